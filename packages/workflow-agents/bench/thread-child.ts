@@ -7,7 +7,8 @@ import { loadBundle } from "../../workflow/src/bundle/store.ts";
 import { durableWriting } from "../../workflow/src/log/writer.ts";
 import { dataPath } from "../../workflow/src/storage/paths.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
-import { recordEvents } from "../../workflow/src/worker/context.ts";
+import { recordEvents, SharedEnv } from "../../workflow/src/worker/context.ts";
+import { Orphans } from "../../workflow/src/worker/orphans.ts";
 import { Threads } from "../../workflow/src/worker/threads.ts";
 
 /** `cpuMs` and `wallMs` in milliseconds, `grown` in bytes above what there was, `length` in characters. */
@@ -40,6 +41,8 @@ const threads: Threads = new Threads({
   load: () => loadBundle(root, hash),
   writing: durableWriting(),
   followsLost: false,
+  orphans: new Orphans([], () => undefined),
+  env: new SharedEnv({}),
   note: () => undefined,
   onChange: () => {
     if (!threads.busy) over();

@@ -28,8 +28,15 @@ export {
   type Template,
 } from "./command/command.ts";
 export { cursor } from "./command/cursor.ts";
+export { type ChildEnd, runChild } from "./child/child.ts";
 export type { LineReader, AgentOutput } from "./command/reader.ts";
 export { type Script, type ScriptedAnswer, scriptedAgent } from "./scripted/scripted.ts";
+export {
+  type ModelScript,
+  type ScriptedCall,
+  scriptedProvider,
+  type ScriptedTurn,
+} from "./scripted/provider.ts";
 
 // Models
 export { type AnthropicAccess, anthropicProvider } from "./anthropic/anthropic.ts";
@@ -40,6 +47,7 @@ export {
   type ModelCallbacks,
   type Toolbox,
 } from "./llm/converse.ts";
+export { anthropicModels, type Models, openaiModels } from "./models/models.ts";
 export type { ModelOptions } from "./llm/agent.ts";
 export { ProviderError, type ProviderErrorCode, type ProviderErrorType } from "./llm/error.ts";
 export type {
@@ -63,6 +71,8 @@ export type { Access } from "./llm/access.ts";
 export type { McpOptions } from "./mcp/options.ts";
 export { mcpTools } from "./mcp/mcp.ts";
 export { editFile, readFile, writeFile } from "./tools/file-tools.ts";
+export { undoEdit } from "./tools/undo.ts";
+export { namedTools, ownToolName } from "./tools/named.ts";
 export { toolRegistry } from "./tools/registry.ts";
 export { runCommand, type RunCommandOptions } from "./tools/run-command.ts";
 export { type RunToolContext, runTool, type ToolOutcome } from "./tools/run.ts";

@@ -13,4 +13,11 @@ export {
 } from "./ledger/ledger.ts";
 
 // Prices
-export { costOf, type Price, priceOf, type Prices, type Rates } from "./ledger/prices.ts";
+export {
+  costOf,
+  pricedModels,
+  type Price,
+  priceOf,
+  type Prices,
+  type Rates,
+} from "./ledger/prices.ts";

@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { ProviderError } from "../src/llm/error.ts";
 import { type Model, models, threadAt } from "./models.ts";
-import { until } from "./processes.ts";
+import { until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
 import { type Observed, observed, payloadOf, threadOf, typesOf } from "./published.ts";
 import type { Fault, Reply, WireServer } from "./wire.ts";
 
@@ -13,6 +13,8 @@ afterEach(async () => {
 });
 
 type Options = Parameters<Model["agent"]>[0];
+
+const nothingYet = (): Observed => ({ events: [], spent: [], text: "", error: null });
 
 describe.each(models)("the $name agent says by name that", (model) => {
   async function serve(...replies: Reply[]): Promise<WireServer<{ model: string }>> {
@@ -26,9 +28,10 @@ describe.each(models)("the $name agent says by name that", (model) => {
     server: { url: string; key: string },
     options: Options = {},
     secret = server.key,
+    result = nothingYet(),
   ): Promise<Observed & { error: ProviderError }> {
     const agent = model.agent({ maxRetries: 0, ...options });
-    const run = await observed(() => agent(threadAt(model, server), "You code"));
+    const run = await observed(() => agent(threadAt(model, server), "You code"), {}, result);
     const { error } = run;
     if (!(error instanceof ProviderError))
       throw new Error("it did not fail by name", { cause: error });
@@ -130,9 +133,12 @@ describe.each(models)("the $name agent says by name that", (model) => {
   });
 
   test("the connection is cut in the middle", async () => {
-    const fault: Fault = { kind: "disconnect", after: 4 };
-    const server = await serve({ text: "cut in two", tokenMs: 20, fault });
-    const { error, spent } = await failing(server);
+    const server = await serve({ text: "cut in two", fault: { kind: "silence", after: 5 } });
+    const result = nothingYet();
+    const run = failing(server, {}, server.key, result);
+    await until(() => typesOf(result).includes("llm_token"));
+    server.came[0]?.disconnect();
+    const { error, spent } = await run;
     expect(error).toMatchObject({ code: "LLM_CUT_OFF", type: "connection_error" });
     expect(error.retryable).toBe(true);
     // What the server reported before: the one at the beginning, the other only at the end.
@@ -185,7 +191,11 @@ describe.each(models)("the $name agent says by name that", (model) => {
     const before = process.memoryUsage().rss;
     const { error } = await failing(server);
     expect(error.code).toBe("LLM_TOO_LARGE");
-    expect(process.memoryUsage().rss - before).toBeLessThan(250 * 2 ** 20);
+    // What is only not collected yet goes.
+    await until(() => {
+      Bun.gc(true);
+      return process.memoryUsage().rss - before < 250 * 2 ** 20;
+    });
     await server.came[0]?.closed;
     expect(server.came[0]?.finished).toBe(false);
   });
@@ -287,9 +297,16 @@ describe.each(models)("the $name agent", (model) => {
   });
 
   test("waits for slow tokens, and for a server that shows that it lives", async () => {
-    const server = await serve({ text: "slow but sure", tokenMs: 40 });
-    const agent = model.agent({ silenceMs: 300 });
-    expect(await agent(threadAt(model, server), "")).toBe("slow but sure");
+    await withMoreTime(300, async (silenceMs) => {
+      const server = await serve({ text: "slow but sure", tokenMs: 40 });
+      const agent = model.agent({ silenceMs, maxRetries: 0 });
+      expect(await agent(threadAt(model, server), "")).toBe("slow but sure");
+      await livesOn(silenceMs);
+    });
+  });
+
+  async function livesOn(silenceMs: number): Promise<void> {
+    const agent = model.agent({ silenceMs });
 
     const abort = new AbortController();
     const waiting = await serve({
@@ -297,11 +314,14 @@ describe.each(models)("the $name agent", (model) => {
       fault: { kind: "silence", after: 3, pings: true },
     });
     const run = agent(threadAt(model, waiting, { signal: abort.signal }), "");
-    const early = await Promise.race([run.catch(String), Bun.sleep(900).then(() => "waits")]);
+    const early = await Promise.race([
+      run.catch(String),
+      Bun.sleep(silenceMs * 3).then(() => "waits"),
+    ]);
     expect(early).toBe("waits");
     abort.abort();
     await run.catch(() => undefined);
-  });
+  }
 
   const abortWhile = async (
     replies: Reply[],
@@ -312,13 +332,14 @@ describe.each(models)("the $name agent", (model) => {
     const abort = new AbortController();
     const thread = threadAt(model, server, { signal: abort.signal });
     const agent = model.agent({ maxRetries: 3, ...options });
-    const guarded: Observed = { events: [], spent: [], text: "", error: null };
+    const guarded = nothingYet();
     const running = observed(async () => await agent(thread, ""), {}, guarded);
     await until(() => isSo(guarded, server));
     const began = performance.now();
     abort.abort(new Error("killed"));
     const run = await running;
-    expect(performance.now() - began).toBeLessThan(1000);
+    // As a pause of the machine may take, and no answer or wait of these tests.
+    expect(performance.now() - began).toBeLessThan(10_000);
     expect(run.error).toEqual(new Error("killed"));
     expect(typesOf(run)).not.toContain("llm_error");
     return server;

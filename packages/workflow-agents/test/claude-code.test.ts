@@ -8,7 +8,7 @@ import { z } from "zod";
 import { claudeCode } from "../src/command/claude-code.ts";
 import { role } from "../src/role/role.ts";
 import { anthropicServer } from "./anthropic-server.ts";
-import { until } from "./processes.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import {
   failureOf,
   type Observed,
@@ -101,7 +101,7 @@ describe("Claude Code", () => {
     });
     expect(JSON.stringify(at.came[0]?.body)).toContain("You are the coder of this thread.");
     expect(JSON.stringify(observedRun.events)).not.toContain(at.key);
-  }, 60_000);
+  }, 180_000);
 
   test("goes on with a copy of its session, and gets only what is new", async () => {
     const at = await serve((_, nth) => ({ text: nth === 0 ? "I wrote it." : "I fixed it." }));
@@ -125,7 +125,7 @@ describe("Claude Code", () => {
     expect(asked).toContain("it fails");
     expect(second.spent[0]?.usage.output_tokens).toBe(at.counted.output - before.output);
     expect(second.spent[0]?.usage.cache_read_tokens).toBe(at.counted.cacheRead - before.cacheRead);
-  }, 60_000);
+  }, 180_000);
 
   test("hears in its session what has changed since: the prompt and its instructions", async () => {
     const at = await serve(() => ({ text: "Done." }));
@@ -145,7 +145,7 @@ describe("Claude Code", () => {
     expect(last(1)).not.toContain("You are the coder");
     expect(last(2)).toContain("You write Zig.");
     expect(JSON.stringify(at.came[2]?.body?.messages)).toContain("fix the sum");
-  }, 60_000);
+  }, 180_000);
 
   test("gets the whole thread when its session is not there any more", async () => {
     const at = await serve(() => ({ text: "Once more." }));
@@ -155,7 +155,7 @@ describe("Claude Code", () => {
     expect(again.error).toBeNull();
     expect(again.text).toBe("Once more.");
     expect(memory.sessions?.[0]?.session).not.toBe(session);
-  }, 60_000);
+  }, 180_000);
 
   test("is stopped by what is left of the thread's maxCost, and what it spent is kept", async () => {
     const bash = { command: "true", description: "Does nothing" };
@@ -170,7 +170,7 @@ describe("Claude Code", () => {
     const { kept } = error as { kept: { cost: number; usage: { output_tokens: number } } };
     expect(kept.cost).toBeGreaterThan(0.001);
     expect(kept.usage.output_tokens).toBe(at.counted.output);
-  }, 60_000);
+  }, 180_000);
 
   test("that the provider refuses is a named error, and shows no key", async () => {
     const fault = { kind: "status", status: 400, type: "", message: "no such thing" } as const;
@@ -178,7 +178,7 @@ describe("Claude Code", () => {
     expect(refused.error).toMatchObject({ code: "COMMAND_FAILED" });
     expect((refused.error as WorkflowError).message).toContain("no such thing");
     expect(payloadOf(refused, "llm_error")).toMatchObject({ code: "COMMAND_FAILED" });
-  }, 60_000);
+  }, 180_000);
 
   test("is ended in the middle of an answer with the thread", async () => {
     const at = await serve(() => ({ text: "slow ".repeat(200), tokenMs: 100 }));
@@ -190,5 +190,5 @@ describe("Claude Code", () => {
     expect((await running).error).toEqual(new Error("killed"));
     await at.came[0]?.closed;
     expect(at.came[0]?.finished).toBe(false);
-  }, 60_000);
+  }, 180_000);
 });

@@ -8,7 +8,7 @@ import { openaiAgent } from "../src/openai/openai.ts";
 import { role } from "../src/role/role.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { openaiServer } from "./openai-server.ts";
-import { until } from "./processes.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import type { WireServer } from "./wire.ts";
 
 let server: WireServer<{ model: string }> | null = null;

@@ -42,7 +42,7 @@ test("--max-cost stops a thread before the call that could pass it; retry goes o
   expect(text).toContain("error     BUDGET_EXCEEDED\n");
   expect(text).toContain(`retry ${threadId} --max-cost N`);
   const { stdout, stderr } = await store.run(["follow", threadId]);
-  expect(stdout).toContain("failed (return code 1): maxCost $0.0200 would be passed");
+  expect(stdout).toContain("failed in coder (return code 1): maxCost $0.0200 would be passed");
   expect(stderr).toContain(
     `2,200 tokens, $0.0060\ngo on with a higher limit: uncaged-workflow retry`,
   );

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { mcpTools } from "../src/mcp/mcp.ts";
 import { toolRegistry } from "../src/tools/registry.ts";
 import type { ToolContext } from "../src/tools/tools.ts";
-import { isAlive, until } from "./processes.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { isAlive } from "./processes.ts";
 import { failureOf, observed } from "./published.ts";
 
 const program = join(import.meta.dir, "mcp/server.ts");
@@ -141,7 +142,7 @@ describe("an MCP server by stdio", () => {
     expect(all.filter(isAlive)).toHaveLength(3);
     abort.abort();
     await until(() => !all.some(isAlive));
-  }, 20_000);
+  }, 180_000);
 
   test("whose children hold its output dies all the same when it does", async () => {
     const script = 'sleep 600 & exec "$@"';
@@ -150,7 +151,7 @@ describe("an MCP server by stdio", () => {
     const began = performance.now();
     const died = await registry.run("sums__die", {}, context());
     expect(died.content).toContain("the MCP server sums died while its tool die ran");
-    expect(performance.now() - began).toBeLessThan(5000);
+    expect(performance.now() - began).toBeLessThan(60_000);
   });
 
   test("that died between two calls is started again, once its death was noticed", async () => {

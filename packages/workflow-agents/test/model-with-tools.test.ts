@@ -70,5 +70,5 @@ test.each(models.map((model) => [model.name, model] as const))(
       "TOOL_UNKNOWN",
     ]);
   },
-  30_000,
+  180_000,
 );

@@ -23,12 +23,3 @@ export function numberIn(file: string): number {
     return 0;
   }
 }
-
-/** Waits until something is so, 10 seconds at most. */
-export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 30_000;
-  while (!(await isSo())) {
-    if (performance.now() > end) throw new Error("it did not come to be so within 30 seconds");
-    await Bun.sleep(10);
-  }
-}

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toolRegistry } from "../src/tools/registry.ts";
 import { runCommand, type RunCommandOptions } from "../src/tools/run-command.ts";
-import { isAlive, numberIn, until } from "./processes.ts";
+import { until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
+import { isAlive, numberIn } from "./processes.ts";
 
 let cwd: string;
 beforeEach(() => {
@@ -105,17 +106,21 @@ describe("runCommand", () => {
     expect(text).toEndWith("x\nlast");
     expect(text).toContain("[truncated: 104857412 of 104857612 bytes left out here]");
     expect(text.length).toBeLessThan(400);
-    expect(memory() - before).toBeLessThan(60 * 1024 * 1024);
+    // What is only not collected yet goes.
+    await until(() => memory() - before < 60 * 1024 * 1024);
   });
 
   test("ends a command's whole group at a timeout, and reports what it printed", async () => {
     const script =
       'echo begun; sh -c "trap : TERM; echo $$ >deaf; while :; do sleep 0.05; done" & wait';
-    const answer = await run({ ...sh(script), timeoutMs: 300 }, { graceMs: 100 });
-    expect(answer.is_error).toBe(true);
-    expect(answer.content).toContain("was ended after 300 ms\nbegun");
-    const group = numberIn(join(cwd, "deaf"));
-    await until(() => !isAlive(group));
+    await withMoreTime(300, async (timeoutMs) => {
+      const answer = await run({ ...sh(script), timeoutMs }, { graceMs: 100 });
+      expect(answer.is_error).toBe(true);
+      expect(answer.content).toContain(`was ended after ${timeoutMs} ms\nbegun`);
+      const group = numberIn(join(cwd, "deaf"));
+      expect(group).toBeGreaterThan(0);
+      await until(() => !isAlive(group));
+    });
   });
 
   test("ends with the thread, in the grace that it has", async () => {
@@ -135,7 +140,7 @@ describe("runCommand", () => {
   test("leaves nothing running that a command forked before it exited", async () => {
     const began = performance.now();
     expect(await said(sh("sleep 60 & echo $! >pid; echo done"))).toBe("done");
-    expect(performance.now() - began).toBeLessThan(5000);
+    expect(performance.now() - began).toBeLessThan(30_000);
     await until(() => !isAlive(numberIn(join(cwd, "pid"))));
   });
 
@@ -146,7 +151,7 @@ describe("runCommand", () => {
     const node = `const pid = ${script}; require("fs").writeFileSync("pid", String(pid)); process.exit(0)`;
     const began = performance.now();
     expect(await said({ argv: ["node", "-e", node] })).toBe("[no output]");
-    expect(performance.now() - began).toBeLessThan(10_000);
+    expect(performance.now() - began).toBeLessThan(30_000);
     process.kill(numberIn(join(cwd, "pid")), "SIGKILL");
   });
 

@@ -62,7 +62,7 @@ test("a command agent is a few kilobytes, without a schema library or a model's 
   });
   expect(claude.said).toEqual(["COMMAND_SAID_NOTHING\n", "COMMAND_SAID_NOTHING\n"]);
   expect(claude.size).toBeLessThan(25_000);
-}, 120_000);
+}, 180_000);
 
 test("the tools are small, without the MCP client", async () => {
   const tools = "toolRegistry([readFile, editFile, search, runCommand()])";
@@ -77,7 +77,7 @@ test("the tools are small, without the MCP client", async () => {
   expect(made.said).toEqual(["hi\n", "hi\n"]);
   expect(made.size).toBeLessThan(100_000);
   expect(made.text).not.toContain("jsonrpc");
-}, 120_000);
+}, 180_000);
 
 test("the MCP client stands in a bundle, and works there", async () => {
   const address = JSON.stringify({ command: process.execPath, args: [mcpServer, "stdio"] });
@@ -88,4 +88,4 @@ test("the MCP client stands in a bundle, and works there", async () => {
   });
   expect(made.said).toEqual(["3\n", "3\n"]);
   expect(made.size).toBeLessThan(500_000);
-}, 60_000);
+}, 180_000);

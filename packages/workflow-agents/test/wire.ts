@@ -16,7 +16,6 @@ export type Fault =
   | { kind: "page"; status: number; body: string }
   | { kind: "hang" }
   | { kind: "silence"; after: number; pings?: boolean }
-  | { kind: "disconnect"; after: number }
   | { kind: "half-event"; after: number }
   | { kind: "bad-json"; after: number }
   | { kind: "error-event"; after: number; type: string; message: string };
@@ -61,6 +60,11 @@ export type Came<Body> = {
   closed: Promise<void>;
   /** Whether the whole answer had been sent when the connection closed. */
   readonly finished: boolean;
+  /**
+   * Breaks the connection off. What its client has not read by then it never reads, whatever was sent: wait
+   * until it shows that it has.
+   */
+  disconnect: () => void;
 };
 
 /** What a server answers to the requests in turn; the last one stays. A function is asked each time. */
@@ -140,6 +144,7 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
       get finished() {
         return finished();
       },
+      disconnect: () => void response.socket?.destroy(),
     });
     const given = (headers.authorization ?? "").replace("Bearer ", "") || headers["x-api-key"];
     if (given !== key) {
@@ -255,7 +260,6 @@ async function breakOff<Body>(
   if (fault.kind === "half-event") response.end(event.slice(0, event.length / 2));
   if (fault.kind === "bad-json") response.end(event.replace(/\}/g, ""));
   if (fault.kind === "error-event") response.end(protocol.errorEvent(fault));
-  if (fault.kind === "disconnect") response.socket?.destroy();
 }
 
 const drained = (response: ServerResponse) =>

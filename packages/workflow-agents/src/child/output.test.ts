@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { allowed } from "./child.ts";
+import { allowed } from "./request.ts";
 import { HeadAndTail, Lines } from "./output.ts";
 
 /** A value in pieces, cut at arbitrary places. */

@@ -42,8 +42,9 @@ export const readClaudeCode: LineReader = () => {
     const line = fieldsOf(value);
     switch (line.type) {
       case "system":
-        if (line.subtype === "init") model = stringOf(line.model) || model;
-        return [];
+        if (line.subtype !== "init") return [];
+        model = stringOf(line.model) || model;
+        return sessionIn(line);
       case "stream_event":
         return [...answers.update(line, model), ...deltaOf(fieldsOf(fieldsOf(line.event).delta))];
       case "assistant":
@@ -106,15 +107,21 @@ function blockOf({ type, id, name, input, tool_use_id, content, is_error }: Fiel
   return [{ kind: "toolResult", id: stringOf(tool_use_id), content, isError: is_error === true }];
 }
 
+function sessionIn(line: Fields): AgentOutput[] {
+  const id = stringOf(line.session_id);
+  return id === "" ? [] : [{ kind: "session", id }];
+}
+
 function resultOf(line: Fields, model: string): AgentOutput[] {
   const outputs: AgentOutput[] = spentIn(line, model).map((spent) => ({ kind: "spent", spent }));
-  const id = stringOf(line.session_id);
-  if (id !== "") outputs.push({ kind: "session", id });
+  outputs.push(...sessionIn(line));
   const text = stringOf(line.result);
-  if (line.is_error !== true) return [...outputs, { kind: "result", text }];
+  const subtype = stringOf(line.subtype);
+  if (line.is_error !== true && !subtype.startsWith("error"))
+    return [...outputs, { kind: "result", text }];
   const problems = Array.isArray(line.errors) ? line.errors.map(String).join("; ") : "";
-  const message = text || problems || stringOf(line.subtype);
-  const overBudget = line.subtype === "error_max_budget_usd";
+  const message = text || problems || subtype;
+  const overBudget = subtype === "error_max_budget_usd";
   return [...outputs, { kind: "failed", message, overBudget }];
 }
 

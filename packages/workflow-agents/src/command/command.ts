@@ -7,10 +7,11 @@ import {
   type ThreadContext,
   WorkflowError,
 } from "@uncaged/workflow";
-import { allowed, type ChildEnd, runChild } from "../child/child.ts";
+import { type ChildEnd, runChild } from "../child/child.ts";
 import { Lines } from "../child/output.ts";
+import { allowed } from "../child/request.ts";
 import { failure, misuse, oneLine } from "../run/error.ts";
-import { currentRun, cwdOf, digest, inAttempt, publish, stepText } from "../run/run.ts";
+import { currentRun, cwdOf, digest, inAttempt, stepText } from "../run/run.ts";
 import type { LineReader } from "./reader.ts";
 import { CommandReport, readLines, readText } from "./report.ts";
 
@@ -26,11 +27,17 @@ export type CommandOptions = {
   env?: readonly string[];
   /** Variables of its own, whatever the thread's are. */
   set?: Readonly<Record<string, string>>;
+  /** Values that are replaced by `[secret:NAME]` in all that it puts out, besides the secrets of its environment. */
+  secrets?: Readonly<Record<string, string>>;
+  /** What the program is started by, in place of its name alone: a sandbox's command line that ends with the program. */
+  launch?: readonly string[];
   /** How long it may take (30 minutes), and how long to end when it is asked to (5 seconds). */
   timeoutMs?: number;
   graceMs?: number;
-  /** The longest answer, in characters (10 Mi). */
+  /** The longest answer, in characters (10 Mi); with a reader, the most bytes of all that it puts out (no limit). */
   maxOutput?: number;
+  /** Whether an answer may be empty, of a command that reports its answer. */
+  allowsEmpty?: boolean;
   /** Recognizes the error of a session that does not exist any more; the command is then run without it. */
   lostSession?: RegExp;
   /**
@@ -41,7 +48,10 @@ export type CommandOptions = {
 };
 
 /** Options of the agents that are known commands: the program, and what it gets besides its own. */
-export type PresetOptions = Pick<CommandOptions, "set" | "timeoutMs" | "graceMs" | "message"> & {
+export type PresetOptions = Pick<
+  CommandOptions,
+  "set" | "secrets" | "launch" | "timeoutMs" | "graceMs" | "message" | "maxOutput" | "allowsEmpty"
+> & {
   command?: string;
   model?: string;
   args?: readonly string[];
@@ -55,9 +65,10 @@ export function presetAgent(
   own: readonly string[],
   rest: Pick<CommandOptions, "argv" | "output" | "lostSession">,
 ): AgentFn {
-  const { set, timeoutMs, graceMs, message, command = program, env = [] } = options;
+  const { set, secrets, launch, timeoutMs, graceMs, message, maxOutput, allowsEmpty } = options;
+  const { command = program, env = [] } = options;
   return commandAgent({
-    ...{ set, timeoutMs, graceMs, message, ...rest },
+    ...{ set, secrets, launch, timeoutMs, graceMs, message, maxOutput, allowsEmpty, ...rest },
     argv: [command, ...rest.argv],
     env: [...own, ...proxies, ...env],
   });
@@ -69,6 +80,8 @@ const proxies = "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy
   .concat("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS");
 
 type Settings = Required<CommandOptions>;
+
+const longestText = 10 * 1024 * 1024;
 
 /** What is no longer as a session heard it. */
 export type Changed = { prompt: boolean; system: boolean };
@@ -86,14 +99,18 @@ export type Changed = { prompt: boolean; system: boolean };
  *   `BUDGET_EXCEEDED`; the signal's reason when the thread is ended.
  */
 export function commandAgent(options: CommandOptions): AgentFn {
+  const isText = (options.output ?? "text") === "text";
   const settings: Settings = {
     argv: options.argv,
     output: options.output ?? "text",
     env: options.env ?? [],
     set: options.set ?? {},
+    secrets: options.secrets ?? {},
+    launch: options.launch ?? options.argv.slice(0, 1).flat(),
     timeoutMs: options.timeoutMs ?? 30 * 60_000,
     graceMs: options.graceMs ?? 5000,
-    maxOutput: options.maxOutput ?? 10 * 1024 * 1024,
+    maxOutput: options.maxOutput ?? (isText ? longestText : Number.POSITIVE_INFINITY),
+    allowsEmpty: options.allowsEmpty ?? false,
     lostSession: options.lostSession ?? /(?!)/,
     message: options.message ?? threadText,
   };
@@ -173,7 +190,6 @@ function keepSession(index: number, session: Session): void {
   while (kept.length <= index) kept.push(null);
   kept[index] = session;
   memory.sessions = kept;
-  publish("session", { agent: session.command, session_id: session.session });
 }
 
 const leastOf = (model: string) => {
@@ -217,23 +233,23 @@ async function runOnce(
   given: Given,
 ): Promise<CommandRun> {
   const { signal = new AbortController().signal } = ctx;
-  const { argv, message, timeoutMs, graceMs } = settings;
+  const { argv, launch, message, timeoutMs, graceMs } = settings;
   const { system, session, budget } = given;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
-  const mask = maskOf(env);
+  const mask = maskOf(env, [], settings.secrets);
   const report = new CommandReport(name, mask, settings.output !== "text");
   const errors = new Lines(64 * 1024, (line) => report.addError(line));
   const output =
     settings.output === "text"
       ? readText(settings.maxOutput, report)
-      : readLines(settings.output, report);
+      : readLines(settings.output, report, settings.maxOutput);
   const changed = changedSince(session?.heard, ctx, system);
   const own = message(ctx, session?.steps ?? 0, changed);
   const prompt = withInstructions(own, { ...given, isFlag: has(argv, "system"), changed });
   const values = { prompt, budget, system: system || null, session: session?.session ?? null };
   try {
     const end = await runChild({
-      ...{ argv: filled(argv, values), env, signal, timeoutMs, graceMs },
+      ...{ argv: [...launch, ...filled(argv.slice(1), values)], env, signal, timeoutMs, graceMs },
       input: has(argv, "prompt") ? "" : prompt,
       cwd: cwdOf(ctx, "a command needs one"),
       onOutput: (chunk) => output.add(chunk),
@@ -242,7 +258,7 @@ async function runOnce(
     signal.throwIfAborted();
     errors.end();
     output.end();
-    return { report, error: failureOf(name, end, report, timeoutMs) };
+    return { report, error: failureOf(name, end, report, settings) };
   } catch (thrown) {
     if (signal.aborted || !(thrown instanceof WorkflowError)) throw thrown;
     return { report, error: thrown };
@@ -269,7 +285,7 @@ function failureOf(
   name: string,
   end: ChildEnd,
   report: CommandReport,
-  timeoutMs: number,
+  { allowsEmpty, timeoutMs }: Settings,
 ): WorkflowError | null {
   const command = `the command ${JSON.stringify(name)}`;
   const why = oneLine(report.failure ?? report.lastLine, 500);
@@ -285,7 +301,7 @@ function failureOf(
     const hint = "see the thread's events, fix the cause, and retry the thread";
     return failure("COMMAND_FAILED", `${command} ${what}${because}`, hint);
   }
-  if (report.result !== "") return null;
+  if (report.result !== "" || (allowsEmpty && report.isAnswered)) return null;
   const hint = "run it by hand in the thread's directory to see what it does";
   return failure("COMMAND_SAID_NOTHING", `${command} gave no answer${because}`, hint);
 }

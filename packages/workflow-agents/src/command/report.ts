@@ -19,6 +19,8 @@ const mostNotes = 1000;
 export class CommandReport {
   session: string | null = null;
   result = "";
+  /** Whether it has reported an answer, an empty one perhaps. */
+  isAnswered = false;
   failure: string | null = null;
   isOverBudget = false;
   readonly #report = new AgentReport();
@@ -65,8 +67,7 @@ export class CommandReport {
         return publish("llm_tool_result", payload);
       }
       case "session":
-        this.session = output.id;
-        return;
+        return this.#began(output.id);
       case "usage":
         return this.#spending?.update(output.id, output.spent);
       case "spent":
@@ -76,6 +77,7 @@ export class CommandReport {
         return;
       case "result":
         this.result = this.#mask(output.text).trim();
+        this.isAnswered = true;
         // The command has recovered from what went wrong before.
         this.failure = null;
         return;
@@ -119,6 +121,13 @@ export class CommandReport {
     if (isWorkflowError(error) && notStarted.has(error.code)) this.#spending?.end();
     else this.#spending?.breakOff();
     this.#report.failed(error, "the command agent failed");
+  }
+
+  /** At once: who has to end it may want to resume it. */
+  #began(session: string): void {
+    if (this.session === session) return;
+    this.session = session;
+    publish("session", { agent: this.#name, session_id: session });
   }
 
   #flush(): void {
@@ -205,8 +214,10 @@ export function readText(maxOutput: number, report: CommandReport): ByteReader {
 
 const longestLine = 64 * 1024 * 1024;
 
-export function readLines(reader: LineReader, report: CommandReport): ByteReader {
+/** @param most The most bytes of all lines together. */
+export function readLines(reader: LineReader, report: CommandReport, most: number): ByteReader {
   const read = reader();
+  let bytes = 0;
   const takeLine = (line: string): void => {
     if (line.trim() === "") return;
     let value: unknown;
@@ -217,9 +228,17 @@ export function readLines(reader: LineReader, report: CommandReport): ByteReader
     }
     for (const output of read(value)) report.add(output);
   };
-  return new Lines(longestLine, takeLine, () => {
+  const lines = new Lines(longestLine, takeLine, () => {
     throw tooMuch(longestLine);
   });
+  return {
+    add(chunk) {
+      bytes += chunk.length;
+      if (bytes > most) throw tooMuch(most);
+      lines.add(chunk);
+    },
+    end: () => lines.end(),
+  };
 }
 
 const tooMuch = (most: number): WorkflowError =>

@@ -78,6 +78,9 @@ function listPrice([input, cacheRead, cacheWrite, output, long]: Row): Price {
   return long ? { ...price, long: { above: long.above, ...times(long) } } : price;
 }
 
+/** The models that have a list price. */
+export const pricedModels = (): string[] => Object.keys(rows);
+
 /** The price of a model or its dated snapshot, null when it is not known; `own` prices come first. */
 export function priceOf(model: string, own: Prices = {}): Price | null {
   const names = [model, model.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "")];

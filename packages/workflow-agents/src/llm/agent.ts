@@ -39,13 +39,13 @@ export function modelAgent(
 ): AgentFn {
   const { tools: runner, maxTurns, allowTruncated, messages = threadMessages, ...asked } = options;
   const answer: AgentFn = async (ctx, systemPrompt) => {
-    const { env = {}, signal } = ctx;
+    const { env = {}, signal, blobs } = ctx;
     const report = new AgentReport();
     try {
       const toolbox = runner && {
         runner,
         context: {
-          ...{ env, cwd: cwdOf(ctx, "the agent's tools need one") },
+          ...{ env, blobs, cwd: cwdOf(ctx, "the agent's tools need one") },
           signal: signal ?? new AbortController().signal,
         },
       };

@@ -250,7 +250,7 @@ async function runTools(
   const runs = uses.map(async ({ id, name, input, broken }) => {
     const { content, is_error } = broken
       ? { content: `${name} was not run: ${broken}`, is_error: true }
-      : await runner.run(name, input, context);
+      : await runner.run(name, input, context, id);
     const result = { tool_use_id: id, content, is_error };
     if (!signal.aborted) onResult?.(result);
     return result;

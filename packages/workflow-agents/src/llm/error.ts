@@ -1,4 +1,4 @@
-import { WorkflowError } from "@uncaged/workflow";
+import { maskOf, WorkflowError } from "@uncaged/workflow";
 import { oneLine } from "../run/error.ts";
 import type { PartialUsage } from "./provider.ts";
 
@@ -146,8 +146,7 @@ function isFree(thrown: ClientError): boolean {
 function messageOf(thrown: ClientError, target: Target): string {
   const { provider, model, baseUrl, secrets, timeoutMs } = target;
   // Before anything is shortened: half a key would not be found.
-  const mask = (text: string) =>
-    secrets.reduce((clean, secret) => (secret ? clean.replaceAll(secret, "***") : clean), text);
+  const mask = maskOf(Object.fromEntries(secrets.map((secret, at) => [`KEY_${at}`, secret])));
   const at = `${provider} at ${hostOf(baseUrl)}`;
   switch (thrown.kind) {
     case "http": {

@@ -4,7 +4,8 @@ import {
   serializeMessage,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { endGroup, type GroupRequest, type ProcessGroup, spawnGroup } from "../child/child.ts";
+import { endGroup, type ProcessGroup, spawnGroup } from "../child/group.ts";
+import type { GroupRequest } from "../child/request.ts";
 
 // How long a server may take to end when its input ends, and again when it is asked to.
 const graceMs = 2000;

@@ -10,7 +10,7 @@ import {
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import { maskOf, truncated, type WorkflowError } from "@uncaged/workflow";
-import { allowed } from "../child/child.ts";
+import { allowed } from "../child/request.ts";
 import { Lines } from "../child/output.ts";
 import { failure, oneLine } from "../run/error.ts";
 import { publish } from "../run/run.ts";

@@ -5,16 +5,19 @@ import {
   START,
   type Step,
   type StepCall,
+  type StepContext,
+  type StepOptions,
   type ThreadInput,
   usesAttempt,
   type WorkflowOptions,
 } from "@uncaged/workflow";
 
-/** Plays a role as a step of a durable workflow, with a prompt of its own or the thread's. */
+/** Plays a role as a step of a durable workflow, with a prompt of its own or the thread's, and with retries. */
 export type RoleSteps = <Meta>(
   name: string,
   role: Role<Meta>,
   prompt?: string,
+  options?: StepOptions,
 ) => StepCall<RoleResult<Meta>>;
 
 /**
@@ -31,11 +34,21 @@ export function roleSteps(
   input: ThreadInput,
   options: WorkflowOptions,
 ): RoleSteps {
-  const { threadId, maxRounds, signal: _, cwd: __, env: ___, attempts: ____, ...rest } = options;
+  const {
+    threadId,
+    maxRounds,
+    signal: _,
+    cwd: __,
+    env: ___,
+    attempts: ____,
+    blobs,
+    ...rest
+  } = options;
   const steps: Step[] = input.steps.map((one) => ({ timestamp: 0, ...one }));
   const start = { role: START, content: input.prompt, meta: { maxRounds, threadId }, timestamp: 0 };
-  return (name, role, prompt = input.prompt) =>
-    step(name, async ({ signal, cwd, env, attempt, attempts, steps: history }) => {
+  return (name, role, prompt = input.prompt, stepOptions) => {
+    const play = async (ctx: StepContext) => {
+      const { signal, cwd, env, attempt, attempts, key, steps: history } = ctx;
       const result = await role({
         ...{
           threadId,
@@ -46,6 +59,8 @@ export function roleSteps(
           cwd,
           env,
           attempts,
+          blobs,
+          key,
         },
         start: { ...start, content: prompt },
         // Any other role may play several that each take an attempt over.
@@ -55,5 +70,7 @@ export function roleSteps(
       const meta = result.meta as Record<string, unknown>;
       steps.push({ role: name, content: result.content, meta, timestamp: Date.now() });
       return result;
-    });
+    };
+    return step(name, play, stepOptions);
+  };
 }

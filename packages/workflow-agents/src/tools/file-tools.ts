@@ -1,8 +1,9 @@
 import type { WorkflowError } from "@uncaged/workflow";
 import * as z from "zod/mini";
 import { failure } from "../run/error.ts";
-import { readText, writeConfined } from "./file.ts";
+import { readConfined, readText, textIn } from "./file.ts";
 import { tool } from "./tools.ts";
+import { callOf, changedBefore, changeFile } from "./undo.ts";
 
 const mostLines = 2000;
 const mostCharacters = 80_000;
@@ -48,10 +49,16 @@ export const writeFile = tool({
   description:
     "Writes a text file of the working directory whole, in place of what it held. Makes missing folders.",
   input: z.object({ path: z.string().check(z.minLength(1)), content: z.string() }),
-  async execute({ path, content }, { cwd }) {
-    const { place, created } = await writeConfined(cwd, path, content);
-    const result = `${created ? "made" : "replaced"} ${place.name}`;
-    return { result, path: place.name, created, bytes: Buffer.byteLength(content) };
+  async execute({ path, content }, execution) {
+    const call = callOf(execution, "writeFile", path, content);
+    const there = await readConfined(execution.cwd, path).catch(() => null);
+    const earlier = there && (await changedBefore(execution, { ...there, call }));
+    const done = earlier
+      ? { name: earlier.path, created: earlier.before === null, undoId: earlier.undoId }
+      : await changeFile(execution, { path, content, call });
+    const { name, created, undoId } = done;
+    const result = `${created ? "made" : "replaced"} ${name}`;
+    return { result, path: name, created, bytes: Buffer.byteLength(content), undoId };
   },
 });
 
@@ -66,9 +73,12 @@ export const editFile = tool({
     newText: z.string(),
     all: z.optional(z.boolean()),
   }),
-  async execute({ path, oldText, newText, all = false }, { cwd }) {
+  async execute({ path, oldText, newText, all = false }, execution) {
     if (oldText === newText) throw editError(path, "would not change: both texts are the same");
-    const { place, text } = await readText(cwd, path);
+    const { place, text: now } = await readText(execution.cwd, path);
+    const call = callOf(execution, "editFile", path, oldText, newText, all);
+    const earlier = await changedBefore(execution, { place, bytes: Buffer.from(now), call });
+    const text = earlier?.before ? textIn(earlier.before) : now;
     const pieces = text.split(oldText);
     const places = pieces.length - 1;
     if (places === 0) {
@@ -79,10 +89,10 @@ export const editFile = tool({
       throw editError(place.name, problem, "give more of the text around it, or set all to true");
     }
     const after = pieces.join(newText);
-    await writeConfined(cwd, path, after);
+    const { undoId } = earlier ?? (await changeFile(execution, { path, content: after, call }));
     const times = places === 1 ? "" : ` in ${places} places`;
     const diff = diffOf(place.name, text, after);
-    return { result: `changed ${place.name}${times}`, path: place.name, places, diff };
+    return { result: `changed ${place.name}${times}`, path: place.name, places, diff, undoId };
   },
 });
 

@@ -1,11 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { link, rename, rm } from "node:fs/promises";
+import { type FileHandle, link, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { Folder, notAFile, openConfined } from "./open.ts";
 import { type ConfinedPath, confinedPath, nearestConfined, pathError } from "./path.ts";
 
 const longestFile = 10 * 1024 * 1024;
+
+/** Bytes as text, with a byte order mark; throws for what is none. */
+export const textIn = (bytes: Uint8Array): string =>
+  new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 
 /** A text file's content as it is; @throws WorkflowError `NOT_TEXT`, and those of {@link readConfined}. */
 export async function readText(
@@ -14,7 +18,7 @@ export async function readText(
 ): Promise<{ place: ConfinedPath; text: string }> {
   const { place, bytes } = await readConfined(cwd, given);
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    const text = textIn(bytes);
     if (!text.includes("\0")) return { place, text };
   } catch {}
   throw pathError("NOT_TEXT", place.name, "is no text", "it is a binary file: leave it as it is");
@@ -29,22 +33,30 @@ export async function readConfined(
   const place = await confinedPath(cwd, given);
   const file = await openConfined(place, constants.O_RDONLY);
   try {
-    const { size } = await file.stat();
-    if (size > most) throw tooLong(place.name, size, most);
-    const pieces: Buffer[] = [];
-    let length = 0;
-    // A file may grow while it is read, and what is in /proc has no size.
-    while (length <= most) {
-      const piece = Buffer.alloc(Math.max(size - length, 0) + 1024);
-      const { bytesRead } = await file.read(piece, 0, piece.length);
-      if (bytesRead === 0) return { place, bytes: Buffer.concat(pieces) };
-      length += bytesRead;
-      pieces.push(piece.subarray(0, bytesRead));
-    }
-    throw tooLong(place.name, length, most);
+    return { place, bytes: await contentOf(file, place, most) };
   } finally {
     await file.close();
   }
+}
+
+async function contentOf(
+  file: FileHandle,
+  { name }: ConfinedPath,
+  most: number,
+): Promise<Uint8Array> {
+  const { size } = await file.stat();
+  if (size > most) throw tooLong(name, size, most);
+  const pieces: Buffer[] = [];
+  let length = 0;
+  // A file may grow while it is read, and what is in /proc has no size.
+  while (length <= most) {
+    const piece = Buffer.alloc(Math.max(size - length, 0) + 1024);
+    const { bytesRead } = await file.read(piece, 0, piece.length);
+    if (bytesRead === 0) return Buffer.concat(pieces);
+    length += bytesRead;
+    pieces.push(piece.subarray(0, bytesRead));
+  }
+  throw tooLong(name, length, most);
 }
 
 const tooLong = (name: string, size: number, most: number) => {
@@ -52,8 +64,18 @@ const tooLong = (name: string, size: number, most: number) => {
   return pathError("FILE_TOO_LONG", name, problem, "search it, or work on a part of it");
 };
 
-/** How a file is written: `isNew` refuses one that is there, `most` is the longest that it may be. */
-export type WriteOptions = { isNew?: boolean; most?: number };
+/** What a file holds: null when there is none, `too long` for one of more than 10 MB. */
+export type Content = Uint8Array | null | "too long";
+
+/**
+ * How a file is written: `isNew` refuses one that is there, `most` is the longest that it may be. `onWrite` gets what it
+ * held, when all that can be known to prevent the change does not: the file changes when that is done.
+ */
+export type WriteOptions = {
+  isNew?: boolean;
+  most?: number;
+  onWrite?: (place: ConfinedPath, before: Content) => Promise<void>;
+};
 
 /**
  * Writes a file whole, or leaves it as it was: a new file takes the old one's place and its mode, so another
@@ -64,13 +86,14 @@ export async function writeConfined(
   cwd: string,
   given: string,
   content: Uint8Array | string,
-  { isNew = false, most = longestFile }: WriteOptions = {},
+  { isNew = false, most = longestFile, onWrite }: WriteOptions = {},
 ): Promise<{ place: ConfinedPath; created: boolean }> {
   const size = Buffer.byteLength(content);
   if (size > most) throw tooLong(given, size, most);
   const { folder, base, place } = await placeToWrite(cwd, given);
   try {
-    const created = await writeIn(folder, { ...place, path: folder.path(base) }, content, isNew);
+    const target = { ...place, path: folder.path(base) };
+    const created = await writeIn(folder, target, content, { isNew, onWrite });
     return { place, created };
   } finally {
     await folder.close();
@@ -81,13 +104,14 @@ async function writeIn(
   folder: Folder,
   place: ConfinedPath,
   content: Uint8Array | string,
-  isNew: boolean,
+  { isNew, onWrite }: WriteOptions,
 ): Promise<boolean> {
   const old = await openConfined(place, constants.O_RDONLY).catch((error: { code?: string }) => {
     if (error.code === "FILE_MISSING") return null;
     throw error;
   });
   const mode = old ? (await old.stat()).mode & 0o777 : 0o644;
+  const before = old && onWrite ? await shortContentOf(old, place) : null;
   await old?.close();
   if (old && isNew) throw exists(place);
   const path = folder.path(`.${randomBytes(8).toString("hex")}.tmp`);
@@ -100,6 +124,7 @@ async function writeIn(
     } finally {
       await file.close();
     }
+    await onWrite?.(place, before);
     // For a new one a link: a rename would take the place of a file that another has made since.
     await (isNew ? link(path, place.path) : rename(path, place.path));
     if (isNew) await rm(path);
@@ -110,8 +135,24 @@ async function writeIn(
   return old === null;
 }
 
+const shortContentOf = (file: FileHandle, place: ConfinedPath): Promise<Content> =>
+  contentOf(file, place, longestFile).catch((error: { code?: string }) => {
+    if (error.code === "FILE_TOO_LONG") return "too long";
+    throw error;
+  });
+
 const exists = ({ name }: ConfinedPath) =>
   pathError("FILE_EXISTS", name, "is there already", "give another path, or allow to overwrite it");
+
+/** Removes a file, where {@link writeConfined} would write it; one that is not there is removed. */
+export async function removeConfined(cwd: string, given: string): Promise<void> {
+  const { folder, base } = await placeToWrite(cwd, given);
+  try {
+    await rm(folder.path(base), { force: true });
+  } finally {
+    await folder.close();
+  }
+}
 
 type Target = { folder: Folder; base: string; place: ConfinedPath };
 

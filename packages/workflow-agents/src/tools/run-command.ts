@@ -1,6 +1,7 @@
 import { maskOf } from "@uncaged/workflow";
 import * as z from "zod/mini";
-import { allowed, runChild } from "../child/child.ts";
+import { runChild } from "../child/child.ts";
+import { allowed } from "../child/request.ts";
 import { HeadAndTail } from "../child/output.ts";
 import { failure } from "../run/error.ts";
 import { confinedPath, pathError } from "./path.ts";

@@ -1,10 +1,16 @@
+import type { Blobs } from "@uncaged/workflow";
 import type { $ZodType, output } from "zod/v4/core";
 
-/** What a tool's run belongs to. An agent takes it from its `ThreadContext`. */
+/**
+ * What a tool's run belongs to. An agent takes it from its `ThreadContext`. `key` is the idempotency key of the call, for
+ * a call that is made again after a crash; a model's calls have none.
+ */
 export type ToolContext = {
   signal: AbortSignal;
   cwd: string;
   env: Readonly<Record<string, string>>;
+  blobs?: Blobs;
+  key?: string;
 };
 
 /**
@@ -59,11 +65,12 @@ export type ToolAnswer = { content: string; is_error: boolean };
 
 /**
  * All that an agent needs of tools. `run` never rejects: whatever goes wrong is an answer with `is_error`.
- * It publishes the `tool_*` events; `llm_tool_use` and `llm_tool_result` are the agent's.
+ * It publishes the `tool_*` events; `llm_tool_use` and `llm_tool_result` are the agent's. `callId` is the id that
+ * the model gave its call.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;
-  run(name: string, input: unknown, context: ToolContext): Promise<ToolAnswer>;
+  run(name: string, input: unknown, context: ToolContext, callId?: string): Promise<ToolAnswer>;
 };
 
 /** How long a tool without a time of its own may run (2 minutes), and its answer be (100,000 characters). */

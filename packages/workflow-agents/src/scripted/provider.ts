@@ -1,0 +1,89 @@
+import { noUsage } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
+import {
+  type Block,
+  blocksOf,
+  type Message,
+  type ModelAnswer,
+  type ModelProvider,
+  type ModelRequest,
+  textOf,
+  type ToolUse,
+} from "../llm/provider.ts";
+
+/** A call of a tool that a scripted model makes: of the first tool whose name contains `tool`. */
+export type ScriptedCall = { tool: string; input: object };
+
+/** One turn of a scripted model: a text, or the tools that it calls; or a function of its conversation. */
+export type ScriptedTurn =
+  | string
+  | readonly ScriptedCall[]
+  | ((request: ModelRequest) => string | readonly ScriptedCall[]);
+
+/** The turns of each model, by the first key that its system prompt contains. */
+export type ModelScript = Readonly<Record<string, readonly ScriptedTurn[]>>;
+
+/**
+ * A provider that answers from a script, by the conversation alone, and so the same after a restart. Unlike a
+ * `scriptedAgent` it calls tools.
+ *
+ *     const provider = scriptedProvider({ "You plan": [[{ tool: "search", input: {} }], "1. read"] });
+ *
+ * @throws WorkflowError from an answer: `NO_ANSWER` when the script has none.
+ */
+export function scriptedProvider(script: ModelScript): ModelProvider {
+  return {
+    name: "the script",
+    async answer(request, sink, { signal }) {
+      signal?.throwIfAborted();
+      const given = turnOf(script, request);
+      const turn = typeof given === "function" ? given(request) : given;
+      if (typeof turn === "string") {
+        for (const [delta] of turn.matchAll(/\S*\s*/g)) if (delta) sink.onToken?.(delta);
+        return answerOf(request, [{ type: "text", text: turn }], []);
+      }
+      const turns = turnsOf(request.messages);
+      const uses = turn.map(({ input, tool }, at) => ({
+        ...{ id: `call_${turns + 1}_${at + 1}`, name: toolName(request, tool), input },
+      }));
+      return answerOf(
+        request,
+        uses.map((use) => ({ type: "tool_use", ...use })),
+        uses,
+      );
+    },
+  };
+}
+
+const turnsOf = (messages: readonly Message[]): number =>
+  messages.filter(({ role }) => role === "assistant").length;
+
+function turnOf(script: ModelScript, { messages, system }: ModelRequest): ScriptedTurn {
+  const turns = Object.entries(script).find(([part]) => system.includes(part))?.[1];
+  const turn = turns?.[turnsOf(messages)];
+  if (turn !== undefined) return turn;
+  const begin = JSON.stringify(system.slice(0, 60));
+  const problem = turns ? "ends too early for" : "has no answer to";
+  const message = `the script ${problem} the system prompt that begins ${begin}`;
+  throw failure("NO_ANSWER", message, "add a turn to the scripted provider's script");
+}
+
+function toolName({ tools }: ModelRequest, wanted: string): string {
+  const found = tools.find(({ name }) => name.includes(wanted));
+  if (found) return found.name;
+  const names = tools.map(({ name }) => name).join(", ") || "none";
+  throw failure("NO_ANSWER", `the script calls ${wanted}, and the tools are: ${names}`);
+}
+
+function answerOf(request: ModelRequest, blocks: Block[], toolUses: ToolUse[]): ModelAnswer {
+  const text = textOf(blocks);
+  const count = (texts: string): number => Math.ceil(texts.length / 4);
+  const input = request.messages.map((message) => textOf(blocksOf(message))).join("");
+  return {
+    ...{ id: "scripted", model: request.model, blocks, text, thinking: "", toolUses },
+    ...(toolUses.length > 0
+      ? { stop: "tools" as const, finishReason: "tool_use" }
+      : { stop: "end" as const, finishReason: "end_turn" }),
+    usage: { ...noUsage, input_tokens: count(input), output_tokens: count(text) },
+  };
+}

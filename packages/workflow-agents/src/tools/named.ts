@@ -1,0 +1,35 @@
+import { failure } from "../run/error.ts";
+import type { ToolContext, ToolRegistry, ToolRunner } from "./tools.ts";
+
+/** The name of a tool as its registry has it: the documented `ReadFile` is the registry's `readFile`. */
+export function ownToolName(name: string, known: readonly string[]): string {
+  if (known.includes(name)) return name;
+  const lower = name.charAt(0).toLowerCase() + name.slice(1);
+  return known.includes(lower) ? lower : name;
+}
+
+/**
+ * The tools of a registry that a document names for a model, and no others.
+ * @throws WorkflowError `TOOL_UNKNOWN` when the registry lacks one.
+ */
+export async function namedTools(
+  registry: ToolRegistry,
+  wanted: readonly string[],
+  context: ToolContext,
+): Promise<ToolRunner> {
+  const known = (await registry.all(context)).map(({ name }) => name);
+  const names = new Set(wanted.map((name) => ownToolName(name, known)));
+  const lost = [...names].find((name) => !known.includes(name));
+  if (lost !== undefined) {
+    throw failure("TOOL_UNKNOWN", `there is no tool ${lost}; tools: ${known.join(", ")}`);
+  }
+  return {
+    definitions: async (at) =>
+      (await registry.definitions(at)).filter(({ name }) => names.has(name)),
+    async run(name, input, at) {
+      if (names.has(name)) return await registry.run(name, input, at);
+      const content = `there is no tool ${JSON.stringify(name)}\ntools: ${[...names].join(", ")}`;
+      return { content, is_error: true };
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import { createHash } from "node:crypto";
+import type { Blobs } from "@uncaged/workflow";
+import * as z from "zod/mini";
+import { failure, isObject } from "../run/error.ts";
+import { type Content, readConfined, removeConfined, writeConfined } from "./file.ts";
+import type { ConfinedPath } from "./path.ts";
+import { type ToolContext, type ToolExecution, tool } from "./tools.ts";
+
+/*
+ * What takes a change of a file back. Before a tool changes one, the thread keeps a blob: a line of JSON, and then what the
+ * file held. So a change that was made can always be taken back, and one that was not made is seen by the file itself.
+ */
+
+/** The line: `existed` is false for a new file, `after` the state that the change leads to, `call` who makes it. */
+type Head = { path: string; existed: boolean; after: string; call?: string };
+
+const sha256 = (data: Uint8Array | string): string =>
+  createHash("sha256").update(data).digest("hex").slice(0, 32);
+
+const missing = "missing";
+const stateOf = (bytes: Uint8Array | null): string => (bytes === null ? missing : sha256(bytes));
+
+/** Who calls: the same text when the same call is made again after a crash; undefined where that can't be known. */
+export const callOf = ({ key }: ToolContext, ...request: unknown[]): string | undefined =>
+  key === undefined ? undefined : sha256(JSON.stringify([key, ...request]));
+
+type Call = { call: string | undefined };
+
+/** A change of a file by a tool: null as `undoId` where nothing is kept of it. */
+type Changed = { name: string; created: boolean; undoId: string | null };
+
+/** Writes a file whole, when the thread has kept what it held. */
+export async function changeFile(
+  execution: ToolExecution,
+  { path, content, call }: Call & { path: string; content: string },
+): Promise<Changed> {
+  const { blobs, cwd } = execution;
+  let undoId: string | null = null;
+  const onWrite = async ({ name }: ConfinedPath, before: Content): Promise<void> => {
+    if (!blobs) return;
+    const after = sha256(content);
+    const head: Head = { path: name, existed: before !== null, after, ...(call && { call }) };
+    const line = Buffer.from(`${JSON.stringify(head)}\n`);
+    const all = before === "too long" ? null : Buffer.concat([line, before ?? new Uint8Array()]);
+    undoId = all && (await blobs.put(all));
+    if (undoId === null) execution.warn(`${name} can't be restored later: it is too much to keep`);
+    else if (call !== undefined) (await callsIn(blobs)).set(call, undoId);
+  };
+  const { place, created } = await writeConfined(cwd, path, content, { onWrite });
+  return { name: place.name, created, undoId };
+}
+
+/** A change that a call has made which was lost after it, when the file is still as that has left it. */
+export async function changedBefore(
+  { blobs }: ToolContext,
+  { place: { name }, bytes: now, call }: Call & { place: ConfinedPath; bytes: Uint8Array },
+): Promise<{ path: string; before: Uint8Array | null; undoId: string } | null> {
+  if (!blobs || call === undefined) return null;
+  const undoId = (await callsIn(blobs)).get(call);
+  const kept = undoId === undefined ? null : await keptIn(blobs, undoId);
+  if (!undoId || kept?.head.path !== name || kept.head.after !== stateOf(now)) return null;
+  return { path: name, before: kept.bytes, undoId };
+}
+
+const known = new WeakMap<Blobs, Promise<Map<string, string>>>();
+
+/** The undo ids of a thread by their calls: those that it was resumed with are read once. */
+function callsIn(blobs: Blobs): Promise<Map<string, string>> {
+  const calls = known.get(blobs) ?? readCalls(blobs);
+  known.set(blobs, calls);
+  return calls;
+}
+
+async function readCalls(blobs: Blobs): Promise<Map<string, string>> {
+  const calls = new Map<string, string>();
+  for (const undoId of await blobs.ids()) {
+    // One that is damaged matters to who wants it back.
+    const kept = await keptIn(blobs, undoId).catch(() => null);
+    if (kept?.head.call !== undefined) calls.set(kept.head.call, undoId);
+  }
+  return calls;
+}
+
+async function keptIn(
+  blobs: Blobs,
+  undoId: string,
+): Promise<{ head: Head; bytes: Uint8Array | null } | null> {
+  const all = await blobs.get(undoId);
+  const end = all?.indexOf(10) ?? -1;
+  if (!all || end < 0) return null;
+  const head = headIn(new TextDecoder().decode(all.subarray(0, end)));
+  return head && { head, bytes: head.existed ? all.subarray(end + 1) : null };
+}
+
+// A bundle may keep blobs of its own.
+function headIn(line: string): Head | null {
+  try {
+    const head: unknown = JSON.parse(line);
+    const isHead =
+      isObject(head) && typeof head.path === "string" && typeof head.after === "string";
+    return isHead && typeof head.existed === "boolean" ? (head as Head) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Takes back what one call of a tool has changed. Done again it changes nothing. */
+export const undoEdit = tool({
+  name: "undoEdit",
+  description:
+    "Takes back what one call of editFile or writeFile has changed, by the `undoId` that it returned. A file that has changed since then is left as it is, unless `force` is true.",
+  input: z.object({
+    undoId: z.string().check(z.minLength(1)),
+    force: z.optional(z.boolean()),
+  }),
+  async execute({ undoId, force = false }, { blobs, cwd }) {
+    const kept = blobs ? await keptIn(blobs, undoId) : null;
+    if (!kept) {
+      const message = `nothing is kept under the undoId ${JSON.stringify(undoId.slice(0, 100))}`;
+      throw failure("UNDO_MISSING", message, "give the undoId of a change in this thread");
+    }
+    const { bytes, head } = kept;
+    const { path, after } = head;
+    const result = `${bytes === null ? "removed" : "restored"} ${path}`;
+    const now = await currentState(cwd, path);
+    if (now === stateOf(bytes)) return { result, path };
+    if (now !== after && !force) {
+      const how = now === missing ? "is gone" : "has changed";
+      const hint = "undo the later changes first, or set force to true to lose them";
+      throw failure("UNDO_CHANGED", `${JSON.stringify(path)} ${how} since the edit`, hint);
+    }
+    if (bytes === null) await removeConfined(cwd, path);
+    else await writeConfined(cwd, path, bytes);
+    return { result, path };
+  },
+});
+
+async function currentState(cwd: string, path: string): Promise<string> {
+  try {
+    return stateOf((await readConfined(cwd, path)).bytes);
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === "FILE_MISSING") return missing;
+    // No tool has made it so long.
+    if (code === "FILE_TOO_LONG") return code;
+    throw error;
+  }
+}
