@@ -2,4 +2,4 @@
 
 export { findIn, type FindWorkflow, type StepsSource, stepsSource } from "./source/module.ts";
 export { type CheckedDocument, checkedDocument } from "./source/source.ts";
-export { readDocument } from "./source/source.ts";
+export { readDocument } from "@uncaged/workflow/document";

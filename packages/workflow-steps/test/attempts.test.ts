@@ -137,13 +137,30 @@ describe("the attempts of a step workflow", () => {
     expect(skipped).toMatchObject([{ attempt: first?.id, stepID: "Work_A" }]);
   });
 
-  test("of a Branch that a Stop ended end as cancelled", async () => {
-    const { of } = await hosted([
-      { id: "Branch_A", cases: [["ELSE", "Stop_A"]], next: "RETURN" },
+  test("of a Branch that a Stop ended are done with the Stop, and a loop around them is cancelled", async () => {
+    const { events, of } = await hosted([
+      { id: "Loop_A", source: [0, 1], children: ["Branch_A"], next: "RETURN" },
+      { id: "Branch_A", cases: [["ELSE", "Branch_B"]], next: "RETURN" },
+      { id: "Branch_B", cases: [["ELSE", "Stop_A"]], next: "RETURN" },
       { id: "Stop_A" },
     ]);
-    expect(of("Branch_A").map(({ outcome }) => outcome)).toEqual(["cancelled"]);
-    expect(of("Stop_A")).toMatchObject([{ outcome: "committed", parent: of("Branch_A")[0]?.id }]);
+    const outcomeOf = (role: string) => of(role).map(({ outcome }) => outcome);
+    expect(["Loop_A", "Branch_A", "Branch_B", "Stop_A"].map(outcomeOf)).toEqual([
+      ["cancelled"],
+      ["committed"],
+      ["committed"],
+      ["committed"],
+    ]);
+    expect(of("Stop_A")).toMatchObject([{ parent: of("Branch_B")[0]?.id }]);
+    const last = events
+      .slice(-4)
+      .map(({ type, stepID, payload }) => [type, stepID, payload.selected]);
+    expect(last).toEqual([
+      ["step_done", "Stop_A", undefined],
+      ["step_done", "Branch_B", "Stop_A"],
+      ["step_done", "Branch_A", "Branch_B"],
+      ["workflow_done", null, undefined],
+    ]);
   });
 
   test("of a step with children are two: its own work, and what its children do", async () => {

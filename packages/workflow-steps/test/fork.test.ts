@@ -40,14 +40,16 @@ test("what follows a fork comes after its slowest child", async () => {
 
 test("a child that fails ends the run at once, with its id, and aborts its siblings", async () => {
   const late = held();
+  const began = held();
   let signalled = false;
   const document = forked(["Work_A", "Tool_B"], {}, [{ id: "Tool_B", out: "$b", next: "RETURN" }]);
   const { error, events, status, of } = await ran(document, {
-    work: { Work_A: () => settled().then(fails("broken")) },
+    work: { Work_A: () => began.promise.then(fails("broken")) },
     adapters: {
       tool: {
         execute: async (_name, _input, { signal }) => {
           signal.addEventListener("abort", () => (signalled = true));
+          began.resolve();
           await late.promise;
           return 1;
         },

@@ -12,7 +12,7 @@ import {
   modelAdapter,
   type ModelAdapterOptions,
   openaiModels,
-} from "../src/adapters/model.ts";
+} from "../src/adapters.ts";
 import { stepTools } from "../src/adapters/tool.ts";
 import { carryOut, payloadOf, typesOf } from "./calling.ts";
 

@@ -111,12 +111,14 @@ export const heard = (events: RunEvent[]): Pick<Ran, "of" | "started" | "payload
 /** A promise, and what settles it. */
 export const held = <Value = void>() => Promise.withResolvers<Value>();
 
-/** Lets everything run that can run now. */
-export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Lets everything run that can run now; an engine that was slow at it waits for a timer in between. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setTimeout(resolve));
+}
 
 /** Polls until it holds. */
 export async function until(holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 5000; !holds(); ) {
+  for (const end = Date.now() + 60_000; !holds(); ) {
     if (Date.now() > end) throw new Error(`it did not come to hold: ${holds.toString()}`);
     await Bun.sleep(2);
   }

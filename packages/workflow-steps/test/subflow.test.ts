@@ -196,13 +196,15 @@ test("a Pause in the child holds the parent, and its answer goes to the child", 
 test("an abort reaches the child: nothing of it is payloads any more", async () => {
   const hanging = flow([{ id: "Tool_Hang", next: "RETURN" }]);
   const signals: AbortSignal[] = [];
+  const abort = new AbortController();
   const running = ran(parent({ in: { workflow_path: "child.json" } }), {
     subflows: { "child.json": hanging },
-    signal: AbortSignal.timeout(30),
+    signal: abort.signal,
     adapters: {
       tool: {
         execute: (_name, _input, { signal }) => {
           signals.push(signal);
+          setTimeout(() => abort.abort());
           return new Promise(() => null);
         },
       },

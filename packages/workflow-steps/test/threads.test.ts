@@ -10,7 +10,7 @@ import { stepsBefore } from "../src/state/path.ts";
 import { stepsSource } from "../src/source.ts";
 import { countsOf } from "./generated/run.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(180_000);
 afterEach(removeStores);
 
 let marking = "";

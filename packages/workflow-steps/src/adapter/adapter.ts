@@ -131,6 +131,11 @@ export type ToolRuntime = {
   error(message: string, data?: unknown): void;
   progress(message: string, data?: unknown): void;
   signal: AbortSignal;
+  /**
+   * An idempotency key: the same when the step runs again after a crash, in a retry and in a fork. None outside of a
+   * thread.
+   */
+  key?: string;
 };
 
 /** Runs a tool. An envelope with `error` is a failure; its `result`, when it has one, is the result. */

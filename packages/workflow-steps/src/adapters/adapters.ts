@@ -1,11 +1,16 @@
 import type { Step, WorkflowOptions } from "@uncaged/workflow";
-import type { ToolRegistry } from "@uncaged/workflow-agents";
+import {
+  anthropicModels,
+  type Models,
+  openaiModels,
+  type ToolRegistry,
+} from "@uncaged/workflow-agents";
 import type { Adapters } from "../adapter/adapter.ts";
 import type { RegistryDocument } from "../document/format.ts";
 import { apiAdapter } from "./api.ts";
 import { docAdapter } from "./doc.ts";
 import { fileAdapter } from "./file.ts";
-import { anthropicModels, type Models, modelAdapter, openaiModels } from "./model.ts";
+import { modelAdapter } from "./model.ts";
 import { stepTools, toolAdapter } from "./tool.ts";
 
 /**
@@ -34,6 +39,6 @@ export function defaultAdapters(given: DefaultAdapters): Adapters {
     ...adapters,
     file: fileAdapter({ cwd }),
     doc: docAdapter({ cwd, docs: registry.docs }),
-    tool: toolAdapter(tools, { cwd, env: options.env }),
+    tool: toolAdapter(tools, { cwd, env: options.env, blobs: options.blobs }),
   };
 }

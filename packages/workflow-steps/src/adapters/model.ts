@@ -1,47 +1,24 @@
-import type { Step, ThreadContext, WorkflowOptions } from "@uncaged/workflow";
 import {
-  type Access,
-  type AnthropicAccess,
-  anthropicProvider,
+  isWorkflowError,
+  type Step,
+  type ThreadContext,
+  type WorkflowOptions,
+} from "@uncaged/workflow";
+import {
   converse,
   type Message,
   type ModelCallbacks,
-  type ModelProvider,
-  openaiProvider,
+  type Models,
+  namedTools,
   type ModelRequest,
   paid,
   type Toolbox,
   type ToolContext,
   type ToolRegistry,
-  type ToolRunner,
 } from "@uncaged/workflow-agents";
 import type { LLMAdapter, LLMParams, LLMTool } from "../adapter/adapter.ts";
 import { LLMError } from "../adapter/error.ts";
 import { failure } from "../document/document.ts";
-
-/** A provider's models: the name that a step calls the provider by, and which models are its own. */
-export type Models = {
-  name: string;
-  provider: ModelProvider;
-  serves: (model: string) => boolean;
-};
-
-/** The models of Anthropic, by the name `anthropic`. The key is `ANTHROPIC_API_KEY` of the thread. */
-export const anthropicModels = (access?: AnthropicAccess): Models => ({
-  name: "anthropic",
-  provider: anthropicProvider(access),
-  serves: (model) => /^claude\b/i.test(model),
-});
-
-/** The models of OpenAI, or of any server that speaks its protocol, by the name `openai` or another. */
-export const openaiModels = ({
-  name = "openai",
-  ...access
-}: Access & { name?: string } = {}): Models => ({
-  name,
-  provider: openaiProvider(access),
-  serves: (model) => !/^claude\b/i.test(model),
-});
 
 /**
  * `options` are those of `run`; `steps` those that the thread had when it was started or resumed, whose
@@ -67,12 +44,12 @@ export type ModelAdapterOptions = {
 export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
   const { models, options = {}, steps = [], tools, maxTurns } = given;
   const thread = threadOf(options, steps);
-  const { env = {}, cwd } = options;
+  const { env = {}, cwd, blobs } = options;
   return {
     async call(params, onToken, callbacks, around) {
       const { name, provider } = chosen(models, params);
       const signal = around?.signal ?? options.signal;
-      const toolbox = await toolboxOf(params.tools, tools, { env, cwd, signal });
+      const toolbox = await toolboxOf(params.tools, tools, { env, cwd, signal, blobs });
       const own = (await toolbox?.runner.definitions(toolbox.context)) ?? params.tools ?? [];
       const request = requestOf(params, own);
       const all: ModelCallbacks = callbacks ?? { onToken };
@@ -162,6 +139,7 @@ async function toolboxOf(
   {
     cwd,
     env,
+    blobs,
     signal = new AbortController().signal,
   }: Partial<ToolContext> & Pick<ToolContext, "env">,
 ): Promise<Toolbox | undefined> {
@@ -175,29 +153,13 @@ async function toolboxOf(
     const message = "the run has no working directory, and the model's tools need one";
     throw failure("NO_CWD", message, "give cwd in the options of the run");
   }
-  const context = { cwd, env, signal };
-  const known = (await registry.all(context)).map(({ name }) => name);
-  const names = new Set(named.map(({ name }) => houseName(name, known)));
-  const lost = [...names].find((name) => !known.includes(name));
-  if (lost !== undefined) throw bad(`there is no tool ${lost}; tools: ${known.join(", ")}`);
-  const runner: ToolRunner = {
-    definitions: async (at) =>
-      (await registry.definitions(at)).filter(({ name }) => names.has(name)),
-    async run(name, input, at) {
-      if (names.has(name)) return await registry.run(name, input, at);
-      const content = `there is no tool ${JSON.stringify(name)}\ntools: ${[...names].join(", ")}`;
-      return { content, is_error: true };
-    },
-  };
+  const context = { cwd, env, signal, blobs };
+  const names = named.map(({ name }) => name);
+  const runner = await namedTools(registry, names, context).catch((error: unknown) => {
+    throw isWorkflowError(error) && error.code === "TOOL_UNKNOWN" ? bad(error.message) : error;
+  });
   return { runner, context };
 }
 
 const bad = (message: string): LLMError =>
   new LLMError("bad_request", message, { code: "BAD_TOOLS" });
-
-/** The name of a tool as its registry has it: the documented `ReadFile` is the registry's `readFile`. */
-export function houseName(name: string, known: readonly string[]): string {
-  if (known.includes(name)) return name;
-  const lower = name.charAt(0).toLowerCase() + name.slice(1);
-  return known.includes(lower) ? lower : name;
-}

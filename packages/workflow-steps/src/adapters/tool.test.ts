@@ -7,7 +7,7 @@ import { eventsChannel } from "@uncaged/workflow";
 import { type Tool, tool, toolRegistry } from "@uncaged/workflow-agents";
 import * as z from "zod/mini";
 import { carryOut, payloadOf, typesOf } from "../../test/calling.ts";
-import { builtInTools } from "../source/module.ts";
+import { builtInTools } from "../document/tools.ts";
 import { stepTools, toolAdapter } from "./tool.ts";
 
 const eventsOfAll = channel(eventsChannel);

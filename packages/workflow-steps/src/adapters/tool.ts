@@ -1,6 +1,7 @@
 import {
   editFile,
   listFiles,
+  ownToolName,
   readFile,
   runCommand,
   runTool,
@@ -8,17 +9,26 @@ import {
   type ToolContext,
   type ToolRegistry,
   toolRegistry,
+  undoEdit,
   withRun,
   writeFile,
 } from "@uncaged/workflow-agents";
+import type { Blobs } from "@uncaged/workflow";
 import type { ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
 import { isPlain } from "../expression/value.ts";
 import { failure } from "../document/document.ts";
-import { houseName } from "./model.ts";
+import { isBuiltInTool, ownFieldNames } from "../document/tools.ts";
 
-/** The built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */
+/** The built-in tools: `readFile`, `writeFile`, `editFile`, `undoEdit`, `listFiles`, `search` and `runCommand`. */
 export const stepTools = (): ToolRegistry =>
-  toolRegistry([readFile, writeFile, editFile, listFiles, search, runCommand()]);
+  toolRegistry([readFile, writeFile, editFile, undoEdit, listFiles, search, runCommand()]);
+
+/** `blobs` are those of the thread: without them nothing is kept that a tool could take back. */
+export type ToolAdapterOptions = {
+  cwd: string;
+  env?: Readonly<Record<string, string>>;
+  blobs?: Blobs;
+};
 
 /**
  * The adapter `tool` over a registry of `@uncaged/workflow-agents`. A built-in tool is also known by its
@@ -27,7 +37,7 @@ export const stepTools = (): ToolRegistry =>
  */
 export function toolAdapter(
   registry: ToolRegistry,
-  { cwd, env = {} }: { cwd: string; env?: Readonly<Record<string, string>> },
+  { cwd, env = {}, blobs }: ToolAdapterOptions,
 ): ToolAdapter {
   return {
     async execute(name, input, runtime) {
@@ -36,7 +46,13 @@ export function toolAdapter(
       const late = ms === null ? null : AbortSignal.timeout(ms);
       const signal = late ? AbortSignal.any([runtime.signal, late]) : runtime.signal;
       try {
-        return await run(registry, name, input, { cwd, env, signal }, runtime);
+        return await run(
+          registry,
+          name,
+          input,
+          { cwd, env, signal, blobs, key: runtime.key },
+          runtime,
+        );
       } catch (error) {
         runtime.signal.throwIfAborted();
         if (!late?.aborted) throw error;
@@ -58,8 +74,8 @@ async function run(
   runtime: ToolRuntime,
 ): Promise<unknown> {
   const known = (await registry.all(context)).map((one) => one.name);
-  const house = houseName(name, known);
-  const input = builtIn.has(house) ? houseInput(given) : given;
+  const house = ownToolName(name, known);
+  const input = isBuiltInTool(house) ? houseInput(given) : given;
   const call = {
     stepID: name,
     spent: [],
@@ -74,8 +90,6 @@ async function run(
   if (outcome.ok) return house === "runCommand" ? judged(outcome.toolResult) : outcome.toolResult;
   throw outcome.error;
 }
-
-const builtIn = new Set("readFile writeFile editFile listFiles search runCommand".split(" "));
 
 /** A command that did not end well is a failure: whether the step goes on with it, `allowError` says. */
 function judged(envelope: unknown): unknown {
@@ -100,19 +114,11 @@ function report(runtime: ToolRuntime, { level, message, data }: Record<string, u
   }
 }
 
-const fields: ReadonlyMap<string, string> = new Map([
-  ["file_path", "path"],
-  ["old_string", "oldText"],
-  ["new_string", "newText"],
-  ["replace_all", "all"],
-  ["timeout", "timeoutMs"],
-]);
-
 /** A built-in tool's arguments with the documented names of the fields as the tool has them. */
 function houseInput(input: unknown): unknown {
   if (!isPlain(input)) return input;
   const renamed = Object.entries(input).map(([name, value]) => {
-    const house = fields.get(name) ?? name;
+    const house = ownFieldNames.get(name) ?? name;
     return [Object.hasOwn(input, house) ? name : house, value];
   });
   return Object.fromEntries(renamed);

@@ -4,6 +4,7 @@ import {
   eventsChannel,
   opensAttempts,
   type RoleOutput,
+  stepKey,
   type ThreadInput,
   type WorkflowEvent,
   type WorkflowFn,
@@ -26,6 +27,7 @@ import { type Resumable, restoredState } from "../state/checkpoint.ts";
 import {
   type Answered,
   type Documents,
+  type StepAt,
   newState,
   readWorkflow,
   type Workflow,
@@ -85,7 +87,9 @@ async function* runThread(
   const { outline } = workflow;
   const state = foldSteps(workflow, { ...input, threadId });
   const resumedFrom = input.steps.length > 0 ? currentOf(outline, state.position) : undefined;
+  const keys = new StepKeys(options, input.steps);
   const run = new Run(workflow, state, {
+    keyOf: (at) => keys.of(at),
     adapters: typeof adapters === "function" ? adapters(options, input.steps) : adapters,
     env,
     errorStrategy,
@@ -103,7 +107,10 @@ async function* runThread(
       const { done, value } = await events.next(answer);
       answer = undefined;
       if (done) return resultOf(workflow.document, value);
-      if (value.kind === "commit") yield inAttempt(commitOutput(value.role, value.commit), value);
+      if (value.kind === "commit") {
+        yield inAttempt(commitOutput(value.role, value.commit), value);
+        keys.committed(value.role, value.commit);
+      }
       // Killed or interrupted, the thread's log has how it ended.
       if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
       if (value.kind === "wait") {
@@ -115,6 +122,31 @@ async function* runThread(
     await events.return({ status: "cancelled" });
   }
 }
+
+/** The idempotency keys of steps: each by the step, the constructs around it, and how often it was done there. */
+class StepKeys {
+  readonly #thread: WorkflowOptions;
+  readonly #done = new Map<string, number>();
+
+  constructor(thread: WorkflowOptions, steps: ThreadInput["steps"]) {
+    this.#thread = thread;
+    for (const { role, meta } of steps) this.committed(role, meta);
+  }
+
+  committed(role: string, { path }: { path?: unknown }): void {
+    if (!Array.isArray(path)) return;
+    const name = nameOf(role, path);
+    this.#done.set(name, (this.#done.get(name) ?? 0) + 1);
+  }
+
+  of({ stepID, path }: StepAt): string {
+    const name = nameOf(stepID, path);
+    return stepKey(this.#thread, name, (this.#done.get(name) ?? 0) + 1);
+  }
+}
+
+const nameOf = (role: string, path: readonly unknown[]): string =>
+  path.length === 0 ? role : `${role} ${JSON.stringify(path)}`;
 
 // Whoever starts a thread may limit it: a file has no place for that.
 const limitIn = ({ maxConcurrency }: WorkflowOptions): number =>

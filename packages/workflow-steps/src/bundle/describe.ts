@@ -45,7 +45,7 @@ export function describeSteps({ document, subflows }: Documents): StepsDescripto
       version,
       ...(fits(texts, longestDocuments) ? texts : { document: null, subflows: {} }),
     },
-    roles: fits(roles, longestRoles) ? roles : {},
+    ...(fits(roles, longestRoles) ? { roles } : { roles: {}, strict: false }),
   };
 }
 

@@ -9,7 +9,15 @@ import type { Adapters } from "../adapter/adapter.ts";
 import { type ExecutionStatus, failure, type ParallelErrorStrategy } from "../document/document.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
 import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
-import type { Answered, Artifact, Commit, RunState, Workflow, Write } from "../state/state.ts";
+import type {
+  Answered,
+  Artifact,
+  Commit,
+  RunState,
+  StepAt,
+  Workflow,
+  Write,
+} from "../state/state.ts";
 import { Variables } from "../state/variables.ts";
 
 export type ResumeReply = { ok: true } | { ok: false; reason: string };
@@ -79,6 +87,8 @@ type RunSetup = RunOptions & {
   attempts?: Attempts;
   /** Whether events have inputs and results whole: whoever drives it stores what is too long for one. */
   wholeValues?: boolean;
+  /** The idempotency key of the run that a step is in, where its thread has one. */
+  keyOf?: (at: StepAt) => string;
   control: RunControl;
   /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
   prefix: string;

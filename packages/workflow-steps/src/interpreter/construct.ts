@@ -87,6 +87,7 @@ export async function chooseCase(task: Task): Promise<Done> {
     locals: chain.locals,
     signal: chain.signal,
     position: inside?.chains.get(selected) ?? startAt(selected),
+    branch: task,
   });
   const end = await turn.aside(() => interpreter.runChain(inner));
   return end === BREAK ? { selected, next: BREAK } : { selected };

@@ -19,6 +19,7 @@ import {
   type Done,
   Interpreter,
   isEnd,
+  originOf,
   type Reached,
   renew,
   type Task,
@@ -232,10 +233,25 @@ async function finish(task: Task, done: Done): Promise<string> {
   await interpreter.commit(step.id, reached, chain, task.attempt, payload);
   if (done.stop) {
     interpreter.run.state.stopped = { id: step.id, ...done.stop };
+    endBranches(chain);
     interpreter.halt("stopped");
     chain.signal.throwIfAborted();
   }
   return next;
+}
+
+// The Stop's commit names the cases that it lies in: with it those Branches are done, and have no commit of
+// their own. One with children is not: they never ran.
+function endBranches({ branch, path }: Chain): void {
+  const part = path.at(-1);
+  if (!branch || !part || !("child" in part)) return;
+  const { attempt, chain, interpreter, step } = branch;
+  if (!step.children?.length) {
+    const payload = { outputs: null, selected: part.child };
+    interpreter.run.publish("step_done", step.id, payload, originOf(attempt));
+    attempt.end("committed");
+  }
+  endBranches(chain);
 }
 
 function reachedOf(
@@ -326,8 +342,9 @@ async function called(task: Task): Promise<Called> {
 }
 
 function callOf(task: Task): Call {
-  const { step, context, interpreter, signal } = task;
+  const { chain, step, context, interpreter, signal } = task;
   const { setup, state, workflow } = interpreter.run;
+  const stepID = `${setup.prefix}${step.id}`;
   return {
     step,
     inputs: context.resolve(step.in ?? step.input ?? {}) as Record<string, unknown>,
@@ -336,7 +353,8 @@ function callOf(task: Task): Call {
     registry: workflow.document.registry,
     env: setup.env ?? {},
     runID: state.runID,
-    stepID: `${setup.prefix}${step.id}`,
+    stepID,
+    key: setup.keyOf?.({ stepID, path: [...setup.path, ...chain.path] }),
     signal,
     shown: setup.wholeValues ? whole : shown,
     emit: (type, payload) => {

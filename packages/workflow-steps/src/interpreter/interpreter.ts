@@ -107,7 +107,7 @@ export class Interpreter {
   }
 }
 
-const originOf = ({ id, path }: OpenAttempt): Origin => ({ attempt: id, path });
+export const originOf = ({ id, path }: OpenAttempt): Origin => ({ attempt: id, path });
 
 export type ChainEnd = typeof RETURN | typeof BREAK;
 
@@ -126,11 +126,13 @@ export type Chain = {
   handled: ErrorMap | null;
   /** What a failed step wrote, for the commit of the step that handles it. */
   unclaimed: Written;
+  /** The Branch of whose chosen case this is the chain. */
+  branch?: Task;
 };
 
 /** A chain that begins, or goes on from a position. */
 export const chainAt = (
-  parts: Pick<Chain, "path" | "locals" | "signal" | "position" | "iterations">,
+  parts: Pick<Chain, "path" | "locals" | "signal" | "position" | "iterations" | "branch">,
 ): Chain => ({ ...parts, committed: null, handled: null, unclaimed: new Written() });
 
 /** One step that is carried out. `inside` is set when it was entered before the run was resumed. */

@@ -165,3 +165,59 @@ test("the outline of 10,000 forks in a row needs no deep stack", () => {
   expect(enclosuresOf("Set_9999")).toHaveLength(1);
   expect(reachableFrom("Fork_0").size).toBe(2 * count);
 });
+
+describe("the container of a step", () => {
+  const of = (...steps: unknown[]) => Object.fromEntries(outline(...steps).containers());
+
+  test("is the construct whose chain it is in", () => {
+    const found = of(
+      step("Loop_A", { children: ["Branch_B"], next: "Set_End" }),
+      step("Branch_B", { cases: [["x", "LLM_C"]], next: "Set_After" }),
+      step("LLM_C", { next: "Set_D", onError: "Set_Late" }),
+      step("Set_D"),
+      step("Set_Late"),
+      step("Set_After"),
+      step("Set_End"),
+    );
+    expect(found).toEqual({
+      Loop_A: null,
+      Branch_B: "Loop_A",
+      LLM_C: "Branch_B",
+      Set_D: "Branch_B",
+      Set_Late: "Branch_B",
+      Set_After: "Loop_A",
+      Set_End: null,
+    });
+  });
+
+  test("of one that two constructs lead to encloses both", () => {
+    const found = of(
+      step("Loop_A", { children: ["Fork_B", "Fork_C"] }),
+      step("Fork_B", { children: ["Set_D"] }),
+      step("Fork_C", { children: ["Set_D"] }),
+      step("Set_D", { next: "Set_E" }),
+      step("Set_E"),
+    );
+    expect(found).toMatchObject({ Fork_B: "Loop_A", Set_D: "Loop_A", Set_E: "Loop_A" });
+  });
+
+  test("stays the same in a cycle, and that of 10,000 in a row is found at once", () => {
+    const found = of(
+      step("Noop_A", { next: "Branch_B" }),
+      step("Branch_B", {
+        cases: [
+          ["x", "Noop_A"],
+          ["ELSE", "Stop_C"],
+        ],
+      }),
+      step("Stop_C"),
+    );
+    expect(found).toEqual({ Noop_A: null, Branch_B: null, Stop_C: "Branch_B" });
+    const row = Array.from({ length: 10_000 }, (_, n) =>
+      step(`Set_${n}`, { next: `Set_${n + 1}` }),
+    );
+    const begun = performance.now();
+    expect(outline(...row).containers().size).toBe(10_000);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+});

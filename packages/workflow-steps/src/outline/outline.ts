@@ -12,6 +12,8 @@ export type Outline = {
   referencesOf: (id: string) => readonly Reference[];
   /** Each way (at most 100) in which a step lies in constructs, outermost first; `[[]]` at the top. */
   enclosuresOf: (id: string) => Enclosure[][];
+  /** The construct that each step is drawn in: the innermost that it lies in whichever way leads to it; null at the top. */
+  containers: () => ReadonlyMap<string, string | null>;
   /** In how many constructs a step lies at the most. Several entries count for nothing here. */
   depthOf: (id: string) => number;
   /** A step and all that can run after it or inside of it. */
@@ -40,6 +42,7 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
   const entries = others.length > 0 ? others : unnamed;
   const graph = { steps, references: referencesFrom, entries, groups };
   let depths: ReadonlyMap<string, number> | undefined;
+  let containers: ReadonlyMap<string, string | null> | undefined;
   let enclosuresOf: ReturnType<typeof enclosuresIn> | undefined;
   return {
     steps,
@@ -49,6 +52,7 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
     cycles: cyclesOf(steps.keys(), groups, edges),
     isCycle: (one, other) =>
       groups.get(one) === groups.get(other) && (one !== other || edges(one).includes(one)),
+    containers: () => (containers ??= containersIn(graph)),
     depthOf: (id) => (depths ??= depthsIn(graph)).get(id) ?? 0,
     enclosuresOf: (id) => (steps.has(id) ? (enclosuresOf ??= enclosuresIn(graph))(id) : []),
   };
@@ -226,6 +230,48 @@ function depthsIn({ groups, references }: Graph): Map<string, number> {
     }
   }
   return new Map(outermostFirst.map(([id, group]) => [id, depths[group] ?? 0]));
+}
+
+/**
+ * The construct that each step is drawn in. Where a step can be come to in several constructs, it is the
+ * innermost that encloses all of them. What leads back to a construct stays beside it.
+ */
+function containersIn({ groups, references, entries }: Graph): Map<string, string | null> {
+  const homes = new Map<string, string | null>();
+  const depths = new Map<string | null, number>([[null, 0]]);
+  const depthOf = (id: string | null) => depths.get(id) ?? 0;
+  const outward = (id: string | null) => (id === null ? null : (homes.get(id) ?? null));
+  const around = (one: string | null, other: string | null): string | null => {
+    let [a, b] = [one, other];
+    while (a !== b) {
+      if (depthOf(a) >= depthOf(b)) a = outward(a);
+      else b = outward(b);
+    }
+    return a;
+  };
+  const found: (string | null | undefined)[] = [];
+  const join = (group: number, home: string | null) => {
+    const known = found[group];
+    found[group] = known === undefined ? home : around(known, home);
+  };
+  for (const id of entries) join(groups.get(id) ?? 0, null);
+  const members: string[][] = [];
+  for (const [id, group] of groups) (members[group] ??= []).push(id);
+  // From those that lead to all others: the home of a construct is known before its content's.
+  for (const [group, ids] of [...members.entries()].toReversed()) {
+    const home = found[group] ?? null;
+    for (const id of ids ?? []) {
+      homes.set(id, home);
+      depths.set(id, depthOf(home) + 1);
+    }
+    for (const id of ids ?? []) {
+      for (const reference of references(id)) {
+        const inner = groups.get(reference.to) ?? group;
+        if (inner !== group) join(inner, isChained(reference) ? home : id);
+      }
+    }
+  }
+  return homes;
 }
 
 /** The name of the input with the workflow that a step runs. */

@@ -84,6 +84,18 @@ function stepSchema(): Schema {
   };
 }
 
+/** The JSON Schema of a step of one type: the fields of all steps, and its own. */
+export function schemaOfStep(type: StepType): Schema {
+  const { allOf: _, anyOf: __, properties, ...common } = stepSchema();
+  const { properties: own, required = [], ...rest } = typeSchema(type);
+  return {
+    ...common,
+    ...rest,
+    required: ["id", ...(required as string[])],
+    properties: { ...(properties as Schema), ...(own as Schema) },
+  };
+}
+
 /** Whether a step is of a type: by its own word, else by its id. */
 function isOfType(type: StepType): Schema {
   const names = [type, ...Object.keys(aliases).filter((name) => aliases[name] === type)];

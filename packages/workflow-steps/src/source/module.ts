@@ -1,18 +1,26 @@
 import { isWorkflowError } from "@uncaged/workflow";
+import { entryFiles } from "@uncaged/workflow/document";
 import { readFile, realpath } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
-import { fileURLToPath } from "node:url";
-import type { KnownTools } from "../check/subject.ts";
 import { failure, getStepType, modelSides, type StepType } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
+import { builtInTools } from "../document/tools.ts";
 import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
 import type { Documents } from "../state/state.ts";
-import { checkedDocument, gather, type Gathered } from "./source.ts";
+import { checkedDocument, gather, type Gathered, type StepPositions } from "./source.ts";
 
 /** A kind of source for `addWorkflow` and `buildSource` of `@uncaged/workflow/host`. */
 export type StepsSource = {
   matches(file: string): boolean;
-  module(text: string, file: string): Promise<{ code: string; resolve: Record<string, string> }>;
+  module(
+    text: string,
+    file: string,
+  ): Promise<{
+    code: string;
+    resolve: Record<string, string>;
+    inputs: string[];
+    roles: StepPositions;
+  }>;
 };
 
 /**
@@ -28,36 +36,50 @@ export function stepsSource(
   warn: (warning: string) => void,
   { isClosed = false, find }: { isClosed?: boolean; find?: FindWorkflow } = {},
 ): StepsSource {
-  const checked = (text: string, file: string) => {
-    const { document, warnings } = checkedDocument(text, file, { tools: builtInTools });
-    for (const warning of [...warnings, ...unserved(document, file)]) warn(warning);
-    return document;
+  const read = (text: string, file: string) => {
+    const found = checkedDocument(text, file, { tools: builtInTools });
+    for (const warning of [...found.warnings, ...unserved(found.document, file)]) warn(warning);
+    return found;
   };
+  const checked = (text: string, file: string) => read(text, file).document;
   return {
     matches: (file) => /\.(json|ya?ml)$/i.test(file),
     async module(text, file) {
       const known = new Map<string, WorkflowDocument>();
-      const gathered = await gather(checked(text, file), file, async (path, step, by, literal) => {
+      const inputs: string[] = [];
+      const { document, positions } = read(text, file);
+      const gathered = await gather(document, file, async (path, step, by, literal) => {
         const child = join(dirname(file), path);
         const parent = join(dirname(file), by);
         const part = known.get(path);
         if (part) return part;
         if (isClosed && path.startsWith("../")) throw unreadable(child, step, parent);
         const beside = await readChild(child);
-        if ("text" in beside) return checked(beside.text, child);
+        if ("text" in beside) {
+          inputs.push(child);
+          return checked(beside.text, child);
+        }
         const name = literal.replace(/^\/+/, "");
         const found = await find?.(name);
         if (!found) throw unreadable(child, step, parent, beside.cause);
-        if ("text" in found) return checked(found.text, name);
+        if ("text" in found) {
+          if (found.file !== undefined) inputs.push(found.file);
+          return checked(found.text, name);
+        }
         return registered(name, found, known);
       });
-      return { code: moduleCode(gathered), resolve: ownFiles() };
+      return { code: moduleCode(gathered), resolve: ownFiles(), inputs, roles: positions };
     },
   };
 }
 
-/** What a literal path leads to that is no file beside the one that names it: a text, or a registered workflow. */
-export type FindWorkflow = (path: string) => Promise<{ text: string } | Documents | null>;
+/**
+ * What a literal path leads to that is no file beside the one that names it: a text, of a `file` if it is one, or a
+ * registered workflow.
+ */
+export type FindWorkflow = (
+  path: string,
+) => Promise<{ text: string; file?: string } | Documents | null>;
 
 /** Looks in the project's folder, and not outside of it, then among the registered workflows. */
 export const findIn =
@@ -66,7 +88,7 @@ export const findIn =
     const [home, real] = await Promise.all([folder, join(folder, path)].map(realPath));
     if (home && real?.startsWith(`${home}${sep}`)) {
       const file = await readChild(real);
-      if ("text" in file) return file;
+      if ("text" in file) return { ...file, file: real };
     }
     return await named(path).catch((error: unknown) => {
       if (isWorkflowError(error)) return null;
@@ -112,18 +134,8 @@ const unreadable = (path: string, step: string, by: string, cause?: unknown) =>
 const packageName = "@uncaged/workflow-steps";
 const adaptersName = `${packageName}/adapters`;
 
-// Packed, this file may stand in the dist of a program that depends on the package.
-function ownFiles(): Record<string, string> {
-  const isSource = import.meta.url.endsWith(".ts");
-  const fileOf = (name: string, entryPoint: string) =>
-    isSource
-      ? fileURLToPath(new URL(`../${entryPoint}.ts`, import.meta.url))
-      : Bun.resolveSync(name, import.meta.dir);
-  return {
-    [packageName]: fileOf(packageName, "index"),
-    [adaptersName]: fileOf(adaptersName, "adapters"),
-  };
-}
+const ownFiles = () =>
+  entryFiles(import.meta, { [packageName]: "index", [adaptersName]: "adapters" });
 
 /** The source of a bundle: the same for the same documents, with no adapter that they do not use. */
 function moduleCode({ document, subflows }: Gathered): string {
@@ -136,7 +148,7 @@ function moduleCode({ document, subflows }: Gathered): string {
     children.length > 0 && `subflows: Object.fromEntries([${children.join(", ")}])`,
     // What needs a directory is there when the thread has one.
     made.length > 0 &&
-      `adapters: (options, steps) => { const { cwd, env } = options; return { ${made.join(", ")} }; }`,
+      `adapters: (options, steps) => { const { cwd, env, blobs } = options; return { ${made.join(", ")} }; }`,
   ];
   return [
     `import { stepsBundle } from ${JSON.stringify(packageName)};`,
@@ -171,7 +183,7 @@ function adaptersFor(documents: readonly WorkflowDocument[]): string[] {
     gives("docs") && inFolder("doc", `docAdapter({ cwd, docs: ${parsed(docs)} })`),
     calling("API", "Download").length > 0 && "api: adapters.apiAdapter()",
     calling("Tool").length > 0 &&
-      inFolder("tool", "toolAdapter(adapters.stepTools(), { cwd, env })"),
+      inFolder("tool", "toolAdapter(adapters.stepTools(), { cwd, env, blobs })"),
   ].filter((code) => code !== false);
 }
 
@@ -195,24 +207,6 @@ function providersOf(step: StepDocument): string[] {
 
 const literal = (value: unknown): string =>
   typeof value === "string" && !value.startsWith("=") ? value : "";
-
-const inputNames = {
-  readFile: "file_path path offset limit",
-  writeFile: "file_path path content",
-  editFile: "file_path path old_string oldText new_string newText replace_all all",
-  listFiles: "path pattern",
-  search: "pattern path files ignoreCase plain",
-  runCommand: "argv cwd input timeoutMs",
-};
-
-/** What a bundle that is made of a file has: by their documented names, and by their own. */
-export const builtInTools: KnownTools = Object.fromEntries(
-  Object.entries(inputNames).flatMap(([name, text]) => {
-    const inputs = text.split(" ");
-    const documented = name.charAt(0).toUpperCase() + name.slice(1);
-    return [[documented, inputs] as const, [name, inputs] as const];
-  }),
-);
 
 /** A warning for each step that only a program's own adapter can carry out: a file brings none along. */
 const unserved = ({ steps }: WorkflowDocument, file: string): string[] =>

@@ -45,7 +45,7 @@ describe("a checked document", () => {
         "p.json:1:1: this is no step workflow: it has neither version nor steps",
       );
       expect(hint).toBe(
-        'a step workflow has "version" ("3.0" to "3.18"), "name", "registry" and an array "steps"',
+        'a step workflow has "version" ("3.0" to "3.18"), "name", "registry" and an array "steps"; an agent graph has arrays "nodes" and "connections"',
       );
     },
   );

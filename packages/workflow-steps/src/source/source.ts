@@ -1,18 +1,23 @@
 import { posix } from "node:path";
+import { locatedProblems, type Position, readDocument } from "@uncaged/workflow/document";
 import { validate } from "../check/check.ts";
 import type { CheckOptions, Violation } from "../check/subject.ts";
 import { failure, failures, SUPPORTED_VERSIONS } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
 import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
-import { readJson } from "./json.ts";
-import { type Path, type Read, Unreadable } from "./text.ts";
-import { readYaml } from "./yaml.ts";
+
+/** Where in a text each step of a document begins, by its id. */
+export type StepPositions = Record<string, Position>;
 
 /** A valid document, and what its author may have meant otherwise, each as `file:line:column: …`. */
-export type CheckedDocument = { document: WorkflowDocument; warnings: string[] };
+export type CheckedDocument = {
+  document: WorkflowDocument;
+  warnings: string[];
+  positions: StepPositions;
+};
 
-const needs = `a step workflow has "version" ("${SUPPORTED_VERSIONS[0]}" to "${SUPPORTED_VERSIONS.at(-1)}"), "name", "registry" and an array "steps"`;
+const needs = `a step workflow has "version" ("${SUPPORTED_VERSIONS[0]}" to "${SUPPORTED_VERSIONS.at(-1)}"), "name", "registry" and an array "steps"; an agent graph has arrays "nodes" and "connections"`;
 
 /**
  * Reads and checks a step workflow. Throws `STEPS_INVALID` with the first error of the file as `file:line:column:
@@ -23,12 +28,8 @@ export function checkedDocument(
   file: string,
   options: CheckOptions = {},
 ): CheckedDocument {
-  const { document, positionOf } = readDocument(text, file);
-  const messagesOf = (found: readonly Violation[]) =>
-    found
-      .map(({ path, message }) => ({ ...positionOf(path), message }))
-      .toSorted((one, other) => one.line - other.line || one.column - other.column)
-      .map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`);
+  const { document, positionOf } = readDocument(text, file, "STEPS_INVALID");
+  const messagesOf = (found: readonly Violation[]) => locatedProblems(found, file, positionOf);
   const { version, steps } = isPlain(document) ? document : {};
   if (version === undefined && steps === undefined) {
     const message = `${file}:1:1: this is no step workflow: it has neither version nor steps`;
@@ -37,7 +38,10 @@ export function checkedDocument(
   const violations = validate(document, options);
   const errors = messagesOf(violations.filter(({ severity }) => severity === "error"));
   if (errors.length === 0) {
-    return { document: document as WorkflowDocument, warnings: messagesOf(violations) };
+    const valid = document as WorkflowDocument;
+    const entries = valid.steps.map(({ id }, n) => [id, positionOf(["steps", n, "id"])] as const);
+    const positions = Object.fromEntries(entries);
+    return { document: valid, warnings: messagesOf(violations), positions };
   }
   const isOurs = typeof version === "string" && version.startsWith("3.") && Array.isArray(steps);
   throw failures("STEPS_INVALID", errors, isOurs ? "fix the workflow and try again" : needs);
@@ -108,62 +112,3 @@ const tooDeep = (way: string[]) =>
     `${way.join(" runs ")}: ${mostDepth} workflows deep is the most`,
     hint,
   );
-
-/** The most characters of a text. The YAML library needs seconds for more than it may have. */
-const longest = { JSON: 10 * 1024 * 1024, YAML: 2 * 1024 * 1024 };
-
-/** A place in a text, counted from 1; a column is one UTF-16 unit, as editors count. */
-type Position = { line: number; column: number };
-
-/**
- * The document that a text holds, and where in the text its parts stand. `file` is named in messages,
- * and is YAML when its name ends in `.yaml` or `.yml`, else JSON. What is in the document is not checked.
- * `positionOf` gives, for a path that the document does not have, the position of what it would be in.
- */
-export function readDocument(
-  text: string,
-  file: string,
-): { document: unknown; positionOf: (path: Path) => Position } {
-  const kind = /\.ya?ml$/i.test(file) ? "YAML" : "JSON";
-  const positionAt = positionsIn(text);
-  try {
-    const { value, offsetOf } = parsed(text, kind);
-    return { document: value, positionOf: (path) => positionAt(offsetOf(path)) };
-  } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
-    const { line, column } = positionAt(error.offset);
-    const first = error.first === undefined ? null : positionAt(error.first);
-    const earlier = first ? `, first in line ${first.line}, column ${first.column}` : "";
-    throw failure(
-      "STEPS_INVALID",
-      `${file}:${line}:${column}: ${error.message}${earlier}`,
-      `fix the file: it must be one ${kind} document`,
-    );
-  }
-}
-
-function parsed(text: string, kind: keyof typeof longest): Read {
-  if (text.length > longest[kind]) {
-    const limit = `${longest[kind] / 1024 / 1024} Mi characters`;
-    throw new Unreadable(0, `the file is too large: ${kind} may have at most ${limit}`);
-  }
-  // The mark of UTF-8, and a space in its place so that the offsets stay.
-  const plain = text.startsWith("\uFEFF") ? ` ${text.slice(1)}` : text;
-  if (plain.trim() === "") throw new Unreadable(0, "the file is empty");
-  return kind === "YAML" ? readYaml(plain) : readJson(plain);
-}
-
-/** Finds the positions of offsets. The lines are counted once, and only when one is asked for. */
-function positionsIn(text: string): (offset: number) => Position {
-  let starts: number[] | null = null;
-  return (offset) => {
-    starts ??= [0, ...Array.from(text.matchAll(/\r\n?|\n/g), (end) => end.index + end[0].length)];
-    let [low, high] = [0, starts.length - 1];
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if ((starts[middle] ?? 0) <= offset) low = middle;
-      else high = middle - 1;
-    }
-    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
-  };
-}

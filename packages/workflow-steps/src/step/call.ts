@@ -19,6 +19,8 @@ export type Call = {
   runID: string;
   /** The step's id, behind those of the steps that its workflow runs in. */
   stepID: string;
+  /** The idempotency key of this run of the step; none outside of a thread. */
+  key?: string;
   signal: AbortSignal;
   emit: Emit;
   /** A value as an event may hold it: its beginning, or a copy of the whole; null when it has no JSON. */

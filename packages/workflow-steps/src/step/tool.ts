@@ -69,7 +69,7 @@ async function run(call: Call, name: string, input: unknown): Promise<unknown> {
 
 /** What a tool may report, and how to end it: what it reports later goes nowhere. */
 function runtimeOf(
-  { emit, signal, shownData = cut }: Call,
+  { emit, key, signal, shownData = cut }: Call,
   name: string,
 ): { runtime: ToolRuntime; end: () => void } {
   let isOver = false;
@@ -80,6 +80,7 @@ function runtimeOf(
   const at = (level: string) => (message: string, data?: unknown) => report(level, message, data);
   const runtime: ToolRuntime = {
     signal,
+    ...(key !== undefined && { key }),
     emit: (type, payload) => {
       const message = isPlain(payload) && typeof payload.message === "string";
       report(type, message ? payload.message : type, payload);
