@@ -1,0 +1,168 @@
+import { isWorkflowError, openAttempt, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import {
+  converse,
+  currentRun,
+  type Effort,
+  type Models,
+  namedTools,
+  paid,
+  publish,
+  type ToolContext,
+  type ToolRegistry,
+  type ToolRunner,
+  withRun,
+} from "@uncaged/workflow-agents";
+import type { AgentAnswer, AgentSurroundings, AgentTree, GraphAgents } from "../agent/agent.ts";
+import { CallIds, type CallPlace, SubagentTools } from "./subagent-tools.ts";
+
+export type ModelAgentsOptions = {
+  /** The providers; a node's model chooses among them, by `provider/model` or by its name. */
+  models: readonly Models[];
+  /** The tools that nodes may switch on, those of MCP servers included; none when not given. */
+  tools?: ToolRegistry;
+  /** How many answers an agent may need to end its work (50). A call of a subagent has 20 at most. */
+  maxTurns?: number;
+};
+
+const subagentTurns = 20;
+
+/**
+ * Models as the agents of a graph: each node's model is asked with the node's prompt, its tools, and its
+ * subagents as tools. The keys are those of the thread's environment.
+ *
+ *     const agents = modelAgents({ models: [openaiModels()], tools: graphTools() });
+ *     export const { run, descriptor } = graphBundle(graph, { agents });
+ */
+export function modelAgents(options: ModelAgentsOptions): GraphAgents {
+  return async (request, surroundings) => {
+    const { thread } = surroundings;
+    const player = new Player(options, surroundings);
+    const work = () => player.play(request, request.prompt, options.maxTurns, null);
+    const { result, spending } = await paid(thread, { stepID: request.nodeId }, work);
+    const { usage, cost, model } = spending;
+    return { output: result, usage, cost, model } satisfies AgentAnswer;
+  };
+}
+
+/** Plays one node's agent and all that it calls. */
+class Player {
+  readonly #options: ModelAgentsOptions;
+  readonly #surroundings: AgentSurroundings;
+  readonly #ids = new CallIds();
+
+  constructor(options: ModelAgentsOptions, surroundings: AgentSurroundings) {
+    this.#options = options;
+    this.#surroundings = surroundings;
+  }
+
+  async play(
+    agent: AgentTree,
+    prompt: string,
+    maxTurns: number | undefined,
+    place: CallPlace,
+  ): Promise<string> {
+    const { thread } = this.#surroundings;
+    const { models, name: model } = chosen(this.#options.models, agent.model);
+    const runner = await this.#toolsOf(agent, place);
+    const context = contextOf(thread);
+    const { env, signal } = context;
+    const request = {
+      ...{ model, system: agent.systemPrompt, effort: agent.reasoningEffort as Effort },
+      messages: [{ role: "user" as const, content: prompt }],
+      tools: runner ? await runner.definitions(context) : [],
+    };
+    const toolbox = runner && { runner, context };
+    try {
+      const { text } = await converse(models.provider, request, {
+        ...{ env, signal, maxTurns, callbacks },
+        ...(toolbox && { toolbox }),
+      });
+      return text;
+    } catch (error) {
+      throw plainly(error, models);
+    }
+  }
+
+  async #toolsOf({ subagents, tools }: AgentTree, place: CallPlace): Promise<ToolRunner | null> {
+    const own = tools.length > 0 ? await this.#ownTools(tools) : null;
+    if (!subagents) return own;
+    const { onCall } = this.#surroundings;
+    return new SubagentTools({
+      ...{ subagents, own, onCall, place, ids: this.#ids },
+      play: (child, message, at) => this.#playSubagent(child, message, at),
+    });
+  }
+
+  async #ownTools(names: readonly string[]): Promise<ToolRunner> {
+    const { thread } = this.#surroundings;
+    const { tools } = this.#options;
+    if (tools) return await namedTools(tools, names, contextOf(thread));
+    const message = `there is no tool ${names[0]}: the graph's agents have no tools`;
+    throw WorkflowError.failed("TOOL_UNKNOWN", message, "give modelAgents tools");
+  }
+
+  /** A call of a subagent is an attempt of its own, within that of its caller. */
+  async #playSubagent(agent: AgentTree, message: string, place: CallPlace): Promise<string> {
+    const { nodeId: role, agentName: title } = agent;
+    const { thread } = this.#surroundings;
+    const path = [{ in: thread.role ?? "graph", child: role }];
+    const attempt = openAttempt(thread, { role, title, path });
+    try {
+      const answer = await attempt.run(() =>
+        withRun({ ...currentRun(), stepID: role }, () => {
+          return this.play(agent, message, subagentTurns, place);
+        }),
+      );
+      attempt.end("committed");
+      return answer;
+    } catch (error) {
+      attempt.end(thread.signal?.aborted ? "cancelled" : "failed", error);
+      throw error;
+    }
+  }
+}
+
+const callbacks = {
+  onToken: (delta: string) => publish("llm_token", { delta }),
+  onThinking: (delta: string) => publish("llm_thinking", { delta }),
+  onToolUse: ({ id, name, input }: { id: string; name: string; input: object }) =>
+    publish("llm_tool_use", { tool_use_id: id, name, input }),
+  onToolResult: (result: object) => publish("llm_tool_result", { ...result }),
+};
+
+/** Tools that need no directory run in a thread that has none. */
+const contextOf = ({ cwd = "/", env = {}, signal, blobs }: ThreadContext): ToolContext => ({
+  cwd,
+  env,
+  blobs,
+  signal: signal ?? new AbortController().signal,
+});
+
+function chosen(all: readonly Models[], model: string): { models: Models; name: string } {
+  const [, provider = "", own = ""] = /^([^/]+)\/(.+)$/.exec(model) ?? [];
+  const named = all.find(({ name }) => name === provider);
+  const models = named ?? all.find(({ serves }) => serves(model));
+  if (models) return { models, name: named ? own : model };
+  const names = all.map(({ name }) => name).join(", ") || "none";
+  const message = `no provider serves the model ${JSON.stringify(model)}; there are: ${names}`;
+  throw WorkflowError.failed("PROVIDER_UNKNOWN", message, "fix the node's model");
+}
+
+/** What the format says in place of a provider's own words. */
+function plainly(error: unknown, { keyVariable, name }: Models): unknown {
+  if (!isWorkflowError(error)) return error;
+  const { code } = error;
+  if (code === "LLM_EMPTY") {
+    const hint = "ask for a text, or for a longer one";
+    return WorkflowError.failed(code, "Model returned no text output.", hint, error);
+  }
+  if (code !== "LLM_NO_KEY") return error;
+  const variable = keyVariable ?? `the key of ${name}`;
+  const message = `No LLM service configured. Set ${variable} in the environment.`;
+  return WorkflowError.failed(
+    code,
+    message,
+    "the environment is that of who starts the thread",
+    error,
+  );
+}

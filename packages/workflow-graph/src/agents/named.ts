@@ -1,0 +1,32 @@
+import { type AgentFn, WorkflowError } from "@uncaged/workflow";
+import { paid } from "@uncaged/workflow-agents";
+import type { GraphAgents } from "../agent/agent.ts";
+
+/**
+ * Agents of one's own, by the id or the name of their nodes: commands, scripts, or whatever else is an `AgentFn`.
+ * The nodes that have none are `otherwise`'s. An agent here can't call subagents.
+ *
+ *     graphBundle(graph, { agents: agentsByName({ coder: claudeCode() }, modelAgents()) });
+ */
+export function agentsByName(
+  agents: Readonly<Record<string, AgentFn>>,
+  otherwise?: GraphAgents,
+): GraphAgents {
+  return async (request, surroundings) => {
+    const { agentName, nodeId, prompt, systemPrompt } = request;
+    const name = [nodeId, agentName].find((one) => Object.hasOwn(agents, one));
+    const agent = name === undefined ? undefined : agents[name];
+    if (!agent) {
+      if (otherwise) return await otherwise(request, surroundings);
+      const message = `there is no agent ${JSON.stringify(agentName)} for the node ${nodeId}`;
+      throw WorkflowError.failed("AGENT_UNKNOWN", message, "add it to agentsByName");
+    }
+    const { thread } = surroundings;
+    const asked = { ...thread, start: { ...thread.start, content: prompt }, steps: [] };
+    const { result, spending } = await paid(thread, { stepID: nodeId }, () =>
+      agent(asked, systemPrompt),
+    );
+    const { cost, model, usage } = spending;
+    return { output: result, usage, cost, model };
+  };
+}

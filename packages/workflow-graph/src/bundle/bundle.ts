@@ -1,0 +1,134 @@
+import {
+  type Bundle,
+  eventsChannel,
+  INPUT,
+  opensAttempts,
+  type RoleOutput,
+  START,
+  type ThreadContext,
+  type ThreadInput,
+  WAIT,
+  WorkflowError,
+  type WorkflowEvent,
+  type WorkflowFn,
+  type WorkflowOptions,
+  type WorkflowResult,
+} from "@uncaged/workflow";
+import { channel } from "node:diagnostics_channel";
+import type { GraphAgents } from "../agent/agent.ts";
+import { readGraph } from "../document/graph.ts";
+import type { GraphDocument } from "../document/schema.ts";
+import { Interpreter, noAnswer } from "../interpreter/interpreter.ts";
+import { importedLogEvent } from "../interpreter/log.ts";
+import { Outline } from "../outline/outline.ts";
+import { type ImportedRun, importedRun } from "../run/imported.ts";
+import { GraphState, type Progress } from "../state/state.ts";
+import { textOf } from "../state/arrivals.ts";
+import { describeGraph, type GraphDescriptor } from "./describe.ts";
+
+/** How the threads of a graph's bundle run. */
+export type GraphOptions = {
+  /** What plays the agents; without it each agent fails. */
+  agents?: GraphAgents;
+  /** The most agents at once; when not given, the thread's option of that name, or 8. */
+  maxConcurrency?: number;
+};
+
+/**
+ * An agent graph as a bundle: each node that has run is a step of the thread, an approval is a question, and
+ * what happens meanwhile goes to the workflow's channel.
+ *
+ *     export const { run, descriptor } = graphBundle(graph, { agents: modelAgents() });
+ *
+ * @throws WorkflowError `GRAPH_INVALID`
+ */
+export function graphBundle(
+  document: Partial<GraphDocument>,
+  options: GraphOptions = {},
+): Bundle & { descriptor: GraphDescriptor } {
+  const graph = readGraph(document);
+  const outline = new Outline(graph);
+  const run: WorkflowFn = async function* (input, given) {
+    const imported = importedRun(document, given.importedRun);
+    return yield* runThread({ outline, imported }, input, given, options);
+  };
+  return {
+    descriptor: describeGraph(document, graph),
+    run: Object.assign(run, { [opensAttempts]: true }),
+  };
+}
+
+async function* runThread(
+  { imported, outline }: { outline: Outline; imported: ImportedRun | null },
+  input: ThreadInput,
+  options: WorkflowOptions,
+  { agents = noAgents, maxConcurrency = limitIn(options) }: GraphOptions,
+): AsyncGenerator<RoleOutput, WorkflowResult, RoleOutput | undefined> {
+  const isImport = imported !== null && input.steps.length === 0;
+  const steps = isImport ? yield* askAgain(imported) : input.steps;
+  const state = new GraphState(outline);
+  let reached: Progress["reached"] = [];
+  for (const step of steps) reached = state.apply(step).reached;
+  const { attempts, maxRounds } = options;
+  const thread = threadOf({ ...input, steps }, options);
+  const around = { thread, agents, attempts, publish, maxRounds, maxConcurrency };
+  const interpreter = new Interpreter(outline, state, steps.length, around);
+  if (outline.start === null) {
+    const message = "No start node found in workflow graph";
+    interpreter.log("system", "error", message);
+    throw WorkflowError.failed("GRAPH_NO_START", message, "add a node of the type start");
+  }
+  const [asked, answer] = steps.slice(-2);
+  if (asked?.role === WAIT && answer?.role === INPUT) {
+    // It was answered while no interpreter was there to report it.
+    interpreter.logAnswer(String(asked.meta.nodeId), answer);
+  }
+  yield* interpreter.items(reached);
+  return { returnCode: 0, summary: summaryOf([...state.outputs.values()].at(-1)) };
+}
+
+/** Begins the thread of an imported run: with its log, and the question that it waits at. */
+async function* askAgain({
+  logs,
+  wait,
+}: ImportedRun): AsyncGenerator<RoleOutput, RoleOutput[], RoleOutput | undefined> {
+  for (const line of logs) publish(importedLogEvent(line));
+  const answer = yield wait;
+  if (answer?.role !== INPUT) throw noAnswer(String(wait.meta.nodeId));
+  return [wait, answer];
+}
+
+/** The steps are a list of their own that does not grow: by it the spending of all agents is counted together. */
+function threadOf({ prompt, steps }: ThreadInput, options: WorkflowOptions): ThreadContext {
+  const { threadId, maxRounds, attempts, cwd, env, signal } = options;
+  return {
+    threadId,
+    start: { role: START, content: prompt, meta: { maxRounds, threadId }, timestamp: 0 },
+    steps: steps.map((step) => ({ timestamp: 0, ...step })),
+    ...{ attempts, cwd, env, signal, options },
+  };
+}
+
+const publish = (event: WorkflowEvent): void => channel(eventsChannel).publish(event);
+
+const noAgents: GraphAgents = async () => {
+  throw WorkflowError.failed(
+    "GRAPH_NO_AGENTS",
+    "nothing plays the agents of the graph",
+    "give graphBundle agents: modelAgents(), or agents of your own",
+  );
+};
+
+const defaultConcurrency = 8;
+
+const limitIn = ({ maxConcurrency }: WorkflowOptions): number =>
+  Number.isSafeInteger(maxConcurrency) && Number(maxConcurrency) > 0
+    ? Number(maxConcurrency)
+    : defaultConcurrency;
+
+const longestSummary = 2000;
+
+function summaryOf(output: unknown): string {
+  const text = textOf(output).trim();
+  return text.length > longestSummary ? `${text.slice(0, longestSummary)}…` : text;
+}

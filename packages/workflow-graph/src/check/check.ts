@@ -1,0 +1,161 @@
+import type { DocumentPath, DocumentProblem } from "@uncaged/workflow/document";
+import type { z } from "zod";
+import { type Edge, type GraphNode, readGraph, SUBAGENT } from "../document/graph.ts";
+import { dataForms, formatVersion, type GraphDocument, graphForm } from "../document/schema.ts";
+import { Outline } from "../outline/outline.ts";
+import { subagentViolations } from "../outline/subagents.ts";
+import { foreignFormat } from "./formats.ts";
+
+/** What is wrong with a graph, and what its author may have meant otherwise. */
+export type GraphFindings = { errors: DocumentProblem[]; warnings: DocumentProblem[] };
+
+export type CheckOptions = {
+  /** The tools that nodes may switch on; any when not given. */
+  tools?: readonly string[];
+};
+
+/** Checks a document that is to be an agent graph: its form first, and what hangs together when that is right. */
+export function checkGraph(document: unknown, options: CheckOptions = {}): GraphFindings {
+  const otherwise = otherwiseMeant(document);
+  if (otherwise) return { errors: [otherwise], warnings: [] };
+  const form = problemsOf(graphForm, document, []);
+  if (form.length > 0) return { errors: form, warnings: [] };
+  const graph = document as GraphDocument;
+  const data = graph.nodes.flatMap(({ type, data: given }, index) =>
+    Object.hasOwn(dataForms, type)
+      ? problemsOf(dataForms[type as keyof typeof dataForms], given ?? {}, ["nodes", index, "data"])
+      : [],
+  );
+  const twins = twinsIn(graph);
+  if (data.length > 0 || twins.length > 0) return { errors: [...data, ...twins], warnings: [] };
+  const read = readGraph(graph);
+  const outline = new Outline(read);
+  return {
+    errors: [
+      ...(outline.start ? [] : [noStart]),
+      ...read.nodes.flatMap((node, index) => unknownTools(node, index, options)),
+      ...subagentViolations(outline).map(({ index, message }) => ({
+        path: ["connections", index],
+        message,
+      })),
+    ],
+    warnings: [
+      ...read.nodes.flatMap((node, index) => doubtsAbout(node, index, outline)),
+      ...read.edges.flatMap((edge) => looseEnds(edge, outline)),
+    ],
+  };
+}
+
+/** What a document is that is none of this format, or of a version of it that is not known yet. */
+function otherwiseMeant(document: unknown): DocumentProblem | null {
+  const format = foreignFormat(document);
+  const wanted = 'an agent graph is an object with the arrays "nodes" and "connections"';
+  if (format !== null) return { path: [], message: `this is ${format}; ${wanted}` };
+  const { version } = (document ?? {}) as { version?: unknown };
+  if (typeof version !== "number" || version <= formatVersion) return null;
+  const message = `the graph is of version ${version} of the format, and this program knows version ${formatVersion}: update uncaged-workflow`;
+  return { path: ["version"], message };
+}
+
+const noStart: DocumentProblem = {
+  path: ["nodes"],
+  message: "there is no node of the type start: a run would have nowhere to begin",
+};
+
+function twinsIn({ nodes }: GraphDocument): DocumentProblem[] {
+  const first = new Map<string, number>();
+  return nodes.flatMap(({ id }, index) => {
+    if (!first.has(id)) first.set(id, index);
+    const earlier = first.get(id);
+    if (earlier === index) return [];
+    const message = `the id ${JSON.stringify(id)} stands twice, first in nodes[${earlier}]`;
+    return [{ path: ["nodes", index, "id"], message }];
+  });
+}
+
+function unknownTools(node: GraphNode, index: number, { tools }: CheckOptions): DocumentProblem[] {
+  if (node.kind !== "agent" || tools === undefined) return [];
+  const lower = (name: string) => name.charAt(0).toLowerCase() + name.slice(1);
+  return node.tools
+    .filter((name) => !tools.includes(name) && !tools.includes(lower(name)))
+    .map((name) => ({
+      path: ["nodes", index, "data", "tools", name],
+      message: `${node.id}: there is no tool ${JSON.stringify(name)}; tools: ${[...tools, "subagents"].join(", ")}`,
+    }));
+}
+
+function doubtsAbout(node: GraphNode, index: number, outline: Outline): DocumentProblem[] {
+  const at = (...path: DocumentPath) => ["nodes", index, ...path];
+  const { id, kind } = node;
+  if (kind === "unknown") {
+    const message = `${id}: ${JSON.stringify(node.type)} is no type of node: it is passed over, with an output of nothing`;
+    return [{ path: at("type"), message }];
+  }
+  if (kind === "start" && node !== outline.start) {
+    return [{ path: at("type"), message: `${id}: a run begins at ${outline.start?.id}, not here` }];
+  }
+  if (kind !== "if") return [];
+  return node.conditions.flatMap(({ operator, value }, number) => {
+    const path = at("data", "conditions", number);
+    const isKnown = operator === "equal" || operator === "contains";
+    return [
+      ...(isKnown ? [] : [{ path, message: `${id}: ${JSON.stringify(operator)} counts as equal` }]),
+      ...(value.trim() === "" ? [{ path, message: `${id}: an empty value never matches` }] : []),
+    ];
+  });
+}
+
+function looseEnds({ handle, index, source, target }: Edge, outline: Outline): DocumentProblem[] {
+  const path = ["connections", index];
+  const missing = [source, target].filter((id) => !outline.nodes.has(id));
+  if (missing.length > 0) {
+    const message = `there is no node ${missing.map((id) => JSON.stringify(id)).join(", nor ")}: nothing follows this connection`;
+    return [{ path, message }];
+  }
+  if (handle === SUBAGENT || outline.edgesFrom(source, null).some((edge) => edge.index === index)) {
+    return [];
+  }
+  const message = `${source} has no handle ${JSON.stringify(handle)}: nothing follows this connection`;
+  return [{ path, message }];
+}
+
+function problemsOf(form: z.ZodType, value: unknown, at: DocumentPath): DocumentProblem[] {
+  const { error } = form.safeParse(value, { reportInput: true });
+  return (error?.issues ?? []).map((issue) => {
+    const path = [...at, ...issue.path.map((part) => (typeof part === "symbol" ? "" : part))];
+    return { path, message: `${showPath(path)} ${reasonOf(issue)}` };
+  });
+}
+
+function showPath(path: DocumentPath): string {
+  const parts = path.map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`));
+  return parts.join("").replace(/^\./, "") || "the graph";
+}
+
+function reasonOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === "invalid_type") {
+    if (issue.input === undefined) return "is missing";
+    return `must be ${words[issue.expected] ?? issue.expected}, not ${kindOf(issue.input)}`;
+  }
+  if (issue.code === "invalid_value")
+    return `must be one of ${issue.values.map(String).join(", ")}`;
+  if (issue.code === "too_small") return "must not be empty";
+  if (issue.code === "too_big") return `must have at most ${issue.maximum} characters`;
+  if (issue.code === "invalid_format") return "must not begin with __, which is reserved";
+  return issue.message;
+}
+
+const words: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  boolean: "true or false",
+  array: "an array",
+  object: "an object",
+  record: "an object",
+};
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  return JSON.stringify(typeof value === "string" ? value.slice(0, 60) : value);
+}

@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { dataForms, graphForm } from "../document/schema.ts";
+
+type Schema = { [keyword: string]: unknown };
+
+/**
+ * The JSON Schema (draft 2020-12) of an agent graph, for editors, made of the one statement of the format. It
+ * can't check what hangs together: ids, connections, subagents.
+ */
+export function graphSchema(): Schema {
+  const { $schema, properties, ...form } = schemaOf(graphForm);
+  const { nodes, ...others } = properties as Record<string, Schema>;
+  const items = nodes?.items as Schema;
+  const byType = Object.entries(dataForms).map(([type, data]) => {
+    const { $schema: _, ...schema } = schemaOf(data);
+    const isType = { properties: { type: { const: type } }, required: ["type"] };
+    return { if: isType, then: { properties: { data: { anyOf: [schema, { type: "null" }] } } } };
+  });
+  return {
+    ...{
+      $schema,
+      title: "Agent graph",
+      description: "A graph of agents, as uncaged-workflow runs it.",
+    },
+    ...form,
+    properties: { ...others, nodes: { ...nodes, items: { ...items, allOf: byType } } },
+  };
+}
+
+const schemaOf = (form: z.ZodType): Schema => z.toJSONSchema(form, { io: "input" }) as Schema;

@@ -1,0 +1,169 @@
+import { WorkflowError } from "@uncaged/workflow";
+import type { Condition, GraphDocument } from "./schema.ts";
+
+/** What a node does, with all that its data left out. */
+type NodeWork =
+  | { kind: "start"; initialInput: string }
+  | {
+      kind: "agent";
+      systemPrompt: string;
+      userPrompt: string;
+      model: string;
+      reasoningEffort: string;
+      /** The tools that are switched on, by name. */
+      tools: readonly string[];
+      /** Whether it may call the agents that its `subagent` connections lead to. */
+      callsSubagents: boolean;
+    }
+  | { kind: "if"; conditions: readonly Condition[] }
+  | { kind: "approval"; prompt: string }
+  | { kind: "unknown" };
+
+export type GraphNode = {
+  id: string;
+  /** As the document has it, `input` aside. */
+  type: string;
+  name: string;
+  join: "all" | "each";
+} & NodeWork;
+
+export type AgentNode = Extract<GraphNode, { kind: "agent" }>;
+
+/** A connection; `index` is its position in the document. */
+export type Edge = {
+  source: string;
+  target: string;
+  handle: string | null;
+  targetHandle: string | null;
+  index: number;
+};
+
+/** A graph as it is interpreted. */
+export type Graph = { nodes: readonly GraphNode[]; edges: readonly Edge[] };
+
+/** What the data of a new node is; of an agent also what its data leaves out. */
+export const nodeDefaults = {
+  start: { initialInput: "" },
+  agent: {
+    agentName: "Agent",
+    systemPrompt: "You are a helpful assistant.",
+    userPrompt: "{{PREVIOUS_OUTPUT}}",
+    model: "gpt-5",
+    reasoningEffort: "low",
+    tools: {},
+  },
+  if: { conditions: [{ operator: "equal", value: "" }] },
+  approval: { prompt: "" },
+} as const;
+
+/** The tools that the nodes of a graph may switch on when it is added from its file. */
+export const builtInTools: readonly string[] = [
+  ...["readFile", "writeFile", "editFile", "listFiles", "search", "runCommand"],
+];
+
+/** The handle by which an agent's connection leads to an agent that it may call. */
+export const SUBAGENT = "subagent";
+
+/**
+ * Reads a graph as documents of all ages have it: `input` is `approval`, a condition's text is one `contains`,
+ * the handle `true` is `condition-0`, and what should be a list and is none is an empty one.
+ *
+ * @throws WorkflowError `GRAPH_INVALID` for a node that no step could be named after.
+ */
+export function readGraph({ nodes, connections }: Partial<GraphDocument>): Graph {
+  const read = listOf(nodes).map(readNode);
+  const ids = new Set<string>();
+  for (const { id } of read) {
+    if (ids.has(id)) throw invalid(`two nodes have the id ${JSON.stringify(id)}`);
+    ids.add(id);
+  }
+  return { nodes: read, edges: listOf(connections).flatMap(readEdge) };
+}
+
+const invalid = (message: string): WorkflowError =>
+  WorkflowError.failed("GRAPH_INVALID", message, "fix the graph and try again");
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+const textOf = (value: unknown, otherwise = ""): string =>
+  typeof value === "string" ? value : otherwise;
+
+type Data = Readonly<Record<string, unknown>>;
+
+const recordOf = (value: unknown): Data =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Data) : {};
+
+function readNode(given: unknown, index: number): GraphNode {
+  const { id, type: named, data: rest } = recordOf(given);
+  if (typeof id !== "string" || id === "") throw invalid(`nodes[${index}] has no id`);
+  if (id.startsWith("__")) {
+    throw invalid(
+      `nodes[${index}] has the id ${JSON.stringify(id)}: what begins with __ is reserved`,
+    );
+  }
+  const type = named === "input" ? "approval" : textOf(named);
+  const data = recordOf(rest);
+  const join = data.join === "each" ? "each" : "all";
+  const work = workOf(type, data);
+  return { id, type, name: nameOf(work, type, data), join, ...work };
+}
+
+function nameOf({ kind }: NodeWork, type: string, data: Data): string {
+  if (kind === "agent") return textOf(data.agentName).trim() || nodeDefaults.agent.agentName;
+  return { start: "Start", if: "Condition", approval: "Approval", unknown: type }[kind];
+}
+
+function workOf(type: string, data: Data): NodeWork {
+  switch (type) {
+    case "start":
+      return { kind: type, initialInput: textOf(data.initialInput) };
+    case "agent": {
+      const tools = Object.entries(recordOf(data.tools)).filter(([, isOn]) => isOn === true);
+      const names = tools.map(([name]) => name);
+      const { model, reasoningEffort, systemPrompt, userPrompt } = nodeDefaults.agent;
+      return {
+        kind: type,
+        systemPrompt: textOf(data.systemPrompt, systemPrompt),
+        userPrompt: textOf(data.userPrompt, userPrompt),
+        model: textOf(data.model).trim() || model,
+        reasoningEffort: textOf(data.reasoningEffort).trim() || reasoningEffort,
+        tools: names.filter((name) => name !== "subagents"),
+        callsSubagents: names.includes("subagents"),
+      };
+    }
+    case "if":
+      return { kind: type, conditions: conditionsOf(data) };
+    case "approval":
+      return { kind: type, prompt: textOf(data.prompt) };
+    default:
+      return { kind: "unknown" };
+  }
+}
+
+function conditionsOf({ conditions, condition }: Data): Condition[] {
+  if (conditions === undefined && typeof condition === "string") {
+    return [{ operator: "contains", value: condition }];
+  }
+  return listOf(conditions).map((one) => {
+    const { operator, value } = recordOf(one);
+    return {
+      operator: textOf(operator, "equal"),
+      value: typeof value === "number" ? String(value) : textOf(value),
+    };
+  });
+}
+
+function readEdge(given: unknown, index: number): Edge[] {
+  const { source, target, sourceHandle, targetHandle } = recordOf(given);
+  if (typeof source !== "string" || typeof target !== "string") return [];
+  const handle = textOf(sourceHandle) || null;
+  return [
+    {
+      source,
+      target,
+      handle: handle === "true" ? "condition-0" : handle,
+      targetHandle: textOf(targetHandle) || null,
+      index,
+    },
+  ];
+}

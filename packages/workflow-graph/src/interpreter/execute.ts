@@ -1,0 +1,95 @@
+import { WorkflowError } from "@uncaged/workflow";
+import type { AgentAnswer, GraphAgents } from "../agent/agent.ts";
+import type { AgentNode } from "../document/graph.ts";
+import { decide } from "../node/condition.ts";
+import { promptOf } from "../node/prompt.ts";
+import type { Outline } from "../outline/outline.ts";
+import { subagentViolations, treeOf } from "../outline/subagents.ts";
+import type { GraphState, NodeRun } from "../state/state.ts";
+import { textOf } from "../state/arrivals.ts";
+import { Calls } from "./calls.ts";
+import type { LogType } from "./log.ts";
+import type { ThreadContext } from "@uncaged/workflow";
+
+/** What a node came to. */
+export type Done = { output: unknown; handle?: string; spent: Omit<AgentAnswer, "output"> };
+
+/** What a node's work needs. */
+export type Work = {
+  run: NodeRun;
+  outline: Outline;
+  state: GraphState;
+  thread: ThreadContext;
+  agents: GraphAgents;
+  log: (type: LogType, content: string) => void;
+};
+
+/** Does the work of a node that is no approval. */
+export async function execute(work: Work): Promise<Done> {
+  const { log, run, outline, thread } = work;
+  const { input, node } = run;
+  const none = { spent: {} };
+  switch (node.kind) {
+    case "start": {
+      log("step_start", "start node");
+      const isFirst = node === outline.start && thread.start.content !== "";
+      return { ...none, output: isFirst ? thread.start.content : node.initialInput };
+    }
+    case "if": {
+      log("step_start", "condition node");
+      const { handle, log: lines } = decide(node.conditions, input);
+      for (const line of lines) log("logic_check", line);
+      return { ...none, output: input, handle };
+    }
+    case "agent":
+      log("step_start", `${node.name} agent node`);
+      return await askAgent(work, node);
+    default:
+      log("step_start", `${node.type} node`);
+      log("warn", `Unknown node type "${node.type}" skipped`);
+      return { ...none, output: null };
+  }
+}
+
+async function askAgent(work: Work, node: AgentNode): Promise<Done> {
+  const { agents, log, outline, run, state, thread } = work;
+  const calls = new Calls(node.id, log);
+  try {
+    const [violation] = subagentViolations(outline);
+    if (violation) throw failure("GRAPH_SUBAGENTS", violation.message, "fix the graph");
+    const { input, reviews } = run;
+    const { latestText } = state;
+    const { userPrompt } = node;
+    const prompt = promptOf({ userPrompt, input, reviews, latestText });
+    log("start_prompt", prompt);
+    const request = { ...treeOf(outline, node), prompt };
+    const onCall = calls.take.bind(calls);
+    const answer: unknown = await agents(request, { thread, onCall });
+    const { cost, model, output: given, usage } = answerIn(answer);
+    const output = checkedOutput(given);
+    log("llm_response", textOf(output));
+    return { output, spent: { cost, model, usage } };
+  } catch (error) {
+    if (thread.signal?.aborted) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    calls.fail(message);
+    log("llm_error", message);
+    throw error;
+  }
+}
+
+/** An agent of one's own may give whatever it likes. */
+const answerIn = (answer: unknown): AgentAnswer =>
+  typeof answer === "object" && answer !== null ? (answer as AgentAnswer) : { output: answer };
+
+/** A text, or an object as its JSON has it. */
+function checkedOutput(output: unknown): unknown {
+  if (typeof output === "string" && output.trim() !== "") return output;
+  if (typeof output === "object" && output !== null) return JSON.parse(JSON.stringify(output));
+  if (typeof output === "number" || typeof output === "boolean") return String(output);
+  const hint = "let the agent answer with a text";
+  throw failure("LLM_EMPTY", "Model returned no text output.", hint);
+}
+
+const failure = (code: string, message: string, hint: string): WorkflowError =>
+  WorkflowError.failed(code, message, hint);

@@ -1,0 +1,280 @@
+import {
+  type Attempts,
+  INPUT,
+  openAttempt,
+  type PathPart,
+  type RoleOutput,
+  Scheduler,
+  type ThreadContext,
+  WAIT,
+  type WorkflowEvent,
+  WorkflowError,
+} from "@uncaged/workflow";
+import type { GraphAgents } from "../agent/agent.ts";
+import type { Outline } from "../outline/outline.ts";
+import type { ApprovalMeta, GraphState, NodeMeta, NodeRun, Progress } from "../state/state.ts";
+import { decisionOf } from "../state/review.ts";
+import { textOf } from "../state/arrivals.ts";
+import { type Done, execute } from "./execute.ts";
+import { Limit } from "./limit.ts";
+import { type LogType, logEvent } from "./log.ts";
+
+/** What a run is driven with. */
+export type Surroundings = {
+  thread: ThreadContext;
+  agents: GraphAgents;
+  attempts?: Attempts;
+  publish: (event: WorkflowEvent) => void;
+  maxRounds: number;
+  /** The most agents that work at once. */
+  maxConcurrency: number;
+};
+
+/**
+ * Drives a run from its state to its end: starts what the state says, commits what comes of it one after the
+ * other, and asks when nothing is in flight. A node that fails ends the run when the others have ended.
+ */
+export class Interpreter {
+  readonly #outline: Outline;
+  readonly #state: GraphState;
+  readonly #around: Surroundings;
+  readonly #scheduler = new Scheduler<RoleOutput, RoleOutput>();
+  readonly #limit: Limit;
+  #underway = 0;
+  /** The steps that the thread has, and those that what is under way will commit. */
+  #rounds: number;
+  #failure: { error: unknown } | null = null;
+
+  constructor(outline: Outline, state: GraphState, rounds: number, around: Surroundings) {
+    this.#outline = outline;
+    this.#state = state;
+    this.#rounds = rounds;
+    this.#around = around;
+    this.#limit = new Limit(around.maxConcurrency);
+  }
+
+  /**
+   * The steps to commit, after those that the state has taken, of which the last one has reached some approvals. The
+   * answer to a `__wait__` is the value of `next()`.
+   */
+  items(reached: readonly NodeRun[]): AsyncGenerator<RoleOutput, void, RoleOutput | undefined> {
+    const { current, isLost, running } = this.#state;
+    if (isLost) this.#fail(lost());
+    else this.#go({ started: [...running.values()], reached, current }, null);
+    this.#endIfIdle();
+    return this.#scheduler.items();
+  }
+
+  log(nodeId: string, type: LogType, content: string, attempt?: string): void {
+    this.#around.publish(logEvent(nodeId, type, content, attempt));
+  }
+
+  /** Goes on where the state is; `asked` is the approval that is waited for already. */
+  #go({ started, reached, current }: Progress, asked: NodeRun | null): void {
+    for (const run of started) this.#begin(1, () => this.#run(run));
+    if (this.#failure) return;
+    for (const run of reached) {
+      const { id } = run.node;
+      if (run === current) this.log(id, "step_start", "approval node");
+      this.#logWait(id);
+    }
+    if (current === null || current === asked) return;
+    // One that was queued is reported again when its turn comes.
+    if (!reached.includes(current)) this.#logWait(current.node.id);
+    this.#begin(2, () => this.#ask(current));
+  }
+
+  #logWait(nodeId: string): void {
+    this.log(nodeId, "wait_input", "Waiting for user approval");
+  }
+
+  #begin(rounds: number, work: () => Promise<void>): void {
+    if (this.#failure) return;
+    this.#rounds += rounds;
+    const { maxRounds } = this.#around;
+    // With its last round the thread ends, so nothing may be left to do.
+    if (this.#rounds > maxRounds || (this.#rounds === maxRounds && !this.#state.isEnding)) {
+      this.#fail(outOfRounds(maxRounds));
+      return;
+    }
+    this.#underway += 1;
+    void work()
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => {
+        this.#underway -= 1;
+        this.#endIfIdle();
+      });
+  }
+
+  #endIfIdle(): void {
+    if (this.#underway === 0) this.#scheduler.close(this.#failure ?? undefined);
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    if (error instanceof RunFailure) this.log("system", "error", error.message);
+  }
+
+  #apply(step: RoleOutput): void {
+    const { current } = this.#state;
+    this.#go(this.#state.apply(step), current);
+  }
+
+  async #run(run: NodeRun): Promise<void> {
+    const isAgent = run.node.kind === "agent";
+    await this.#scheduler.run(async () => {
+      const carryOut = () => this.#carryOut(run);
+      const step = await (isAgent ? this.#limit.run(carryOut) : carryOut());
+      if (!step) return;
+      await this.#scheduler.commit(step);
+      this.#publish("step_done", run, { outputs: { output: step.meta.output } }, step.attempt);
+      this.#apply(step);
+    });
+  }
+
+  /** Does the work of a node; null when it or another one has failed. */
+  async #carryOut(run: NodeRun): Promise<RoleOutput | null> {
+    if (this.#failure) return null;
+    const { agents, attempts, thread } = this.#around;
+    const { node } = run;
+    const attempt = openAttempt(
+      { attempts },
+      { role: node.id, path: pathOf(run), title: node.name },
+    );
+    const { id } = attempt;
+    const startedAt = Date.now();
+    const resolvedInputs = { input: run.input };
+    const meta = { title: node.name };
+    this.#publish("step_start", run, { type: node.type, meta, resolvedInputs }, id);
+    try {
+      const log = (type: LogType, content: string) => this.log(node.id, type, content, id);
+      const [outline, state] = [this.#outline, this.#state];
+      const work = { run, outline, state, thread: { ...thread, role: node.id }, agents, log };
+      const done = await attempt.run(() => execute(work));
+      const output = this.#stepOf(run, done, Date.now() - startedAt);
+      return id === undefined ? output : { ...output, attempt: id };
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.#publish("step_error", run, { error: message }, id);
+      attempt.end(thread.signal?.aborted ? "cancelled" : "failed", error);
+      // At once: as soon as this is no longer in flight, an approval would ask.
+      this.#fail(error);
+      return null;
+    }
+  }
+
+  #publish(
+    type: string,
+    { node }: NodeRun,
+    payload: Record<string, unknown>,
+    attempt: string | undefined,
+  ): void {
+    this.#around.publish({
+      type,
+      stepID: node.id,
+      payload,
+      ...(attempt !== undefined && { attempt }),
+    });
+  }
+
+  #stepOf(run: NodeRun, { handle, output, spent }: Done, durationMs: number): RoleOutput {
+    const { arrivals, node } = run;
+    const meta: NodeMeta = {
+      nodeType: node.type,
+      name: node.name,
+      run: run.run,
+      arrivals: arrivals.map(({ from, handle: by, run: number }) => ({
+        from,
+        handle: by,
+        run: number,
+      })),
+      output,
+      ...(handle !== undefined && { handle }),
+      follows: this.#followsOf(node.id, handle ?? null),
+      ...spent,
+      durationMs,
+    };
+    return { role: node.id, content: textOf(output), meta };
+  }
+
+  /** The nodes that follow. A connection that leads to none is reported and not followed. */
+  #followsOf(id: string, handle: string | null): string[] {
+    const targets = new Set(this.#outline.edgesFrom(id, handle).map(({ target }) => target));
+    return [...targets].filter((target) => {
+      const isThere = this.#outline.nodes.has(target);
+      if (!isThere) this.log(id, "warn", `Connection target "${target}" not found`);
+      return isThere;
+    });
+  }
+
+  async #ask(run: NodeRun): Promise<void> {
+    await this.#scheduler.run(async (turn) => {
+      const answer = await turn.wait(() => this.#answerTo(run));
+      if (answer) this.#apply(answer);
+    });
+  }
+
+  /** Asks, when nothing is in flight any more; null when something has failed until then. */
+  async #answerTo({ input, node, run }: NodeRun): Promise<RoleOutput | null> {
+    if (this.#failure) return null;
+    const prompt = node.kind === "approval" ? node.prompt : "";
+    const meta: ApprovalMeta = {
+      ...{ for: "approval", nodeId: node.id, name: node.name, run, prompt, input },
+      schema: answerSchema,
+      token: tokenOf(node.id, run),
+    };
+    const content = prompt.trim() || "Approval required before continuing.";
+    const wait = { role: WAIT, content, meta };
+    const answer = await this.#scheduler.ask(wait);
+    if (answer.role !== INPUT) throw noAnswer(node.id);
+    this.#state.apply(wait);
+    this.logAnswer(node.id, answer);
+    return answer;
+  }
+
+  logAnswer(nodeId: string, { content, meta }: RoleOutput): void {
+    const { decision, note } = decisionOf(Object.hasOwn(meta, "value") ? meta.value : content);
+    const done = decision === "reject" ? "rejected" : "approved";
+    const feedback = note.trim() === "" ? "" : ` Feedback: ${note}`;
+    this.log(nodeId, "input_received", `User ${done} this step.${feedback}`);
+  }
+}
+
+/** What an answer must be that is no text, as a form asks for it. */
+export const answerSchema = {
+  properties: {
+    decision: { title: "Decision", enum: ["approve", "reject"] },
+    note: { title: "Note", type: "string", format: "multiline" },
+  },
+};
+
+/** By which an answer names its question: of two answers at once, the second must not answer the next question. */
+export const tokenOf = (nodeId: string, run: number): string => `${nodeId}#${run}`;
+
+/** Which of its runs a node's run is, from the second on. */
+const pathOf = ({ node, run }: NodeRun): PathPart[] =>
+  run === 1 ? [] : [{ in: "run", child: node.id, iteration: run - 1 }];
+
+/** What is wrong with the run as a whole, and with no node of it. */
+class RunFailure extends WorkflowError {}
+
+const lost = (): RunFailure =>
+  new RunFailure({
+    code: "GRAPH_NODE_MISSING",
+    message: "Unable to resume, current node missing",
+    hint: "go on with a version of the graph that has the approval",
+  });
+
+const outOfRounds = (maxRounds: number): RunFailure =>
+  new RunFailure({
+    code: "ROUND_LIMIT",
+    message: "Round limit reached",
+    hint: `the run had ${maxRounds} steps: start it with more, or let its loops end`,
+  });
+
+export const noAnswer = (id: string): WorkflowError =>
+  WorkflowError.failed(
+    "NO_ANSWER",
+    `the graph waits at ${id} and was asked to go on without an answer`,
+    "what drives it must send the __input__ step with next(), or start it again with that step",
+  );

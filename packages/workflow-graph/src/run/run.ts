@@ -1,0 +1,149 @@
+import type { ThreadInput } from "@uncaged/workflow";
+import { readGraph } from "../document/graph.ts";
+import type { GraphDocument } from "../document/schema.ts";
+import type { WorkflowLogEntry } from "../interpreter/log.ts";
+import { Outline } from "../outline/outline.ts";
+import { GraphState, type NodeRun } from "../state/state.ts";
+
+/** Where a run is. `state` has each node's output by its id, and each answer as `<id>_approval`. */
+export type RunView = {
+  state: Record<string, unknown>;
+  /** The approval that waits, else the start node; null when nothing is left to do. */
+  currentNodeId: string | null;
+  /** Whether an approval was reached; it is asked for as soon as what is in flight has ended. */
+  waitingForInput: boolean;
+};
+
+/** Where a run of a graph is after the steps of its thread: a fold of them. */
+export function foldRun(
+  document: Partial<GraphDocument>,
+  { steps }: Pick<ThreadInput, "steps">,
+): RunView {
+  const outline = new Outline(readGraph(document));
+  const folded = new GraphState(outline);
+  for (const step of steps) folded.apply(step);
+  const { current } = folded;
+  const at = current?.node ?? (folded.isDone ? null : outline.start);
+  return {
+    state: stateOf(folded),
+    currentNodeId: at?.id ?? null,
+    waitingForInput: current !== null,
+  };
+}
+
+function stateOf(folded: GraphState): Record<string, unknown> {
+  const { approvals, current, deferred, outputs, previousOutput, queued, reviews } = folded;
+  const answers = [...reviews].map(([id, { decision, note }]) => [
+    `${id}_approval`,
+    { decision, note },
+  ]);
+  const inputs = approvals.map(({ input, node }) => [node.id, input]);
+  return {
+    ...Object.fromEntries([...outputs, ...answers]),
+    ...(previousOutput !== undefined && { previous_output: previousOutput }),
+    ...(inputs.length > 0 && { __approval_contexts__: Object.fromEntries(inputs) }),
+    ...(queued.length > 0 && { __pending_approval_queue__: queued.map(idOf) }),
+    ...(deferred.length > 0 && { __deferred_node_queue__: deferred }),
+    ...(current && { pre_approval_output: current.input }),
+  };
+}
+
+const idOf = ({ node }: NodeRun): string => node.id;
+
+export type RunStatus = "pending" | "running" | "paused" | "completed" | "failed" | "cancelled";
+
+/** A run, as the API gives it. */
+export type RunResult = {
+  runId: string;
+  status: RunStatus;
+  logs: WorkflowLogEntry[];
+  state: Record<string, unknown>;
+  waitingForInput: boolean;
+  currentNodeId: string | null;
+  workflow?: Partial<GraphDocument>;
+};
+
+/** A run, as it is stored for other programs. */
+export type RunRecord = {
+  runId: string;
+  workflow: Partial<GraphDocument>;
+  logs: WorkflowLogEntry[];
+  status: RunStatus;
+  state?: Record<string, unknown>;
+  currentNodeId?: string | null;
+  waitingForInput?: boolean;
+};
+
+/** What is known of a thread that runs a graph: what `thread --json` and the HTTP API show of it, and more is taken. */
+export type GraphThread = {
+  status: string;
+  steps: ThreadInput["steps"];
+  createdAt: number;
+  result?: { summary: string } | null;
+};
+
+/**
+ * A run as a fold of its thread: what it shows is never anything else than what the thread has recorded. `logs` are
+ * the lines that were read of its events.
+ */
+export function runResult({
+  document,
+  logs,
+  runId,
+  thread,
+}: {
+  runId: string;
+  document: Partial<GraphDocument>;
+  thread: GraphThread;
+  logs: readonly WorkflowLogEntry[];
+}): Required<RunResult> {
+  const { currentNodeId, state, waitingForInput: isReached } = foldRun(document, thread);
+  const status = statusOf(thread, isReached);
+  const isOver = status === "completed";
+  return {
+    runId,
+    workflow: document,
+    status,
+    logs: [...logs, ...missingLog(thread, logs)],
+    state,
+    waitingForInput: status === "paused",
+    currentNodeId: isOver ? null : currentNodeId,
+  };
+}
+
+/** An approval is shown as soon as it was reached, also while the thread still runs what is in flight. */
+function statusOf({ status }: GraphThread, isReached: boolean): RunStatus {
+  switch (status) {
+    case "completed":
+      return "completed";
+    case "killed":
+      return "cancelled";
+    case "running":
+    case "paused":
+      return isReached ? "paused" : "running";
+    case "waiting":
+      return "paused";
+    default:
+      return "failed";
+  }
+}
+
+/** Why a run has failed, when that was no part of it that could log it: its worker was lost, or could not begin. */
+function missingLog(
+  { createdAt, result, status, steps }: GraphThread,
+  logs: readonly WorkflowLogEntry[],
+): WorkflowLogEntry[] {
+  const reasons: Record<string, string | undefined> = {
+    interrupted: "Run was interrupted",
+    corrupt: "The log of the run is damaged",
+    failed: result?.summary,
+  };
+  const content = reasons[status];
+  const isKnown = logs.some(
+    (line) => line.content === content && (line.type === "llm_error" || line.type === "error"),
+  );
+  if (content === undefined || isKnown) return [];
+  const lastStep = steps.at(-1)?.timestamp;
+  const timestamp = Math.max(createdAt, lastStep ?? 0, logs.at(-1)?.timestamp ?? 0);
+  return [{ timestamp, nodeId: "system", type: "error", content }];
+}

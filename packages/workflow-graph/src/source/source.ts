@@ -1,0 +1,137 @@
+import { WorkflowError } from "@uncaged/workflow";
+import {
+  entryFiles,
+  locatedProblems,
+  type Position,
+  readDocument,
+} from "@uncaged/workflow/document";
+import { checkGraph, type CheckOptions } from "../check/check.ts";
+import { foreignFormat } from "../check/formats.ts";
+import { builtInTools, readGraph } from "../document/graph.ts";
+import type { GraphDocument } from "../document/schema.ts";
+
+/** Where in a text each node of a graph begins, by its id. */
+type NodePositions = Record<string, Position>;
+
+/** A valid graph, and what its author may have meant otherwise, each as `file:line:column: …`. */
+export type CheckedGraph = {
+  document: GraphDocument;
+  warnings: string[];
+  positions: NodePositions;
+};
+
+/**
+ * Reads and checks an agent graph.
+ *
+ * @throws WorkflowError `GRAPH_INVALID` with the first error of the file as `file:line:column: message`, and all
+ * of several in `details`.
+ */
+export function checkedGraph(text: string, file: string, options: CheckOptions = {}): CheckedGraph {
+  const { document, positionOf } = readDocument(text, file, "GRAPH_INVALID");
+  const { errors, warnings } = checkGraph(document, options);
+  if (errors.length === 0) {
+    const graph = document as GraphDocument;
+    const located = locatedProblems(warnings, file, positionOf);
+    return { document: graph, warnings: located, positions: positionsIn(graph, positionOf) };
+  }
+  const problems = locatedProblems(errors, file, positionOf);
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
+  throw new WorkflowError({
+    code: "GRAPH_INVALID",
+    message: `${problems[0]}${more}`,
+    hint: "fix the graph and try again",
+    ...(problems.length > 1 && { details: problems }),
+  });
+}
+
+function uncheckedGraph(text: string, file: string): CheckedGraph {
+  const { document, positionOf } = readDocument(text, file, "GRAPH_INVALID");
+  const graph = document as GraphDocument;
+  return { document: graph, warnings: [], positions: positionsIn(graph, positionOf) };
+}
+
+function positionsIn(
+  document: Partial<GraphDocument>,
+  positionOf: ReturnType<typeof readDocument>["positionOf"],
+): NodePositions {
+  const { nodes } = readGraph(document);
+  return Object.fromEntries(nodes.map(({ id }, n) => [id, positionOf(["nodes", n, "id"])]));
+}
+
+/** A kind of source for `addWorkflow` and `buildSource` of `@uncaged/workflow/host`. */
+export type GraphSource = {
+  matches(file: string): boolean;
+  recognizes(text: string, file: string): boolean;
+  module(
+    text: string,
+    file: string,
+  ): Promise<{ code: string; resolve: Record<string, string>; roles: NodePositions }>;
+};
+
+/**
+ * Agent graphs as sources of bundles: `.json`, `.yaml` and `.yml` files that hold an object with `nodes` and
+ * `connections`. The bundle has the built-in tools and the providers that its nodes use. `warn` gets each
+ * warning of the check, with file, line and column. Without `isChecked` only a graph is refused whose nodes no
+ * step could be named after: what else is wrong, a run of it shows.
+ */
+export function graphSource(
+  warn: (warning: string) => void,
+  { isChecked = true }: { isChecked?: boolean } = {},
+): GraphSource {
+  const read = isChecked ? checkedGraph : uncheckedGraph;
+  return {
+    matches: (file) => /\.(json|ya?ml)$/i.test(file),
+    recognizes: isGraph,
+    async module(text, file) {
+      const { document, positions, warnings } = read(text, file, { tools: builtInTools });
+      for (const warning of warnings) warn(warning);
+      return { code: moduleCode(document), resolve: ownFiles(), roles: positions };
+    },
+  };
+}
+
+/** Whether a text is an agent graph, right or wrong, or what is drawn elsewhere; one that can't be read is none. */
+export function isGraph(text: string, file: string): boolean {
+  try {
+    const { document } = readDocument(text, file);
+    if (typeof document !== "object" || document === null || "steps" in document) return false;
+    return "nodes" in document || "connections" in document || foreignFormat(document) !== null;
+  } catch {
+    return false;
+  }
+}
+
+const packageName = "@uncaged/workflow-graph";
+const agentsName = `${packageName}/agents`;
+
+const ownFiles = () => entryFiles(import.meta, { [packageName]: "index", [agentsName]: "agents" });
+
+/** The source of a bundle: the same for the same graph, with no provider and no tools that it does not use. */
+function moduleCode(document: GraphDocument): string {
+  const { $schema: _, ...graph } = document;
+  const hasTools = agentsIn(document).some(({ tools }) => tools.length > 0);
+  const models = providersOf(document)
+    .map((name) => `agents.${name}Models()`)
+    .join(", ");
+  const options = `models: [${models}]${hasTools ? ", tools: agents.graphTools()" : ""}`;
+  return [
+    `import { graphBundle } from ${JSON.stringify(packageName)};`,
+    `import * as agents from ${JSON.stringify(agentsName)};`,
+    // As a text: an object literal would give `__proto__` a meaning, and takes longer to read.
+    `const graph = JSON.parse(${JSON.stringify(JSON.stringify(graph))});`,
+    `export const { run, descriptor } = graphBundle(graph, { agents: agents.modelAgents({ ${options} }) });`,
+    "",
+  ].join("\n");
+}
+
+const agentsIn = (document: Partial<GraphDocument>) =>
+  readGraph(document).nodes.filter((node) => node.kind === "agent");
+
+type Provider = "anthropic" | "openai";
+
+/** The providers that the agents of a graph ask, by name. */
+export const providersOf = (document: Partial<GraphDocument>): Provider[] =>
+  [...new Set(agentsIn(document).map(({ model }) => providerOf(model)))].toSorted();
+
+const providerOf = (model: string): Provider =>
+  /^(anthropic\/|claude\b)/i.test(model) ? "anthropic" : "openai";

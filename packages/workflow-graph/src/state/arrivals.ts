@@ -1,0 +1,95 @@
+import type { Review } from "./review.ts";
+
+/** What reached a node: the output of a run of another one, and by which handle. */
+export type Arrival = {
+  from: string;
+  handle: string | null;
+  /** Which run of `from` it comes from. */
+  run: number;
+  value: unknown;
+  /** The answers to approvals that it passed since the last agent. */
+  reviews: readonly Review[];
+  /** When it arrived, counted in arrivals. */
+  seq: number;
+  /** It arrived while an approval waited: it is taken up one by one after the answer. */
+  isDeferred: boolean;
+};
+
+/** What has reached nodes that have not started, by node and in the order in which it arrived. */
+export class Arrivals {
+  readonly #byNode = new Map<string, Arrival[]>();
+  #seq = 0;
+
+  /** How many nodes something has reached. */
+  get size(): number {
+    return this.#byNode.size;
+  }
+
+  /** The ids of the nodes that something has reached. */
+  ids(): IterableIterator<string> {
+    return this.#byNode.keys();
+  }
+
+  has(id: string): boolean {
+    return this.#byNode.has(id);
+  }
+
+  at(id: string): readonly Arrival[] {
+    return this.#byNode.get(id) ?? [];
+  }
+
+  /** Adds what has come to a node, unless it has come by another connection already. */
+  add(id: string, given: Omit<Arrival, "seq">): void {
+    const known = this.#byNode.get(id);
+    // One run follows all of its connections at once, so its arrival would be among the last.
+    const last = known?.at(-1);
+    if (last?.from === given.from && last.run === given.run) return;
+    this.#seq += 1;
+    const arrival = { ...given, seq: this.#seq };
+    if (known) known.push(arrival);
+    else this.#byNode.set(id, [arrival]);
+  }
+
+  remove(id: string, arrivals: readonly Arrival[]): void {
+    const all = this.at(id);
+    const left = arrivals.length === all.length ? [] : all.filter((one) => !arrivals.includes(one));
+    if (left.length > 0) this.#byNode.set(id, left);
+    else this.#byNode.delete(id);
+  }
+
+  /** The nodes with their arrivals, the one that was reached first at the top. */
+  inOrder(isWanted: (arrivals: readonly Arrival[]) => boolean): [string, readonly Arrival[]][] {
+    const firstOf = ([, [first]]: [string, readonly Arrival[]]): number => first?.seq ?? 0;
+    return [...this.#byNode]
+      .filter(([, arrivals]) => isWanted(arrivals))
+      .toSorted((one, other) => firstOf(one) - firstOf(other));
+  }
+
+  /** The nodes that are reached when their turn comes, in the order in which it does. */
+  get deferred(): string[] {
+    const all = [...this.#byNode].flatMap(([id, arrivals]) =>
+      arrivals.filter(({ isDeferred }) => isDeferred).map(({ seq }) => ({ id, seq })),
+    );
+    return [...new Set(all.toSorted((one, other) => one.seq - other.seq).map(({ id }) => id))];
+  }
+}
+
+/** A value as a text: a text as it is, nothing as an empty one, anything else as JSON. */
+export const textOf = (value: unknown): string =>
+  typeof value === "string"
+    ? value
+    : value === null || value === undefined
+      ? ""
+      : JSON.stringify(value);
+
+/** One that came by several paths is there once. */
+export const reviewsOf = (arrivals: readonly Arrival[]): Review[] => [
+  ...new Set(arrivals.flatMap(({ reviews }) => reviews)),
+];
+
+/** A single arrival as it is; the texts of several with an empty line between them. */
+export function inputOf(arrivals: readonly Arrival[]): unknown {
+  const [first, ...others] = arrivals;
+  if (others.length === 0) return first?.value ?? null;
+  return arrivals.map(({ value }) => textOf(value)).join("\n\n");
+}

@@ -1,0 +1,156 @@
+import { describe, expect, test } from "bun:test";
+import { agent, approval, drawn, published, start, texts } from "./drawn.ts";
+import { decisionOf } from "../src/state/review.ts";
+import type { GraphAgents } from "../src/index.ts";
+
+const nodes = [start("s"), agent("a"), approval("ask", { prompt: "Good?" }), agent("b")];
+const links = "s -> a; a -> ask; ask -approve-> b; ask -reject-> a";
+const rejected = (note: string) => JSON.stringify({ decision: "Reject", note });
+
+describe("an approval", () => {
+  test("asks with its prompt, and passes on what came before it", async () => {
+    const asked = await drawn(nodes, links);
+    expect(asked).toMatchObject({
+      status: "waiting",
+      wait: {
+        content: "Good?",
+        meta: { for: "approval", nodeId: "ask", prompt: "Good?", input: "a(in)" },
+      },
+    });
+    const outcome = await drawn(nodes, links, { answers: ["yes"] });
+    expect(texts(outcome).at(-1)).toBe("b: b(a(in))");
+  });
+
+  test("is what a node of the old type input is", async () => {
+    const old = nodes.map((node) => (node.id === "ask" ? { ...node, type: "input" } : node));
+    const outcome = await drawn(old, links);
+    expect(outcome).toMatchObject({ status: "waiting", wait: { content: "Good?" } });
+  });
+
+  test("that is rejected without a connection for it ends the path", async () => {
+    const outcome = await drawn(nodes, "s -> a; a -> ask; ask -approve-> b", {
+      answers: ["reject"],
+    });
+    expect(outcome.status).toBe("completed");
+    expect(outcome.steps.map(({ role }) => role)).not.toContain("b");
+  });
+
+  test("hands its note to the next agent once, whatever it passes on its way", async () => {
+    const { result, log } = await published(() =>
+      drawn(nodes, links, { answers: [rejected("shorter"), "fine"] }),
+    );
+    const noted = "a(in)\n\nReviewer feedback (rejected): shorter";
+    expect(texts(result).filter((text) => /^[ab]: /.test(text))).toEqual([
+      "a: a(in)",
+      `a: a(${noted})`,
+      `b: b(a(${noted}))`,
+    ]);
+    expect(log.filter((line) => line.startsWith("ask "))).toEqual([
+      "ask step_start: approval node",
+      "ask wait_input: Waiting for user approval",
+      "ask input_received: User rejected this step. Feedback: shorter",
+      "ask step_start: approval node",
+      "ask wait_input: Waiting for user approval",
+      "ask input_received: User approved this step.",
+    ]);
+  });
+
+  test("hands its note over where the prompt places it, and only there", async () => {
+    const userPrompt = "{{PREVIOUS_OUTPUT}}|{{APPROVAL_DECISION}}|{{APPROVAL_NOTE}}";
+    const placed = [...nodes.slice(0, 3), agent("b", { userPrompt })];
+    const twoPaths = "s -> a, b; a -> ask; ask -approve-> b; ask -reject-> b";
+    const outcome = await drawn(placed, twoPaths, { answers: [rejected("no")] });
+    expect(texts(outcome).at(-1)).toBe("b: b(in\n\na(in)|reject|no)");
+  });
+
+  test("hands over a note of 1 MB whole", async () => {
+    const note = "n".repeat(1_000_000);
+    const outcome = await drawn(nodes, links, { answers: [rejected(note), "fine"] });
+    expect(outcome.status).toBe("completed");
+    const asked = outcome.steps.filter(({ role }) => role === "a")[1]?.content;
+    expect(asked === `a(a(in)\n\nReviewer feedback (rejected): ${note})`).toBe(true);
+  });
+
+  test.each([
+    ["Please REJECT this", "reject", ""],
+    [{ decision: "Reject", note: "why" }, "reject", "why"],
+    [{}, "approve", ""],
+    [undefined, "approve", ""],
+    ["", "approve", ""],
+    [{ decision: 5, note: 7 }, "approve", ""],
+    [["reject"], "approve", ""],
+    [null, "approve", ""],
+  ])("takes %j as %s", (answer, decision, note) => {
+    expect(decisionOf(answer)).toEqual({ decision: decision as "approve", note });
+  });
+});
+
+describe("approvals beside other work", () => {
+  test("of two at once the second waits for its turn", async () => {
+    const both = [start("s"), approval("p"), approval("q"), agent("a"), agent("b")];
+    const { result, log } = await published(() =>
+      drawn(both, "s -> p, q; p -approve-> a; q -approve-> b", { answers: ["ok", "ok"] }),
+    );
+    expect(
+      result.steps.map(({ role, meta }) =>
+        role === "__wait__" ? `${role} ${String(meta.nodeId)}` : role,
+      ),
+    ).toEqual([...["s", "__wait__ p", "__input__", "a", "__wait__ q", "__input__", "b"]]);
+    expect(log.filter((line) => / (wait_input|step_start): [Wa]/.test(line))).toEqual([
+      "p step_start: approval node",
+      "p wait_input: Waiting for user approval",
+      "q wait_input: Waiting for user approval",
+      "q wait_input: Waiting for user approval",
+    ]);
+    expect(log.filter((line) => line.startsWith("q step_start"))).toEqual([]);
+    expect(result.status).toBe("completed");
+  });
+
+  test("let a slow agent end, and what follows it wait for the answer and its turn", async () => {
+    const order: string[] = [];
+    const agents: GraphAgents = async ({ nodeId }) => {
+      order.push(`+${nodeId}`);
+      if (nodeId.startsWith("slow")) await Bun.sleep(nodeId === "slow1" ? 2 : 4);
+      if (nodeId.startsWith("late")) await Bun.sleep(1);
+      order.push(`-${nodeId}`);
+      return { output: nodeId };
+    };
+    const all = ["slow1", "slow2", "late1", "late2", "next"].map((id) => agent(id));
+    const text = "s -> slow1, slow2, ask; slow1 -> late1; slow2 -> late2; ask -approve-> next";
+    const asked = await drawn([start("s"), approval("ask"), ...all], text, { agents });
+    expect(asked.steps.map(({ role }) => role)).toEqual(["s", "slow1", "slow2", "__wait__"]);
+    order.length = 0;
+    const outcome = await drawn([start("s"), approval("ask"), ...all], text, {
+      agents,
+      answers: ["ok"],
+    });
+    expect(outcome.status).toBe("completed");
+    expect(order.slice(4)).toEqual(["+next", "-next", "+late1", "-late1", "+late2", "-late2"]);
+  });
+
+  test("are not asked about when an agent fails meanwhile", async () => {
+    const agents: GraphAgents = async () => {
+      await Bun.sleep(1);
+      throw new Error("broken");
+    };
+    const outcome = await drawn([start("s"), approval("ask"), agent("a")], "s -> ask, a", {
+      agents,
+    });
+    expect(outcome).toMatchObject({ status: "failed", message: "broken" });
+    expect(outcome.steps.map(({ role }) => role)).toEqual(["s"]);
+  });
+});
+
+test("an approval that the graph has no more is answered in vain", async () => {
+  const asked = await drawn(nodes, links);
+  const answered = [
+    ...asked.steps,
+    { role: "__input__", content: "ok", meta: { for: "approval" } },
+  ];
+  const { result, log } = await published(() =>
+    drawn([start("s"), agent("a")], "s -> a", { steps: answered }),
+  );
+  const message = "Unable to resume, current node missing";
+  expect(result).toMatchObject({ status: "failed", message });
+  expect(log).toContain(`system error: ${message}`);
+});

@@ -1,0 +1,98 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ForkOptions, openLocalHost } from "@uncaged/workflow/host";
+import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
+import { graphSource } from "../src/source.ts";
+import { agent, approval, condition, drawn, lines, start, texts } from "./drawn.ts";
+import type { Node } from "./parts.ts";
+
+afterEach(removeStores);
+
+const before = [start("s"), agent("a"), agent("old"), approval("ask"), agent("b")];
+const links = "s -> a; a -> old; old -> ask; ask -approve-> b";
+
+/** What a graph does with the first steps of a run of another one. */
+async function goneOn(kept: number, nodes: Node[], connections: string, answers = ["yes"]) {
+  const { steps } = await drawn(before, links, { answers: ["yes"] });
+  const outcome = await drawn(nodes, connections, { steps: steps.slice(0, kept), answers });
+  return [outcome.status, ...texts(outcome).slice(kept)];
+}
+
+describe("a run that goes on with a changed graph", () => {
+  const without = before.filter(({ id }) => id !== "old");
+
+  test("ignores the steps of a node that there is no more", async () => {
+    expect(await goneOn(3, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
+    expect(await goneOn(2, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
+    // Rerun from the node before it: from there on the changed graph is followed.
+    const again = await goneOn(1, without, "s -> a; a -> ask; ask -approve-> b");
+    expect(again.map((text) => text.replace(/: .*/, ""))).toEqual([
+      ...["completed", "a", "__wait__", "__input__", "b"],
+    ]);
+  });
+
+  test("does not follow a connection that there is no more, and follows no new one from what is done", async () => {
+    expect(await goneOn(2, before, "s -> a; old -> ask; ask -approve-> b")).toEqual(["completed"]);
+    const more = [...before, agent("new")];
+    const added = await goneOn(2, more, `${links}; a -> new`);
+    expect(added).not.toContainEqual(expect.stringContaining("new: "));
+    const later = await goneOn(3, more, `${links}; ask -approve-> new`);
+    expect(later).toContainEqual(expect.stringMatching(/^new: /));
+  });
+
+  test("runs a node that has another type now as what it is", async () => {
+    const changed = before.map((node) =>
+      node.id === "ask" ? condition("ask", { operator: "contains", value: "old" }) : node,
+    );
+    const outcome = await goneOn(3, changed, "s -> a; a -> old; old -> ask; ask -true-> b");
+    expect(outcome[0]).toBe("completed");
+    expect(outcome.at(-1)).toStartWith("b: ");
+  });
+
+  test("goes on from a question that the changed graph has too", async () => {
+    const renamed = [...before.slice(0, 4), agent("other")];
+    const outcome = await goneOn(4, renamed, "s -> a; old -> ask; ask -approve-> other");
+    expect(outcome.map((text) => text.replace(/: .*/, ""))).toEqual([
+      ...["completed", "__input__", "other"],
+    ]);
+  });
+});
+
+test("a thread is forked onto the edited file, and again from one of its nodes", async () => {
+  const store = new TestStore();
+  const { env } = store;
+  const host = openLocalHost({ path: store.root });
+  const file = join(store.folder, "graph.json");
+  const save = async (nodes: Node[], connections: string) => {
+    writeFileSync(file, JSON.stringify({ nodes, connections: lines(connections) }));
+    return await host.register("drawn", file, { sources: [graphSource(() => undefined)] });
+  };
+  const test_ = (id: string, value: string) => condition(id, { operator: "contains", value });
+  await save([start("s"), test_("big", "big"), approval("ask")], "s -> big; big -true-> ask");
+  const { hash, threadId } = await host.start({
+    ...{ workflow: "drawn", prompt: "a big fish", cwd: store.folder, env },
+  });
+  await store.whenStatus({ hash, threadId }, "waiting");
+  const edited = await save(
+    [start("s"), test_("small", "small"), approval("ask"), approval("second")],
+    "s -> small; small -true-> ask; small -false-> second; ask -approve-> second",
+  );
+  const fork = async (options: Partial<ForkOptions>) => {
+    const forked = await host.fork({ hash, threadId }, { env, on: edited.hash, ...options });
+    return { hash: forked.hash, threadId: forked.threadId };
+  };
+  // The question is there; what has led to it is not.
+  const kept = await fork({ keep: { atStep: 3 } });
+  await store.whenStatus(kept, "waiting");
+  await host.control(kept, { kind: "answer", env, input: { content: "yes" } });
+  const second = await store.whenSteps(kept, 5);
+  expect(second.steps.at(-1)).toMatchObject({ role: "__wait__", meta: { nodeId: "second" } });
+  const again = await fork({ keep: { fromRole: "s" } });
+  const { steps } = await store.whenStatus(again, "completed", "waiting");
+  // "s" had led to a node that is no more.
+  expect(steps.map(({ role }) => role)).toEqual(["s"]);
+  const anew = await fork({ keep: { atStep: 0 } });
+  const fresh = await store.whenStatus(anew, "waiting");
+  expect(fresh.steps.map(({ role }) => role)).toEqual(["s", "small", "__wait__"]);
+}, 180_000);

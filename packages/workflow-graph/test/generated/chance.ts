@@ -1,0 +1,38 @@
+/** Numbers that look random and are the same for the same seed (mulberry32). */
+export class Chance {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** From 0 to 1, without 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** A whole number from 0, below `count`. */
+  below(count: number): number {
+    return Math.trunc(this.next() * count);
+  }
+
+  is(likelihood: number): boolean {
+    return this.next() < likelihood;
+  }
+
+  of<T>(choices: readonly T[]): T {
+    return choices[this.below(choices.length)] as T;
+  }
+}
+
+/** The same number for the same text, from 0 to 2^32. */
+export function digest(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193) >>> 0;
+  }
+  return hash;
+}

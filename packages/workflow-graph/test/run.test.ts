@@ -1,0 +1,173 @@
+import { describe, expect, test } from "bun:test";
+import { markerOf } from "../../workflow/src/contract/event.ts";
+import { runThread } from "@uncaged/workflow/testing";
+import { graphBundle } from "../src/index.ts";
+import {
+  foldRun,
+  importProblem,
+  logEntryOf,
+  type RunRecord,
+  runResult,
+  wholeLogEntry,
+} from "../src/run.ts";
+import { agent, approval, drawn, echo, lines, published, start, texts } from "./drawn.ts";
+
+const nodes = [start("s"), agent("a"), approval("p"), agent("b")];
+const document = { nodes, connections: lines("s -> a; a -> p; p -approve-> b") };
+const line = { timestamp: 7, nodeId: "a", type: "llm_response", content: "a(in)" } as const;
+
+const resultOf = (status: string, steps: object[], more = {}) =>
+  runResult({
+    runId: "1",
+    document,
+    logs: [line],
+    thread: { status, steps: steps as never, createdAt: 1, ...more },
+  });
+
+describe("the result of a run", () => {
+  test("of each status of its thread", async () => {
+    const { steps } = await drawn(nodes, "s -> a; a -> p; p -approve-> b");
+    const shown = (status: string, of: object[], more = {}) => {
+      const { currentNodeId, logs, status: shownAs, waitingForInput } = resultOf(status, of, more);
+      return [shownAs, waitingForInput, currentNodeId, ...logs.slice(1).map((one) => one.content)];
+    };
+    const working = steps.slice(0, 1);
+    expect(shown("running", working)).toEqual(["running", false, "s"]);
+    expect(shown("paused", working)).toEqual(["running", false, "s"]);
+    expect(shown("interrupted", working)).toEqual(["failed", false, "s", "Run was interrupted"]);
+    expect(shown("corrupt", working)[0]).toBe("failed");
+    expect(shown("killed", working)).toEqual(["cancelled", false, "s"]);
+    // The approval is reached, and the question not committed yet.
+    expect(shown("running", steps.slice(0, 2))).toEqual(["paused", true, "p"]);
+    expect(shown("waiting", steps)).toEqual(["paused", true, "p"]);
+    const failed = { result: { summary: "no worker" } };
+    expect(shown("failed", working, failed)).toEqual(["failed", false, "s", "no worker"]);
+  });
+
+  test("has the last output of what was alone at work as previous_output", async () => {
+    const all = [start("s"), agent("a"), agent("b"), agent("c")];
+    const links = "s -> a, b; a -> c; b -> c";
+    const { steps } = await drawn(all, links);
+    const diamond = { nodes: all, connections: lines(links) };
+    const shown = steps.map((_, at) => {
+      const { state } = foldRun(diamond, { steps: steps.slice(0, at + 1) });
+      return state.previous_output;
+    });
+    expect(shown).toEqual(["in", "in", "in", "c(a(in)\n\nb(in))"]);
+  });
+
+  test("has the message of a failure once, and nothing of a completed run at work", async () => {
+    const failing = { ...line, type: "llm_error", content: "gone" } as const;
+    const thread = { status: "failed", steps: [], createdAt: 1, result: { summary: "gone" } };
+    const { logs } = runResult({ runId: "1", document, logs: [failing], thread });
+    expect(logs).toEqual([failing]);
+    const done = await drawn(nodes, "s -> a; a -> p; p -approve-> b", { answers: ["yes"] });
+    const { state, ...result } = resultOf("completed", done.steps);
+    expect(result).toMatchObject({ status: "completed", waitingForInput: false });
+    expect(result.currentNodeId).toBeNull();
+    expect(state).toEqual({
+      s: "in",
+      a: "a(in)",
+      p_approval: { decision: "approve", note: "" },
+      b: "b(a(in))",
+      previous_output: "b(a(in))",
+    });
+  });
+});
+
+describe("a line of the log that was too long for its event", () => {
+  const content = `"quoted"\n${"ä".repeat(20_000)}`;
+  const event = {
+    ...{ seq: 1, timestamp: 5, type: "graph_log", stepID: "a" },
+    payload: {
+      nodeId: "a",
+      type: "llm_response",
+      content: { ...markerOf(JSON.stringify(content)) },
+    },
+  };
+
+  test("begins as the whole does", () => {
+    const shown = logEntryOf(event)?.content ?? "";
+    expect(shown.endsWith("…")).toBe(true);
+    expect(content.startsWith(shown.slice(0, -1))).toBe(true);
+  });
+
+  test("is read whole where the values of the thread are, and shortened where they are lost", async () => {
+    const at = {
+      ...event,
+      payload: { ...event.payload, content: { ...event.payload.content, at: 9 } },
+    };
+    const whole = await wholeLogEntry(at, async (from) => JSON.stringify(`${content}${from}`));
+    expect(whole?.content).toBe(`${content}9`);
+    const lost = await wholeLogEntry(at, async () => Promise.reject(new Error("lost")));
+    expect(lost).toEqual(logEntryOf(at));
+  });
+});
+
+describe("a run's record of another program", () => {
+  const all = [start("s"), agent("a"), approval("p"), approval("q"), agent("b"), agent("c")];
+  const connections = "s -> a, p, q; a -> c; p -approve-> b; q -approve-> b";
+  const workflow = { nodes: all, connections: lines(connections) };
+  const record = {
+    ...{ runId: "1700000000000", workflow, logs: [line], status: "paused" },
+    state: {
+      ...{ s: "in", a: "work", gone: "old", previous_output: "work", pre_approval_output: "in" },
+      __approval_contexts__: { p: "in", q: "asked" },
+      __pending_approval_queue__: ["q", "unknown"],
+      __deferred_node_queue__: [{ nodeId: "c" }],
+    },
+    currentNodeId: "p",
+    waitingForInput: true,
+  } satisfies RunRecord;
+  const { run } = graphBundle(workflow, { agents: echo });
+  const options = { importedRun: record };
+
+  test("goes on where it waited, with its log, its state and what it had put off", async () => {
+    const { log, result } = await published(() => runThread(run, { options }));
+    expect(result).toMatchObject({
+      status: "waiting",
+      wait: { meta: { nodeId: "p", input: "in" } },
+    });
+    expect(log).toEqual(["a llm_response: a(in)"]);
+    const shown = foldRun(workflow, result);
+    expect(shown).toMatchObject({ currentNodeId: "p", waitingForInput: true });
+    expect(shown.state).toMatchObject({
+      ...{ s: "in", a: "work", gone: "old", previous_output: "work", pre_approval_output: "in" },
+      __approval_contexts__: { p: "in", q: "asked" },
+      __pending_approval_queue__: ["q"],
+      __deferred_node_queue__: ["c"],
+    });
+    const answers = ["yes", "yes"];
+    const done = await runThread(run, { options, answers });
+    expect(done.status).toBe("completed");
+    expect(texts(done).filter((text) => !text.startsWith("__"))).toEqual([
+      ...["c: c(work)", "b: b(in\n\nasked)"],
+    ]);
+    // Each worker that goes on with it finds the same.
+    for (let kept = 2; kept < done.steps.length; kept += 1) {
+      const steps = done.steps.slice(0, kept);
+      const again = await runThread(run, { options, steps, answers: ["yes"] });
+      expect(texts(again)).toEqual(texts(done));
+    }
+    expect(
+      Object.keys(foldRun(workflow, done).state).filter((key) => key.startsWith("__")),
+    ).toEqual([]);
+  });
+
+  test.each([
+    ["it does not wait for an answer", { waitingForInput: false }],
+    ["it does not wait for an answer", { status: "running" }],
+    ["it has no state", { state: undefined }],
+    ["it has no graph", { workflow: [] }],
+    ['"a", where it waits, is no approval', { currentNodeId: "a" }],
+    ["null, where it waits, is no approval", { currentNodeId: null }],
+    ['two nodes have the id "s"', { workflow: { nodes: [start("s"), start("s")] } }],
+  ])("is not taken: %s", (message, change) => {
+    expect(importProblem({ ...record, ...change })).toBe(message);
+  });
+
+  test("is taken when it waits for an answer", () => {
+    expect(importProblem(record)).toBeNull();
+    expect(importProblem("half a file")).toBe("it does not wait for an answer");
+  });
+});
