@@ -1,0 +1,124 @@
+import {
+  type Bundle,
+  drainsOnPause,
+  opensAttempts,
+  type RoleOutput,
+  START,
+  type ThreadContext,
+  type ThreadInput,
+  type WorkflowFn,
+  type WorkflowOptions,
+  type WorkflowResult,
+} from "@uncaged/workflow";
+import type { StepAgent } from "../agent/agent.ts";
+import { claudeAgent, type ClaudeAgentOptions } from "../agent/claude.ts";
+import { Interpreter } from "../interpreter/interpreter.ts";
+import { StepEnvironments } from "../step/environment.ts";
+import { PlanState } from "../state/state.ts";
+import { definitionOf, type PlanDefinition, type PlanDocument } from "../plan/definition.ts";
+import { describePlan, type PlanDescriptor } from "./describe.ts";
+
+/** How the threads of a plan's bundle run. */
+export type PlanOptions = {
+  /** What carries out the steps: Claude Code when not given; the thread's option `agentCommand` is its command. */
+  agent?: StepAgent;
+  /** The most steps at once; when not given, the thread's option of that name, or 4. */
+  maxParallelSteps?: number;
+  /**
+   * After how long a question about a failed step is answered with `abort`, in milliseconds; when not given, the thread's
+   * option of that name, or never.
+   */
+  answerMs?: number;
+};
+
+const defaultParallelSteps = 4;
+const defaultCommand = "claude";
+const defaultTimeoutMs = 1_800_000;
+
+/**
+ * A plan as a bundle: what happens to a step is a record of the thread with the step's id as its role, and a question
+ * about a failed step is `__wait__`. A run's trigger data is the thread's option `triggerData`.
+ *
+ *     export const { run, descriptor } = planBundle(workflow);
+ *
+ * @throws ExecutorError
+ */
+export function planBundle(
+  workflow: PlanDocument,
+  options: PlanOptions = {},
+): Bundle & { descriptor: PlanDescriptor } {
+  const plan = definitionOf(workflow);
+  const run: WorkflowFn = (input, given) => runPlan(plan, input, given, options);
+  return {
+    descriptor: describePlan(plan),
+    run: Object.assign(run, { [opensAttempts]: true, [drainsOnPause]: true }),
+  };
+}
+
+async function* runPlan(
+  plan: PlanDefinition,
+  input: ThreadInput,
+  given: WorkflowOptions,
+  options: PlanOptions,
+): AsyncGenerator<RoleOutput, WorkflowResult, RoleOutput | undefined> {
+  const state = new PlanState(plan);
+  for (const step of input.steps) state.apply(step);
+  const { metadata = {}, failure_policy: policy } = plan;
+  const { agentCommand, attempts, maxRounds, pause, triggerData } = given;
+  const command = typeof agentCommand === "string" ? agentCommand : undefined;
+  const thread = threadOf(input, given, metadata.cwd);
+  const environments = new StepEnvironments(thread, plan, {
+    command: options.agent ? null : (command ?? defaultCommand),
+    options: given,
+  });
+  const interpreter = new Interpreter(state, input.steps.length, {
+    thread,
+    agent: options.agent ?? claudeAgent({ command, ...agentIn(given) }),
+    environment: (step) => environments.of(step),
+    ...{ attempts, pause, policy, maxRounds },
+    triggerData: typeof triggerData === "string" ? triggerData : null,
+    maxParallelSteps:
+      options.maxParallelSteps ?? countIn(given.maxParallelSteps) ?? defaultParallelSteps,
+    timeoutMs: metadata.container?.timeout ?? defaultTimeoutMs,
+    answerMs: options.answerMs ?? countIn(given.answerMs),
+  });
+  yield* interpreter.items();
+  environments.end();
+  return resultOf(state);
+}
+
+const agentIn = ({ agentModel, agentTools }: WorkflowOptions): ClaudeAgentOptions => ({
+  ...(typeof agentModel === "string" && { model: agentModel }),
+  ...(Array.isArray(agentTools) && { tools: agentTools.map(String) }),
+});
+
+/** The steps are a list of their own that does not grow: by it the spending of all agents is counted together. */
+function threadOf(
+  { prompt, steps }: ThreadInput,
+  options: WorkflowOptions,
+  own: string | undefined,
+): ThreadContext {
+  const { attempts, cwd, env, maxRounds, signal, threadId } = options;
+  return {
+    threadId,
+    start: { role: START, content: prompt, meta: { maxRounds, threadId }, timestamp: 0 },
+    steps: steps.map((step) => ({ timestamp: 0, ...step })),
+    ...{ attempts, env, signal, options, cwd: own ?? cwd },
+  };
+}
+
+/** An option of a thread that is a whole number of at least 1; null for anything else. */
+const countIn = (option: unknown): number | null =>
+  Number.isSafeInteger(option) && Number(option) > 0 ? Number(option) : null;
+
+function resultOf({ failed, steps }: PlanState): WorkflowResult {
+  const count = steps.length === 1 ? "1 step" : `${steps.length} steps`;
+  if (steps.every(({ status }) => status === "succeeded")) {
+    return { returnCode: 0, summary: `${count} succeeded` };
+  }
+  const [first, ...others] = failed;
+  if (!first) return { returnCode: 1, summary: "not all steps have run" };
+  const more = others.map(({ step }) => step.id);
+  const also = more.length === 0 ? "" : `; also failed: ${more.join(", ")}`;
+  return { returnCode: 1, summary: `step ${first.step.id} failed: ${first.error ?? ""}${also}` };
+}

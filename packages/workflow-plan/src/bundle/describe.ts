@@ -1,0 +1,34 @@
+import type { Descriptor } from "@uncaged/workflow";
+import type { PlanDefinition } from "../plan/definition.ts";
+
+const maxRounds = 10_000;
+
+// In characters of JSON. A descriptor may have 1 Mi in all.
+const longestPlan = 512 * 1024;
+const longestText = 2000;
+
+/** What marks the descriptor of a plan's bundle: the plan as JSON, unless it is too long for a descriptor. */
+export type PlanDescriptor = Descriptor & { plan: { document: string | null } };
+
+/** The descriptor of a plan's bundle: a role for each step, and the plan itself. */
+export function describePlan(plan: PlanDefinition): PlanDescriptor {
+  const roles = plan.steps.map(({ description, id }) => {
+    return [id, { description: description.slice(0, longestText), schema: true }];
+  });
+  const text = JSON.stringify(plan);
+  return {
+    description: plan.name,
+    maxRounds,
+    // Subtasks are roles too, and are not known yet.
+    strict: false,
+    roles: Object.fromEntries(roles) as Descriptor["roles"],
+    plan: { document: text.length > longestPlan ? null : text },
+  };
+}
+
+/** The plan in a descriptor, null when it was too long for one; undefined for the bundle of something else. */
+export function planIn(descriptor: object): PlanDefinition | null | undefined {
+  const mark = "plan" in descriptor ? descriptor.plan : undefined;
+  if (typeof mark !== "object" || mark === null || !("document" in mark)) return undefined;
+  return typeof mark.document === "string" ? (JSON.parse(mark.document) as PlanDefinition) : null;
+}

@@ -1,0 +1,64 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { ConfigError } from "../error/error.ts";
+import { reasonOf } from "./channel.ts";
+import type { WhatsAppSocket } from "./whatsapp.ts";
+
+/*
+ * WhatsApp's client is baileys, which is installed by who wants it: one of the packages that it brings along is under the
+ * GPL, and most people write to their plans from a terminal. It is looked for in the plan home first.
+ */
+type Baileys = {
+  default: (
+    config: object,
+  ) => WhatsAppSocket & { ev: { on(event: string, listener: unknown): void } };
+  useMultiFileAuthState: (
+    folder: string,
+  ) => Promise<{ state: unknown; saveCreds: () => Promise<void> }>;
+};
+
+const packageName = "baileys";
+/** The version that the channel is made for; those before it need packages that no registry has. */
+const version = "7.0.0-rc14";
+
+/** Opens connections to WhatsApp by the client that is installed. @throws ConfigError when none is. */
+export async function whatsAppOpener(
+  home: string,
+  log: (line: string) => void,
+): Promise<(authDir: string) => Promise<WhatsAppSocket>> {
+  const { default: open, useMultiFileAuthState } = await load(home);
+  return async (authDir) => {
+    mkdirSync(authDir, { recursive: true, mode: 0o700 });
+    const { saveCreds, state } = await useMultiFileAuthState(authDir);
+    const socket = open({ auth: state, logger: silent, markOnlineOnConnect: false });
+    socket.ev.on("creds.update", () => {
+      saveCreds().catch((error: unknown) => log(`whatsapp: ${reasonOf(error)}`));
+    });
+    return socket;
+  };
+}
+
+async function load(home: string): Promise<Baileys> {
+  const hint = `install it: npm install --prefix ${home} ${packageName}@${version}`;
+  const folder = [home, import.meta.dir].map(installedAt).find((one) => one !== null);
+  if (!folder) throw new ConfigError(`whatsapp needs the package ${packageName}`, { hint });
+  try {
+    return (await import(pathToFileURL(Bun.resolveSync(packageName, folder)).href)) as Baileys;
+  } catch (cause) {
+    throw new ConfigError(`${packageName} can't be loaded: ${reasonOf(cause)}`, { cause, hint });
+  }
+}
+
+/** The folder at or above another one in which the package is installed. Bun's resolver alone would fetch it. */
+function installedAt(folder: string): string | null {
+  if (existsSync(join(folder, "node_modules", packageName))) return folder;
+  const parent = dirname(folder);
+  return parent === folder ? null : installedAt(parent);
+}
+
+const nothing = (): void => {};
+const silent = {
+  ...{ level: "silent", trace: nothing, debug: nothing, info: nothing },
+  ...{ warn: nothing, error: nothing, child: () => silent },
+};

@@ -1,0 +1,45 @@
+/** The most characters of a message. */
+export const longestMessage = 4096;
+
+/** A text as messages that are not too long: cut at a newline, else at a space, else anywhere. */
+export function messagesOf(text: string, most = longestMessage): string[] {
+  const messages: string[] = [];
+  let rest = text;
+  while (rest.length > most) {
+    const at = cutAt(rest, most);
+    messages.push(rest.slice(0, at));
+    rest = rest.slice(at).replace(/^[\n ]/, "");
+  }
+  messages.push(rest);
+  return messages.filter((message) => message.trim() !== "");
+}
+
+function cutAt(text: string, most: number): number {
+  for (const sign of ["\n", " "]) {
+    const at = text.lastIndexOf(sign, most);
+    if (at > 0) return at;
+  }
+  const last = text.charCodeAt(most - 1);
+  const isHalfOfPair = last >= 0xd800 && last < 0xdc00;
+  return isHalfOfPair ? most - 1 : most;
+}
+
+const reserved = /[_*[\]()~`>#+\-=|{}.!\\]/g;
+const markup = /```(?:\w*\n)?([\s\S]+?)```|`([^`\n]+)`|\*\*([^*\n]+)\*\*/g;
+
+/** Text whose code and bold face are Markdown's, as Telegram's MarkdownV2; all else in it stands for itself. */
+export function markdownV2(text: string): string {
+  let result = "";
+  let from = 0;
+  for (const { 0: whole, 1: block, 2: code, 3: bold, index } of text.matchAll(markup)) {
+    result += escaped(text.slice(from, index));
+    if (block !== undefined) result += `\`\`\`\n${escapedCode(block)}\`\`\``;
+    else if (code !== undefined) result += `\`${escapedCode(code)}\``;
+    else result += `*${escaped(bold ?? "")}*`;
+    from = index + whole.length;
+  }
+  return result + escaped(text.slice(from));
+}
+
+const escaped = (text: string): string => text.replace(reserved, "\\$&");
+const escapedCode = (text: string): string => text.replace(/[`\\]/g, "\\$&");

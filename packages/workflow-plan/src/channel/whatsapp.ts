@@ -1,0 +1,252 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { ConfigError } from "../error/error.ts";
+import type { Workflow } from "../plan/plan.ts";
+import { type Channel, type ChannelOptions, type NewMessage, reasonOf, waited } from "./channel.ts";
+import { messagesOf } from "./text.ts";
+
+/** The key by which WhatsApp names a message. */
+export type MessageKey = {
+  remoteJid?: string | null;
+  fromMe?: boolean | null;
+  id?: string | null;
+  participant?: string | null;
+  /** The telephone's id of a chat or sender that is named by an anonymous one. */
+  remoteJidAlt?: string | null;
+  participantAlt?: string | null;
+};
+
+/** A message as WhatsApp's client gives it. */
+export type WhatsAppMessage = {
+  key: MessageKey;
+  message?: {
+    conversation?: string | null;
+    extendedTextMessage?: {
+      text?: string | null;
+      contextInfo?: { stanzaId?: string | null } | null;
+    } | null;
+  } | null;
+  messageTimestamp?: number | { toNumber: () => number } | null;
+};
+
+/** Why a connection has ended. */
+type Disconnection = Error & { output?: { statusCode?: number } };
+
+/** The state of the connection, as far as it has changed. */
+export type ConnectionUpdate = {
+  connection?: "connecting" | "open" | "close";
+  lastDisconnect?: { error?: Disconnection };
+  /** What a telephone scans to be linked; it comes while none is. */
+  qr?: string;
+};
+
+export type WhatsAppEvents = {
+  "connection.update": ConnectionUpdate;
+  "messages.upsert": { messages: WhatsAppMessage[]; type: string };
+};
+
+/** What the channel uses of WhatsApp's client. */
+export type WhatsAppSocket = {
+  ev: {
+    on<E extends keyof WhatsAppEvents>(
+      event: E,
+      listener: (update: WhatsAppEvents[E]) => void,
+    ): void;
+  };
+  sendMessage(
+    jid: string,
+    content: { text: string; edit?: MessageKey },
+  ): Promise<{ key: MessageKey } | undefined>;
+  sendPresenceUpdate(type: "composing" | "paused", jid: string): Promise<void>;
+  requestPairingCode(phone: string): Promise<string>;
+  end(error?: Error): unknown;
+};
+
+export type WhatsAppOptions = ChannelOptions & {
+  /** The folder with the credentials of the linked device; `~` is the home. */
+  authDir: string;
+  /** The number of the telephone to link to, digits alone. */
+  phone?: string;
+  /** Opens a connection with the credentials of a folder. */
+  openSocket: (authDir: string) => Promise<WhatsAppSocket>;
+  /** Waits before another connection. */
+  wait?: (ms: number, signal: AbortSignal) => Promise<void>;
+};
+
+const firstWaitMs = 1_000;
+const longestWaitMs = 300_000;
+/** The status codes with which WhatsApp ends a connection for good, and for a new one at once. */
+const ended = { loggedOut: 401, restartRequired: 515 };
+const howToAnswer = "Answer yes, no or modify; or write what is to change.";
+
+/** WhatsApp, as a device that is linked to a telephone. */
+export class WhatsAppChannel implements Channel {
+  readonly name = "whatsapp";
+  readonly #options: WhatsAppOptions;
+  readonly #closed = new AbortController();
+  #socket: WhatsAppSocket | null = null;
+  #isConnected = false;
+  #waitMs = firstWaitMs;
+
+  constructor(options: WhatsAppOptions) {
+    this.#options = options;
+  }
+
+  async connect(): Promise<void> {
+    if (this.#closed.signal.aborted) throw new Error("whatsapp was disconnected");
+    const begun = Promise.withResolvers<void>();
+    this.#run(() => begun.resolve()).then(begun.resolve, (error: unknown) => {
+      this.#options.log(`whatsapp: ${reasonOf(error)}`);
+      begun.reject(error);
+    });
+    await begun.promise;
+  }
+
+  isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  ownsJid(jid: string): boolean {
+    return /@(s\.whatsapp\.net|g\.us|lid)$/.test(jid);
+  }
+
+  async disconnect(): Promise<void> {
+    this.#closed.abort();
+    this.#isConnected = false;
+    await this.#socket?.end();
+    this.#socket = null;
+  }
+
+  async sendMessage(jid: string, text: string): Promise<string> {
+    let id = "";
+    for (const message of messagesOf(text)) {
+      const sent = await this.#open().sendMessage(jid, { text: message });
+      id = sent?.key.id ?? "";
+    }
+    return id;
+  }
+
+  async editMessage(jid: string, messageId: string, text: string): Promise<void> {
+    const [first = "", ...rest] = messagesOf(text);
+    const edit = { remoteJid: jid, fromMe: true, id: messageId };
+    await this.#open().sendMessage(jid, { text: first, edit });
+    for (const message of rest) await this.sendMessage(jid, message);
+  }
+
+  async sendConfirmation(jid: string, workflow: Workflow): Promise<void> {
+    const text = await this.#options.describe(workflow);
+    await this.sendMessage(jid, `${text}\n\n${howToAnswer}`);
+  }
+
+  async setTyping(jid: string, isTyping: boolean): Promise<void> {
+    await this.#open().sendPresenceUpdate(isTyping ? "composing" : "paused", jid);
+  }
+
+  #open(): WhatsAppSocket {
+    if (this.#socket && this.#isConnected) return this.#socket;
+    throw new Error("whatsapp is not connected");
+  }
+
+  /** Keeps a connection open, until the channel is closed or the device is no longer linked. */
+  async #run(begun: () => void): Promise<void> {
+    const { signal } = this.#closed;
+    const { log, wait = waited } = this.#options;
+    while (!signal.aborted) {
+      const error = await this.#connection(begun).catch((thrown: unknown): Disconnection => {
+        if (thrown instanceof ConfigError) throw thrown;
+        return thrown instanceof Error ? thrown : new Error(String(thrown));
+      });
+      const status = error?.output?.statusCode;
+      const reason = error ? ` (${reasonOf(error)})` : "";
+      this.#isConnected = false;
+      if (signal.aborted) return;
+      if (status === ended.loggedOut) {
+        log(
+          "whatsapp: the device is no longer linked; remove whatsapp.auth_dir, and link it again",
+        );
+        return;
+      }
+      if (status === ended.restartRequired) continue;
+      log(`whatsapp: the connection has ended${reason}; trying again in ${this.#waitMs / 1000} s`);
+      await wait(this.#waitMs, signal);
+      this.#waitMs = Math.min(this.#waitMs * 2, longestWaitMs);
+    }
+  }
+
+  /** One connection, until it ends; gives why it did. */
+  async #connection(begun: () => void): Promise<Disconnection | undefined> {
+    const { authDir, openSocket } = this.#options;
+    const socket = await openSocket(expanded(authDir));
+    if (this.#closed.signal.aborted) return void (await socket.end());
+    this.#socket = socket;
+    const over = Promise.withResolvers<Disconnection | undefined>();
+    let isAsked = false;
+    socket.ev.on("connection.update", ({ connection, lastDisconnect, qr }) => {
+      if (socket !== this.#socket) return;
+      if (qr !== undefined && !isAsked) {
+        isAsked = true;
+        void this.#link(socket);
+      }
+      if (connection === "open") {
+        this.#isConnected = true;
+        this.#waitMs = firstWaitMs;
+        begun();
+      }
+      if (connection === "close") over.resolve(lastDisconnect?.error);
+    });
+    socket.ev.on("messages.upsert", ({ messages, type }) => {
+      if (type === "notify") for (const message of messages) this.#take(message);
+    });
+    this.#closed.signal.addEventListener("abort", () => over.resolve(undefined), { once: true });
+    return await over.promise;
+  }
+
+  async #link(socket: WhatsAppSocket): Promise<void> {
+    const { log, phone } = this.#options;
+    if (phone === undefined) {
+      log("whatsapp: no device is linked; set whatsapp.phone to the number of the telephone");
+      return;
+    }
+    try {
+      const code = await socket.requestPairingCode(phone);
+      log(`whatsapp: enter ${code} on the telephone, under Linked devices, Link with phone number`);
+    } catch (error) {
+      log(`whatsapp: there is no code to link with: ${reasonOf(error)}`);
+    }
+  }
+
+  #take(received: WhatsAppMessage): void {
+    const { key, message, messageTimestamp } = received;
+    const extended = message?.extendedTextMessage;
+    const text = message?.conversation ?? extended?.text ?? "";
+    const jid = key.remoteJid ?? "";
+    const isGroup = jid.endsWith("@g.us");
+    const sender = isGroup
+      ? named(key.participant, key.participantAlt)
+      : named(key.remoteJid, key.remoteJidAlt);
+    if (key.fromMe || text === "" || jid === "" || sender === "") return;
+    const seconds =
+      typeof messageTimestamp === "object" ? messageTimestamp?.toNumber() : messageTimestamp;
+    const replyTo = extended?.contextInfo?.stanzaId;
+    const taken: NewMessage = {
+      ...{ text, sender },
+      ...(seconds && { timestamp: new Date(seconds * 1000).toISOString() }),
+      ...(replyTo && { replyTo }),
+      ...(key.id && { metadata: { id: key.id } }),
+    };
+    try {
+      this.#options.onMessage(jid, taken);
+    } catch (error) {
+      this.#options.log(`whatsapp: ${reasonOf(error)}`);
+    }
+  }
+}
+
+/** An id as people write it, if it is known: a telephone's, without the number of the device. */
+function named(id: string | null | undefined, other: string | null | undefined): string {
+  const telephone = [id, other].find((one) => one?.endsWith("@s.whatsapp.net"));
+  return (telephone ?? id ?? "").replace(/:\d+@/, "@");
+}
+
+export const expanded = (path: string): string =>
+  path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;

@@ -1,0 +1,82 @@
+import { Cron } from "croner";
+
+/** The times at which a cron trigger is due: its slots. */
+export type Schedule = {
+  /** The first slot behind a moment, in milliseconds since the epoch; null when there is none any more. */
+  next(after: number): number | null;
+  /** The last slot of those behind `after` and not behind `until`; null when there is none. */
+  latest(after: number, until: number): number | null;
+};
+
+/**
+ * A cron schedule of five fields in a time zone, UTC without one. A local time that a day does not have is no slot;
+ * one that a day has twice is one at its first.
+ * @throws Error with the reason, in one line.
+ */
+export function scheduleOf(expression: string, timezone = "UTC"): Schedule {
+  const fields = expression.trim().split(/\s+/).filter(Boolean);
+  if (fields.length !== 5) {
+    throw new Error(
+      `must have exactly five fields (minute hour day month weekday), not ${fields.length}`,
+    );
+  }
+  if (!isTimeZone(timezone)) throw new Error("needs a known time zone");
+  try {
+    const cron = new Cron(fields.join(" "), { mode: "5-part", timezone, paused: true });
+    return slotsOf(cron, offsetsOf(timezone));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`is no cron expression: ${reason.replace(/^CronPattern: /, "")}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Whether a text is an IANA name of a time zone; an offset such as `+01:00` is none. */
+export function isTimeZone(name: string): boolean {
+  if (!/^[a-z]/i.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name }).format();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const dayMs = 86_400_000;
+
+// Croner moves a local time that a day does not have to a later one, and may give one that it has twice two times.
+function slotsOf(cron: Cron, offsetAt: (time: number) => number): Schedule {
+  function isSlot(date: Date): boolean {
+    if (!cron.match(date)) return false;
+    const time = date.getTime();
+    const [before, offset] = [offsetAt(time - dayMs), offsetAt(time)];
+    return before <= offset || offsetAt(time - (before - offset)) !== before;
+  }
+  return {
+    next(after) {
+      let found = cron.nextRun(new Date(after));
+      while (found && !isSlot(found)) found = cron.nextRun(found);
+      return found && found.getTime();
+    },
+    latest(after, until) {
+      let [found = null] = cron.previousRuns(1, new Date(until + 1000));
+      while (found && found.getTime() > after) {
+        if (found.getTime() <= until && isSlot(found)) return found.getTime();
+        [found = null] = cron.previousRuns(1, found);
+      }
+      return null;
+    },
+  };
+}
+
+/** How far a zone's clocks are ahead of UTC at a moment, in milliseconds. */
+function offsetsOf(timeZone: string): (time: number) => number {
+  const format = new Intl.DateTimeFormat("en", { timeZone, timeZoneName: "longOffset" });
+  return (time) => {
+    const name = format.formatToParts(time).find(({ type }) => type === "timeZoneName")?.value;
+    const [, sign, hours, minutes] = /([+-])(\d+):(\d+)/.exec(name ?? "") ?? [];
+    const ahead = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000;
+    return sign === "-" ? -ahead : ahead;
+  };
+}

@@ -1,0 +1,156 @@
+import type { DocumentProblem } from "@uncaged/workflow/document";
+import { eachText, malformedIn, referencesIn } from "../reference/reference.ts";
+
+/** A violation in a plan: where, in words and as a path; `step` is the id of the step that it is in. */
+export type PlanProblem = DocumentProblem & { step: string | null; field: string };
+
+/** A step as it was given, whatever it is; `name` is what messages call it. */
+export type Given = {
+  index: number;
+  name: string;
+  id: string | null;
+  description: string;
+  dependsOn: string[];
+  inputs: unknown;
+};
+
+/** The steps of what may be a plan. What is no list has none. */
+export function givenSteps(value: unknown): Given[] {
+  const { steps } = (value ?? {}) as { steps?: unknown };
+  if (!Array.isArray(steps)) return [];
+  return steps.map((step: unknown, index) => {
+    const { depends_on, description, id, inputs } = (step ?? {}) as Record<string, unknown>;
+    const isNamed = typeof id === "string" && id !== "";
+    return {
+      index,
+      name: isNamed ? id.slice(0, 80) : `#${index + 1}`,
+      id: isNamed ? id : null,
+      description: typeof description === "string" ? description : "",
+      dependsOn: Array.isArray(depends_on)
+        ? depends_on.filter((one): one is string => typeof one === "string")
+        : [],
+      inputs,
+    };
+  });
+}
+
+/** What is wrong among the steps: their ids, what they depend on and what they refer to. */
+export function stepProblems(steps: readonly Given[]): PlanProblem[] {
+  const ids = new Set(steps.flatMap(({ id }) => id ?? []));
+  return [
+    ...twins(steps),
+    ...steps.flatMap((step) => [...dependencyProblems(step, ids), ...inputProblems(step)]),
+    ...cycles(steps),
+  ];
+}
+
+/** What a step does that its author may not have meant. */
+export const stepWarnings = (steps: readonly Given[]): PlanProblem[] =>
+  steps.flatMap((step) => {
+    const found = referencesIn(step.description);
+    if (found.length === 0) return [];
+    const message = `${found[0]?.text} stays as it is here: references are resolved in inputs only`;
+    return [problem(step, ["description"], message)];
+  });
+
+function problem(step: Given, path: (string | number)[], message: string): PlanProblem {
+  const field = path
+    .map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`))
+    .join("")
+    .slice(1);
+  const { index, name } = step;
+  const whole = `step ${JSON.stringify(name)}: ${field}: ${message}`;
+  return { path: ["steps", index, ...path], step: name, field, message: whole };
+}
+
+const show = (text: string): string => JSON.stringify(text.slice(0, 80));
+
+function twins(steps: readonly Given[]): PlanProblem[] {
+  const first = new Map<string, number>();
+  return steps.flatMap((step) => {
+    const { id, index } = step;
+    if (id === null) return [];
+    const earlier = first.get(id);
+    if (earlier === undefined) first.set(id, index);
+    if (earlier === undefined) return [];
+    return [problem(step, ["id"], `stands twice: steps ${earlier + 1} and ${index + 1} have it`)];
+  });
+}
+
+function dependencyProblems(step: Given, ids: ReadonlySet<string>): PlanProblem[] {
+  const { dependsOn, id } = step;
+  const seen = new Set<string>();
+  return dependsOn.flatMap((one, at) => {
+    const path = ["depends_on", at];
+    if (seen.has(one)) return [problem(step, path, `${show(one)} stands twice`)];
+    seen.add(one);
+    if (one === id) return [problem(step, path, "the step depends on itself")];
+    if (!ids.has(one)) return [problem(step, path, `there is no step ${show(one)}`)];
+    return [];
+  });
+}
+
+function inputProblems(step: Given): PlanProblem[] {
+  const problems: PlanProblem[] = [];
+  const { dependsOn, id, inputs } = step;
+  eachText(inputs, (text, at) => {
+    const path = ["inputs", ...at];
+    for (const { reason, text: found } of malformedIn(text)) {
+      problems.push(problem(step, path, `${show(found)} ${reason}`));
+    }
+    for (const { step: named, text: found } of referencesIn(text)) {
+      if (named === undefined || dependsOn.includes(named)) continue;
+      const reason =
+        named === id
+          ? "refers to the step itself"
+          : `refers to a step that is not in depends_on: add ${show(named)} there`;
+      problems.push(problem(step, path, `${show(found)} ${reason}`));
+    }
+  });
+  return problems;
+}
+
+/** One problem for each cycle, at the step of it that comes first. */
+function cycles(steps: readonly Given[]): PlanProblem[] {
+  const byId = new Map(steps.flatMap((step) => (step.id === null ? [] : [[step.id, step]])));
+  const done = new Set<string>();
+  const problems: PlanProblem[] = [];
+  for (const start of steps) {
+    const cycle = start.id === null ? null : cycleFrom(start.id, byId, done);
+    if (cycle === null) continue;
+    const shown = [...cycle, cycle[0]].join(" -> ");
+    const at = byId.get(cycle[0] ?? "") ?? start;
+    problems.push(problem(at, ["depends_on"], `the steps depend on each other: ${shown}`));
+  }
+  return problems;
+}
+
+/** A cycle that is reached from a step along what the steps depend on; `done` leads to none, and grows. */
+function cycleFrom(
+  start: string,
+  steps: ReadonlyMap<string, Given>,
+  done: Set<string>,
+): string[] | null {
+  const path: { id: string; rest: string[] }[] = [];
+  const enter = (id: string): string[] | null => {
+    const at = path.findIndex((one) => one.id === id);
+    if (at >= 0) return path.slice(at).map((one) => one.id);
+    const own = (steps.get(id)?.dependsOn ?? []).filter((one) => one !== id && steps.has(one));
+    if (!done.has(id)) path.push({ id, rest: own });
+    return null;
+  };
+  enter(start);
+  for (let last = path.at(-1); last; last = path.at(-1)) {
+    const next = last.rest.shift();
+    if (next === undefined) {
+      done.add(last.id);
+      path.pop();
+      continue;
+    }
+    const cycle = enter(next);
+    if (cycle === null) continue;
+    for (const { id } of path) done.add(id);
+    return cycle;
+  }
+  return null;
+}

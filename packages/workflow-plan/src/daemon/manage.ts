@@ -1,0 +1,107 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { ConfigError, ExecutorError } from "../error/error.ts";
+import { requestStop, runningService, type ServiceInfo } from "./control.ts";
+import type { Unit } from "./unit.ts";
+
+/** What is known of the service of a plan home. */
+export type ServiceStatus = {
+  home: string;
+  running: ServiceInfo | null;
+  /** The file of its unit; null while it is not installed. */
+  unit: string | null;
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const pollMs = 50;
+/** How long a service may take to end, without what a drain takes. */
+const longestStopMs = 15_000;
+const longestStartMs = 15_000;
+
+export function serviceStatus(home: string, unit: Unit | null): ServiceStatus {
+  const isInstalled = unit !== null && existsSync(unit.path);
+  return { home, running: runningService(home), unit: isInstalled ? unit.path : null };
+}
+
+/** Writes the unit of a service, and has the system's manager take it. @throws ConfigError */
+export function installService(unit: Unit, env: Environment): void {
+  requireManager(unit, env);
+  try {
+    mkdirSync(dirname(unit.path), { recursive: true });
+    const aside = `${unit.path}.${process.pid}`;
+    writeFileSync(aside, unit.text, { mode: 0o600 });
+    renameSync(aside, unit.path);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new ConfigError(`can't write the unit ${unit.path}: ${message}`, { cause: error });
+  }
+  for (const argv of unit.install) call(argv, env);
+}
+
+/** Has the system's manager start an installed service, and waits until it runs. @throws ConfigError, ExecutorError */
+export async function startService(home: string, unit: Unit, env: Environment): Promise<void> {
+  if (runningService(home)) return;
+  if (!existsSync(unit.path)) {
+    throw new ConfigError(`the service is not installed: ${unit.path} is not there`, {
+      hint: "install it: uncaged-workflow plan service install",
+    });
+  }
+  requireManager(unit, env);
+  for (const argv of unit.start) call(argv, env);
+  const isUp = await comesTrue(longestStartMs, () => runningService(home) !== null);
+  if (isUp) return;
+  throw new ExecutorError(`the service has not started in ${longestStartMs / 1000} seconds`, {
+    hint: `look why: ${unit.manager === "systemd" ? `journalctl --user -u ${unit.name}` : `${home}/service.log`}`,
+  });
+}
+
+/**
+ * Ends the service, whoever has started it, and waits until it has. With `drainSeconds` it pauses the runs first, and waits
+ * for them that long. @throws ExecutorError when none runs, or it does not end.
+ */
+export async function stopService(
+  home: string,
+  unit: Unit | null,
+  { drainSeconds, env }: { drainSeconds: number | null; env: Environment },
+): Promise<ServiceInfo> {
+  const running = runningService(home);
+  if (!running) throw new ExecutorError(`no service runs for the plans in ${home}`);
+  requestStop(home, { drainSeconds });
+  const longest = longestStopMs + (drainSeconds ?? 0) * 1000;
+  const isDown = await comesTrue(longest, () => runningService(home) === null);
+  // What the manager has started it would start again.
+  if (unit && existsSync(unit.path) && hasManager(unit, env))
+    for (const argv of unit.stop) call(argv, env);
+  if (isDown) return running;
+  throw new ExecutorError(`the service has not ended in ${longest / 1000} seconds`, {
+    hint: `end its process: kill ${running.pid}`,
+  });
+}
+
+const programOf = ({ manager }: Unit): string =>
+  manager === "systemd" ? "systemctl" : "launchctl";
+
+const hasManager = (unit: Unit, env: Environment): boolean =>
+  Bun.which(programOf(unit), { PATH: env.PATH ?? "" }) !== null;
+
+function requireManager(unit: Unit, env: Environment): void {
+  if (hasManager(unit, env)) return;
+  throw new ConfigError(`there is no ${programOf(unit)} on PATH`, {
+    hint: "let the service run in another way: uncaged-workflow plan service run",
+  });
+}
+
+function call([program = "", ...args]: readonly string[], env: Environment): void {
+  const { error, status, stderr } = spawnSync(program, args, { env, encoding: "utf8" });
+  if (!error && status === 0) return;
+  const reason = error?.message ?? (stderr.trim().split("\n")[0] || `exit code ${status}`);
+  throw new ConfigError(`${[program, ...args].join(" ")} failed: ${reason}`, { cause: error });
+}
+
+async function comesTrue(withinMs: number, condition: () => boolean): Promise<boolean> {
+  for (const late = performance.now() + withinMs; !condition(); await Bun.sleep(pollMs))
+    if (performance.now() > late) return false;
+  return true;
+}

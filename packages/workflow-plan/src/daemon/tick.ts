@@ -1,0 +1,73 @@
+import type { Host } from "@uncaged/workflow/host";
+import type { Plans } from "../service/plans.ts";
+import type { Begun } from "../service/runs.ts";
+import { isoOf } from "../trigger/state.ts";
+import { earliestDue } from "./due.ts";
+import { lockTriggers } from "./control.ts";
+import { type Fired, Triggers, type TriggersOptions } from "./triggers.ts";
+
+export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
+  host: Host;
+  env: Readonly<Record<string, string | undefined>>;
+  /** What owners are to know is kept here until somebody sends it. */
+  notices?: { add(workflowId: string, text: string): unknown };
+};
+
+/** What the owner of a plan is to know that is in no record. */
+export const noticeOf = {
+  interrupted: (runId: string): string => `${runId} was interrupted, and goes on`,
+  failing: (error: string): string => `its check fails: ${error}`,
+};
+
+/** What one pass has done: the runs that have begun, and when the next trigger is due, null when none ever is. */
+export type Ticked = { fired: Fired[]; next: string | null };
+
+/**
+ * One pass over what is due: runs that a crash has left behind go on, slots fire, checks run to their end. While a service
+ * or another pass is at work it does nothing.
+ * @throws the first error of a run that can't go on or a trigger that can't be looked at, when all others were.
+ */
+export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> {
+  const { env, host, notices, now = Date.now } = options;
+  const fired: Fired[] = [];
+  const lock = await lockTriggers(plans.home);
+  let next = lock ? null : earliestDue(plans, now());
+  if (lock) {
+    try {
+      const errors: unknown[] = [];
+      const onError = (_of: unknown, error: unknown) => void errors.push(error);
+      const onInterrupted = ({ runId, workflowId }: Begun) =>
+        void notices?.add(workflowId, noticeOf.interrupted(runId));
+      await plans.recover({ onError, onInterrupted });
+      await host.wake({ env });
+      next = await pass(plans, { ...options, onError }, fired);
+      if (errors.length > 0) throw errors[0];
+    } finally {
+      lock.release();
+    }
+  }
+  return { fired, next: next === null ? null : isoOf(next) };
+}
+
+/** Looks at all triggers once; gives when the next is due. */
+async function pass(
+  plans: Plans,
+  options: TickOptions & Pick<TriggersOptions, "onError">,
+  fired: Fired[],
+): Promise<number | null> {
+  const { notices, now = Date.now, onError } = options;
+  const startQueued = () =>
+    plans.startQueued(({ workflowId }, error) => onError(workflowId, error));
+  const triggers = new Triggers(plans, {
+    ...options,
+    onFire: (one) => fired.push(one),
+    onFailing: (workflowId, error) => void notices?.add(workflowId, noticeOf.failing(error)),
+  });
+  const next = triggers.look();
+  const slots = fired.length;
+  if (slots > 0) await startQueued();
+  await triggers.settled();
+  if (fired.length > slots) await startQueued();
+  const at = now();
+  return next !== null && next <= at ? earliestDue(plans, at) : next;
+}

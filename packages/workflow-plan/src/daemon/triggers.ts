@@ -1,0 +1,190 @@
+import type { PlanMetadata, TriggerConfig, Workflow } from "../plan/plan.ts";
+import type { Plans } from "../service/plans.ts";
+import type { Expected } from "../service/trigger-state.ts";
+import { type CheckCommand, type CheckLimits, runCheck } from "../trigger/check-script.ts";
+import { type Settled, settleSlots } from "../trigger/cron.ts";
+import { type CheckOutcome, compareCheck, lastDue } from "../trigger/poll.ts";
+import {
+  type CronTrigger,
+  isoOf,
+  type PollTrigger,
+  registered,
+  type TriggerState,
+} from "../trigger/state.ts";
+import { dueAt, earliestDue } from "./due.ts";
+import { Limiter } from "./limiter.ts";
+
+/** A run that a trigger has begun: its row is there, its thread may not be yet. */
+export type Fired = { workflowId: string; runId: string };
+
+export type TriggersOptions = {
+  now?: () => number;
+  /** How a check script is run; it may refuse. */
+  commandOf: (workflow: Workflow, script: string) => Promise<CheckCommand>;
+  /** Called when a fire is committed. */
+  onFire: (fired: Fired) => void;
+  /** Called when a plan's checks have failed so often in a row that its owner is to know, once. */
+  onFailing?: (workflowId: string, error: string) => void;
+  /** Called when a trigger could not be looked at; it is looked at again. */
+  onError: (workflowId: string, error: unknown) => void;
+  limits?: CheckLimits;
+};
+
+/** How many checks run at once. */
+const mostChecks = 8;
+/** After how many failed checks in a row the owner is notified. */
+const failuresToNotify = 3;
+
+type Looked = {
+  trigger: TriggerConfig;
+  state: TriggerState;
+  metadata: PlanMetadata;
+  expected: Expected;
+};
+
+/**
+ * Looks at triggers, and lets those fire that are due.
+ *
+ * **F1** Definition and state are read anew for each look, and whatever follows from it is written only while both are
+ * still what they were. **F2** A fire is one transaction: the trigger's state, the phase, the run's row. **F3** A check of a
+ * plan never overlaps another one; only who has the service's lock looks at triggers. **F4** What fails for one plan does
+ * not keep others from firing.
+ */
+export class Triggers {
+  readonly #plans: Plans;
+  readonly #options: TriggersOptions;
+  readonly #now: () => number;
+  readonly #checks = new Map<string, Promise<void>>();
+  readonly #limiter = new Limiter(mostChecks);
+  readonly #stop = new AbortController();
+
+  constructor(plans: Plans, options: TriggersOptions) {
+    this.#plans = plans;
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /**
+   * Lets the slots fire that are due, and begins the checks; `settled` waits for those. Gives when the next trigger is due,
+   * null when none ever is: now, while a check is in flight.
+   */
+  look(): number | null {
+    const now = this.#now();
+    const next = earliestDue(this.#plans, now);
+    if (next === null || next > now) return next;
+    for (const id of dueAt(this.#plans, now)) if (!this.#stop.signal.aborted) this.#lookAt(id);
+    return earliestDue(this.#plans, now);
+  }
+
+  /** Resolves when no check is in flight. */
+  async settled(): Promise<void> {
+    while (this.#checks.size > 0) await Promise.all(this.#checks.values());
+  }
+
+  /** Ends the checks in flight; nothing fires any more. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.settled();
+  }
+
+  #lookAt(id: string): void {
+    if (this.#checks.has(id)) return;
+    try {
+      const looked = this.#read(id);
+      if (looked?.trigger.type === "cron") this.#settle(id, looked, looked.trigger);
+      if (looked?.trigger.type === "poll") this.#begin(id);
+    } catch (error) {
+      this.#options.onError(id, error);
+    }
+  }
+
+  /** What there is to decide by; null when the plan is not active any more. */
+  #read(id: string): Looked | null {
+    const [row] = this.#plans.database.rows<
+      TriggerState & { trigger_json: string; metadata_json: string | null }
+    >(
+      `SELECT w.trigger_json, w.metadata_json, t.* FROM workflows w
+        LEFT JOIN trigger_state t ON t.workflow_id = w.id WHERE w.id = ? AND w.phase = 'active'`,
+      id,
+    );
+    if (!row) return null;
+    const { last_check_at, last_error, last_fire_at, last_result, metadata_json, trigger_json } =
+      row;
+    return {
+      trigger: JSON.parse(trigger_json) as TriggerConfig,
+      state: { last_check_at, last_error, last_fire_at, last_result },
+      metadata: JSON.parse(metadata_json ?? "{}") as PlanMetadata,
+      expected: { triggerJson: trigger_json, lastResult: last_result, lastCheckAt: last_check_at },
+    };
+  }
+
+  #settle(id: string, { expected, metadata, state }: Looked, trigger: CronTrigger): void {
+    const { slot, state: seen } = settledSlots(trigger, state, metadata, this.#now());
+    if (slot === null || this.#hasFired(id, slot)) this.#plans.settle(id, expected, seen);
+    else this.#fire(id, expected, seen, slot);
+  }
+
+  /** Whether a slot has fired already: after the clock was put back it comes again. */
+  #hasFired(id: string, slot: string): boolean {
+    const fired = "SELECT 1 FROM workflow_runs WHERE workflow_id = ? AND trigger_data = ?";
+    return this.#plans.database.rows(fired, id, slot).length > 0;
+  }
+
+  #fire(id: string, expected: Expected, state: Partial<TriggerState>, triggerData: string): void {
+    const fired = this.#plans.fire({ workflowId: id, expected, state, triggerData });
+    if (fired) this.#options.onFire({ workflowId: fired.workflowId, runId: fired.runId });
+  }
+
+  #begin(id: string): void {
+    const check = this.#limiter
+      .run(() => this.#check(id))
+      .catch((error: unknown) => this.#options.onError(id, error))
+      .finally(() => this.#checks.delete(id));
+    this.#checks.set(id, check);
+  }
+
+  async #check(id: string): Promise<void> {
+    const looked = this.#stop.signal.aborted ? null : this.#read(id);
+    if (looked?.trigger.type !== "poll") return;
+    const { expected, metadata, state, trigger } = looked;
+    const start = this.#now();
+    const outcome = await this.#outcome(id, trigger);
+    if (this.#stop.signal.aborted) return;
+    const checkedAt = lastDue(start, this.#now(), trigger);
+    const firesFirst = metadata.fire_on_first_check === true;
+    const checked = compareCheck(trigger, state, outcome, { firesFirst, checkedAt });
+    if (checked.data !== null) return this.#fire(id, expected, checked.state, checked.data);
+    if (checked.failures === failuresToNotify)
+      this.#options.onFailing?.(id, checked.state.last_error ?? "");
+    this.#plans.settle(id, expected, checked.state);
+  }
+
+  async #outcome(id: string, { check_script }: PollTrigger): Promise<CheckOutcome> {
+    const { commandOf, limits } = this.#options;
+    try {
+      const command = await commandOf(this.#plans.get(id), check_script);
+      return { output: await runCheck(command, this.#stop.signal, limits) };
+    } catch (error) {
+      return { error: messageOf(error) };
+    }
+  }
+}
+
+/** The slots of a trigger that may never have been registered, or that has none. */
+function settledSlots(
+  trigger: CronTrigger,
+  state: TriggerState,
+  { missed_slots }: PlanMetadata,
+  now: number,
+): Settled {
+  try {
+    if (state.last_check_at !== null) return settleSlots(trigger, state, missed_slots, now);
+    return { state: registered(trigger, null, now), slot: null };
+  } catch (error) {
+    const last_error = `trigger.expression: ${messageOf(error)}`;
+    return { state: { last_check_at: isoOf(now), last_result: null, last_error }, slot: null };
+  }
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

@@ -1,0 +1,18 @@
+import type { PlanStep } from "../plan/plan.ts";
+
+/** What a step's agent is asked. */
+export function promptOf(
+  { description, expected_output: expected }: PlanStep,
+  inputs: unknown,
+  wasInterrupted: boolean,
+): string {
+  return [
+    ...(wasInterrupted ? [interrupted] : []),
+    description,
+    ...(expected === undefined || expected.trim() === "" ? [] : [`Expected output:\n${expected}`]),
+    `Inputs:\n${JSON.stringify(inputs, null, 2)}`,
+  ].join("\n\n");
+}
+
+const interrupted =
+  "An earlier attempt at this step was interrupted. Some of the work may be done already: look before you do anything again.";

@@ -1,0 +1,19 @@
+/** Calls back at a moment. Setting it again replaces the moment. */
+export class Timer {
+  readonly #onTime: () => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(onTime: () => void) {
+    this.#onTime = onTime;
+  }
+
+  /** `at` is in milliseconds since the epoch. */
+  set(at: number): void {
+    this.stop();
+    this.#timer = setTimeout(this.#onTime, Math.max(0, at - Date.now()));
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}

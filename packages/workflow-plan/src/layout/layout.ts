@@ -1,0 +1,25 @@
+import { Graph, layout } from "@dagrejs/dagre";
+import type { PlanStep } from "../plan/plan.ts";
+
+/** The box of a step as editors draw it. */
+const width = 240;
+const height = 96;
+
+/**
+ * The steps with their positions: in layers from left to right, so that each edge runs forward and no two boxes
+ * overlap. A position is that of a box's top left corner.
+ */
+export function placed(steps: readonly PlanStep[]): PlanStep[] {
+  const graph = new Graph();
+  graph.setGraph({ rankdir: "LR", nodesep: 32, ranksep: 72 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const { id } of steps) graph.setNode(id, { width, height });
+  for (const { depends_on, id } of steps) {
+    for (const from of depends_on) if (graph.hasNode(from)) graph.setEdge(from, id);
+  }
+  layout(graph);
+  return steps.map((step) => {
+    const { x, y } = graph.node(step.id) as { x: number; y: number };
+    return { ...step, position: { x: Math.round(x - width / 2), y: Math.round(y - height / 2) } };
+  });
+}

@@ -1,0 +1,191 @@
+import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { isAbsolute, join, posix, sep } from "node:path";
+import { ConfigError } from "../error/error.ts";
+import type { AdditionalMount } from "../plan/plan.ts";
+
+/** A directory of the host that may be mounted, with all below it. */
+export type AllowedRoot = { path: string; allowReadWrite: boolean; description?: string };
+
+/** Which directories of the host a sandbox may get. */
+export type MountAllowlist = {
+  allowedRoots: AllowedRoot[];
+  /** No component of a path may have one of these names. */
+  blockedPatterns: string[];
+  /** Only the workflow whose directory is the root may write to it. */
+  nonMainReadOnly: boolean;
+};
+
+/** A directory that was checked, by its real path. */
+export type CheckedMount = { hostPath: string; containerPath: string; readonly: boolean };
+
+const fileName = "mount-allowlist.json";
+const mountsFolder = "/workspace/mounts";
+
+const first: MountAllowlist = {
+  allowedRoots: [
+    { path: "~/projects", allowReadWrite: true, description: "Projects" },
+    { path: "/tmp", allowReadWrite: true, description: "Temporary files" },
+  ],
+  blockedPatterns: [".ssh", ".gnupg", ".aws", ".env", "credentials", "private_key", ".docker"],
+  nonMainReadOnly: false,
+};
+
+/**
+ * The allowlist of a plan home, which is created on first use.
+ * @throws ConfigError
+ */
+export function readAllowlist(home: string): MountAllowlist {
+  const path = join(home, fileName);
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  try {
+    writeFileSync(path, `${JSON.stringify(first, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+    return first;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    throw wrong(path, "is not JSON");
+  }
+  const problem = problemIn(value);
+  if (problem !== null) throw wrong(path, problem);
+  return value as MountAllowlist;
+}
+
+const wrong = (path: string, problem: string): ConfigError =>
+  new ConfigError(`${path} ${problem}`, {
+    hint: "repair it, or remove it to begin with a new one",
+  });
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function problemIn(value: unknown): string | null {
+  if (!isObject(value)) return "must be an object";
+  const { allowedRoots, blockedPatterns, nonMainReadOnly } = value;
+  if (!Array.isArray(allowedRoots) || !allowedRoots.every(isObject))
+    return "must have allowedRoots, a list of objects";
+  for (const { allowReadWrite, path } of allowedRoots) {
+    if (typeof path !== "string" || !isWhole(path))
+      return `has a root ${JSON.stringify(path)} that is not an absolute path or one that begins with ~`;
+    if (/^\/+$/.test(path)) return "has the whole file system as a root";
+    if (typeof allowReadWrite !== "boolean") return `has no allowReadWrite for ${path}`;
+  }
+  if (!Array.isArray(blockedPatterns) || !blockedPatterns.every((one) => typeof one === "string"))
+    return "must have blockedPatterns, a list of names";
+  if (typeof nonMainReadOnly !== "boolean") return "must have nonMainReadOnly, true or false";
+  return null;
+}
+
+const isWhole = (path: string): boolean =>
+  !path.includes("\0") && (isAbsolute(path) || path === "~" || path.startsWith("~/"));
+
+/** What mounts are checked against. `home` is the user's directory, for `~`; `cwd` the workflow's own. */
+export type MountRules = { allowlist: MountAllowlist; home: string; cwd: string };
+
+/**
+ * A plan's mounts as they may be made: by real path, whole components compared. They are checked when a plan is
+ * confirmed and again when a step starts, since links may have changed.
+ * @throws ConfigError for the first one that may not be mounted.
+ */
+export function checkedMounts(
+  mounts: readonly AdditionalMount[],
+  rules: MountRules,
+): CheckedMount[] {
+  const taken = new Set<string>();
+  return mounts.map((mount) => {
+    const checked = checkedMount(mount, rules);
+    if (taken.has(checked.containerPath))
+      throw refused(mount.hostPath, `${checked.containerPath} is taken by another mount`);
+    taken.add(checked.containerPath);
+    return checked;
+  });
+}
+
+function checkedMount(mount: AdditionalMount, rules: MountRules): CheckedMount {
+  if (typeof mount !== "object" || mount === null) throw refused(mount, "it must be an object");
+  const { containerPath, hostPath, readonly = true } = mount;
+  if (typeof hostPath !== "string" || !isWhole(hostPath))
+    throw refused(hostPath, "it must be an absolute path, or begin with ~");
+  const path = realDirectory(hostPath, rules.home);
+  if (path === sep) throw refused(hostPath, "the whole file system can't be mounted");
+  const blocked = blockedName(path, rules) ?? blockedName(expanded(hostPath, rules.home), rules);
+  if (blocked !== null) throw refused(hostPath, `${blocked} is a blocked name`);
+  const roots = rootsOf(path, rules);
+  if (roots.length === 0) throw refused(hostPath, "it is in none of the allowed roots");
+  if (!readonly && !roots.some((root) => mayWrite(root, rules)))
+    throw refused(hostPath, "it may only be read");
+  return { hostPath: path, containerPath: inside(containerPath ?? path, hostPath), readonly };
+}
+
+/** Whether the workflow's own directory may be written: it is in a root that allows it. */
+export const mayWriteProject = (rules: MountRules): boolean => {
+  const path = realOrNull(rules.cwd);
+  if (path === null || blockedName(path, rules) !== null) return false;
+  return rootsOf(path, rules).some((root) => mayWrite(root, rules));
+};
+
+type RealRoot = AllowedRoot & { real: string };
+
+function rootsOf(path: string, { allowlist, home }: MountRules): RealRoot[] {
+  return allowlist.allowedRoots.flatMap((root) => {
+    const real = realOrNull(expanded(root.path, home));
+    return real !== null && isInside(path, real) ? [{ ...root, real }] : [];
+  });
+}
+
+const mayWrite = (
+  { allowReadWrite, real }: RealRoot,
+  { allowlist: { nonMainReadOnly }, cwd }: MountRules,
+): boolean => allowReadWrite && (!nonMainReadOnly || realOrNull(cwd) === real);
+
+/** Whether a path is a directory or below it, both without `..` and links. */
+export const isInside = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+
+export function blockedName(
+  path: string,
+  { allowlist: { blockedPatterns } }: MountRules,
+): string | null {
+  const names = blockedPatterns.map((name) => name.toLowerCase());
+  return path.split(sep).find((part) => names.includes(part.toLowerCase())) ?? null;
+}
+
+const expanded = (path: string, home: string): string =>
+  path === "~" || path.startsWith("~/") ? join(home, path.slice(1)) : path;
+
+export const realOrNull = (path: string): string | null => {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+};
+
+function realDirectory(hostPath: string, home: string): string {
+  const path = realOrNull(expanded(hostPath, home));
+  if (path === null) throw refused(hostPath, "it is not there");
+  if (!statSync(path).isDirectory()) throw refused(hostPath, "it is no directory");
+  return path;
+}
+
+/** Where a mount appears: below `/workspace/mounts`, whatever it asks for. */
+function inside(containerPath: unknown, hostPath: string): string {
+  if (typeof containerPath !== "string")
+    throw refused(hostPath, "its containerPath must be a text");
+  const isWithin = containerPath === mountsFolder || containerPath.startsWith(`${mountsFolder}/`);
+  const own = isWithin ? containerPath.slice(mountsFolder.length) : containerPath;
+  if (own.includes("\0") || own.split("/").includes(".."))
+    throw refused(hostPath, "its containerPath must have no ..");
+  const path = posix.join(mountsFolder, own);
+  if (path === mountsFolder || path === `${mountsFolder}/`)
+    throw refused(hostPath, "its containerPath must name a folder");
+  return path.replace(/\/$/, "");
+}
+
+const refused = (path: unknown, why: string): ConfigError =>
+  new ConfigError(`the mount ${JSON.stringify(path)} is refused: ${why}`, {
+    hint: `change the plan's mounts, or ${fileName} in the plan home`,
+  });

@@ -1,0 +1,40 @@
+import { ExecutorError } from "../error/error.ts";
+import type { FailurePolicy, PlanMetadata, PlanStep, Workflow } from "./plan.ts";
+
+/** The part of a plan that a run depends on: what else changes with a plan's life makes no new version of it. */
+export type PlanDefinition = Pick<
+  Workflow,
+  "name" | "description" | "steps" | "failure_policy" | "metadata"
+>;
+
+/** A plan as a file has it, before anything is filled in: what a program imports from JSON. */
+export type PlanDocument = {
+  name: string;
+  description: string;
+  steps: readonly (Omit<PlanStep, "agent" | "inputs"> & { agent: string; inputs: object })[];
+  failure_policy: Partial<Omit<FailurePolicy, "on_step_failure">> & { on_step_failure: string };
+  metadata?: PlanMetadata;
+};
+
+const policies: readonly string[] = ["stop", "skip_dependents", "ask_user"];
+
+/**
+ * A definition from a document that was checked, with what it left out.
+ * @throws ExecutorError for one whose steps could not be run as they are.
+ */
+export function definitionOf(document: PlanDocument): PlanDefinition {
+  const { failure_policy: given, steps } = document;
+  const { max_retries = 0, on_step_failure, retry_delay_ms = 5000 } = given;
+  const ids = new Set(steps.map(({ id }) => id));
+  const reserved = steps.find(({ id }) => id.startsWith("__"));
+  if (reserved) throw invalid(`the id ${reserved.id} is reserved`);
+  if (ids.size < steps.length) throw invalid("two steps have the same id");
+  if (!policies.includes(on_step_failure)) {
+    throw invalid(`failure_policy.on_step_failure must be ${policies.join(" or ")}`);
+  }
+  const failure_policy = { ...given, max_retries, retry_delay_ms } as FailurePolicy;
+  return { ...document, steps: steps as PlanStep[], failure_policy };
+}
+
+const invalid = (message: string): ExecutorError =>
+  new ExecutorError(`the plan can't be run: ${message}`, { hint: "check it with checkPlan" });

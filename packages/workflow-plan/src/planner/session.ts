@@ -1,0 +1,98 @@
+import type { Block, Message, ToolResult } from "@uncaged/workflow-agents";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { nanoid } from "nanoid";
+import { PlannerError } from "../error/error.ts";
+import type { Workflow } from "../plan/plan.ts";
+
+/** A conversation that leads to a plan. */
+export type PlannerSession = {
+  /** `ps_…` */
+  id: string;
+  messages: Message[];
+  status: "conversing" | "plan_ready" | "cancelled";
+  /** The plan; while it is being modified, the one before. */
+  workflow: Workflow | null;
+};
+
+/** What a turn of the planner came to: the question, the plan's summary, a text, or what went wrong. */
+export type PlannerTurn = {
+  type: "question" | "plan" | "text" | "error";
+  content: string;
+  /** Present when it is a plan. */
+  workflow?: Workflow;
+};
+
+export const newSession = (workflow: Workflow | null = null): PlannerSession => ({
+  id: `ps_${nanoid()}`,
+  messages: [],
+  status: "conversing",
+  workflow,
+});
+
+/** Adds to what the model is to hear: to the user's last message, while the model has not answered that. */
+export function addToUser(session: PlannerSession, blocks: readonly Block[]): void {
+  const last = session.messages.at(-1);
+  if (last?.role === "user" && Array.isArray(last.content)) last.content.push(...blocks);
+  else session.messages.push({ role: "user", content: [...blocks] });
+}
+
+export const resultBlock = (result: ToolResult): Block => ({ type: "tool_result", ...result });
+
+/** The sessions in a folder, a file each, which only their owner can read. */
+export class SessionFiles {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Written aside and renamed: a reader sees the whole session of before or of after. */
+  write(session: PlannerSession): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const path = this.#pathOf(session.id);
+    const aside = `${path}.${randomBytes(6).toString("hex")}`;
+    try {
+      writeFileSync(aside, `${JSON.stringify(session)}\n`, { mode: 0o600, flush: true });
+      renameSync(aside, path);
+    } catch (error) {
+      rmSync(aside, { force: true });
+      throw error;
+    }
+  }
+
+  /** @throws PlannerError when there is no such session, or it can't be read. */
+  read(id: string): PlannerSession {
+    const path = this.#pathOf(id);
+    let text: string;
+    try {
+      text = readFileSync(path, "utf8");
+    } catch (cause) {
+      throw new PlannerError(`there is no planner session ${JSON.stringify(id)}`, {
+        ...{ kind: "missing", cause },
+      });
+    }
+    try {
+      const session = JSON.parse(text) as PlannerSession;
+      if (session.id === id && Array.isArray(session.messages)) return session;
+    } catch {
+      // It is reported below.
+    }
+    throw new PlannerError(`${path} is no planner session`, { hint: "begin a new one" });
+  }
+
+  /** Whether somebody has ended a session; false for one that was never written. */
+  isCancelled(id: string): boolean {
+    try {
+      return this.read(id).status === "cancelled";
+    } catch {
+      return false;
+    }
+  }
+
+  #pathOf(id: string): string {
+    if (/^ps_[\w-]{1,100}$/.test(id)) return join(this.#folder, `${id}.json`);
+    throw new PlannerError(`${JSON.stringify(id.slice(0, 100))} is no id of a planner session`);
+  }
+}

@@ -1,0 +1,51 @@
+import { nanoid } from "nanoid";
+import { PlannerError } from "../error/error.ts";
+import { placed } from "../layout/layout.ts";
+import type {
+  ChannelContext,
+  PlanMetadata,
+  PlannerOutput,
+  Workflow,
+  WorkflowPhase,
+} from "../plan/plan.ts";
+
+const draftPhases: readonly WorkflowPhase[] = ["active", "completed", "failed"];
+const fixedPhases: readonly WorkflowPhase[] = ["executing", "paused"];
+
+/** What the framework adds to a plan that a model has made. */
+export type Origin = { context: ChannelContext; metadata?: PlanMetadata; now: number };
+
+/** A new plan, laid out, that waits for its confirmation. */
+export function newWorkflow(plan: PlannerOutput, { context, metadata, now }: Origin): Workflow {
+  const at = new Date(now).toISOString();
+  return {
+    schema_version: "1.0",
+    id: `wf_${nanoid()}`,
+    ...plan,
+    steps: placed(plan.steps),
+    phase: "awaiting_confirmation",
+    ...{ created_at: at, updated_at: at },
+    metadata: { owner: { ...context }, ...metadata },
+  };
+}
+
+/**
+ * A plan that takes the place of another one: with its id, its times, its description and its metadata. That of a plan
+ * that has been confirmed is a draft, which leaves the phase.
+ */
+export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: number): Workflow {
+  const { created_at, description, id, metadata, phase, schema_version } = before;
+  return {
+    ...{ schema_version, id, ...plan, description, steps: placed(plan.steps) },
+    phase: draftPhases.includes(phase) ? phase : "awaiting_confirmation",
+    ...{ created_at, updated_at: new Date(now).toISOString() },
+    ...(metadata && { metadata }),
+  };
+}
+
+/** @throws PlannerError when a plan can't be modified as it is. */
+export function checkModifiable({ id, phase }: Workflow): void {
+  if (!fixedPhases.includes(phase)) return;
+  const what = phase === "paused" ? "resume it first" : "wait for its run, or cancel that";
+  throw new PlannerError(`${id} is ${phase} and can't be modified`, { hint: what });
+}

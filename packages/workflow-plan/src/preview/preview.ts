@@ -1,0 +1,82 @@
+import { scheduleOf } from "../check/schedule.ts";
+import type { TriggerConfig, Workflow } from "../plan/plan.ts";
+import { offeredNames, secretsFor } from "../secret/secret.ts";
+import { type TriggerState, isoOf } from "../trigger/state.ts";
+
+/** What somebody who confirms a plan has to know beside its steps. */
+export type PlanPreview = {
+  trigger: string;
+  /** The next slots of a cron trigger. */
+  nextFires: string[];
+  /** The credentials that steps and check script name, and whether there are such. */
+  credentials: { name: string; known: boolean }[];
+  /** What the steps run in. */
+  sandbox: string | null;
+};
+
+const shownFires = 3;
+
+/** The preview of a plan: `secrets` are the credentials that there are. */
+export function previewOf(
+  workflow: Workflow,
+  given: { secrets: Readonly<Record<string, string>>; sandbox?: string; now: number },
+): PlanPreview {
+  const { secrets, sandbox = null, now } = given;
+  const { steps, trigger } = workflow;
+  const texts = steps.map(({ description, inputs }) => `${description}\n${JSON.stringify(inputs)}`);
+  if (trigger.type === "poll") texts.push(trigger.check_script);
+  const words = texts.join("\n").match(/\b[A-Z][A-Z0-9_]*\b/g) ?? [];
+  const offered = offeredNames(Object.fromEntries(words.map((word) => [word, "named"])));
+  const stored = Object.keys(secretsFor(texts, secrets));
+  const names = [...new Set([...stored, ...offered])].toSorted();
+  return {
+    trigger: triggerText(trigger),
+    nextFires: nextSlots(trigger, now),
+    credentials: names.map((name) => ({ name, known: Object.hasOwn(secrets, name) })),
+    sandbox,
+  };
+}
+
+/** A plan with its preview, as lines for a person. */
+export function previewText(workflow: Workflow, preview: PlanPreview): string {
+  const { nextFires, credentials, sandbox, trigger } = preview;
+  const steps = workflow.steps.map(({ depends_on, description, id }, at) => {
+    const after = depends_on.length === 0 ? "" : ` (after ${depends_on.join(", ")})`;
+    return `${at + 1}. ${id}${after}: ${description}`;
+  });
+  const names = credentials.map(({ known, name }) => (known ? name : `${name} (not stored)`));
+  return [
+    workflow.name,
+    ...steps,
+    `Trigger: ${trigger}`,
+    ...(nextFires.length === 0 ? [] : [`Next: ${nextFires.join(", ")}`]),
+    ...(names.length === 0 ? [] : [`Credentials: ${names.join(", ")}`]),
+    ...(sandbox === null ? [] : [`Sandbox: ${sandbox}`]),
+  ].join("\n");
+}
+
+/** A trigger in a few words. */
+export function triggerText(trigger: TriggerConfig): string {
+  if (trigger.type === "manual") return "manual";
+  if (trigger.type === "cron") return `cron ${trigger.expression} (${trigger.timezone ?? "UTC"})`;
+  return `poll every ${trigger.interval_seconds} s: ${trigger.check_script}`;
+}
+
+function nextSlots(trigger: TriggerConfig, now: number): string[] {
+  if (trigger.type !== "cron") return [];
+  const schedule = scheduleOf(trigger.expression, trigger.timezone);
+  const slots: string[] = [];
+  for (let slot = schedule.next(now); slot !== null; slot = schedule.next(slot)) {
+    slots.push(isoOf(slot));
+    if (slots.length === shownFires) break;
+  }
+  return slots;
+}
+
+/** When a plan's trigger is due next; null for one that does not wait for it. */
+export function nextDue({ phase, trigger }: Workflow, state: TriggerState | null): string | null {
+  if (!state || (phase !== "active" && phase !== "executing")) return null;
+  if (trigger.type === "cron") return state.last_result;
+  if (trigger.type === "manual" || state.last_check_at === null) return null;
+  return isoOf(Date.parse(state.last_check_at) + trigger.interval_seconds * 1000);
+}

@@ -1,0 +1,81 @@
+/*
+ * References in the inputs of a step: `$steps.<id>.output`, the output of a step that it depends on, and
+ * `$trigger_data`. What they stand for is inserted when the step starts, in one pass: what a value has that looks
+ * like a reference stays as it is.
+ */
+
+const stepReference = String.raw`\$steps\.([a-z0-9]+(?:-[a-z0-9]+)*)\.output(?![\p{L}\p{N}_.[])`;
+const triggerReference = String.raw`\$trigger_data(?![\p{L}\p{N}_])`;
+const references = new RegExp(`${stepReference}|${triggerReference}`, "gu");
+// Anything that begins like a reference to a step, up to where such a one could end.
+const stepLike = /\$steps\.[^\s"'`,;:(){}<>]*/gu;
+
+/** A reference in a text: to a step, or, without `step`, to the trigger's data. */
+export type Reference = { text: string; step?: string };
+
+/** The references in a text, in order. */
+export const referencesIn = (text: string): Reference[] =>
+  Array.from(text.matchAll(references), ([found, step]) =>
+    step === undefined ? { text: found } : { text: found, step },
+  );
+
+/** What begins as a reference to a step and is none, each with the reason. */
+export function malformedIn(text: string): { text: string; reason: string }[] {
+  return Array.from(text.matchAll(stepLike)).flatMap(({ 0: found, index }) => {
+    const rest = text.slice(index);
+    if (new RegExp(`^${stepReference}`, "u").test(rest)) return [];
+    const isNested = /^\$steps\.[a-z0-9-]+\.output[.[]/u.test(rest);
+    const reason = isNested
+      ? "names a part of an output, and an output is one text: use $steps.<id>.output as a whole"
+      : "is no reference: it must be $steps.<id>.output, with the id of a step";
+    return [{ text: found, reason }];
+  });
+}
+
+/** Calls back for each text in a JSON value at any depth, with its path; keys are no texts. */
+export function eachText(
+  value: unknown,
+  found: (text: string, path: (string | number)[]) => void,
+  path: (string | number)[] = [],
+): void {
+  if (typeof value === "string") found(value, path);
+  else if (Array.isArray(value)) {
+    for (const [index, one] of value.entries()) eachText(one, found, [...path, index]);
+  } else if (typeof value === "object" && value !== null) {
+    for (const [key, one] of Object.entries(value)) eachText(one, found, [...path, key]);
+  }
+}
+
+/** What references stand for. */
+export type Values = { outputOf: (step: string) => string | null; triggerData: string | null };
+
+/** A step's inputs with the values in place of the references. */
+export function resolved(inputs: unknown, values: Values): unknown {
+  if (typeof inputs === "string") return inserted(inputs, values);
+  if (Array.isArray(inputs)) return inputs.map((one) => resolved(one, values));
+  if (typeof inputs !== "object" || inputs === null) return inputs;
+  return Object.fromEntries(
+    Object.entries(inputs).map(([key, one]) => [key, resolved(one, values)]),
+  );
+}
+
+const inserted = (text: string, { outputOf, triggerData }: Values): string =>
+  text.replace(references, (_, step?: string) => {
+    const value = step === undefined ? triggerData : outputOf(step);
+    return value === null ? "null" : shortened(value);
+  });
+
+/** The most bytes of an inserted value, in UTF-8. */
+const mostBytes = 10_240;
+const mark = "\n[truncated]";
+
+/** A value as it is inserted: cut at a character's boundary when it is longer than {@link mostBytes}. */
+function shortened(value: string): string {
+  if (value.length * 3 <= mostBytes) return value;
+  const bytes = new TextEncoder().encode(value);
+  if (bytes.length <= mostBytes) return value;
+  let end = mostBytes;
+  // A byte of the form 10xxxxxx continues a character.
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return `${new TextDecoder().decode(bytes.subarray(0, end))}${mark}`;
+}

@@ -1,0 +1,198 @@
+import { ExecutorError } from "../error/error.ts";
+import type { Workflow } from "../plan/plan.ts";
+import type { Plans } from "../service/plans.ts";
+import type { Conversation } from "./conversation.ts";
+import { planLines, shortIds, statusLines } from "./views.ts";
+
+/** What a command acts on, and by whom. */
+export type CommandCall = {
+  plans: Plans;
+  conversation: Conversation;
+  by: string;
+  now: number;
+  say: (text: string) => Promise<void>;
+  confirm: (id: string) => Promise<void>;
+};
+
+/** A command of a chat: `/name` or `!name` and its arguments. */
+export type ChatCommand = {
+  name: string;
+  usage: string;
+  description: string;
+  execute: (args: string, call: CommandCall) => Promise<void>;
+};
+
+/** The command that a text is; null when it is none. A bot's name behind it is for groups. */
+export function readCommand(text: string): { name: string; args: string } | null {
+  const [, name, args = ""] = /^[/!](\w[\w-]*)(?:@\w+)?(?:\s+([\s\S]*))?$/.exec(text) ?? [];
+  return name === undefined ? null : { name: name.toLowerCase(), args: args.trim() };
+}
+
+export const findCommand = (name: string): ChatCommand | undefined =>
+  commands.find((command) => command.name === name);
+
+/** All commands of a chat. */
+export const chatCommands = (): readonly ChatCommand[] => commands;
+
+/** The id of a plan, which a command needs, and what stands behind it. */
+function idIn(args: string, usage: string): { id: string; rest: string } {
+  const [, id, rest = ""] = /^(\S+)(?:\s+([\s\S]*))?$/.exec(args) ?? [];
+  if (id !== undefined) return { id, rest };
+  throw new ExecutorError(`the id of a plan is missing: ${usage}`, { hint: "/list shows the ids" });
+}
+
+/** A command about one plan that answers with a line. */
+function about(
+  name: string,
+  description: string,
+  act: (id: string, call: CommandCall, rest: string) => Promise<string | null>,
+  more = "",
+): ChatCommand {
+  const usage = `/${name} ID${more}`;
+  return {
+    ...{ name, usage, description },
+    async execute(args, call) {
+      const { id, rest } = idIn(args, usage);
+      const answer = await act(call.plans.get(id).id, call, rest);
+      if (answer !== null) await call.say(answer);
+    },
+  };
+}
+
+const nameOf = ({ plans }: CommandCall, id: string): string => plans.get(id).name;
+
+const commands: readonly ChatCommand[] = [
+  {
+    name: "new",
+    usage: "/new TEXT",
+    description: "plans what you ask for",
+    async execute(args, { conversation }) {
+      if (args === "") throw new ExecutorError("what is to be done is missing: /new TEXT");
+      await conversation.begin(args);
+    },
+  },
+  {
+    name: "list",
+    usage: "/list",
+    description: "all plans",
+    async execute(_, { plans, say }) {
+      const all = await plans.list();
+      const short = shortIds(all.map(({ id }) => id));
+      const lines = all.map(({ id, name, phase }) => `${short.get(id)}  ${phase}  ${name}`);
+      await say(lines.length > 0 ? lines.join("\n") : "There are no plans. /new TEXT makes one.");
+    },
+  },
+  about("show", "a plan with its steps; asks for its confirmation", async (id, call) => {
+    const view = await call.plans.show(id);
+    const draft = call.plans.draft(id);
+    await call.say(planLines(view).join("\n"));
+    const open: Workflow | null = view.phase === "awaiting_confirmation" ? view : draft;
+    if (open) await call.conversation.ask(open);
+    return null;
+  }),
+  {
+    name: "status",
+    usage: "/status [ID]",
+    description: "what goes on, or the last run of a plan",
+    async execute(args, { plans, say }) {
+      if (args !== "") {
+        const view = await plans.show(idIn(args, "/status ID").id);
+        return await say(statusLines(view).join("\n"));
+      }
+      const all = await plans.list();
+      const wanted = await plans.wanted();
+      const short = shortIds(all.map(({ id }) => id));
+      const busy = all.filter(({ phase }) => phase === "executing" || phase === "paused");
+      const lines = [
+        `${all.length === 1 ? "1 plan" : `${all.length} plans`}, ${all.filter(({ phase }) => phase === "active").length} active`,
+        ...busy.map(({ id, name, phase }) => `${short.get(id)}  ${phase}  ${name}`),
+        ...wanted.map(
+          ({ error, runId, stepId }) => `${runId}: ${stepId} has failed and waits: ${error}`,
+        ),
+      ];
+      await say(lines.join("\n"));
+    },
+  },
+  about("confirm", "confirms a plan", async (id, { confirm }) => {
+    await confirm(id);
+    return null;
+  }),
+  about(
+    "run",
+    "runs a plan now",
+    async (id, call, data) => {
+      const { runId } = await call.plans.run(id, data === "" ? {} : { data });
+      return `${nameOf(call, id)} runs now (${runId}).`;
+    },
+    " [DATA]",
+  ),
+  about("retry", "does again what has failed", async (id, call) => {
+    const { runId } = await call.plans.retry(id);
+    return `${nameOf(call, id)} runs again (${runId}).`;
+  }),
+  about("pause", "lets no further step begin", async (id, { plans }) => {
+    const { name } = await plans.pause(id);
+    return `${name} is paused.`;
+  }),
+  about("resume", "goes on with a paused plan", async (id, { plans }) => {
+    const { name, phase } = await plans.resume(id);
+    return `${name} is ${phase}.`;
+  }),
+  {
+    name: "cancel",
+    usage: "/cancel [ID]",
+    description: "ends the planning, or kills the run of a plan",
+    async execute(args, { conversation, plans, say }) {
+      if (args === "") {
+        const text = conversation.end()
+          ? "The planning has ended."
+          : "There is no planning to end.";
+        return await say(text);
+      }
+      const { id, name, phase } = plans.get(idIn(args, "/cancel ID").id);
+      if (phase === "awaiting_confirmation") plans.reject(id);
+      if (phase === "awaiting_confirmation" || phase === "planning") {
+        conversation.endOf(id);
+        return await say(`${name} is not confirmed. /delete ${id} removes it.`);
+      }
+      await plans.cancel(id);
+      await say(`The run of ${name} was cancelled.`);
+    },
+  },
+  about("delete", "removes a plan and its runs", async (id, call) => {
+    const name = nameOf(call, id);
+    await call.plans.remove(id);
+    call.conversation.endOf(id);
+    return `${name} was removed.`;
+  }),
+  about(
+    "modify",
+    "changes a plan as you say",
+    async (id, { conversation }, text) => {
+      if (text === "") throw new ExecutorError("what is to change is missing: /modify ID TEXT");
+      await conversation.change(id, text);
+      return null;
+    },
+    " TEXT",
+  ),
+  {
+    name: "answer",
+    usage: "/answer ID DECISION",
+    description: "decides about a step that has failed: retry, skip or abort",
+    async execute(args, { by, plans, say }) {
+      const { id, rest } = idIn(args, "/answer ID DECISION");
+      const { decision, stepId } = await plans.answer(id, rest.toLowerCase(), { by });
+      await say(`${stepId}: ${decision}`);
+    },
+  },
+  {
+    name: "help",
+    usage: "/help",
+    description: "these commands",
+    async execute(_, { say }) {
+      const lines = commands.map(({ description, usage }) => `${usage}: ${description}`);
+      const how = "Write what is to be done, or a command. An id may be any beginning of it.";
+      await say([how, ...lines].join("\n"));
+    },
+  },
+];

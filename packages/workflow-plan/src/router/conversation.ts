@@ -1,0 +1,161 @@
+import { type Channel, reasonOf } from "../channel/channel.ts";
+import { PlannerError } from "../error/error.ts";
+import { planHash } from "../plan/hash.ts";
+import type { Workflow } from "../plan/plan.ts";
+import type { Planner } from "../planner/planner.ts";
+import { newSession, type PlannerSession } from "../planner/session.ts";
+import { Planning, type Turned } from "../planning/planning.ts";
+import type { Plans } from "../service/plans.ts";
+import type { Chat } from "./chat.ts";
+
+export type ConversationOptions = {
+  plans: Plans;
+  channel: Channel;
+  chat: Chat;
+  planner: () => Planner;
+  log: (line: string) => void;
+  now: () => number;
+};
+
+/** The planning in one chat: a session with the planner, whose plans are stored and shown for confirmation. */
+export class Conversation {
+  readonly #options: ConversationOptions;
+  #planner: Planner | null = null;
+  #kept: Planning | null = null;
+  #session: PlannerSession | null = null;
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+  }
+
+  /** Whether what is written next goes to the planner: it has asked, or has made no plan yet. */
+  isOpen(): boolean {
+    return this.#current()?.status === "conversing";
+  }
+
+  /** Begins a new session with a request. */
+  async begin(text: string): Promise<void> {
+    this.#session = newSession();
+    await this.#turn(this.#session, text);
+  }
+
+  /** Goes on in the open session. */
+  async write(text: string): Promise<void> {
+    const session = this.#current();
+    await (session ? this.#turn(session, text) : this.begin(text));
+  }
+
+  /** Changes a plan that is there. @throws ExecutorError, PlannerError */
+  async change(id: string, text: string): Promise<void> {
+    const current = this.#current();
+    const isOfThis = current?.workflow?.id === id;
+    this.#session = isOfThis ? current : this.#planning().sessionAbout(id);
+    await this.#turn(this.#session, text);
+  }
+
+  /** Shows a plan, and asks for its confirmation. */
+  async ask(workflow: Workflow): Promise<void> {
+    const { channel, chat, now } = this.#options;
+    await channel.sendConfirmation(chat.jid, this.#clean(workflow));
+    const shown = { workflowId: workflow.id, planHash: planHash(workflow) };
+    chat.set({ asked: { ...shown, at: now(), wants: "answer" } });
+  }
+
+  /** Breaks off what the planner is doing at the moment. */
+  abort(): void {
+    if (this.#session?.status === "conversing") this.#planner?.cancel(this.#session);
+  }
+
+  /** Ends the session; false when there is none. */
+  end(): boolean {
+    const session = this.#current();
+    this.#session = null;
+    if (session && session.status !== "cancelled") this.#plan().cancel(session);
+    this.#options.chat.set({ session: null, asked: null });
+    return session !== null;
+  }
+
+  /** Ends the session about a plan, if it is this chat's. */
+  endOf(id: string): void {
+    const { asked } = this.#options.chat.state;
+    if (this.#current()?.workflow?.id === id) this.end();
+    else if (asked?.workflowId === id) this.#options.chat.set({ asked: null });
+  }
+
+  #plan(): Planner {
+    return (this.#planner ??= this.#options.planner());
+  }
+
+  #planning(): Planning {
+    return (this.#kept ??= new Planning(this.#options.plans, this.#plan()));
+  }
+
+  /** The chat's session, also after a restart. */
+  #current(): PlannerSession | null {
+    const id = this.#options.chat.state.session;
+    if (id === null || this.#session?.id === id) return this.#session;
+    try {
+      this.#session = this.#plan().find(id);
+    } catch (error) {
+      this.#options.log(reasonOf(error));
+      this.#options.chat.set({ session: null });
+    }
+    return this.#session;
+  }
+
+  async #turn(session: PlannerSession, text: string): Promise<void> {
+    const { channel, chat } = this.#options;
+    chat.set({ session: session.id, asked: null });
+    const status = await this.#status("Planning…");
+    await channel.setTyping?.(chat.jid, true).catch(this.#report);
+    const { turn, workflow } = await this.#planned(session, text);
+    await channel.setTyping?.(chat.jid, false).catch(this.#report);
+    if (session.status === "cancelled") return await status("The planning was cancelled.");
+    if (turn.type === "error") return await status(`There is no plan: ${turn.content}`);
+    if (!workflow) return await status(turn.content);
+    await status("The plan is ready.");
+    await this.ask(workflow);
+  }
+
+  async #planned(session: PlannerSession, text: string): Promise<Omit<Turned, "session">> {
+    try {
+      return await this.#planning().turn(session, text);
+    } catch (error) {
+      if (!(error instanceof PlannerError)) throw error;
+      const hint = error.hint ? ` (${error.hint})` : "";
+      const turn = { type: "error" as const, content: `${error.message}${hint}` };
+      return { turn, workflow: null };
+    }
+  }
+
+  /** Sends a line about what goes on; what is given later takes its place, where the channel can edit. */
+  async #status(text: string): Promise<(text: string) => Promise<void>> {
+    const { channel, chat } = this.#options;
+    const id = await channel.sendMessage(chat.jid, text).catch(this.#report);
+    return async (next) => {
+      const clean = this.#clean(next);
+      const edited = id ? channel.editMessage?.(chat.jid, id, clean) : undefined;
+      if (edited && (await this.#done(edited))) return;
+      await this.#done(channel.sendMessage(chat.jid, clean));
+    };
+  }
+
+  /** Whether something was done; why it was not is logged. */
+  #done(work: Promise<unknown>): Promise<boolean> {
+    return work.then(
+      () => true,
+      (error: unknown) => {
+        this.#report(error);
+        return false;
+      },
+    );
+  }
+
+  #clean<T>(value: T): T {
+    return this.#options.plans.secrets.hidden(value);
+  }
+
+  readonly #report = (error: unknown): undefined => {
+    this.#options.log(`${this.#options.channel.name}: ${reasonOf(error)}`);
+  };
+}

@@ -1,0 +1,57 @@
+import type { Host } from "@uncaged/workflow/host";
+import { type Channel, type ChannelOptions, reasonOf } from "../channel/channel.ts";
+import { openChannels } from "../channel/open.ts";
+import type { CueclawConfig } from "../config/form.ts";
+import { Notices } from "./notices.ts";
+import { Router, type RouterOptions } from "./router.ts";
+
+export type MessagingOptions = Pick<RouterOptions, "plans" | "planner" | "classify" | "now"> &
+  Pick<ChannelOptions, "describe" | "log"> & {
+    host: Host;
+    /** Which bots there are, and who may write to them; none where another process answers there. */
+    config: Pick<CueclawConfig, "telegram" | "whatsapp"> | null;
+    /** The terminal, where there is one. */
+    terminal?: (options: ChannelOptions) => Channel;
+  };
+
+/** The channels of a process with the one router behind them, and the notices to the owners of plans. */
+export type Messaging = {
+  router: Router;
+  notices: Notices;
+  channels: readonly Channel[];
+  /** Lets all channels connect, each in its own time; why one can't is logged. */
+  connect: () => void;
+  /** Ends all connections, in some seconds at most. */
+  close: () => Promise<void>;
+};
+
+/** Opens the channels that the settings name. @throws ConfigError */
+export async function openMessaging(options: MessagingOptions): Promise<Messaging> {
+  const { config, describe, host, plans, terminal, ...more } = options;
+  const log = (line: string): void => options.log(plans.secrets.hidden(line));
+  const allowed = {
+    telegram: config?.telegram.allowed_users ?? [],
+    whatsapp: config?.whatsapp.allowed_jids ?? [],
+  };
+  const router = new Router({ ...more, plans, allowed, log });
+  const { onMessage } = router;
+  const given = { onMessage, describe, log };
+  if (terminal) router.add(terminal(given));
+  const bots = config ? await openChannels(config, { ...given, home: plans.home }) : [];
+  for (const bot of bots) router.add(bot);
+  const { channels } = router;
+  const notices = new Notices({ plans, host, channels: () => channels, log, now: options.now });
+  return {
+    ...{ router, notices, channels },
+    connect() {
+      // A channel that can't connect logs why.
+      for (const channel of channels) void channel.connect().catch(() => {});
+    },
+    async close() {
+      const closing = channels.map((channel) =>
+        channel.disconnect().catch((error: unknown) => log(`${channel.name}: ${reasonOf(error)}`)),
+      );
+      await Promise.all(closing);
+    },
+  };
+}

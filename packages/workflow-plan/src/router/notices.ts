@@ -1,0 +1,222 @@
+import { type Host, isWorkflowError, type Observed, type ThreadRef } from "@uncaged/workflow/host";
+import { type Channel, reasonOf } from "../channel/channel.ts";
+import { terminalJid } from "../channel/terminal.ts";
+import type { PlanMetadata, Workflow } from "../plan/plan.ts";
+import type { Plans } from "../service/plans.ts";
+import { threadIdOf } from "../service/projection.ts";
+import type { RunRow } from "../service/rows.ts";
+import { findThread } from "../service/threads.ts";
+import { endText, noticeText } from "./notice-text.ts";
+
+export type NoticesOptions = {
+  plans: Plans;
+  host: Host;
+  channels: () => readonly Channel[];
+  log: (line: string) => void;
+  now?: () => number;
+};
+
+/** What a plan's metadata knows of its notices: how far each run was reported, and what else is to be sent. */
+type Position = {
+  runs: Record<string, string>;
+  pending: { id: string; at: number; text: string }[];
+};
+
+/** Where the owner of a plan reads. */
+type Reader = { channel: Channel; jid: string; send: (text: string) => Promise<void> };
+
+const longestAgeMs = 24 * 60 * 60_000;
+/** The position of a run of which all is reported. */
+const over = "over";
+
+/**
+ * Reports to the chats of the owners what has happened to their plans. It is read from what is committed, and the position
+ * moves behind it once it is sent: so each notice is sent at least once, also after a crash or while a channel is down.
+ */
+export class Notices {
+  readonly #options: NoticesOptions;
+  #seen = "";
+  #isBusy = false;
+  #sending: Promise<void> = Promise.resolve();
+
+  constructor(options: NoticesOptions) {
+    this.#options = options;
+  }
+
+  /** Keeps a notice about a plan, which the next pass sends. @throws ExecutorError */
+  add(workflowId: string, text: string): void {
+    const notice = { id: crypto.randomUUID(), at: this.#now(), text: this.#clean(text) };
+    this.#move(workflowId, ({ pending, runs }) => ({
+      runs,
+      pending: [...pending.filter(({ at }) => this.#isRecent(at)), notice],
+    }));
+  }
+
+  /** Sends what is new. Nothing is read when nothing has changed and no run goes on. */
+  send(): Promise<void> {
+    this.#sending = this.#sending.then(() =>
+      this.#pass().catch((error: unknown) => this.#options.log(`notices: ${reasonOf(error)}`)),
+    );
+    return this.#sending;
+  }
+
+  async #pass(): Promise<void> {
+    const { plans } = this.#options;
+    const seen = plans.changeCounter();
+    if (seen === this.#seen && !this.#isBusy) return;
+    const since = new Date(this.#now() - longestAgeMs).toISOString();
+    const runs = plans.runs({ since });
+    const byPlan = Map.groupBy(runs, ({ workflow_id }) => workflow_id);
+    const ids = new Set([...byPlan.keys(), ...this.#pendingPlans()]);
+    let isAllSent = true;
+    for (const id of ids) {
+      const isSent = await this.#report(id, byPlan.get(id) ?? []).catch((error: unknown) => {
+        this.#options.log(`notices of ${id}: ${reasonOf(error)}`);
+        return false;
+      });
+      isAllSent &&= isSent;
+    }
+    this.#isBusy = !isAllSent || runs.some(({ status }) => status === "running");
+    this.#seen = seen;
+  }
+
+  #pendingPlans(): string[] {
+    const pending = "metadata_json ->> '$.notices.pending[0].at' IS NOT NULL";
+    return this.#options.plans.database
+      .rows<{ id: string }>(`SELECT id FROM workflows WHERE ${pending}`)
+      .map(({ id }) => id);
+  }
+
+  /** Sends what is new about one plan; false when its channel is down. */
+  async #report(id: string, runs: readonly RunRow[]): Promise<boolean> {
+    const workflow = this.#find(id);
+    if (!workflow) return true;
+    const reader = this.#readerOf(workflow);
+    if (!reader) return true;
+    if (!reader.channel.isConnected()) return false;
+    for (const notice of positionIn(workflow.metadata).pending) {
+      if (this.#isRecent(notice.at)) await reader.send(`**${workflow.name}**: ${notice.text}`);
+      // Another process may have sent it too, and have begun with the next one.
+      this.#move(id, ({ pending, runs: all }) => ({
+        runs: all,
+        pending: pending.filter((one) => one.id !== notice.id),
+      }));
+    }
+    for (const run of runs) await this.#reportRun(workflow, run, reader);
+    return true;
+  }
+
+  #find(id: string): Workflow | null {
+    try {
+      return this.#options.plans.get(id);
+    } catch (error) {
+      // It was removed meanwhile.
+      if (isWorkflowError(error)) return null;
+      throw error;
+    }
+  }
+
+  /** Where a plan's owner reads, if this process has that channel. */
+  #readerOf({ metadata }: Workflow): Reader | null {
+    const { channel: name = "", chatJid = terminalJid } = metadata?.owner ?? {};
+    const wanted = name === "tui" ? "terminal" : name;
+    const channel = this.#options.channels().find((one) => one.name === wanted);
+    if (!channel) return null;
+    const send = async (text: string): Promise<void> => {
+      await channel.sendMessage(chatJid, this.#clean(text));
+    };
+    return { channel, jid: chatJid, send };
+  }
+
+  async #reportRun(workflow: Workflow, run: RunRow, reader: Reader): Promise<void> {
+    const from = positionIn(workflow.metadata).runs[run.id];
+    if (from === over) return;
+    const items = await this.#newItems(run, from);
+    let position = from;
+    for (const [at, item] of items.entries()) {
+      const text = await this.#textOf(workflow, run, item, items[at + 1]);
+      if (text !== null && this.#isRecent(timeOf(item))) await reader.send(text);
+      position = item.kind === "end" ? over : item.cursor;
+      if (text !== null) this.#moveRun(workflow.id, run.id, position);
+    }
+    if (items.length === 0 && run.status !== "running") {
+      const text = await this.#textOf(workflow, run, null, undefined);
+      if (text !== null && this.#isRecent(Date.parse(run.completed_at ?? "")))
+        await reader.send(text);
+      position = over;
+    }
+    if (position !== undefined && position !== from) this.#moveRun(workflow.id, run.id, position);
+  }
+
+  /** What a run's thread has logged behind a position. What a retry has copied is not new. */
+  async #newItems(run: RunRow, from: string | undefined): Promise<Observed[]> {
+    const { host } = this.#options;
+    const ref: ThreadRef | null = await findThread(host, threadIdOf(run.id));
+    if (!ref) return [];
+    const items: Observed[] = [];
+    try {
+      for await (const item of host.observe(ref, from, { until: "now", events: false })) {
+        if (item.kind === "step" || item.kind === "end") items.push(item);
+      }
+    } catch (error) {
+      if (!isWorkflowError(error)) throw error;
+      this.#options.log(`notices of ${run.id}: ${error.message}`);
+    }
+    const begun = Date.parse(run.started_at);
+    return items.filter((item) => item.kind === "end" || timeOf(item) >= begun);
+  }
+
+  /** The notice about a record of a run's thread; about the run's end when there is none. */
+  async #textOf(
+    workflow: Workflow,
+    run: RunRow,
+    item: Observed | null,
+    next: Observed | undefined,
+  ): Promise<string | null> {
+    if (item?.kind === "step") {
+      const isAnswered = next?.kind === "step" || next?.kind === "end";
+      return noticeText(workflow, run.id, item.step, isAnswered);
+    }
+    const { runs } = await this.#options.plans.show(workflow.id);
+    const ended = runs.find(({ id }) => id === run.id);
+    return ended ? endText(workflow, ended) : null;
+  }
+
+  #isRecent(at: number): boolean {
+    return this.#now() - at <= longestAgeMs;
+  }
+
+  #moveRun(workflowId: string, runId: string, position: string): void {
+    const since = new Date(this.#now() - longestAgeMs).toISOString();
+    const known = new Set(this.#options.plans.runs({ since, workflowId }).map(({ id }) => id));
+    this.#move(workflowId, ({ pending, runs }) => {
+      const kept = Object.entries(runs).filter(([id]) => known.has(id));
+      return { pending, runs: { ...Object.fromEntries(kept), [runId]: position } };
+    });
+  }
+
+  #move(workflowId: string, change: (position: Position) => Position): void {
+    this.#options.plans.updateMetadata(workflowId, (metadata) => ({
+      ...metadata,
+      notices: change(positionIn(metadata)),
+    }));
+  }
+
+  #clean(text: string): string {
+    return this.#options.plans.secrets.hidden(text);
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+function positionIn(metadata: PlanMetadata | undefined): Position {
+  const { pending = [], runs = {} } = (metadata?.notices ?? {}) as Partial<Position>;
+  return { pending, runs };
+}
+
+const timeOf = (item: Observed): number => {
+  if (item.kind === "step") return item.step.timestamp;
+  return item.kind === "end" ? item.end.timestamp : 0;
+};

@@ -1,0 +1,65 @@
+import { ConfigError } from "../error/error.ts";
+
+import type { SandboxMode, SandboxOptions } from "../plan/plan.ts";
+
+const modes: readonly SandboxMode[] = ["off", "bubblewrap", "container", "auto"];
+
+/** {@link SandboxOptions} with what they leave out. */
+export type SandboxSettings = Required<Omit<SandboxOptions, "engine">> & {
+  engine: NonNullable<SandboxOptions["engine"]> | null;
+};
+
+const defaults: SandboxSettings = {
+  mode: "auto",
+  required: false,
+  network: "on",
+  image: "uncaged-workflow-agent",
+  engine: null,
+  memory: 4 * 1024 ** 3,
+  cpus: 2,
+};
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0;
+const isOneOf =
+  (...words: unknown[]) =>
+  (value: unknown): boolean =>
+    words.includes(value);
+
+const checks: Record<keyof SandboxOptions, [isRight: (value: unknown) => boolean, is: string]> = {
+  mode: [isOneOf(...modes), modes.join(", ")],
+  required: [isOneOf(true, false), "true or false"],
+  network: [isOneOf("on", "none"), "on or none"],
+  image: [
+    (value) => typeof value === "string" && /^[\w][\w./:@-]*$/.test(value),
+    "an image's name",
+  ],
+  engine: [isOneOf("docker", "podman"), "docker or podman"],
+  memory: [isCount, "a number of bytes"],
+  cpus: [isCount, "a whole number of at least 1"],
+};
+
+/**
+ * What a plan's metadata says about its sandbox, with what it leaves out.
+ * @throws ConfigError
+ */
+export function sandboxSettings(sandbox: unknown): SandboxSettings {
+  if (sandbox === undefined) return defaults;
+  const given: unknown = typeof sandbox === "string" ? { mode: sandbox } : sandbox;
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new ConfigError("sandbox must be a mode, or an object with one", { hint });
+  }
+  const named = Object.entries(given).filter(([, value]) => value !== undefined);
+  for (const [key, value] of named) {
+    if (!Object.hasOwn(checks, key))
+      throw new ConfigError(`sandbox has no ${JSON.stringify(key)}`, { hint });
+    const [isRight, is] = checks[key as keyof SandboxOptions];
+    if (!isRight(value)) {
+      throw new ConfigError(`sandbox.${key} is ${JSON.stringify(value)}, and must be ${is}`, {
+        hint,
+      });
+    }
+  }
+  return { ...defaults, ...Object.fromEntries(named) };
+}
+
+const hint = `the modes are ${modes.join(", ")}`;

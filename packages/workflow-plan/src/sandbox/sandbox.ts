@@ -1,0 +1,146 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { ConfigError } from "../error/error.ts";
+import type { SandboxSettings } from "./options.ts";
+import { found } from "./program.ts";
+
+/** What a step runs in. */
+export type SandboxKind = "off" | "bubblewrap" | "container";
+
+/** A sandbox that works on this machine: what starts it, and which limits hold in it. */
+export type Sandbox = {
+  kind: SandboxKind;
+  /** The command line before the sandbox's own arguments: empty for none. */
+  argv: string[];
+  limits: string[];
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const probeMs = 10_000;
+const systemPath = "/usr/local/bin:/usr/bin:/bin";
+
+const none: Sandbox = { kind: "off", argv: [], limits: [] };
+
+/**
+ * The sandbox that settings ask for, of those that work on this machine.
+ * @throws ConfigError when one that is named or required does not.
+ */
+export async function chosenSandbox(settings: SandboxSettings, env: Environment): Promise<Sandbox> {
+  const { mode, required } = settings;
+  if (mode === "off") {
+    if (!required) return none;
+    throw new ConfigError("a sandbox is required, and the mode is off", {
+      hint: "set the mode to auto, or required to false",
+    });
+  }
+  const problems: string[] = [];
+  if (mode !== "bubblewrap") {
+    const container = await containerOn(settings, env);
+    if (typeof container !== "string") return container;
+    problems.push(container);
+  }
+  if (mode !== "container") {
+    const bubblewrap = await bubblewrapOn(settings, env);
+    if (typeof bubblewrap !== "string") return bubblewrap;
+    problems.push(bubblewrap);
+  }
+  if (mode === "auto" && !required) return none;
+  const what = mode === "auto" ? "a sandbox is required" : `the sandbox is to be ${mode}`;
+  throw new ConfigError(`${what}, and there is none: ${problems.join("; ")}`, {
+    hint: "install bubblewrap, or start the container engine with the image; or change the plan's sandbox",
+  });
+}
+
+async function containerOn(
+  { cpus, engine, image, memory }: SandboxSettings,
+  env: Environment,
+): Promise<Sandbox | string> {
+  const engines = engine === null ? ["docker", "podman"] : [engine];
+  const problems: string[] = [];
+  for (const name of engines) {
+    const path = found(name, env);
+    if (path === null) problems.push(`${name} is not installed`);
+    else if (await works([path, "image", "inspect", image], env)) {
+      return { kind: "container", argv: [path], limits: [inBytes(memory), `${cpus} cpus`] };
+    } else problems.push(`${name} does not run, or has no image ${image}`);
+  }
+  return problems.join(", ");
+}
+
+async function bubblewrapOn(
+  { cpus, memory }: SandboxSettings,
+  env: Environment,
+): Promise<Sandbox | string> {
+  const PATH = `${env.PATH ?? ""}:${systemPath}`;
+  const path = found("bwrap", { PATH });
+  if (path === null) return "bubblewrap is not installed";
+  const probe = ["--unshare-user-try", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/"];
+  if (!(await works([path, ...probe, "--proc", "/proc", "--", "/bin/true"], { PATH }))) {
+    return "bubblewrap may not create namespaces here";
+  }
+  const limited = limits({ cpus, memory }, PATH);
+  return { kind: "bubblewrap", argv: [...limited.argv, path], limits: limited.hold };
+}
+
+/** What limits processes without a control group: the memory of each one, and the processors of all. */
+function limits(
+  { cpus, memory }: Pick<SandboxSettings, "cpus" | "memory">,
+  PATH: string,
+): { argv: string[]; hold: string[] } {
+  const prlimit = found("prlimit", { PATH });
+  const taskset = found("taskset", { PATH });
+  const own = ownProcessors();
+  const isFewer = taskset !== null && cpus < own.length;
+  // Steps that run concurrently are spread over the processors.
+  const first = Math.floor(Math.random() * own.length);
+  const taken = Array.from({ length: cpus }, (_, n) => own[(first + n) % own.length]);
+  return {
+    argv: [
+      ...(prlimit === null ? [] : [prlimit, `--data=${memory}`]),
+      ...(isFewer ? [taskset, "--cpu-list", taken.join(",")] : []),
+    ],
+    hold: [
+      prlimit === null ? "no limit of memory" : `${inBytes(memory)} for each process`,
+      isFewer || (own.length > 0 && cpus >= own.length)
+        ? `${Math.min(cpus, own.length)} cpus`
+        : "no limit of cpus",
+    ],
+  };
+}
+
+/** The numbers of the processors that this process may use; none where that is not known. */
+function ownProcessors(): number[] {
+  let status = "";
+  try {
+    status = readFileSync("/proc/self/status", "utf8");
+  } catch {
+    return [];
+  }
+  const [, list = ""] = /^Cpus_allowed_list:\s*([\d,-]+)$/m.exec(status) ?? [];
+  return list.split(",").flatMap((range) => {
+    const [from = 0, to = from] = range.split("-").map(Number);
+    return Array.from({ length: to - from + 1 }, (_, n) => from + n);
+  });
+}
+
+const inBytes = (bytes: number): string => `${Number((bytes / 1024 ** 3).toFixed(2))} GiB`;
+
+const known = new Map<string, Promise<boolean>>();
+const knownMs = 60_000;
+
+/** Whether a command ends well. The answer holds for a minute. */
+function works(argv: readonly string[], env: Environment): Promise<boolean> {
+  const key = JSON.stringify([argv, env.PATH]);
+  const before = known.get(key);
+  if (before) return before;
+  const [file = "", ...args] = argv;
+  const answer = new Promise<boolean>((resolve) => {
+    execFile(file, args, { env: { ...env }, timeout: probeMs, killSignal: "SIGKILL" }, (error) =>
+      resolve(error === null),
+    );
+  });
+  known.set(key, answer);
+  setTimeout(() => known.delete(key), knownMs).unref();
+  return answer;
+}

@@ -1,0 +1,106 @@
+import { maskOf } from "@uncaged/workflow";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { ConfigError } from "../error/error.ts";
+
+/** Credentials by the names of their variables. */
+export type Secrets = Readonly<Record<string, string>>;
+
+const fileName = "secrets.json";
+const nameForm = /^[A-Z][A-Z0-9_]{0,63}$/;
+const reserved = /^(PATH|HOME|SHELL|USER|IFS|(LD|DYLD|NODE|BUN|ANTHROPIC|UNCAGED)_.*)$/;
+const offered = /(_TOKEN|_API_KEY|_SECRET|_PASSWORD)$|_WEBHOOK/;
+
+/** @throws ConfigError for a name that no secret may have. */
+export function checkSecretName(name: string): void {
+  if (!nameForm.test(name)) {
+    throw new ConfigError(`${JSON.stringify(name.slice(0, 100))} can't be the name of a secret`, {
+      hint: "use A-Z, 0-9 and _, beginning with a letter, at most 64 characters: GITHUB_TOKEN",
+    });
+  }
+  if (!reserved.test(name)) return;
+  throw new ConfigError(`${name} can't be the name of a secret: programs go by that variable`, {
+    hint: "choose another name",
+  });
+}
+
+/** The names of an environment that are offered to the planner as credentials. */
+export const offeredNames = (env: Readonly<Record<string, string | undefined>>): string[] =>
+  Object.keys(env).filter(
+    (name) => offered.test(name) && nameForm.test(name) && !reserved.test(name) && env[name] !== "",
+  );
+
+/**
+ * The secrets of a plan home; none when it has no file of them.
+ * @throws ConfigError when others may read the file, or it is not what it must be.
+ */
+export function readSecrets(home: string): Secrets {
+  const path = join(home, fileName);
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats) return {};
+  if ((stats.mode & 0o077) !== 0) {
+    throw new ConfigError(`${path} can be read by others, so it is not used`, {
+      hint: `chmod 600 ${path}, and replace the secrets if somebody may have read them`,
+    });
+  }
+  return parsed(readFileSync(path, "utf8"), path);
+}
+
+function parsed(text: string, path: string): Secrets {
+  const hint = "repair it by hand; nothing is written to it until then";
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new ConfigError(`${path} is not JSON`, { hint });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new ConfigError(`${path} must be an object of names and values`, { hint });
+  }
+  for (const [name, secret] of Object.entries(value)) {
+    if (typeof secret !== "string" || secret === "") {
+      throw new ConfigError(`${path}: ${name} must be a text that is not empty`, { hint });
+    }
+    checkSecretName(name);
+  }
+  return value as Secrets;
+}
+
+/**
+ * The credentials that steps can be given: what is stored, and of an environment what its name shows to be one.
+ * @throws ConfigError
+ */
+export const credentialsIn = (
+  home: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Secrets => ({
+  ...Object.fromEntries(offeredNames(env).map((name) => [name, env[name] ?? ""])),
+  ...readSecrets(home),
+});
+
+/** The secrets whose names occur in texts as words: those that a step or a script gets. */
+export function secretsFor(texts: readonly string[], secrets: Secrets): Secrets {
+  const text = texts.join("\n");
+  const isNamed = (name: string) =>
+    new RegExp(`(?<![A-Za-z0-9_])${name}(?![A-Za-z0-9_])`).test(text);
+  return Object.fromEntries(Object.entries(secrets).filter(([name]) => isNamed(name)));
+}
+
+/** A JSON value with each secret's value, from 6 characters on, replaced by `[secret:NAME]` in its texts. */
+export const withoutSecrets = <T>(value: T, secrets: Secrets): T =>
+  maskOf({}, [], secrets).value(value) as T;
+
+const base = /^(PATH|HOME|LANG|LC_\w+|TERM|TMPDIR|UNCAGED_WORKFLOW_WORKER)$/;
+const network = /^(https?|no|all)_proxy$|^(SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS)$/i;
+const model = /^(ANTHROPIC_.*|CLAUDE_CODE_.*|CLAUDE_CONFIG_DIR)$/;
+
+/** What a step or a script has of an environment, whatever it is: no credential but that of its model. */
+export const baseEnv = (
+  env: Readonly<Record<string, string | undefined>>,
+): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).filter(
+      (entry): entry is [string, string] =>
+        entry[1] !== undefined && [base, network, model].some((allowed) => allowed.test(entry[0])),
+    ),
+  );

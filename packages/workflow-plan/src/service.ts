@@ -1,0 +1,112 @@
+// Entry point 3: the service of plans: their home with its settings. The engine is an argument.
+
+// Settings
+export {
+  type ConfigEntry,
+  configEntries,
+  type ConfigSources,
+  readConfig,
+  setConfig,
+  settingOf,
+  variableOf,
+} from "./config/config.ts";
+export { type CueclawConfig, settings } from "./config/form.ts";
+
+// Secrets
+export {
+  checkSecretName,
+  offeredNames,
+  readSecrets,
+  type Secrets,
+} from "./secret/secret.ts";
+
+// Plans
+export { type Expected, triggerStateOf } from "./service/trigger-state.ts";
+export {
+  openPlans,
+  openPlansThatAre,
+  Plans,
+  type PlansOptions,
+  type PlanView,
+  type Started,
+} from "./service/plans.ts";
+export { Planning, type Turned } from "./planning/planning.ts";
+export {
+  nextDue,
+  type PlanPreview,
+  previewOf,
+  previewText,
+  triggerText,
+} from "./preview/preview.ts";
+export { planHome } from "./service/home.ts";
+export { planHash } from "./plan/hash.ts";
+export type { PlanDatabase } from "./service/database.ts";
+export type { Begun } from "./service/runs.ts";
+export type { DecisionOptions, Wanted } from "./service/decisions.ts";
+export { SecretFile } from "./service/secrets.ts";
+export { type Ended, lastRunOf } from "./service/projections.ts";
+export type { RunRow, SessionRow, StepRow, TriggerState, WorkflowRow } from "./service/rows.ts";
+
+// Sandbox
+export { type CheckedMount, type MountAllowlist, readAllowlist } from "./mount/mount.ts";
+export {
+  checkSandbox,
+  type SandboxQuestion,
+  type SandboxReport,
+  type ScriptCommand,
+  scriptCommand,
+} from "./step/report.ts";
+
+// Triggers
+export type { CheckCommand, CheckLimits } from "./trigger/check-script.ts";
+export { type Ticked, tick, type TickOptions } from "./daemon/tick.ts";
+export type { Fired } from "./daemon/triggers.ts";
+
+// The service
+export {
+  runService,
+  type ServiceEvent,
+  type ServiceMessaging,
+  type ServiceOptions,
+} from "./daemon/service.ts";
+export {
+  installService,
+  serviceStatus,
+  type ServiceStatus,
+  startService,
+  stopService,
+} from "./daemon/manage.ts";
+export { type Unit, unitOf, type UnitOptions } from "./daemon/unit.ts";
+export {
+  requestStop,
+  runningService,
+  type ServiceInfo,
+  type StopRequest,
+} from "./daemon/control.ts";
+
+// Channels
+export type {
+  Button,
+  Channel,
+  ChannelOptions,
+  MessageMetadata,
+  NewMessage,
+  OnInboundMessage,
+} from "./channel/channel.ts";
+export { intentClassifier, type Classifier, type Intent } from "./router/intent.ts";
+export { type Messaging, type MessagingOptions, openMessaging } from "./router/messaging.ts";
+export { Notices } from "./router/notices.ts";
+export type { Router } from "./router/router.ts";
+
+// Terminal
+export {
+  type CommandContext,
+  type DaemonBridge,
+  findCommand,
+  getCommands,
+  type InitDaemonBridgeOptions,
+  registerCommand,
+  type SlashCommand,
+} from "./terminal/commands.ts";
+export type { ChatMessage } from "./terminal/message.ts";
+export { runTerminalChat, type TerminalChatOptions } from "./terminal/terminal.ts";

@@ -1,0 +1,68 @@
+import type { Host, ThreadRef } from "@uncaged/workflow/host";
+import { ExecutorError } from "../error/error.ts";
+import { decisions, type FailureQuestion } from "../state/record.ts";
+import { threadIdOf } from "./projection.ts";
+import type { RunRow } from "./rows.ts";
+import { findThread } from "./threads.ts";
+
+/** A decision about a failed step that a run waits for. */
+export type Wanted = {
+  workflowId: string;
+  runId: string;
+  threadId: string;
+  stepId: string;
+  error: string;
+  /** Of this question: an answer that names it is not taken for another one. */
+  token: string;
+  /** In milliseconds since the epoch; null when it waits for ever. */
+  expiresAt: number | null;
+};
+
+/** What is decided, by whom, and about which step. */
+export type DecisionOptions = { by?: string; stepId?: string };
+
+/** What a run waits for; null when it does not. */
+export async function wantedBy(
+  host: Host,
+  run: RunRow,
+): Promise<(Wanted & { ref: ThreadRef }) | null> {
+  const ref = await findThread(host, threadIdOf(run.id));
+  if (!ref) return null;
+  const view = await host.read(ref);
+  if (view.status !== "waiting" || view.question.meta.for !== "step_failure") return null;
+  const { error, expiresAt = null, stepId, token } = view.question.meta as FailureQuestion;
+  return {
+    ...{ ref, workflowId: run.workflow_id, runId: run.id, threadId: view.threadId },
+    ...{ stepId, error, token, expiresAt },
+  };
+}
+
+/** Answers what a run waits for. @throws ExecutorError, and what the engine refuses an answer with. */
+export async function decide(
+  host: Host,
+  run: RunRow,
+  decision: string,
+  { by, env, stepId }: DecisionOptions & { env: Readonly<Record<string, string | undefined>> },
+): Promise<Wanted> {
+  checkDecision(decision);
+  const wanted = await wantedBy(host, run);
+  if (wanted === null) throw new ExecutorError(`${run.id} waits for no decision`);
+  if (stepId !== undefined && stepId !== wanted.stepId) {
+    const message = `${run.id} waits for a decision about ${wanted.stepId}, not about ${stepId}`;
+    throw new ExecutorError(message);
+  }
+  const { ref, token } = wanted;
+  const value = by === undefined ? decision : { decision, by };
+  const input = { content: decision, value, meta: { token } };
+  await host.control(ref, { kind: "answer", input, env });
+  return wanted;
+}
+
+/** @throws ExecutorError */
+export function checkDecision(decision: string): void {
+  if (decisions.some((one) => one === decision)) return;
+  throw new ExecutorError(`${JSON.stringify(decision.slice(0, 60))} is no decision`, {
+    kind: "usage",
+    hint: `give one of ${decisions.join(", ")}`,
+  });
+}

@@ -1,0 +1,199 @@
+import { isWorkflowError } from "@uncaged/workflow";
+import { join } from "node:path";
+import { checkPlan, metadataProblems } from "../check/check.ts";
+import { ExecutorError, PlannerError } from "../error/error.ts";
+import type { PlanMetadata, Workflow } from "../plan/plan.ts";
+import { newSession, SessionFiles } from "../planner/session.ts";
+import { checkModifiable } from "../planner/workflow.ts";
+import type { PlanDatabase } from "./database.ts";
+import { missing, move, phaseError } from "./phase.ts";
+import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "./rows.ts";
+
+/** The parts of the metadata that a plan brings with itself; the rest is what was learned of it. */
+const definedKeys = ["cwd", "container", "sandbox", "fire_on_first_check", "missed_slots"] as const;
+/** What plans are: the rows of `workflows`, and the drafts in planner sessions that are to become rows. */
+export class Definitions {
+  readonly home: string;
+  /** Where planner sessions are kept. */
+  readonly folder: string;
+  readonly database: PlanDatabase;
+  readonly #sessions: SessionFiles;
+  readonly #now: () => number;
+
+  constructor(
+    { home, now = Date.now }: { home: string; now?: () => number },
+    database: PlanDatabase,
+  ) {
+    this.home = home;
+    this.folder = join(home, "planner");
+    this.database = database;
+    this.#sessions = new SessionFiles(this.folder);
+    this.#now = now;
+  }
+
+  /** This moment, as a row has it. */
+  protected get at(): string {
+    return new Date(this.#now()).toISOString();
+  }
+
+  /** The plan with an id or a unique beginning of it. @throws ExecutorError */
+  get(id: string): Workflow {
+    const [found, ...others] = this.#find("workflows", id, "wf_");
+    if (found && others.length === 0) return workflowOf(found as WorkflowRow);
+    throw found ? ambiguous(id, [found, ...others]) : missing(id);
+  }
+
+  /** The run with an id or a unique beginning of it. @throws ExecutorError */
+  findRun(id: string): RunRow {
+    const [found, ...others] = this.#find("workflow_runs", id, "run_");
+    if (found && others.length === 0) return found as RunRow;
+    throw found
+      ? ambiguous(id, [found, ...others])
+      : new ExecutorError(`there is no run ${JSON.stringify(id.slice(0, 100))}`, {
+          kind: "missing",
+        });
+  }
+
+  #find(table: "workflows" | "workflow_runs", id: string, prefix: string): { id: string }[] {
+    const whole = `SELECT * FROM ${table} WHERE id = ?`;
+    const [only] = this.database.rows<{ id: string }>(whole, id);
+    if (only) return [only];
+    const from = id.startsWith(prefix) ? id : `${prefix}${id}`;
+    if (id === "" || id === prefix) return [];
+    return this.database.rows<{ id: string }>(
+      `SELECT * FROM ${table} WHERE id >= ? AND id < ? ORDER BY id LIMIT 6`,
+      ...[from, `${from}\u{10FFFF}`],
+    );
+  }
+
+  /** Adds a plan that a planner has made. @throws PlannerError, ExecutorError */
+  create(workflow: Workflow): Workflow {
+    const { id, phase } = checked(workflow);
+    if (phase !== "planning" && phase !== "awaiting_confirmation")
+      throw phaseError(id, "planning", phase);
+    return this.database.atOnce(() => {
+      if (this.#find("workflows", id, "")[0]?.id === id)
+        throw new ExecutorError(`there is a plan ${id} already`);
+      this.#insert(workflow);
+      return this.get(id);
+    });
+  }
+
+  #insert(workflow: Workflow): void {
+    const row = rowOf(workflow);
+    const columns = Object.keys(row);
+    this.database.run(
+      `INSERT INTO workflows (${columns.join(", ")}) VALUES (${columns.map((one) => `$${one}`).join(", ")})`,
+      row,
+    );
+  }
+
+  /**
+   * Puts a changed plan in the place of the one with its id. Of one that was confirmed it is a draft, which another
+   * confirmation makes the plan: it stays in its planner session, or in a new one where none is given.
+   * @throws PlannerError, ExecutorError
+   */
+  replace(workflow: Workflow, { session }: { session?: string } = {}): Workflow {
+    checked(workflow);
+    return this.database.atOnce(() => {
+      const before = this.get(workflow.id);
+      const { id, phase } = before;
+      checkModifiable(before);
+      if (phase !== "planning" && phase !== "awaiting_confirmation") {
+        const draft = { session: session ?? this.#keepDraft({ ...workflow, phase }) };
+        return this.updateMetadata(id, (metadata) => ({ ...metadata, draft }));
+      }
+      if (phase === "awaiting_confirmation")
+        move(this.database, id, ["awaiting_confirmation", "planning"], this.at);
+      this.define(before, workflow);
+      move(this.database, id, ["planning", "awaiting_confirmation"], this.at);
+      return this.get(id);
+    });
+  }
+
+  #keepDraft(workflow: Workflow): string {
+    const session = newSession(workflow);
+    this.#sessions.write({ ...session, status: "plan_ready" });
+    return session.id;
+  }
+
+  /** Writes a definition: what was learned of the plan before stays. */
+  protected define(before: Workflow, workflow: Workflow, learned: PlanMetadata = {}): void {
+    const metadata = { ...before.metadata, ...learned };
+    for (const key of definedKeys) {
+      const value = workflow.metadata?.[key];
+      if (value === undefined) delete metadata[key];
+      else metadata[key] = value as never;
+    }
+    const row = rowOf({ ...workflow, metadata });
+    this.database.run(
+      `UPDATE workflows SET name = ?, description = ?, trigger_json = ?, steps_json = ?,
+        failure_policy_json = ?, metadata_json = ?, updated_at = ? WHERE id = ?`,
+      ...[row.name, row.description, row.trigger_json, row.steps_json],
+      ...[row.failure_policy_json, row.metadata_json, this.at, before.id],
+    );
+  }
+
+  /** The changed plan that the next confirmation of this one takes; null when there is none. @throws PlannerError */
+  draft(id: string): Workflow | null {
+    const { metadata } = this.get(id);
+    const { session } = (metadata?.draft ?? {}) as { session?: string };
+    if (session === undefined) return null;
+    try {
+      return this.#sessions.read(session).workflow;
+    } catch (error) {
+      // Somebody has removed the session, and the draft with it.
+      if (isWorkflowError(error) && error.kind === "missing") return null;
+      throw error;
+    }
+  }
+
+  /** Takes a plan back that was to be confirmed, or the draft of one that was. @throws ExecutorError */
+  reject(id: string): Workflow {
+    return this.database.atOnce(() => {
+      const { id: whole, metadata } = this.get(id);
+      if (metadata?.draft !== undefined) return this.updateMetadata(whole, withoutDraft);
+      move(this.database, whole, ["awaiting_confirmation", "planning"], this.at);
+      return this.get(whole);
+    });
+  }
+
+  /** Changes a plan's metadata in one transaction. @throws ExecutorError */
+  updateMetadata(id: string, change: (metadata: PlanMetadata) => PlanMetadata): Workflow {
+    return this.database.atOnce(() => {
+      const workflow = this.get(id);
+      const metadata = JSON.stringify(change(workflow.metadata ?? {}));
+      this.database.run(
+        "UPDATE workflows SET metadata_json = ? WHERE id = ?",
+        ...[metadata, workflow.id],
+      );
+      return this.get(workflow.id);
+    });
+  }
+}
+
+export function withoutDraft(metadata: PlanMetadata): PlanMetadata {
+  const { draft: _, ...others } = metadata;
+  return others;
+}
+
+function ambiguous(id: string, found: readonly { id: string }[]): ExecutorError {
+  const shown = found.slice(0, 5).map((one) => one.id);
+  const more = found.length > shown.length ? " and more" : "";
+  return new ExecutorError(`${JSON.stringify(id)} is the beginning of more than one id`, {
+    kind: "usage",
+    hint: `give more of it: ${shown.join(", ")}${more}`,
+  });
+}
+
+/** @throws PlannerError with all that is wrong with a plan. */
+function checked(workflow: Workflow): Workflow {
+  const problems = [...checkPlan(workflow).errors, ...metadataProblems(workflow)];
+  const [first, ...others] = problems;
+  if (!first) return workflow;
+  const more = others.length > 0 ? ` (and ${others.length} more)` : "";
+  throw new PlannerError(`${workflow.id}: ${first.message}${more}`, {
+    ...(others.length > 0 && { details: problems.map(({ message }) => message) }),
+    hint: "change the plan and try again",
+  });
+}

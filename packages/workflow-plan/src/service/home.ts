@@ -1,0 +1,36 @@
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { ConfigError } from "../error/error.ts";
+
+/** The environment variable that moves the plan home. */
+export const homeVariable = "UNCAGED_PLAN_HOME";
+
+/** The folder in which plans are kept: what {@link homeVariable} names, or `plans` in the storage root. */
+export function planHome(
+  root: string,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): string {
+  const named = env[homeVariable];
+  return named ? resolve(named) : join(root, "plans");
+}
+
+/**
+ * Makes the plan home where it is missing, for its owner alone.
+ * @throws ConfigError when it can't be used, or others could write to it.
+ */
+export function openHome(home: string): void {
+  const refuse = (what: string, hint: string, cause?: unknown) =>
+    new ConfigError(`the plan home ${home} ${what}`, { hint, cause });
+  let mode: number;
+  try {
+    const made = mkdirSync(home, { recursive: true, mode: 0o700 });
+    // Whatever is in it, nobody wants it in a repository; the storage root may be new too.
+    if (made !== undefined) writeFileSync(join(made, ".gitignore"), "*\n", { mode: 0o600 });
+    mode = statSync(home).mode;
+  } catch (cause) {
+    const { code = String(cause) } = cause as NodeJS.ErrnoException;
+    throw refuse(`can't be made: ${code}`, `set ${homeVariable} to a folder of your own`, cause);
+  }
+  if ((mode & 0o040000) === 0) throw refuse("is no folder", `set ${homeVariable} to a folder`);
+  if ((mode & 0o022) !== 0) throw refuse("can be written by others", `run: chmod 700 ${home}`);
+}

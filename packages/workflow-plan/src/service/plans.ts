@@ -1,0 +1,400 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ExecutorError } from "../error/error.ts";
+import { planHash } from "../plan/hash.ts";
+import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
+import { checkModifiable } from "../planner/workflow.ts";
+import { inMemory, PlanDatabase } from "./database.ts";
+import { checkDecision, decide, type DecisionOptions, type Wanted, wantedBy } from "./decisions.ts";
+import { Definitions, withoutDraft } from "./definitions.ts";
+import { removeEndedFolders } from "./folders.ts";
+import { openHome } from "./home.ts";
+import { move, phaseError } from "./phase.ts";
+import { threadIdOf } from "./projection.ts";
+import {
+  type Ended,
+  lastRunOf,
+  removeSteps,
+  settlePhase,
+  stepRowsOf,
+  unfinishedOf,
+} from "./projections.ts";
+import { rebuild } from "./rebuild.ts";
+import {
+  type RunRow,
+  type StepRow,
+  type TriggerState,
+  type WorkflowRow,
+  workflowOf,
+} from "./rows.ts";
+import {
+  type Begun,
+  type OnRunError,
+  type Recovered,
+  type RecoverOptions,
+  Runs,
+  type RunsOptions,
+} from "./runs.ts";
+import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts";
+import { SecretFile } from "./secrets.ts";
+import { type Expected, register, settle, triggerStateOf } from "./trigger-state.ts";
+import { addVersion, candidate, type PlanVersion, slugOf } from "./version.ts";
+
+/** How the plans of a home are opened. */
+export type PlansOptions = RunsOptions & {
+  /** Checks what a plan's steps would run in, before it is confirmed. @throws ConfigError */
+  check?: (workflow: Workflow) => unknown;
+};
+
+/** A plan with its runs, newest first, and what its trigger knows. */
+export type PlanView = Workflow & {
+  runs: (RunRow & { steps: StepRow[] })[];
+  trigger_state: TriggerState | null;
+};
+
+/** What came of confirming, running or retrying a plan; null where no run begins. */
+export type Started = {
+  workflowId: string;
+  phase: WorkflowPhase;
+  runId: string | null;
+  threadId: string | null;
+};
+
+const shortestHash = 8;
+
+/** Opens the plans of a home, which is made where it is missing. @throws ConfigError, ExecutorError */
+export function openPlans(options: PlansOptions): Plans {
+  openHome(options.home);
+  return new Plans(options, new PlanDatabase(pathIn(options.home)));
+}
+
+/** As {@link openPlans}, for who makes no plan: where there is no home, it has no plans and is not made. */
+export function openPlansThatAre(options: PlansOptions): Plans {
+  if (existsSync(pathIn(options.home))) return openPlans(options);
+  return new Plans(options, new PlanDatabase(inMemory));
+}
+
+const pathIn = (home: string): string => join(home, "plans.db");
+
+/**
+ * The plans of a home, for every process that acts on them. Nothing of the database is kept in memory; what changes a
+ * phase is one transaction, and its refusal an ExecutorError that names both phases.
+ */
+export class Plans extends Definitions {
+  readonly secrets: SecretFile;
+  readonly #options: PlansOptions;
+  readonly #runs: Runs;
+
+  constructor(options: PlansOptions, database: PlanDatabase) {
+    super(options, database);
+    this.secrets = new SecretFile(this.home);
+    this.#options = options;
+    this.#runs = new Runs(database, options);
+  }
+
+  /** The credentials that steps can be given, by name. @throws ConfigError */
+  credentials(): Secrets {
+    return credentialsIn(this.home, this.#options.env);
+  }
+
+  // Reading
+
+  /** All plans, newest first. */
+  async list(): Promise<Workflow[]> {
+    await this.refresh();
+    return this.database
+      .rows<WorkflowRow>("SELECT * FROM workflows ORDER BY created_at DESC, id DESC")
+      .map(workflowOf);
+  }
+
+  /** A plan with its runs and its trigger's state. @throws ExecutorError */
+  async show(id: string): Promise<PlanView> {
+    const { id: whole } = this.get(id);
+    await this.refresh();
+    const runs = this.database
+      .rows<RunRow>(
+        "SELECT * FROM workflow_runs WHERE workflow_id = ? ORDER BY started_at DESC, id DESC",
+        whole,
+      )
+      .map((run) => ({ ...run, steps: stepRowsOf(this.database, run.id) }));
+    return { ...this.get(whole), runs, trigger_state: triggerStateOf(this.database, whole) };
+  }
+
+  /** The runs that go on and, with `since`, those that have ended since then; of all plans, or of one. */
+  runs({ since, workflowId }: { since?: string; workflowId?: string } = {}): RunRow[] {
+    return this.database.rows<RunRow>(
+      `SELECT * FROM workflow_runs WHERE (status = 'running' OR completed_at >= $since)
+        AND ($workflowId IS NULL OR workflow_id = $workflowId) ORDER BY started_at, id`,
+      { since: since ?? null, workflowId: workflowId ?? null },
+    );
+  }
+
+  /** The decisions that runs wait for. */
+  async wanted(): Promise<Wanted[]> {
+    const wanted = this.runs().map((run) => wantedBy(this.#options.host, run));
+    return (await Promise.all(wanted)).flatMap((one) => one ?? []);
+  }
+
+  /** Another text than before: this or another process has written. */
+  changeCounter(): string {
+    return this.database.changeCounter();
+  }
+
+  // The life of a plan
+
+  /**
+   * Confirms a plan: one that runs by hand begins its run, any other waits for its trigger. Of one with a draft that
+   * takes its place, and the phase stays.
+   *
+   * @param planHash the beginning of the hash of the plan that was shown; another plan is not confirmed
+   * @throws ExecutorError, ConfigError
+   */
+  async confirm(id: string, { planHash: shown }: { planHash?: string } = {}): Promise<Started> {
+    const before = this.get(id);
+    const draft = this.draft(before.id);
+    const workflow = draft ? { ...draft, id: before.id, phase: before.phase } : before;
+    const to = before.trigger.type === "manual" ? "executing" : "active";
+    if (draft) checkModifiable(before);
+    else if (before.phase !== "awaiting_confirmation")
+      throw phaseError(before.id, before.phase, to);
+    const hash = planHash(workflow);
+    if (shown !== undefined) checkShown(before.id, hash, shown);
+    await this.#options.check?.(workflow);
+    const run = await this.#withVersion(before, workflow, (bundle) => {
+      const now = this.get(before.id);
+      if (draft) return this.#swap(now, before, draft, bundle);
+      move(this.database, now.id, ["awaiting_confirmation", to], this.at);
+      if (planHash(now) !== hash) throw changed(now.id);
+      this.#setBundle(now.id, bundle);
+      if (to === "executing") return this.#runs.queue(now.id, null);
+      register(this.database, now.id, { trigger: now.trigger, now: this.at });
+      return null;
+    });
+    return await this.#started(before.id, run);
+  }
+
+  #setBundle(id: string, bundle: PlanVersion): void {
+    this.updateMetadata(id, (metadata) => ({ ...metadata, bundle }));
+  }
+
+  #swap(now: Workflow, before: Workflow, draft: Workflow, bundle: PlanVersion): null {
+    checkModifiable(now);
+    if (planHash(now) !== planHash(before)) throw changed(now.id);
+    const latest = this.draft(now.id);
+    if (latest === null || planHash(latest) !== planHash(draft)) throw changed(now.id);
+    this.define(now, draft, { bundle });
+    this.updateMetadata(now.id, withoutDraft);
+    const { trigger } = draft;
+    if (now.phase === "active")
+      register(this.database, now.id, { trigger, was: before.trigger, now: this.at });
+    return null;
+  }
+
+  /** Builds a plan's bundle under its name, or under the first that is free, and does something in one transaction. */
+  async #withVersion<Result>(
+    { id, metadata }: Workflow,
+    workflow: Workflow,
+    use: (bundle: PlanVersion) => Result,
+  ): Promise<Result> {
+    const own = metadata?.bundle?.name;
+    const slug = slugOf(workflow.name);
+    for (let n = 1; ; n += 1) {
+      const name = own ?? candidate(slug, n);
+      const bundle = await addVersion(this.#options.host, workflow, name, own === undefined);
+      if (bundle === null) continue;
+      const done = this.database.atOnce(() =>
+        own === undefined && this.#isTaken(name, id) ? null : { result: use(bundle) },
+      );
+      if (done) return done.result;
+    }
+  }
+
+  #isTaken(name: string, id: string): boolean {
+    const other = "SELECT 1 FROM workflows WHERE id <> ? AND metadata_json ->> '$.bundle.name' = ?";
+    return this.database.rows(other, id, name).length > 0;
+  }
+
+  /** Starts a run that was queued, unless too many go on. */
+  async #started(id: string, run: RunRow | null): Promise<Started> {
+    if (run) await this.#runs.start(run.id);
+    const { phase } = this.get(id);
+    return {
+      ...{ workflowId: id, phase },
+      ...{ runId: run?.id ?? null, threadId: run && threadIdOf(run.id) },
+    };
+  }
+
+  /** Runs a plan by hand, whatever its trigger is. @throws ExecutorError */
+  async run(id: string, { data }: { data?: string } = {}): Promise<Started> {
+    const given = data === undefined ? null : withoutSecrets(data, this.secrets.all());
+    await this.refresh();
+    const run = this.database.atOnce(() => {
+      const { id: whole, phase } = this.get(id);
+      if (phase !== "completed") move(this.database, whole, ["active", "executing"], this.at);
+      return this.#runs.queue(whole, given);
+    });
+    return await this.#started(run.workflow_id, run);
+  }
+
+  /** Does again what has not succeeded in a plan's last run. @throws ExecutorError */
+  async retry(id: string): Promise<Started> {
+    await this.refresh();
+    const run = this.database.atOnce(() => {
+      const { id: whole } = this.get(id);
+      const last = lastRunOf(this.database, whole);
+      move(this.database, whole, ["failed", "executing"], this.at);
+      const again = this.#runs.queue(whole, last?.trigger_data ?? null);
+      const retry = { run: again.id, of: last?.id };
+      if (last) this.updateMetadata(whole, (metadata) => ({ ...metadata, retry }));
+      return again;
+    });
+    return await this.#started(run.workflow_id, run);
+  }
+
+  /**
+   * Answers what the run of a plan waits for, by the id of either.
+   * @throws ExecutorError, and what the engine refuses an answer with.
+   */
+  async answer(
+    id: string,
+    decision: string,
+    options: DecisionOptions = {},
+  ): Promise<Pick<Wanted, "workflowId" | "runId" | "stepId"> & { decision: string }> {
+    checkDecision(decision);
+    const run = id.startsWith("run_") ? this.findRun(id) : this.#unfinishedOf(id);
+    const { phase } = this.get(run.workflow_id);
+    if (phase === "paused") throw phaseError(run.workflow_id, phase, "executing");
+    const { env, host } = this.#options;
+    const { workflowId, runId, stepId } = await decide(host, run, decision, { ...options, env });
+    return { workflowId, runId, stepId, decision };
+  }
+
+  #unfinishedOf(id: string): RunRow {
+    const { id: whole, phase } = this.get(id);
+    const run = unfinishedOf(this.database, whole);
+    if (run) return run;
+    throw new ExecutorError(`${whole} is ${phase} and waits for no decision`);
+  }
+
+  /** Lets no step of a plan begin any more, and no trigger fire. @throws ExecutorError */
+  async pause(id: string): Promise<Workflow> {
+    const { id: whole } = this.get(id);
+    this.database.atOnce(() => {
+      const { phase } = this.get(whole);
+      const from = phase === "executing" ? "executing" : "active";
+      move(this.database, whole, [from, "paused"], this.at);
+    });
+    await this.#runs.followPhase(whole);
+    return this.get(whole);
+  }
+
+  /** Lets a paused plan go on. @throws ExecutorError */
+  async resume(id: string): Promise<Workflow> {
+    const { id: whole } = this.get(id);
+    await this.refresh();
+    this.database.atOnce(() => {
+      move(this.database, whole, ["paused", "active"], this.at);
+      register(this.database, whole, { trigger: this.get(whole).trigger, now: this.at });
+      this.#goOn(whole);
+    });
+    await this.#runs.followPhase(whole);
+    return this.get(whole);
+  }
+
+  /** From `active`: back into a run that goes on, or to the end of one that has ended meanwhile. */
+  #goOn(id: string): void {
+    const { trigger } = this.get(id);
+    const last = lastRunOf(this.database, id);
+    const isOver = last?.status !== "running";
+    if (last === null || (isOver && trigger.type !== "manual")) return;
+    move(this.database, id, ["active", "executing"], this.at);
+    settlePhase(this.database, id, this.at);
+  }
+
+  /** Kills the run of a plan that goes on. @throws ExecutorError when none does. */
+  async cancel(id: string): Promise<Workflow> {
+    const { id: whole, phase } = this.get(id);
+    if (await this.#runs.cancel(whole)) return this.get(whole);
+    throw new ExecutorError(`${whole} is ${phase} and has no run to cancel`);
+  }
+
+  /** Removes a plan with its runs; their threads' logs stay. @throws ExecutorError while one goes on. */
+  async remove(id: string): Promise<{ id: string }> {
+    const { id: whole } = this.get(id);
+    await this.refresh();
+    if (this.get(whole).phase !== "executing") await this.#runs.cancel(whole);
+    this.database.atOnce(() => {
+      const { phase } = this.get(whole);
+      if (phase === "executing") {
+        const hint = "pause it or cancel it first";
+        throw new ExecutorError(`${whole} is executing and can't be removed`, { hint });
+      }
+      const runs = "SELECT id FROM workflow_runs WHERE workflow_id = ?";
+      for (const { id: run } of this.database.rows<{ id: string }>(runs, whole))
+        removeSteps(this.database, run);
+      this.database.run("DELETE FROM workflow_runs WHERE workflow_id = ?", whole);
+      this.database.run("DELETE FROM trigger_state WHERE workflow_id = ?", whole);
+      this.database.run("DELETE FROM workflows WHERE id = ?", whole);
+    });
+    return { id: whole };
+  }
+
+  // Triggers and the service
+
+  /**
+   * Lets a trigger fire: a row first, in one transaction with the trigger's state and the phase. Null, and nothing is
+   * written, when the plan is not active, or is not any more what the decision was made by.
+   */
+  fire(fired: {
+    workflowId: string;
+    expected: Expected;
+    state: Partial<TriggerState>;
+    triggerData: string | null;
+  }): Begun | null {
+    const { workflowId, expected, state, triggerData } = fired;
+    return this.database.atOnce(() => {
+      if (!settle(this.database, workflowId, expected, state)) return null;
+      move(this.database, workflowId, ["active", "executing"], this.at);
+      const { id } = this.#runs.queue(workflowId, triggerData);
+      return { workflowId, runId: id, threadId: threadIdOf(id) };
+    });
+  }
+
+  /** Writes what a trigger has found; false, and nothing is written, as with {@link fire}. */
+  settle(workflowId: string, expected: Expected, state: Partial<TriggerState>): boolean {
+    return settle(this.database, workflowId, expected, state);
+  }
+
+  /** Starts runs that have no thread yet, oldest first, as many as may run at once. */
+  startQueued(onError?: OnRunError): Promise<Begun[]> {
+    return this.#runs.startQueued(onError);
+  }
+
+  /** Brings what is shown of unfinished runs up to date; gives those that this call has seen ending. */
+  refresh(onError?: OnRunError): Promise<Ended[]> {
+    return this.#runs.refresh(onError);
+  }
+
+  /** Takes up what a crash has left behind: rows without a thread, threads without a worker, phases of ended runs. */
+  recover(options: RecoverOptions = {}): Promise<Recovered> {
+    removeEndedFolders(this.database, this.#options.env);
+    return this.#runs.recover(options);
+  }
+
+  /** Makes the rows of all runs again from the logs of their threads. */
+  rebuild(): Promise<{ runs: number }> {
+    return rebuild(this.#options.host, this.database, this.#runs, () => this.at);
+  }
+
+  close(): void {
+    this.database.close();
+  }
+}
+
+const changed = (id: string): ExecutorError =>
+  new ExecutorError(`this plan has changed: ${id}`, { hint: "look at it again, then confirm it" });
+
+function checkShown(id: string, hash: string, shown: string): void {
+  if (shown.length >= shortestHash && hash.startsWith(shown)) return;
+  throw changed(id);
+}

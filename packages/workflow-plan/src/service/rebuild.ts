@@ -1,0 +1,66 @@
+import type { Host, ThreadRef, ThreadRow } from "@uncaged/workflow/host";
+import type { PlanDatabase } from "./database.ts";
+import { projected, runIdOf } from "./projection.ts";
+import { removeSteps, runRowOf, writeRows } from "./projections.ts";
+import type { RunRow } from "./rows.ts";
+import type { Runs } from "./runs.ts";
+
+/**
+ * Makes the rows of all runs again from the logs of their threads, those that have no row any more included. A row
+ * without a log stays: it is queued, or its log was removed and it is all that is known.
+ */
+export async function rebuild(
+  host: Host,
+  database: PlanDatabase,
+  runs: Runs,
+  at: () => string,
+): Promise<{ runs: number }> {
+  removeStray(database);
+  let count = 0;
+  const done = new Set<string>();
+  const again = async (run: Pick<RunRow, "id" | "workflow_id">) => {
+    done.add(run.id);
+    const read = await runs.read(run);
+    // The thread of another plan home, or of no plan.
+    if (read?.log.start.parameters.options.workflowId !== run.workflow_id) return;
+    writeRows(database, projected(read.definition, read.log), at(), { again: true });
+    count += 1;
+  };
+  for (const run of database.rows<RunRow>("SELECT * FROM workflow_runs")) await again(run);
+  for await (const { id, row } of threadsOfPlans(host, database)) {
+    const run = { id: runIdOf(row.threadId), workflow_id: id };
+    if (!done.has(run.id) && runRowOf(database, run.id) === null) await again(run);
+  }
+  return { runs: count };
+}
+
+/** Removes what belongs to no run, or is left of one whose log is there and will be written again. */
+function removeStray(database: PlanDatabase): void {
+  database.atOnce(() => {
+    database.run("DELETE FROM sessions WHERE step_run_id NOT IN (SELECT id FROM step_runs)");
+    const stray =
+      "SELECT DISTINCT run_id FROM step_runs WHERE run_id NOT IN (SELECT id FROM workflow_runs)";
+    for (const { run_id } of database.rows<{ run_id: string }>(stray))
+      removeSteps(database, run_id);
+  });
+}
+
+/** The threads that have the name of a plan's bundle, each with the plan. */
+async function* threadsOfPlans(
+  host: Host,
+  database: PlanDatabase,
+): AsyncGenerator<{ id: string; row: ThreadRow & ThreadRef }> {
+  const named = database.rows<{ id: string; name: string }>(
+    "SELECT id, metadata_json ->> '$.bundle.name' AS name FROM workflows WHERE name IS NOT NULL",
+  );
+  const plans = new Map(named.map(({ id, name }) => [name, id]));
+  for (let before: string | undefined; ; ) {
+    const { next, rows } = await host.threads({ limit: 200, before });
+    for (const row of rows) {
+      const id = plans.get(row.workflow);
+      if (id !== undefined) yield { id, row };
+    }
+    if (next === null) return;
+    before = next;
+  }
+}

@@ -1,0 +1,95 @@
+import { ExecutorError } from "../error/error.ts";
+import type { PlanMetadata, StepStatus, Workflow, WorkflowPhase } from "../plan/plan.ts";
+
+/* The rows of the tables: their columns are the protocol's. */
+
+/** How a run stands: `running` also while it waits, is paused, or was interrupted. */
+export type RunStatus = "running" | "completed" | "failed";
+
+/** A row of `workflow_runs`. */
+export type RunRow = {
+  id: string;
+  workflow_id: string;
+  trigger_data: string | null;
+  status: RunStatus;
+  started_at: string;
+  completed_at: string | null;
+  error: string | null;
+  duration_ms: number | null;
+};
+
+/** A row of `step_runs`. */
+export type StepRow = {
+  id: string;
+  run_id: string;
+  step_id: string;
+  status: StepStatus;
+  output_json: string | null;
+  error: string | null;
+  started_at: string | null;
+  completed_at: string | null;
+  duration_ms: number | null;
+};
+
+/** A row of `sessions`. */
+export type SessionRow = {
+  id: string;
+  step_run_id: string;
+  sdk_session_id: string | null;
+  created_at: string;
+  last_used_at: string;
+  is_active: number;
+};
+
+export type { TriggerState } from "../trigger/state.ts";
+
+/** A row of `workflows`. */
+export type WorkflowRow = {
+  id: string;
+  name: string;
+  description: string;
+  trigger_json: string;
+  steps_json: string;
+  failure_policy_json: string;
+  phase: WorkflowPhase;
+  schema_version: string;
+  metadata_json: string | null;
+  created_at: string;
+  updated_at: string;
+};
+
+/** A plan as a row has it. @throws ExecutorError when a column can't be read. */
+export function workflowOf(row: WorkflowRow): Workflow {
+  const { created_at, description, id, name, phase, updated_at } = row;
+  const read = (column: `${string}_json` & keyof WorkflowRow): unknown => {
+    try {
+      return JSON.parse(row[column] ?? "null");
+    } catch (cause) {
+      throw new ExecutorError(`the plan ${id} is damaged: ${column} is no JSON`, { cause });
+    }
+  };
+  const metadata = read("metadata_json") as PlanMetadata | null;
+  return {
+    ...{ schema_version: "1.0", id, name, description },
+    trigger: read("trigger_json") as Workflow["trigger"],
+    steps: read("steps_json") as Workflow["steps"],
+    failure_policy: read("failure_policy_json") as Workflow["failure_policy"],
+    ...{ phase, created_at, updated_at },
+    ...(metadata && { metadata }),
+  };
+}
+
+/** The row of a plan. */
+export const rowOf = (workflow: Workflow): WorkflowRow => ({
+  id: workflow.id,
+  name: workflow.name,
+  description: workflow.description,
+  trigger_json: JSON.stringify(workflow.trigger),
+  steps_json: JSON.stringify(workflow.steps),
+  failure_policy_json: JSON.stringify(workflow.failure_policy),
+  phase: workflow.phase,
+  schema_version: workflow.schema_version,
+  metadata_json: workflow.metadata ? JSON.stringify(workflow.metadata) : null,
+  created_at: workflow.created_at,
+  updated_at: workflow.updated_at,
+});

@@ -1,0 +1,395 @@
+import {
+  type Host,
+  isWorkflowError,
+  threadIdPattern,
+  type ThreadRef,
+  waitForLock,
+} from "@uncaged/workflow/host";
+import { join } from "node:path";
+import { ulid } from "ulid";
+import { ExecutorError } from "../error/error.ts";
+import type { Workflow } from "../plan/plan.ts";
+import type { PlanDatabase } from "./database.ts";
+import { withoutFolder } from "./folders.ts";
+import { keptOf } from "./kept.ts";
+import { cancelledByUser, projected, type RunLog, runIdOf, threadIdOf } from "./projection.ts";
+import {
+  type Ended,
+  failRun,
+  runRowOf,
+  settlePhase,
+  stepRowsOf,
+  unfinishedOf,
+  writeRows,
+} from "./projections.ts";
+import { type RunRow, type WorkflowRow, workflowOf } from "./rows.ts";
+import { definitionIn, findThread, ifMissing, readLog } from "./threads.ts";
+
+/** What runs are started with. */
+export type RunsOptions = {
+  host: Host;
+  /** The plan home. */
+  home: string;
+  env: Readonly<Record<string, string | undefined>>;
+  /** The directory of the agents of a plan that names none. */
+  cwd: string;
+  /** Put into the options of every thread: `agentCommand`, `maxParallelSteps`. */
+  runOptions?: Record<string, unknown>;
+  /** The most runs at once (5). A run that waits for a decision is none of them. */
+  maxRuns?: number;
+  now?: () => number;
+};
+
+/** A run that was started or taken up. */
+export type Begun = { workflowId: string; runId: string; threadId: string };
+
+/** Called for a run that can't be looked at, started or resumed; the others are. */
+export type OnRunError = (run: Begun, error: unknown) => void;
+
+/** What was taken up of what a crash has left behind. */
+export type Recovered = { started: Begun[]; resumed: Begun[]; ended: Ended[] };
+export type RecoverOptions = {
+  /** Called for each run that was interrupted, before it is resumed. */
+  onInterrupted?: (run: Begun) => void;
+  onError?: OnRunError;
+  /** Threads that were paused so that a service could end: they go on too. */
+  drained?: readonly string[];
+};
+
+const defaultMaxRuns = 5;
+const longestWaitMs = 30_000;
+const logIsGone = "the log of its thread is gone";
+
+/** The errors of a start that would come again and again. */
+const finalCodes: readonly string[] = [
+  ...["BAD_OPTION", "BUNDLE_CHANGED", "BUNDLE_LOAD_FAILED", "BUNDLE_MISSING", "BUNDLE_REFUSED"],
+  ...["THREAD_NOT_FOUND", "WORKFLOW_NOT_FOUND", ExecutorError.ownCode],
+];
+
+/**
+ * The runs of all plans of a home: rows first, then threads.
+ *
+ * - **R1** A run is a row with the id of its thread before there is a thread, so whoever finds the row without one
+ *   starts it, and a thread starts once by its id. It is queued while it has no step runs.
+ * - **R2** Threads are started under one lock, with the row and the phase read again. So `maxRuns` holds for all
+ *   processes together, and what was cancelled or paused before is not started.
+ * - **R3** The log of a thread is the truth about its run; rows follow it until the run has ended.
+ * - **R4** A thread is paused and resumed under the same lock, by the phase as it is then: of two changes of a phase at
+ *   once the later one holds.
+ * - **R5** What fails for one run keeps no other from being looked at, started or resumed.
+ */
+export class Runs {
+  readonly #database: PlanDatabase;
+  readonly #options: RunsOptions;
+
+  constructor(database: PlanDatabase, options: RunsOptions) {
+    this.#database = database;
+    this.#options = options;
+  }
+
+  get #at(): string {
+    return new Date(this.#now).toISOString();
+  }
+
+  get #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+
+  /** Adds a run's row, in the transaction of the caller. @throws ExecutorError when another run goes on. */
+  queue(workflowId: string, triggerData: string | null): RunRow {
+    const other = unfinishedOf(this.#database, workflowId);
+    if (other) {
+      throw new ExecutorError(`${workflowId} has a run that goes on: ${other.id}`, {
+        hint: `wait for it, or cancel it: uncaged-workflow plan cancel ${workflowId}`,
+      });
+    }
+    const id = runIdOf(ulid(this.#now));
+    this.#database.run(
+      "INSERT INTO workflow_runs (id, workflow_id, trigger_data, status, started_at) VALUES (?, ?, ?, 'running', ?)",
+      ...[id, workflowId, triggerData, this.#at],
+    );
+    return runRowOf(this.#database, id) as RunRow;
+  }
+
+  /** Starts runs that have no thread, oldest first, as many as may run. One that can't be started stays queued. */
+  async startQueued(onError: OnRunError = () => undefined): Promise<Begun[]> {
+    const begun: Begun[] = [];
+    await each(this.#queued(), onError, async (row) => {
+      if (await this.start(row.id)) begun.push(begunOf(row));
+    });
+    return begun;
+  }
+
+  /** Starts a run that is queued; false when it may not begin now. */
+  start(runId: string): Promise<boolean> {
+    return this.#locked(() => this.#start(runId));
+  }
+
+  /** Does something while no process starts a thread. */
+  async #locked<Result>(act: () => Promise<Result>): Promise<Result> {
+    const late = Date.now() + longestWaitMs;
+    const path = join(this.#options.home, "runs.lock");
+    const lock = await waitForLock(path, () => {
+      if (Date.now() < late) return;
+      throw new ExecutorError(`another process has been starting runs for a long time: ${path}`, {
+        hint: "try again; the run is queued, and nothing is lost",
+      });
+    });
+    try {
+      return await act();
+    } finally {
+      lock.release();
+    }
+  }
+
+  #queued(): RunRow[] {
+    return this.#database.rows<RunRow>(
+      `SELECT r.* FROM workflow_runs r JOIN workflows w ON w.id = r.workflow_id
+        WHERE r.status = 'running' AND w.phase <> 'paused'
+        AND NOT EXISTS (SELECT 1 FROM step_runs s WHERE s.run_id = r.id)
+        ORDER BY r.started_at, r.rowid`,
+    );
+  }
+
+  /** Starts the thread of a row, if that is still wanted and there is room (R2). */
+  async #start(runId: string): Promise<boolean> {
+    const row = this.#queued().find(({ id }) => id === runId);
+    if (!row) return false;
+    const { host } = this.#options;
+    const there = await findThread(host, threadIdOf(runId));
+    if (there) {
+      await this.#project(row);
+      return false;
+    }
+    if (!(await this.#hasRoom())) return false;
+    const workflow = this.#workflowOf(row.workflow_id);
+    if (workflow === null) return false;
+    try {
+      await this.#startThread(workflow, row);
+    } catch (error) {
+      if (isWorkflowError(error) && finalCodes.includes(error.code))
+        failRun(this.#database, runId, error.message, this.#at);
+      throw error;
+    }
+    await this.#project(row);
+    return true;
+  }
+
+  async #hasRoom(): Promise<boolean> {
+    const { host, maxRuns = defaultMaxRuns } = this.#options;
+    const own = new Set(this.#unfinished().map(({ id }) => threadIdOf(id)));
+    if (own.size <= maxRuns) return true;
+    const live = (await host.live()).filter(({ status, threadId }) => {
+      return status === "running" && own.has(threadId);
+    });
+    return live.length < maxRuns;
+  }
+
+  #unfinished(): RunRow[] {
+    return this.#database.rows<RunRow>(
+      "SELECT * FROM workflow_runs WHERE status = 'running' ORDER BY started_at, id",
+    );
+  }
+
+  #workflowOf(id: string): Workflow | null {
+    const statement = "SELECT * FROM workflows WHERE id = ?";
+    const [row] = this.#database.rows<WorkflowRow>(statement, id);
+    return row ? workflowOf(row) : null;
+  }
+
+  async #startThread(workflow: Workflow, { id: runId, trigger_data }: RunRow): Promise<void> {
+    const { cwd, env, home, host, runOptions } = this.#options;
+    const { bundle, cwd: own, retry } = workflow.metadata ?? {};
+    if (!bundle) throw new ExecutorError(`${workflow.id} has no bundle: it was never confirmed`);
+    const options = {
+      ...runOptions,
+      ...{ triggerData: trigger_data, planHome: home, workflowId: workflow.id, runId },
+    };
+    const given = { env, name: bundle.name, options, threadId: threadIdOf(runId) };
+    const source = isRetry(retry) && retry.run === runId ? await this.#source(retry.of) : null;
+    if (source) {
+      const keep = { steps: keptOf(source.log.steps, source.definition, workflow) };
+      await host.fork(source.ref, { ...given, keep, on: bundle.hash });
+    } else {
+      const prompt = workflow.description;
+      await host.start({ ...given, workflow: bundle.hash, prompt, cwd: own ?? cwd });
+    }
+  }
+
+  /** The thread that a run retries; null when its log is gone, and nothing of it can be kept. */
+  async #source(runId: string) {
+    const { host } = this.#options;
+    const ref = await findThread(host, threadIdOf(runId));
+    const log = ref && (await readLog(host, ref));
+    if (!ref || !log) return null;
+    return { ref, log, definition: await definitionIn(host, ref, null) };
+  }
+
+  /** Brings the rows of unfinished runs up to date; gives those that this call has seen ending. */
+  async refresh(onError?: OnRunError): Promise<Ended[]> {
+    const ended: Ended[] = [];
+    await each(this.#unfinished(), onError, async (row) => {
+      const one = await this.#project(row);
+      if (one) ended.push(one);
+      else await this.#holdPaused(row);
+    });
+    this.#settle();
+    return ended;
+  }
+
+  /** Pauses the thread of a paused plan again, which was woken by someone who knows nothing of plans. */
+  async #holdPaused({ id, workflow_id }: RunRow): Promise<void> {
+    if (!this.#isPaused(workflow_id)) return;
+    const ref = await findThread(this.#options.host, threadIdOf(id));
+    const row = ref && (await this.#options.host.row(ref));
+    if (row?.status === "running") await this.followPhase(workflow_id);
+  }
+
+  /** Sets phases right whose run has ended without anyone's writing it. */
+  #settle(): void {
+    const stray = this.#database.rows<{ id: string }>(
+      `SELECT id FROM workflows w WHERE phase = 'executing' AND NOT EXISTS
+        (SELECT 1 FROM workflow_runs r WHERE r.workflow_id = w.id AND r.status = 'running')`,
+    );
+    for (const { id } of stray)
+      this.#database.atOnce(() => settlePhase(this.#database, id, this.#at));
+  }
+
+  async #project(row: RunRow): Promise<Ended | null> {
+    const read = await this.read(row);
+    const { env } = this.#options;
+    if (read) {
+      const rows = projected(read.definition, read.log);
+      return withoutFolder(writeRows(this.#database, rows, this.#at), env);
+    }
+    const hasBegun = stepRowsOf(this.#database, row.id).length > 0;
+    // The row of another program has no thread and never gets one.
+    const isForeign = !threadIdPattern.test(threadIdOf(row.id));
+    if (!hasBegun && !isForeign) return null;
+    return withoutFolder(failRun(this.#database, row.id, logIsGone, this.#at), env);
+  }
+
+  /** The log of a run with the definition that it runs; null while it has none. */
+  async read(row: Pick<RunRow, "id" | "workflow_id">): Promise<{
+    ref: ThreadRef;
+    log: RunLog;
+    definition: Pick<Workflow, "steps" | "failure_policy">;
+  } | null> {
+    const { host } = this.#options;
+    const ref = await findThread(host, threadIdOf(row.id));
+    const log = ref && (await readLog(host, ref));
+    if (!ref || !log) return null;
+    const definition = await definitionIn(host, ref, this.#workflowOf(row.workflow_id));
+    return definition && { ref, log, definition };
+  }
+
+  /** Lets no step of a paused plan's run begin any more, or that of any other one go on (R4); true when it was resumed. */
+  followPhase(workflowId: string): Promise<boolean> {
+    return this.#locked(async () => {
+      const row = unfinishedOf(this.#database, workflowId);
+      if (!row) return false;
+      if (this.#isPaused(workflowId)) await this.#control(workflowId, { kind: "pause" });
+      else if (stepRowsOf(this.#database, row.id).length === 0) await this.#start(row.id);
+      else return await this.#resumeThread(row);
+      return false;
+    });
+  }
+
+  #isPaused(workflowId: string): boolean {
+    return this.#workflowOf(workflowId)?.phase === "paused";
+  }
+
+  /** Resumes a thread that is paused, is about to be, or has lost its worker; false for one in any other state. */
+  async #resumeThread({ id }: RunRow): Promise<boolean> {
+    const { env, host } = this.#options;
+    const ref = await findThread(host, threadIdOf(id));
+    if (!ref) return false;
+    const { status } = await host.read(ref);
+    if (status !== "paused" && status !== "interrupted" && status !== "running") return false;
+    try {
+      await host.control(ref, { kind: "resume", env });
+      return true;
+    } catch (error) {
+      if (isWorkflowError(error) && settledCodes.includes(error.code)) return false;
+      throw error;
+    }
+  }
+
+  /** Ends the run of a plan. False when none goes on, or it has ended otherwise meanwhile. */
+  async cancel(workflowId: string): Promise<boolean> {
+    const row = unfinishedOf(this.#database, workflowId);
+    if (!row) return false;
+    return await this.#locked(async () => {
+      const { env } = this.#options;
+      await this.#control(workflowId, { kind: "kill", force: true, env });
+      await this.#project(row);
+      failRun(this.#database, row.id, cancelledByUser, this.#at);
+      // Another process may have written that it was killed.
+      return runRowOf(this.#database, row.id)?.error === cancelledByUser;
+    });
+  }
+
+  /** Does something to the thread of a plan's run, if there is one that goes on. */
+  async #control(workflowId: string, command: Parameters<Host["control"]>[1]): Promise<void> {
+    const { host } = this.#options;
+    const row = unfinishedOf(this.#database, workflowId);
+    const ref = row && (await findThread(host, threadIdOf(row.id)));
+    if (!ref) return;
+    try {
+      await host.control(ref, command);
+    } catch (error) {
+      if (!isWorkflowError(error) || !settledCodes.includes(error.code)) ifMissing(error);
+    }
+  }
+
+  /** Takes up what a crash has left behind: rows without a thread, and threads without a worker. */
+  async recover({ drained = [], onError, onInterrupted }: RecoverOptions): Promise<Recovered> {
+    const ended = await this.refresh(onError);
+    const resumed: Begun[] = [];
+    await each(this.#unfinished(), onError, async (row) => {
+      const { phase } = this.#workflowOf(row.workflow_id) ?? {};
+      if (phase !== "executing" && phase !== "completed") return;
+      const isInterrupted = await this.#isInterrupted(row);
+      if (!isInterrupted && !drained.includes(threadIdOf(row.id))) return;
+      if (isInterrupted) onInterrupted?.(begunOf(row));
+      if (await this.followPhase(row.workflow_id)) resumed.push(begunOf(row));
+    });
+    return { started: await this.startQueued(onError), resumed, ended };
+  }
+
+  async #isInterrupted({ id }: RunRow): Promise<boolean> {
+    const { host } = this.#options;
+    const ref = await findThread(host, threadIdOf(id));
+    return ref !== null && (await host.read(ref)).status === "interrupted";
+  }
+}
+
+/** What a command is refused with when the thread is already where it was to be brought. */
+const settledCodes: readonly string[] = [
+  ...["ALREADY_RUNNING", "LOG_CORRUPT", "NOT_PAUSED", "NOT_RUNNING", "THREAD_ENDED"],
+];
+
+/** Does something for each run. @throws the first error, when all others are done, unless somebody takes them. */
+async function each(
+  rows: readonly RunRow[],
+  onError: OnRunError | undefined,
+  act: (row: RunRow) => Promise<unknown>,
+): Promise<void> {
+  const errors: unknown[] = [];
+  for (const row of rows) {
+    try {
+      await act(row);
+    } catch (error) {
+      if (onError) onError(begunOf(row), error);
+      else errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+}
+
+const begunOf = ({ id, workflow_id }: RunRow): Begun => ({
+  ...{ workflowId: workflow_id, runId: id, threadId: threadIdOf(id) },
+});
+
+const isRetry = (value: unknown): value is { run: string; of: string } =>
+  typeof value === "object" && value !== null && "run" in value && "of" in value;

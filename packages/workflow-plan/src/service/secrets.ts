@@ -1,0 +1,85 @@
+import { takeLock } from "@uncaged/workflow/host";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ConfigError } from "../error/error.ts";
+import type { SecretStore } from "../planner/planner.ts";
+import { checkSecretName, readSecrets, type Secrets, withoutSecrets } from "../secret/secret.ts";
+
+const longestWaitMs = 10_000;
+
+/** The credentials of a plan home: a file that only its owner can read. */
+export class SecretFile implements SecretStore {
+  readonly #home: string;
+
+  constructor(home: string) {
+    this.#home = home;
+  }
+
+  /** All of them, with their values. @throws ConfigError */
+  readonly all = (): Secrets => readSecrets(this.#home);
+
+  /** Their names, in order. @throws ConfigError */
+  names(): string[] {
+    return Object.keys(this.all()).toSorted();
+  }
+
+  /**
+   * A JSON value for a message or a log, without their values. While the file can't be read nobody knows these, so the
+   * reason stands in place of each text.
+   */
+  hidden<T>(value: T): T {
+    try {
+      return withoutSecrets(value, this.all());
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return withTexts(value, `(${error.message})`) as T;
+    }
+  }
+
+  /** Stores one, in the place of the one with that name. @throws ConfigError */
+  readonly set = (name: string, value: string): void => {
+    checkSecretName(name);
+    if (value === "" || value.includes("\0")) {
+      const hint = "give the value as it is";
+      throw new ConfigError(`the value of ${name} is empty, or has a zero byte`, { hint });
+    }
+    this.#change((secrets) => ({ ...secrets, [name]: value }));
+  };
+
+  /** Removes one; false when there was none. @throws ConfigError */
+  remove(name: string): boolean {
+    if (!Object.hasOwn(this.all(), name)) return false;
+    this.#change((secrets) => {
+      const { [name]: _, ...others } = secrets;
+      return others;
+    });
+    return true;
+  }
+
+  /** One writer after the other; a reader sees the whole file of before or of after. */
+  #change(change: (secrets: Secrets) => Secrets): void {
+    const path = join(this.#home, "secrets.json");
+    const lock = takeLock(`${path}.lock`, longestWaitMs);
+    if (!lock) throw new ConfigError(`${path} stays locked`, { hint: "try again" });
+    const aside = `${path}.tmp`;
+    try {
+      const text = JSON.stringify(change(this.all()), null, 2);
+      rmSync(aside, { force: true });
+      writeFileSync(aside, `${text}\n`, { mode: 0o600, flag: "wx", flush: true });
+      renameSync(aside, path);
+    } catch (error) {
+      rmSync(aside, { force: true });
+      throw error;
+    } finally {
+      lock.release();
+    }
+  }
+}
+
+/** A JSON value with another text in place of each of its texts. */
+function withTexts(value: unknown, text: string): unknown {
+  if (typeof value === "string") return text;
+  if (Array.isArray(value)) return value.map((one) => withTexts(one, text));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withTexts(one, text)]));
+}

@@ -1,0 +1,110 @@
+import { locatedProblems, type Position, readDocument } from "@uncaged/workflow/document";
+import { fileURLToPath } from "node:url";
+import { checkPlan, metadataProblems } from "../check/check.ts";
+import { PlannerError } from "../error/error.ts";
+import { placed } from "../layout/layout.ts";
+import type { PlannerOutput, PlanStep, Workflow } from "../plan/plan.ts";
+
+/** A kind of source for `addWorkflow` and `buildSource` of `@uncaged/workflow/host`. */
+export type PlanSource = {
+  matches(file: string): boolean;
+  recognizes(text: string, file: string): boolean;
+  module(
+    text: string,
+    file: string,
+  ): Promise<{ code: string; resolve: Record<string, string>; roles: Record<string, Position> }>;
+};
+
+/**
+ * Plans as sources of bundles: `.json`, `.yaml` and `.yml` files with an object that has `steps`, and a `trigger` or
+ * a `failure_policy`: a model's output, or a whole plan. `warn` gets each warning of the check, with file, line and column.
+ */
+export function planSource(warn: (warning: string) => void): PlanSource {
+  return {
+    matches: (file) => /\.(json|ya?ml)$/i.test(file),
+    recognizes: isPlan,
+    async module(text, file) {
+      const { document, positionOf } = readDocument(text, file, "PLANNER_ERROR");
+      const { errors: wrong, plan, warnings } = checkPlan(document);
+      const errors = [...wrong, ...metadataProblems(document)];
+      if (plan === null || errors.length > 0) {
+        const found = locatedProblems(errors, file, positionOf);
+        const more = found.length > 1 ? ` (and ${found.length - 1} more)` : "";
+        const details = found.length > 1 ? found : undefined;
+        const hint = "fix the plan and try again";
+        throw new PlannerError(`${found[0]}${more}`, { hint, details });
+      }
+      for (const warning of locatedProblems(warnings, file, positionOf)) warn(warning);
+      const roles = plan.steps.map(({ id }, n) => [id, positionOf(["steps", n, "id"])] as const);
+      const whole = { ...plan, steps: placed(plan.steps), ...metadataIn(document) };
+      return { code: moduleCode(whole), resolve: ownFiles(), roles: Object.fromEntries(roles) };
+    },
+  };
+}
+
+/** Whether a text is a plan, right or wrong; one that can't be read is none. */
+export function isPlan(text: string, file: string): boolean {
+  try {
+    const { document } = readDocument(text, file);
+    if (typeof document !== "object" || document === null) return false;
+    return "steps" in document && ("failure_policy" in document || "trigger" in document);
+  } catch {
+    return false;
+  }
+}
+
+function metadataIn(document: unknown): Pick<Workflow, "metadata"> {
+  const { metadata } = document as Partial<Workflow>;
+  return typeof metadata === "object" && metadata !== null ? { metadata } : {};
+}
+
+const packageName = "@uncaged/workflow-plan";
+
+// Packed, this file may stand in the dist of a program that depends on the package.
+function ownFiles(): Record<string, string> {
+  // Its builds get them from its inside.
+  if (Bun.isStandaloneExecutable) return {};
+  const isSource = import.meta.url.endsWith(".ts");
+  const file = isSource
+    ? fileURLToPath(new URL("../index.ts", import.meta.url))
+    : Bun.resolveSync(packageName, import.meta.dir);
+  return { [packageName]: file };
+}
+
+/**
+ * The source of a plan's bundle: the same for the same definition, whatever the plan's phase and times are, so that
+ * its hash names the definition.
+ */
+export function moduleCode(plan: PlannerOutput & Pick<Workflow, "metadata">): string {
+  const { description, failure_policy, metadata, name, steps } = plan;
+  const { container, cwd, sandbox } = metadata ?? {};
+  const run = {
+    ...(cwd !== undefined && { cwd }),
+    ...(container && { container }),
+    ...(sandbox !== undefined && { sandbox }),
+  };
+  const definition = {
+    ...{ name, description, steps: steps.map(inOrder), failure_policy },
+    ...(Object.keys(run).length > 0 && { metadata: run }),
+  };
+  return [
+    `import { planBundle } from ${JSON.stringify(packageName)};`,
+    // As a text: an object literal would give `__proto__` a meaning, and takes longer to read.
+    `const plan = JSON.parse(${JSON.stringify(JSON.stringify(definition))});`,
+    "export const { run, descriptor } = planBundle(plan);",
+    "",
+  ].join("\n");
+}
+
+const inOrder = ({
+  agent,
+  depends_on,
+  description,
+  expected_output,
+  id,
+  inputs,
+  position,
+}: PlanStep) => ({
+  ...{ id, description, ...(expected_output !== undefined && { expected_output }) },
+  ...{ agent, inputs, depends_on, ...(position && { position }) },
+});

@@ -1,0 +1,86 @@
+import type { RoleOutput } from "@uncaged/workflow";
+import type { StepEnvironment } from "../agent/agent.ts";
+import type { PlanStep } from "../plan/plan.ts";
+
+/*
+ * The records of a run: a role is a step's id, and `event` in its meta what happened to the step. Records of other
+ * programs, or of a later version, are no records of a step.
+ */
+
+/** What happened to a step. `attempt` counts from 1, also across the series that a user asked for. */
+export type StepRecord =
+  | ({
+      event: "started";
+      attempt: number;
+      inputs: unknown;
+      sdkSessionId?: string;
+    } & StepEnvironment["sandbox"])
+  | {
+      event: "attempt_failed";
+      attempt: number;
+      error: string;
+      sdkSessionId?: string;
+      delayMs: number;
+    }
+  | {
+      event: "succeeded";
+      attempt: number;
+      sdkSessionId?: string;
+      durationMs: number;
+      [spent: string]: unknown;
+    }
+  | { event: "failed"; attempt: number; error: string; cancelled?: true; sdkSessionId?: string }
+  | { event: "skipped"; because: string }
+  | { event: "subtask"; step: PlanStep; by: string };
+
+const events: readonly unknown[] = [
+  ...["started", "attempt_failed", "succeeded", "failed", "skipped", "subtask"],
+];
+
+/** The record that a step of a thread is; null for any other one. */
+export const recordOf = ({ meta }: RoleOutput): StepRecord | null =>
+  events.includes(meta.event) ? (meta as StepRecord) : null;
+
+/** What is done about a step that has failed. */
+export type Decision = "retry" | "skip" | "abort";
+
+export const decisions: readonly Decision[] = ["retry", "skip", "abort"];
+
+/** What the `__wait__` step that asks about a failed step has as its meta. */
+export type FailureQuestion = {
+  for: "step_failure";
+  stepId: string;
+  error: string;
+  schema: object;
+  token: string;
+  onTimeout: "abort";
+  expiresAt?: number;
+};
+
+/** An answer: the decision alone, or with who took it. */
+export const answerSchema = {
+  anyOf: [
+    { enum: decisions },
+    {
+      type: "object",
+      properties: {
+        decision: { title: "Decision", enum: decisions },
+        by: { title: "By", type: "string" },
+      },
+      required: ["decision"],
+    },
+  ],
+};
+
+/** The decision of an `__input__` step; null when it is none. */
+export function decisionIn({ content, meta }: RoleOutput): Decision | null {
+  const value = Object.hasOwn(meta, "value") ? meta.value : (meta.decision ?? content);
+  const given =
+    typeof value === "object" && value !== null
+      ? (value as { decision?: unknown }).decision
+      : value;
+  return decisions.find((one) => one === given) ?? null;
+}
+
+/** The id of a step's run: derived from the thread, so that a fork has its own. */
+export const stepRunId = (threadId: string, stepId: string): string => `sr_${threadId}_${stepId}`;

@@ -1,0 +1,242 @@
+import { INPUT, type RoleOutput, WAIT } from "@uncaged/workflow";
+import type { FailurePolicy, PlanStep, StepStatus } from "../plan/plan.ts";
+import { decisionIn, type FailureQuestion, recordOf, type StepRecord } from "./record.ts";
+
+/** One step in one run. */
+export type StepState = {
+  readonly step: PlanStep;
+  /** Of a subtask: the step that created it, and how deep it is below a step of the plan. */
+  readonly by: string | null;
+  readonly depth: number;
+  status: StepStatus;
+  /** The number of the last attempt that began; 0 before the first. */
+  attempt: number;
+  /** How often that attempt began: a crash makes it begin again. */
+  starts: number;
+  /** The failed attempts of the running series. */
+  failures: number;
+  /** When the next attempt may begin, in milliseconds since the epoch; null when none is to come. */
+  retryAt: number | null;
+  /** The failed attempt that the next one follows, for those who show attempts. */
+  after: { attempt: string; delay_ms: number } | null;
+  /** The agent's session, as far as it is known: for this step alone. */
+  session: string | null;
+  output: string | null;
+  error: string | null;
+  isCancelled: boolean;
+};
+
+/** What a plan is, as far as a run goes by it. */
+type Definition = { steps: readonly PlanStep[]; failure_policy: FailurePolicy };
+
+type Committed = RoleOutput & { timestamp?: number };
+
+/** The most subtasks of a run, and how deep they may be. */
+const mostSubtasks = 20;
+const deepest = 2;
+
+/**
+ * The state of a run: a fold of the thread's steps, and nothing else. The same function folds a log and takes a step
+ * that was just committed, so a run that is resumed is where it was.
+ *
+ * - **P1** What is `running` and has no end began and was interrupted, unless its agent is at work right now.
+ * - **P2** A step starts when all that it depends on has succeeded. One of which something has failed or was skipped
+ *   is skipped, but not while somebody is still to be asked about that.
+ * - **P3** A run that is stopped starts nothing.
+ */
+export class PlanState {
+  readonly #steps = new Map<string, StepState>();
+  readonly #policy: FailurePolicy;
+  /** The steps that failed, in the order in which they did. */
+  readonly #failed: string[] = [];
+  /** The failed steps that the user is to be asked about, in their order. */
+  #questions: string[] = [];
+  #asked: string | null = null;
+  /** The step whose failure stopped the run; null while it goes on. */
+  stoppedBy: string | null = null;
+
+  constructor({ failure_policy, steps }: Definition) {
+    this.#policy = failure_policy;
+    for (const step of steps) this.#add(step, null, 0);
+  }
+
+  /** All steps in the plan's order, then the subtasks as they were created. */
+  get steps(): StepState[] {
+    return [...this.#steps.values()];
+  }
+
+  get isDone(): boolean {
+    return this.steps.every(({ status }) => status !== "pending" && status !== "running");
+  }
+
+  /** The steps that failed and were not retried with success, the first one first. */
+  get failed(): StepState[] {
+    return this.#failed.flatMap((id) => this.#steps.get(id) ?? []);
+  }
+
+  /** The failed step that the user is asked about next. */
+  get question(): StepState | null {
+    return this.find(this.#questions[0] ?? "");
+  }
+
+  find(id: string): StepState | null {
+    return this.#steps.get(id) ?? null;
+  }
+
+  /** The steps that began, in the plan's order, those that wait for their next attempt included. */
+  get begun(): StepState[] {
+    return this.steps.filter(({ status }) => status === "running");
+  }
+
+  /** The steps that may start now (P2), in the plan's order. */
+  get ready(): StepState[] {
+    if (this.stoppedBy !== null || this.#questions.length > 0) return [];
+    return this.steps.filter(
+      ({ status, step }) =>
+        status === "pending" &&
+        step.depends_on.every((id) => this.#steps.get(id)?.status === "succeeded"),
+    );
+  }
+
+  /** The steps that will never run, each with the step because of which. */
+  get skippable(): { state: StepState; because: string }[] {
+    const pending = this.steps.filter(({ status }) => status === "pending");
+    const { stoppedBy } = this;
+    if (stoppedBy !== null) return pending.map((state) => ({ state, because: stoppedBy }));
+    return pending.flatMap((state) => {
+      const because = state.step.depends_on.find((id) => this.#isLost(id));
+      return because === undefined ? [] : [{ state, because }];
+    });
+  }
+
+  /** Why a subtask can't be created; null when it can. */
+  refusal(step: PlanStep, by: string): string | null {
+    const depth = (this.find(by)?.depth ?? 0) + 1;
+    const count = this.steps.filter((one) => one.by !== null).length;
+    if (this.#steps.has(step.id)) return `the run has a step ${JSON.stringify(step.id)} already`;
+    if (depth > deepest) return `subtasks may be ${deepest} deep, and this one would be deeper`;
+    if (count >= mostSubtasks) return `the run has ${mostSubtasks} subtasks, and no more are taken`;
+    const unknown = step.depends_on.find((id) => !this.#steps.has(id));
+    return unknown === undefined ? null : `there is no step ${JSON.stringify(unknown)}`;
+  }
+
+  /** Takes a committed step. One that the run does not know changes nothing. */
+  apply(step: Committed): void {
+    if (step.role === WAIT) this.#ask(step.meta);
+    else if (step.role === INPUT) this.#answer(step);
+    else {
+      const record = recordOf(step);
+      if (record?.event === "subtask") this.#addSubtask(record);
+      const state = this.#steps.get(step.role);
+      if (record && state) this.#record(state, record, step);
+    }
+  }
+
+  #add(step: PlanStep, by: string | null, depth: number): void {
+    this.#steps.set(step.id, {
+      ...{ step, by, depth, status: "pending", attempt: 0, starts: 0, failures: 0 },
+      ...{ retryAt: null, after: null, session: null, output: null, error: null },
+      isCancelled: false,
+    });
+  }
+
+  #addSubtask({ by, step }: Extract<StepRecord, { event: "subtask" }>): void {
+    if (this.#steps.has(step.id)) return;
+    this.#add(step, by, (this.find(by)?.depth ?? 0) + 1);
+  }
+
+  #record(
+    state: StepState,
+    record: StepRecord,
+    { attempt, content, timestamp = Date.now() }: Committed,
+  ): void {
+    switch (record.event) {
+      case "started":
+        this.#forget(state.step.id);
+        state.session = record.sdkSessionId ?? null;
+        state.starts = record.attempt === state.attempt ? state.starts + 1 : 1;
+        state.attempt = record.attempt;
+        state.status = "running";
+        state.retryAt = null;
+        return;
+      case "attempt_failed":
+        state.failures += 1;
+        state.session = record.sdkSessionId ?? null;
+        state.error = record.error;
+        state.after = attempt === undefined ? null : { attempt, delay_ms: record.delayMs };
+        state.retryAt = timestamp + record.delayMs;
+        return;
+      case "succeeded":
+        state.status = "succeeded";
+        state.output = content;
+        state.error = null;
+        return;
+      case "failed":
+        return this.#fail(state, record);
+      case "skipped":
+        state.status = "skipped";
+        return;
+      case "subtask":
+    }
+  }
+
+  #fail(
+    state: StepState,
+    { cancelled, error, sdkSessionId }: Extract<StepRecord, { event: "failed" }>,
+  ): void {
+    const { id } = state.step;
+    state.status = "failed";
+    state.session = sdkSessionId ?? null;
+    state.error = error;
+    state.isCancelled = cancelled === true;
+    state.retryAt = null;
+    this.#forget(id);
+    this.#failed.push(id);
+    if (state.isCancelled) return;
+    const { on_step_failure: policy } = this.#policy;
+    if (policy === "stop") this.stoppedBy ??= id;
+    if (policy === "ask_user" && this.stoppedBy === null) this.#questions.push(id);
+  }
+
+  #forget(id: string): void {
+    const at = this.#failed.indexOf(id);
+    if (at >= 0) this.#failed.splice(at, 1);
+    this.#questions = this.#questions.filter((one) => one !== id);
+  }
+
+  #ask(meta: RoleOutput["meta"]): void {
+    this.#asked = meta.for === "step_failure" ? (meta as FailureQuestion).stepId : null;
+  }
+
+  #answer(step: RoleOutput): void {
+    const state = this.find(this.#asked ?? "");
+    this.#asked = null;
+    if (state === null) return this.#wake();
+    const { id } = state.step;
+    this.#questions = this.#questions.filter((one) => one !== id);
+    switch (decisionIn(step)) {
+      case "retry":
+        state.status = "pending";
+        state.failures = 0;
+        return this.#forget(id);
+      case "skip":
+        return;
+      default:
+        this.stoppedBy = id;
+        this.#questions = [];
+    }
+  }
+
+  /** A sleep is over: it was until the first of the next attempts. */
+  #wake(): void {
+    const times = this.begun.flatMap(({ retryAt }) => retryAt ?? []);
+    const first = Math.min(...times);
+    for (const state of this.begun) if (state.retryAt === first) state.retryAt = 0;
+  }
+
+  /** Whether a step will not succeed any more. */
+  #isLost(id: string): boolean {
+    const status = this.#steps.get(id)?.status;
+    return status === "skipped" || (status === "failed" && !this.#questions.includes(id));
+  }
+}

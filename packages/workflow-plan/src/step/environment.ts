@@ -1,0 +1,248 @@
+import { maskOf, type ThreadContext, type WorkflowOptions } from "@uncaged/workflow";
+import { publish, withRun } from "@uncaged/workflow-agents";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { openEnvironment, type StepEnvironment, type StepSurroundings } from "../agent/agent.ts";
+import { ConfigError, ExecutorError } from "../error/error.ts";
+import { StepFolder } from "../ipc/folder.ts";
+import { secretsVariable, type StepMessage } from "../ipc/message.ts";
+import type { PlanDefinition } from "../plan/definition.ts";
+import type { PlanMetadata, PlanStep } from "../plan/plan.ts";
+import { baseEnv, credentialsIn, type Secrets, secretsFor } from "../secret/secret.ts";
+import { sandboxSettings } from "../sandbox/options.ts";
+import { type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
+import { type CheckedSandbox, checkedSandbox } from "./view.ts";
+
+/** How the command line is started again, and which folders of code that needs. */
+export type OwnProgram = { argv: readonly string[]; folders: readonly string[] };
+
+/** What the steps of a run are given, of the thread's options. */
+type RunOptions = {
+  planHome: string | null;
+  workflowId: string;
+  root: string | null;
+  program: OwnProgram | null;
+};
+
+const toolServer = "cueclaw";
+
+/**
+ * Makes the surroundings of each attempt at a step: the secrets that the step names, the sandbox that the plan asks for,
+ * the folder by which its tools reach the run.
+ */
+export class StepEnvironments {
+  readonly #thread: ThreadContext;
+  readonly #plan: PlanDefinition;
+  readonly #metadata: PlanMetadata;
+  readonly #options: RunOptions;
+  /** The agent's command; null for an agent that is a function of this process. */
+  readonly #command: string | null;
+
+  constructor(
+    thread: ThreadContext,
+    plan: PlanDefinition,
+    { command, options }: { command: string | null; options: WorkflowOptions },
+  ) {
+    this.#thread = thread;
+    this.#plan = plan;
+    this.#metadata = plan.metadata ?? {};
+    this.#options = optionsIn(options);
+    this.#command = command;
+  }
+
+  /** @throws ConfigError */
+  async of(step: PlanStep): Promise<StepEnvironment> {
+    const { env = {} } = this.#thread;
+    const { planHome, root } = this.#options;
+    const all = planHome === null ? {} : credentialsIn(planHome, env);
+    const hide = hider(all);
+    const site = {
+      metadata: this.#metadata,
+      cwd: this.#thread.cwd ?? "",
+      ...{ env, planHome, root },
+    };
+    if (this.#command === null) return { ...withoutProcess(this.#metadata), hide };
+    const checked = await checkedSandbox(site);
+    checkProgram(this.#options.program);
+    if (planHome === null && checked.sandbox.kind === "off") return openEnvironment;
+    // What was shown when the plan was confirmed: neither data nor a subtask can ask for more.
+    const shown = secretsFor(this.#plan.steps.flatMap(textsOf), all);
+    const own = secretsFor(textsOf(step), shown);
+    const folder = planHome === null ? null : this.#folderOf(planHome, step.id);
+    const variables = { ...baseEnv(env), ...own, [secretsVariable]: Object.keys(own).join(",") };
+    const launch = launchIn(checked, {
+      ...{
+        command: this.#command,
+        env: variables,
+        run: this.#runFolder,
+        step: step.id,
+        ipc: folder,
+      },
+      programs: this.#options.program?.folders ?? [],
+    });
+    return {
+      sandbox: sandboxRecord(checked),
+      hide,
+      process: {
+        env: launch?.env ?? variables,
+        ...(launch && { launch: launch.argv }),
+        ...this.#tools(launch?.ipc ?? folder),
+        secrets: all,
+      },
+      during: (around, work) => during(folder, { launch, hide, around, stepId: step.id }, work),
+    };
+  }
+
+  /** The run is over: nothing of what its steps kept for each other is needed any more. */
+  end(): void {
+    if (this.#command !== null) removeRunFolder(this.#runFolder);
+  }
+
+  get #runFolder(): string {
+    return runFolder(this.#thread.env ?? {}, this.#thread.threadId);
+  }
+
+  #folderOf(planHome: string, stepId: string): string {
+    return join(planHome, "ipc", this.#options.workflowId, `run_${this.#thread.threadId}`, stepId);
+  }
+
+  /** The arguments that give Claude Code our tools and have it ask before it uses its own. */
+  #tools(ipc: string | null): { args: string[]; tools: string[] } {
+    const { program } = this.#options;
+    if (program === null || ipc === null) return { args: [], tools: [] };
+    const [command = "", ...rest] = program.argv;
+    const args = [...rest, "plan", "__mcp", "--folder", ipc];
+    const servers = { mcpServers: { [toolServer]: { type: "stdio", command, args } } };
+    const guard = [...program.argv, "plan", "__guard"].map(quoted).join(" ");
+    const hook = { type: "command", command: `${guard} || exit 2` };
+    const settings = {
+      disableAllHooks: false,
+      hooks: { PreToolUse: [{ matcher: "Bash|Write|Edit", hooks: [hook] }] },
+    };
+    return {
+      args: ["--mcp-config", JSON.stringify(servers), "--settings", JSON.stringify(settings)],
+      tools: [`mcp__${toolServer}`],
+    };
+  }
+}
+
+/** @throws ConfigError when the plan needs a sandbox: a function of this process is in none. */
+function withoutProcess({ sandbox }: PlanMetadata): StepEnvironment {
+  const { mode, required } = sandboxSettings(sandbox);
+  if (!required && (mode === "auto" || mode === "off")) return openEnvironment;
+  throw new ConfigError(
+    "the steps' agent is a function of the worker, and no sandbox can hold it",
+    {
+      hint: "set the plan's sandbox to off, or use an agent that is a command",
+    },
+  );
+}
+
+/** What a step says of itself. The values that its inputs refer to are not its own. */
+const textsOf = ({ description, inputs }: PlanStep): string[] => [
+  description,
+  JSON.stringify(inputs),
+];
+
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
+
+function hider(secrets: Secrets): <T>(value: T) => T {
+  const mask = maskOf({}, [], secrets);
+  return <T>(value: T) => mask.value(value) as T;
+}
+
+function sandboxRecord({ project, sandbox, settings }: CheckedSandbox): StepEnvironment["sandbox"] {
+  const { kind, limits } = sandbox;
+  if (kind === "off") return { sandbox: "off" };
+  return { sandbox: kind, limits, network: settings.network === "on", project: project.access };
+}
+
+type During = {
+  launch: Launch | null;
+  hide: <T>(value: T) => T;
+  around: StepSurroundings;
+  stepId: string;
+};
+
+async function during<T>(
+  path: string | null,
+  { around, hide, launch, stepId }: During,
+  work: (signal?: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal } = around.thread;
+  const closed = new AbortController();
+  const folder =
+    path === null
+      ? null
+      : await StepFolder.open(path, {
+          answer: (message) => answered(message, { around, hide, stepId }),
+          onClose: () => closed.abort(new ExecutorError(`the step was closed: ${path}/_close`)),
+          hide,
+        });
+  try {
+    return await work(signal ? AbortSignal.any([signal, closed.signal]) : closed.signal);
+  } finally {
+    launch?.end();
+    await folder?.close();
+  }
+}
+
+/** Does what a tool asks for. Which run and step it is for is known by the folder that the message was in. */
+async function answered(
+  message: StepMessage,
+  { around, hide, stepId }: Pick<During, "around" | "hide" | "stepId">,
+): Promise<unknown> {
+  switch (message.type) {
+    case "progress": {
+      const payload = {
+        name: toolServer,
+        level: "info",
+        message: hide(message.message),
+        data: null,
+      };
+      withRun({ stepID: stepId, spent: [], memory: {} }, () => publish("tool_message", payload));
+      return "reported";
+    }
+    case "notify":
+      await around.notify(message.message);
+      return "sent";
+    case "context":
+      return around.outputs();
+    case "subtask": {
+      const { depends_on, id } = await around.createSubtask(message.subtask);
+      return { id, depends_on };
+    }
+  }
+}
+
+const idForm = /^[\w-]{1,100}$/;
+
+function optionsIn({ planHome, planProgram, planRoot, workflowId }: WorkflowOptions): RunOptions {
+  const none = { planHome: null, workflowId: "", root: null, program: null };
+  if (typeof planHome !== "string" || planHome === "") return none;
+  if (typeof workflowId !== "string" || !idForm.test(workflowId)) {
+    throw new ConfigError("the run has a plan home and no workflow's id", {
+      hint: "start it with uncaged-workflow plan run",
+    });
+  }
+  const root = typeof planRoot === "string" ? planRoot : null;
+  return { planHome, workflowId, root, program: programIn(planProgram) };
+}
+
+/** @throws ConfigError when the command line is not where it was when the run began: its check of commands would be missing. */
+function checkProgram(program: OwnProgram | null): void {
+  const gone = program?.folders.find((path) => !existsSync(path));
+  if (gone === undefined) return;
+  throw new ConfigError(`what started the run is not there any more: ${gone}`, {
+    hint: "install it there again, or retry the run with the one that is installed now",
+  });
+}
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === "string");
+
+function programIn(value: unknown): OwnProgram | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { argv, folders } = value as Partial<OwnProgram>;
+  return isTexts(argv) && argv.length > 0 && isTexts(folders) ? { argv, folders } : null;
+}

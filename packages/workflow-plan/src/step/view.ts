@@ -1,0 +1,106 @@
+import { existsSync, readdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { ProjectAccess } from "../agent/agent.ts";
+import { ConfigError } from "../error/error.ts";
+import {
+  blockedName,
+  type CheckedMount,
+  checkedMounts,
+  mayWriteProject,
+  type MountAllowlist,
+  type MountRules,
+  readAllowlist,
+  realOrNull,
+} from "../mount/mount.ts";
+import type { PlanMetadata } from "../plan/plan.ts";
+import { type SandboxSettings, sandboxSettings } from "../sandbox/options.ts";
+import { chosenSandbox, type Sandbox } from "../sandbox/sandbox.ts";
+
+/** What the steps of a plan run in, as it was found on this machine: nothing is started yet. */
+export type CheckedSandbox = {
+  settings: SandboxSettings;
+  sandbox: Sandbox;
+  project: { path: string; access: ProjectAccess };
+  mounts: CheckedMount[];
+  /** What must not be seen although it may lie in what is shown. */
+  hidden: string[];
+};
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where a plan's steps run. */
+export type StepSite = {
+  metadata: PlanMetadata;
+  /** The directory in which they work. */
+  cwd: string;
+  env: Environment;
+  /** The plan home; null for none: then nothing may be mounted, and a sandbox is used when the plan names one. */
+  planHome: string | null;
+  /** The storage root. */
+  root: string | null;
+};
+
+const noMounts: MountAllowlist = {
+  allowedRoots: [],
+  blockedPatterns: [".ssh", ".gnupg", ".aws", ".docker"],
+  nonMainReadOnly: false,
+};
+
+/**
+ * What a plan's steps run in. Looked at when the plan is confirmed, and again whenever a step starts.
+ * @throws ConfigError
+ */
+export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
+  const { cwd, env, metadata, planHome, root } = site;
+  const named = metadata.sandbox ?? (planHome === null ? "off" : undefined);
+  const settings = sandboxSettings(named);
+  const allowlist = planHome === null ? noMounts : readAllowlist(planHome);
+  const home = env.HOME ?? homedir();
+  const rules: MountRules = { allowlist, home, cwd };
+  const wanted = metadata.container?.additionalMounts ?? [];
+  if (!Array.isArray(wanted)) throw new ConfigError("container.additionalMounts must be a list");
+  const mounts = checkedMounts(wanted, rules);
+  const sandbox = await chosenSandbox(settings, env);
+  if (sandbox.kind === "off" && settings.network === "none") {
+    throw new ConfigError("sandbox.network is none, and there is no sandbox that could hold it", {
+      hint: "install bubblewrap and set the sandbox's mode to it, or set sandbox.network to on",
+    });
+  }
+  const access = mayWriteProject(rules) ? "read-write" : "read-only";
+  return {
+    ...{ settings, sandbox, mounts },
+    project:
+      sandbox.kind === "off"
+        ? { path: cwd, access: "read-write" }
+        : { path: realProject(rules), access },
+    hidden: [...[root, planHome].filter((path) => path !== null), ...privateIn(home, allowlist)],
+  };
+}
+
+/** What lies in a home directory and is nobody's project: a plan may be made there. */
+function privateIn(home: string, { blockedPatterns }: MountAllowlist): string[] {
+  const blocked = blockedPatterns.map((name) => name.toLowerCase());
+  const isPrivate = (name: string) => name.startsWith(".") || blocked.includes(name.toLowerCase());
+  const names = existsSync(home) ? readdirSync(home) : [];
+  return names.filter(isPrivate).map((name) => join(home, name));
+}
+
+function realProject(rules: MountRules): string {
+  const path = realOrNull(rules.cwd);
+  const problem =
+    path === null
+      ? "is not there"
+      : path === "/"
+        ? "is the whole file system"
+        : blockedName(path, rules) !== null
+          ? `has the blocked name ${blockedName(path, rules)} in it`
+          : null;
+  if (path !== null && problem === null) return path;
+  throw new ConfigError(
+    `a sandbox can't show the project: ${JSON.stringify(rules.cwd)} ${problem}`,
+    {
+      hint: "give the plan another directory (metadata.cwd), or set its sandbox to off",
+    },
+  );
+}

@@ -1,0 +1,137 @@
+import { chatCommands } from "../router/commands.ts";
+import type { Channel } from "../channel/channel.ts";
+import type { CueclawConfig } from "../config/form.ts";
+import type { Router } from "../router/router.ts";
+import type { PlanDatabase } from "../service/database.ts";
+import type { ChatMessage } from "./message.ts";
+
+/** The router of a service that runs in this process. */
+export type MessageRouter = Router;
+
+/** What lets triggers fire in this process. */
+export type TriggerLoop = { stop: () => Promise<unknown> };
+
+/** What fires triggers and answers bots: this process, or a service that holds the lock. */
+export type DaemonBridge = {
+  /** Null when `isExternal`. */
+  triggerLoop: TriggerLoop | null;
+  /** Null when `isExternal`. */
+  router: MessageRouter | null;
+  botChannels: Channel[];
+  /** Whether a service of its own does it. */
+  isExternal: boolean;
+};
+
+export type InitDaemonBridgeOptions = { skipBots?: boolean };
+
+/** What a command of the terminal acts on. */
+export type CommandContext = {
+  db: PlanDatabase;
+  config: CueclawConfig | null;
+  cwd: string;
+  bridge: DaemonBridge | null;
+  addMessage: (message: ChatMessage) => void;
+  clearMessages: () => void;
+  setConfig: (config: CueclawConfig) => void;
+  setThemeVersion: (change: (version: number) => number) => void;
+  /** Hands a line to the router. */
+  send: (text: string) => void;
+  /** Shows each step of a plan's run as it goes; null ends that. */
+  follow: (id: string | null) => Promise<void>;
+  exit: () => void;
+};
+
+/** A command of the terminal: `/name` and its arguments. */
+export type SlashCommand = {
+  name: string;
+  aliases: string[];
+  description: string;
+  usage: string;
+  completion?: string[];
+  execute: (args: string, context: CommandContext) => Promise<void> | void;
+};
+
+const registered: SlashCommand[] = [];
+
+/** Adds a command. One whose name or alias is taken is refused. */
+export function registerCommand(command: SlashCommand): void {
+  for (const name of [command.name, ...command.aliases]) {
+    if (findCommand(name)) throw new Error(`there is a command /${name} already`);
+  }
+  registered.push(command);
+}
+
+/** The command with a name or an alias. */
+export const findCommand = (name: string): SlashCommand | undefined =>
+  registered.find((command) => command.name === name || command.aliases.includes(name));
+
+export const getCommands = (): readonly SlashCommand[] => registered;
+
+const aliases: Record<string, string[]> = { list: ["ls"], show: ["detail"], delete: ["rm"] };
+
+for (const { description, name, usage } of chatCommands()) {
+  if (name === "help") continue;
+  registerCommand({
+    ...{ name, usage, description, aliases: aliases[name] ?? [] },
+    execute: (args, { send }) => send(`/${name} ${args}`.trim()),
+  });
+}
+
+registerCommand({
+  ...{ name: "help", aliases: ["?"], usage: "/help", description: "these commands" },
+  execute(_, { addMessage }) {
+    const rows = getCommands().map(({ description, usage }) => [usage, description]);
+    addMessage({ type: "assistant-jsx", content: rows });
+  },
+});
+
+registerCommand({
+  ...{ name: "execution", aliases: ["follow"], usage: "/execution [ID]" },
+  description: "shows each step of a plan's run as it goes; without an ID no longer",
+  execute: (args, { follow }) => follow(args === "" ? null : args),
+});
+
+registerCommand({
+  ...{ name: "bot", aliases: [], usage: "/bot", description: "which bots answer, and where" },
+  execute(_, { addMessage, bridge }) {
+    if (bridge?.isExternal) {
+      return addMessage({ type: "system", text: "A service fires the triggers and answers bots." });
+    }
+    const bots = bridge?.botChannels ?? [];
+    const rows = bots.map((bot) => [bot.name, bot.isConnected() ? "connected" : "not connected"]);
+    if (rows.length > 0) return addMessage({ type: "assistant-jsx", content: rows });
+    addMessage({
+      type: "system",
+      text: "There are no bots. Set telegram.token, or whatsapp.enabled.",
+    });
+  },
+});
+
+registerCommand({
+  ...{ name: "setup", aliases: ["onboarding"], usage: "/setup" },
+  description: "what is set, and what is missing",
+  execute(_, { addMessage, config, cwd }) {
+    const rows = [
+      ["directory of the agents", cwd],
+      ["agent", config?.agent.command ?? "claude"],
+      ["telegram", config?.telegram.token ? "set" : "not set: telegram.token"],
+      ["whatsapp", config?.whatsapp.enabled ? "enabled" : "not enabled: whatsapp.enabled"],
+    ];
+    addMessage({ type: "assistant-jsx", content: rows });
+  },
+});
+
+registerCommand({
+  ...{ name: "theme", aliases: [], usage: "/theme", description: "colours, or none" },
+  execute: (_, { setThemeVersion }) => setThemeVersion((version) => version + 1),
+});
+
+registerCommand({
+  ...{ name: "clear", aliases: [], usage: "/clear", description: "clears the screen" },
+  execute: (_, { clearMessages }) => clearMessages(),
+});
+
+registerCommand({
+  ...{ name: "exit", aliases: ["quit", "q"], usage: "/exit", description: "ends the chat" },
+  execute: (_, { exit }) => exit(),
+});

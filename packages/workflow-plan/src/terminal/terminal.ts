@@ -1,0 +1,169 @@
+import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
+import { type ChannelOptions, reasonOf } from "../channel/channel.ts";
+import { TerminalChannel } from "../channel/terminal.ts";
+import type { CueclawConfig } from "../config/form.ts";
+import { readCommand } from "../router/commands.ts";
+import type { Messaging } from "../router/messaging.ts";
+import type { Plans } from "../service/plans.ts";
+import { type CommandContext, type DaemonBridge, findCommand, getCommands } from "./commands.ts";
+import { Follower } from "./follow.ts";
+import { type ChatMessage, linesOf } from "./message.ts";
+
+export type TerminalChatOptions = {
+  plans: Plans;
+  config: CueclawConfig | null;
+  cwd: string;
+  bridge: DaemonBridge | null;
+  /** Opens the channels, with the terminal among them. */
+  open: (terminal: (options: ChannelOptions) => TerminalChannel) => Promise<Messaging>;
+  /** Whether the planner's model can be asked. */
+  hasModel: boolean;
+  input: NodeJS.ReadableStream & { isTTY?: boolean };
+  output: NodeJS.WritableStream & { isTTY?: boolean };
+  /** Whether colours are wanted; where the output is a terminal when it is not given. */
+  colours?: boolean;
+};
+
+const tickMs = 500;
+const prompt = "> ";
+
+/**
+ * The chat at a terminal, line by line: it works in any terminal, in tmux, and with a file or a pipe as its input. Resolves
+ * when the user leaves it, or when the input has ended and all of it is answered. Runs go on.
+ */
+export async function runTerminalChat(options: TerminalChatOptions): Promise<void> {
+  const chat = new TerminalChat(options);
+  await chat.run();
+}
+
+class TerminalChat {
+  readonly #options: TerminalChatOptions;
+  #lines: Interface | null = null;
+  readonly #isInteractive: boolean;
+  readonly #follower: Follower;
+  readonly #context: CommandContext;
+  #channel: TerminalChannel | null = null;
+  #theme: number;
+  #isOver = false;
+
+  constructor(options: TerminalChatOptions) {
+    const { bridge, config, cwd, input, output, plans } = options;
+    this.#options = options;
+    this.#isInteractive = input.isTTY === true && output.isTTY === true;
+    this.#theme = (options.colours ?? output.isTTY === true) ? 0 : 1;
+    this.#follower = new Follower(plans, (text) => this.#show({ type: "system", text }));
+    this.#context = {
+      ...{ db: plans.database, config, cwd, bridge },
+      addMessage: (message) => this.#show(message),
+      clearMessages: () => this.#isInteractive && output.write("\x1b[2J\x1b[H"),
+      setConfig: (changed) => {
+        this.#context.config = changed;
+      },
+      setThemeVersion: (change) => {
+        this.#theme = change(this.#theme);
+      },
+      send: (text) => this.#channel?.say(text),
+      follow: (id) => this.#follower.follow(id),
+      exit: () => this.#end(),
+    };
+  }
+
+  async run(): Promise<void> {
+    const messaging = await this.#options.open((given) => {
+      const show = (message: ChatMessage) => this.#show(message);
+      this.#channel = new TerminalChannel({ ...given, show });
+      return this.#channel;
+    });
+    messaging.connect();
+    this.#greet();
+    const ticking = setInterval(() => void this.#tick(messaging), tickMs);
+    try {
+      await messaging.notices.send();
+      await this.#read(messaging);
+    } finally {
+      clearInterval(ticking);
+      this.#lines?.close();
+      await messaging.close();
+    }
+  }
+
+  /** What somebody sees who comes here for the first time, or again. */
+  #greet(): void {
+    const { bridge, hasModel } = this.#options;
+    const system = (text: string) => this.#show({ type: "system", text });
+    system("Write what is to be done. /help lists the commands, /exit ends the chat.");
+    if (!hasModel) {
+      const text =
+        "The planner has no model: set ANTHROPIC_API_KEY. Plans that are there can be used without it.";
+      this.#show({ type: "warning", text });
+    }
+    if (bridge?.isExternal) system("A service fires the triggers and answers bots.");
+  }
+
+  async #read({ router }: Messaging): Promise<void> {
+    const { input, output } = this.#options;
+    // Not before: lines that come while nobody iterates are lost.
+    const lines = createInterface({
+      ...{ input, prompt, terminal: this.#isInteractive, completer: completed },
+      ...(this.#isInteractive && { output }),
+    });
+    this.#lines = lines;
+    if (this.#isInteractive) lines.prompt();
+    for await (const line of lines) {
+      if (!this.#isInteractive && line.trim() !== "") this.#show({ type: "user", text: line });
+      await this.#take(line.trim());
+      if (!this.#isInteractive) await router.idle();
+      if (this.#isOver) return;
+      if (this.#isInteractive) lines.prompt();
+    }
+    await router.idle();
+  }
+
+  async #take(text: string): Promise<void> {
+    if (text === "") return;
+    const command = readCommand(text);
+    if (!command) return this.#channel?.say(text);
+    const found = findCommand(command.name);
+    if (!found) {
+      const unknown = `there is no command /${command.name}; /help lists them`;
+      return this.#show({ type: "error", text: unknown });
+    }
+    try {
+      await found.execute(command.args, this.#context);
+    } catch (error) {
+      this.#show({ type: "error", text: reasonOf(error) });
+    }
+  }
+
+  async #tick({ notices }: Messaging): Promise<void> {
+    try {
+      await this.#follower.look();
+      await notices.send();
+    } catch (error) {
+      this.#show({ type: "error", text: reasonOf(error) });
+    }
+  }
+
+  /** Shows a message above the line that the user is writing. */
+  #show(message: ChatMessage): void {
+    const { output } = this.#options;
+    if (this.#isInteractive) {
+      cursorTo(output, 0);
+      clearLine(output, 0);
+    }
+    for (const line of linesOf(message, this.#theme % 2 === 0)) output.write(`${line}\n`);
+    if (this.#isInteractive && !this.#isOver) this.#lines?.prompt(true);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#lines?.close();
+  }
+}
+
+/** The commands that a line can become. */
+function completed(line: string): [string[], string] {
+  const names = getCommands().map(({ name }) => `/${name}`);
+  const found = names.filter((name) => name.startsWith(line));
+  return [line.startsWith("/") ? found : [], line];
+}

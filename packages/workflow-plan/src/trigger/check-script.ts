@@ -1,0 +1,64 @@
+import { type ChildEnd, runChild } from "@uncaged/workflow-agents";
+import { TriggerError } from "../error/error.ts";
+
+/** A check script's command: `sh -c` with the script, in the sandbox of the plan's steps. */
+export type CheckCommand = {
+  argv: readonly string[];
+  cwd: string;
+  /** All of its environment. */
+  env: Readonly<Record<string, string>>;
+  /** Replaces what must not be stored. */
+  mask?: (text: string) => string;
+  /** Called when it has ended. */
+  end?: () => void;
+};
+
+/** How long a check may take, and how much it may print. */
+export type CheckLimits = { timeoutMs?: number; maxBytes?: number };
+
+const graceMs = 500;
+const mostErrorCharacters = 300;
+
+/**
+ * Runs a check script to its end, and gives what it printed. What it has started ends with it. Its input is empty.
+ * @throws TriggerError when it fails, takes too long or prints too much, in one line.
+ */
+export async function runCheck(
+  { argv, cwd, end: onEnd, env, mask = (text) => text }: CheckCommand,
+  signal: AbortSignal,
+  { timeoutMs = 30_000, maxBytes = 1024 * 1024 }: CheckLimits = {},
+): Promise<string> {
+  const output: Uint8Array[] = [];
+  let length = 0;
+  let complaint = "";
+  const onOutput = (chunk: Uint8Array) => {
+    output.push(chunk);
+    length += chunk.length;
+    if (length > maxBytes) throw new TriggerError(`the check printed more than ${maxBytes} bytes`);
+  };
+  const onError = (chunk: Uint8Array) => {
+    complaint = `${complaint}${Buffer.from(chunk).toString()}`.slice(-4 * mostErrorCharacters);
+  };
+  const request = { argv, cwd, env, graceMs, signal, timeoutMs, onOutput, onError };
+  const end = await runChild(request)
+    .catch((error: unknown) => {
+      throw error instanceof TriggerError ? error : cannotRun(error);
+    })
+    .finally(onEnd);
+  const problem = problemOf(end, timeoutMs);
+  if (problem === null) return mask(Buffer.concat(output).toString());
+  const shown = mask(complaint).replace(/\s+/g, " ").trim().slice(-mostErrorCharacters);
+  throw new TriggerError(`the check ${problem}${shown === "" ? "" : `: ${shown}`}`);
+}
+
+function problemOf({ by, exitCode, signal }: ChildEnd, timeoutMs: number): string | null {
+  if (by === "timeout") return `took longer than ${timeoutMs / 1000} seconds and was ended`;
+  if (by === "abort") return "was ended";
+  if (signal !== null) return `was ended by ${signal}`;
+  return exitCode === 0 ? null : `failed with exit code ${exitCode}`;
+}
+
+function cannotRun(cause: unknown): TriggerError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new TriggerError(`the check can't be run: ${reason}`, { cause });
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env node
+import { spawn } from "node:child_process";
+import { appendFileSync, existsSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+
+/*
+ * Takes the arguments of Claude Code and puts out its lines. What it does is the first word of its prompt: `say`,
+ * `wait` (for the file `go` beside it), `fail-once`, `max-turns`, `nothing`, `empty`, `flood`, `child`.
+ */
+const args = process.argv.slice(2);
+const valueOf = (name) => args[args.indexOf(name) + 1] ?? null;
+const resumed = args.includes("--resume") ? valueOf("--resume") : null;
+const prompt = await text(process.stdin);
+const interrupted = prompt.includes("was interrupted");
+const words = (prompt.split("\n\n")[interrupted ? 1 : 0] ?? "").split(/\s+/);
+const [what = ""] = words;
+const note = (line) => appendFileSync(join(process.cwd(), "calls"), `${JSON.stringify(line)}\n`);
+note({ words: words.join(" "), resumed, interrupted, session: valueOf("--session-id") });
+
+const put = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+const session_id = valueOf("--session-id");
+put({ type: "system", subtype: "init", session_id, model: "scripted" });
+const result = (more) =>
+  put({ type: "result", subtype: "success", is_error: false, session_id, ...more });
+
+if (what === "wait") {
+  while (!existsSync(join(process.cwd(), "go"))) await new Promise((done) => setTimeout(done, 5));
+  result({ result: "waited" });
+} else if (what === "fail-once" && resumed === null) {
+  result({ subtype: "error_during_execution", is_error: true, errors: ["it broke"] });
+} else if (what === "max-turns") {
+  // Older versions give no `is_error` with it.
+  result({ subtype: "error_max_turns" });
+} else if (what === "nothing") {
+  process.exitCode = 0;
+} else if (what === "empty") {
+  result({ result: "" });
+} else if (what === "flood") {
+  for (let line = 0; line < 1000; line += 1) put({ type: "filler", text: "x".repeat(1000) });
+  result({ result: "too much" });
+} else if (what === "child") {
+  const child = spawn("sleep", ["600"], { stdio: "ignore" });
+  note({ child: child.pid });
+  await new Promise(() => undefined);
+} else result({ result: `said ${words.slice(1).join(" ")}` });

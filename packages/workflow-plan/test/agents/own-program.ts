@@ -1,0 +1,15 @@
+import { parseArgs } from "node:util";
+import { guardCall, serveStepTools } from "../../src/tools.ts";
+
+/* The two hidden commands of the command line, as a program of their own. */
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { folder: { type: "string" } },
+});
+const [, command] = positionals;
+if (command === "__mcp") await serveStepTools(values.folder ?? "", process.env);
+else {
+  const { exitCode, message } = guardCall(await Bun.stdin.text(), process.env);
+  if (message !== "") process.stderr.write(`${message}\n`);
+  process.exitCode = exitCode;
+}

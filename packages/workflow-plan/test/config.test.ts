@@ -1,0 +1,180 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ConfigError } from "../src/index.ts";
+import { configEntries, readConfig, setConfig } from "../src/service.ts";
+
+const top = mkdtempSync(join(tmpdir(), "uw-plan-config-"));
+afterAll(() => rmSync(top, { recursive: true }));
+
+let count = 0;
+function sources(home = "", project: string | null = null, env: Record<string, string> = {}) {
+  const folder = join(top, String(++count));
+  mkdirSync(join(folder, "project"), { recursive: true });
+  if (home) writeFileSync(join(folder, "config.yaml"), home);
+  if (project) writeFileSync(join(folder, "project/uncaged.plans.yaml"), project);
+  return { home: folder, project: join(folder, "project"), env };
+}
+
+/** The message of the error that a text as config.yaml makes, without its path. */
+function refused(text: string, env: Record<string, string> = {}): string {
+  const given = sources(text, null, env);
+  try {
+    readConfig(given);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as Error).message.replace(`${given.home}/`, "");
+  }
+  throw new Error("it was accepted");
+}
+
+test("without a file each setting has its default", () => {
+  const config = readConfig(sources());
+  expect(config).toMatchObject({
+    agent: { command: "claude" },
+    max_parallel_steps: 4,
+    max_runs: 5,
+  });
+  expect(config.sandbox).toEqual({ mode: "auto", required: false, network: "on" });
+  expect(config.telegram.allowed_users).toEqual([]);
+});
+
+test("the project's file goes before that of the plan home, the environment before both", () => {
+  const home = "max_runs: 1\nmax_parallel_steps: 2\nagent:\n  command: one\n  model: m\n";
+  const given = sources(home, "max_parallel_steps: 3\nagent: { command: two }\n", {
+    UNCAGED_PLAN_AGENT_COMMAND: "three",
+    UNCAGED_PLAN_TELEGRAM_ALLOWED_USERS: "1, 2",
+  });
+  expect(readConfig(given)).toMatchObject({
+    ...{ max_runs: 1, max_parallel_steps: 3, agent: { command: "three", model: "m" } },
+    telegram: { allowed_users: ["1", "2"] },
+  });
+  const from = Object.fromEntries(configEntries(given).map((entry) => [entry.key, entry.from]));
+  expect(from).toMatchObject({
+    max_runs: join(given.home, "config.yaml"),
+    max_parallel_steps: join(given.home, "project/uncaged.plans.yaml"),
+    "agent.command": "UNCAGED_PLAN_AGENT_COMMAND",
+    "sandbox.mode": "default",
+  });
+});
+
+test("${NAME} stands for a variable, else for a secret", () => {
+  const given = sources("telegram: { token: 'a${ONE}b${TWO}' }\nmax_runs: ${MANY}\n", null, {
+    ONE: "1",
+    MANY: "7",
+  });
+  const config = readConfig({ ...given, secrets: { ONE: "no", TWO: "2" } });
+  expect(config.telegram.token).toBe("a1b2");
+  expect(config.max_runs).toBe(7);
+});
+
+describe("it names", () => {
+  for (const [what, text, message] of [
+    [
+      "a variable that is not set",
+      "telegram:\n  token: ${TOKEN}\n",
+      "config.yaml: telegram.token: ${TOKEN} is not set",
+    ],
+    [
+      "a variable that is empty",
+      "telegram:\n  token: ${EMPTY}\n",
+      "config.yaml: telegram.token: ${EMPTY} is not set",
+    ],
+    ["an empty key", "telegram:\n  token: ''\n", "config.yaml:2:10: telegram.token is empty"],
+    ["a key without a value", "telegram:\n", "config.yaml:1:10: telegram is empty"],
+    ["an unknown key", "telegramm: 1\n", "config.yaml:1:12: telegramm is no setting"],
+    [
+      "an unknown key in a group",
+      "agent:\n  comand: x\n",
+      "config.yaml:2:11: agent.comand is no setting",
+    ],
+    ["a group that is none", "agent: x\n", "config.yaml:1:8: agent must have keys"],
+    [
+      "a value out of bounds",
+      "max_runs: 0\n",
+      "config.yaml: max_runs must be a whole number from 1 to 1000",
+    ],
+    [
+      "a value of another kind",
+      "sandbox: { required: maybe }\n",
+      "config.yaml: sandbox.required must be true or false",
+    ],
+    ["what is no YAML", "agent: [\n", /^config\.yaml:\d:\d+: /],
+    ["a list", "- a\n", "config.yaml:1:1: the file must have keys"],
+    ["__proto__", "__proto__: { max_runs: 1 }\n", /__proto__/],
+  ] as const) {
+    test(what, () => {
+      const found = refused(text, { EMPTY: "" });
+      if (typeof message === "string") expect(found).toBe(message);
+      else expect(found).toMatch(message);
+    });
+  }
+
+  test("a variable with a wrong value", () => {
+    expect(refused("", { UNCAGED_PLAN_MAX_RUNS: "many" })).toStartWith(
+      "UNCAGED_PLAN_MAX_RUNS: max_runs must be",
+    );
+  });
+});
+
+describe("a setting is set", () => {
+  test("in a file for its owner alone, and what else is in it stays", () => {
+    const given = sources("# mine\nagent:\n  command: one # first\n");
+    setConfig(given, "max_runs", "9");
+    setConfig(given, "agent.model", "m");
+    setConfig(given, "telegram.allowed_users", "12,34");
+    const path = join(given.home, "config.yaml");
+    const text = readFileSync(path, "utf8");
+    expect(text).toStartWith("# mine\nagent:\n  command: one # first\n  model: m\n");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const config = readConfig(given);
+    expect(config).toMatchObject({ max_runs: 9, agent: { command: "one", model: "m" } });
+    expect(config.telegram.allowed_users).toEqual(["12", "34"]);
+    setConfig(given, "max_runs", null);
+    expect(readConfig(given).max_runs).toBe(5);
+  });
+
+  test("or refused, and the file stays as it was", () => {
+    const given = sources("max_runs: 2\n");
+    for (const [key, value] of [
+      ["max_runs", "0"],
+      ["max_runs", ""],
+      ["nothing", "1"],
+      ["agent", "x"],
+      ["sandbox.mode", "perhaps"],
+    ] as const) {
+      expect(() => setConfig(given, key, value)).toThrow(ConfigError);
+    }
+    expect(readFileSync(join(given.home, "config.yaml"), "utf8")).toBe("max_runs: 2\n");
+  });
+
+  test("but not in a file that is broken", () => {
+    const given = sources("agent: [\n");
+    expect(() => setConfig(given, "max_runs", "3")).toThrow(ConfigError);
+    expect(readFileSync(join(given.home, "config.yaml"), "utf8")).toBe("agent: [\n");
+  });
+});
+
+test("processes that set settings at once lose none", async () => {
+  const program = `import { readConfig, setConfig } from ${JSON.stringify(new URL("../src/service.ts", import.meta.url).pathname)};
+const [, , home, key, first, second] = process.argv;
+const given = { home, env: {} };
+for (let n = 1; n <= 20; n += 1) {
+  setConfig(given, key, String(n));
+  const kept = readConfig(given);
+  if (String(second ? kept[first][second] : kept[first]) !== String(n)) process.exit(1);
+}`;
+  const path = join(top, "sets.ts");
+  writeFileSync(path, program);
+  const given = sources("# mine\nsandbox: { mode: off }\n");
+  const ends = ["agent.model", "planner.model", "max_runs"].map((key) => {
+    const words = [path, given.home, key, ...key.split(".")];
+    return Bun.spawn([process.execPath, ...words], { stderr: "inherit" }).exited;
+  });
+  expect(await Promise.all(ends)).toEqual([0, 0, 0]);
+  expect(readConfig(given)).toMatchObject({
+    ...{ agent: { model: "20" }, planner: { model: "20" }, max_runs: 20 },
+    sandbox: { mode: "off" },
+  });
+}, 60_000);

@@ -1,0 +1,100 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openLocalHost } from "@uncaged/workflow/host";
+import type { WorkflowPhase } from "../src/index.ts";
+import { openPlans } from "../src/service.ts";
+import { move } from "../src/service/phase.ts";
+import { cron, hello, workflow } from "./home.ts";
+
+/* The phases of a plan: which changes there are, and that one of several wins. */
+const folder = mkdtempSync(join(tmpdir(), "uw-phases-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+let homes = 0;
+const open = (home = join(folder, `home-${(homes += 1)}`)) =>
+  openPlans({ host: openLocalHost({ path: join(folder, "root") }), home, env: {}, cwd: folder });
+
+// As the requirements have them, and not as the code has.
+const allowed: Record<WorkflowPhase, WorkflowPhase[]> = {
+  planning: ["awaiting_confirmation"],
+  awaiting_confirmation: ["active", "executing", "planning"],
+  active: ["executing", "paused"],
+  executing: ["active", "completed", "failed", "paused"],
+  paused: ["active"],
+  completed: [],
+  failed: ["executing"],
+};
+const phases = Object.keys(allowed) as WorkflowPhase[];
+
+test("each change of the table is made, and every other one is refused with both phases", () => {
+  const { create, database, get } = bound(open());
+  const { id } = create(workflow(hello()));
+  const at = "2026-01-01T00:00:00.000Z";
+  for (const from of phases) {
+    for (const to of phases) {
+      database.run("UPDATE workflows SET phase = ?", from);
+      const change = () => move(database, id, [from, to], at);
+      if (allowed[from].includes(to)) {
+        change();
+        expect(get(id)).toMatchObject({ phase: to, updated_at: at });
+        expect(change).toThrow(`${id} is ${to} and can't become ${to}`);
+      } else {
+        expect(change).toThrow(`${id} is ${from} and can't become ${to}`);
+        expect(get(id).phase).toBe(from);
+      }
+    }
+  }
+  expect(() => move(database, "wf_gone", ["active", "paused"], at)).toThrow("there is no plan");
+});
+
+test("of several processes that make a change at once one makes it", async () => {
+  const { create, database, home } = bound(open());
+  const { id } = create(workflow(hello({ trigger: cron })));
+  database.run("UPDATE workflows SET phase = 'active'");
+  const program = new URL("./programs/moves.ts", import.meta.url).pathname;
+  const rounds = 25;
+  const movers = Array.from({ length: 3 }, () =>
+    Bun.spawn([process.execPath, program, home, id, String(rounds)], { stdout: "pipe" }),
+  );
+  const won = await Promise.all(
+    movers.map(async (one) => JSON.parse(await new Response(one.stdout).text()) as number[]),
+  );
+  // Each round has one winner: whoever fires it. The next one begins when that run has ended.
+  expect(won.flat().toSorted((a, b) => a - b)).toEqual(Array.from({ length: rounds }, (_, n) => n));
+  expect(database.rows("SELECT count(*) AS n FROM workflow_runs")).toEqual([{ n: rounds }]);
+}, 180_000);
+
+test("a plan that is not as it must be is neither added nor put in another's place", () => {
+  const { create, get, replace } = bound(open());
+  const plan = workflow(hello());
+  const cyclic = { ...plan, steps: plan.steps.map((one) => ({ ...one, depends_on: [one.id] })) };
+  expect(() => create(cyclic)).toThrow(/hello/);
+  expect(() => create({ ...plan, phase: "active" })).toThrow("can't become active");
+  create(plan);
+  expect(() => create(plan)).toThrow(`there is a plan ${plan.id} already`);
+  expect(() => replace(cyclic)).toThrow(/hello/);
+  const metadata = { ...plan.metadata, cwd: "/elsewhere", bundle: { name: "x", hash: "y" } };
+  const changed = replace({ ...plan, name: "Another name", metadata });
+  expect(changed).toMatchObject({ phase: "awaiting_confirmation", name: "Another name" });
+  // What is learned of a plan comes from nobody's hand.
+  expect(changed.metadata).toEqual({ cwd: "/elsewhere" });
+  expect(get(plan.id)).toEqual(changed);
+});
+
+test("a plan is found by each unique beginning of its id", () => {
+  const { create, get } = bound(open());
+  for (const id of ["wf_abc1", "wf_abc2", "wf_b_z"]) create(workflow(hello(), { id }));
+  expect(["wf_b", "b", "b_z"].map((text) => get(text).id)).toEqual(["wf_b_z", "wf_b_z", "wf_b_z"]);
+  expect(() => get("abc")).toThrow('"abc" is the beginning of more than one id');
+  for (const text of ["", "wf_", "wf_c", "'; --", "%"]) expect(() => get(text)).toThrow("no plan");
+});
+
+function bound(plans: ReturnType<typeof open>) {
+  return {
+    ...{ database: plans.database, home: plans.home },
+    create: plans.create.bind(plans),
+    get: plans.get.bind(plans),
+    replace: plans.replace.bind(plans),
+  };
+}

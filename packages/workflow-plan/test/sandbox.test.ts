@@ -1,0 +1,273 @@
+import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { buildSource } from "@uncaged/workflow/host";
+import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
+import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { failureOf } from "../../workflow-agents/test/published.ts";
+import { ConfigError, type PlanMetadata, type PlanStep } from "../src/index.ts";
+import { checkSandbox, scriptCommand } from "../src/service.ts";
+import { planSource } from "../src/source.ts";
+import { plan, step } from "./parts.ts";
+import { ownProgram } from "./surroundings.ts";
+
+/* Steps that try to get out of what they run in. Their agent executes its task as a shell script. */
+setDefaultTimeout(90_000);
+const command = fileURLToPath(new URL("./agents/script.mjs", import.meta.url));
+const missing = Bun.which("bwrap") ? "" : " (left out: bubblewrap is not installed)";
+const inSandbox = test.skipIf(missing !== "");
+
+const key = "PRIVATE-KEY-0123456789";
+const secrets = { A_TOKEN: "value-of-a-token", OTHER_TOKEN: "value-of-another-token" };
+
+let home = "";
+let project = "";
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "uncaged-home-"));
+  project = join(home, "site");
+  for (const folder of [project, join(home, ".ssh")]) mkdirSync(folder);
+  writeFileSync(join(home, ".ssh/id_rsa"), key);
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+afterAll(removeStores);
+
+async function built(steps: PlanStep[], metadata: PlanMetadata): Promise<string> {
+  const path = join(home, "plan.json");
+  writeFileSync(path, JSON.stringify({ ...plan(steps), metadata }));
+  const { bytes } = await buildSource(path, { sources: [planSource(() => undefined)] });
+  return new TextDecoder().decode(bytes);
+}
+
+/** Runs scripts as the steps of a plan in a worker, with a plan home in the storage root. */
+async function ran(
+  scripts: Record<string, string>,
+  more: PlanMetadata = {},
+  env: Record<string, string> = {},
+) {
+  const store = new TestStore();
+  const planHome = join(store.root, "plans");
+  mkdirSync(planHome, { mode: 0o700 });
+  writeFileSync(join(planHome, "secrets.json"), JSON.stringify(secrets), { mode: 0o600 });
+  const roots = [{ path: tmpdir(), allowReadWrite: false }];
+  const allowlist = { allowedRoots: roots, blockedPatterns: [".ssh"], nonMainReadOnly: false };
+  writeFileSync(join(planHome, "mount-allowlist.json"), JSON.stringify(allowlist));
+  const of = (script: string) =>
+    script.replaceAll("HOST_HOME", home).replaceAll("ROOT", store.root);
+  const steps = Object.entries(scripts).map(([id, script]) =>
+    step(id, [], { description: of(script) }),
+  );
+  const hash = await store.add(
+    await built(steps, { cwd: project, sandbox: "bubblewrap", ...more }),
+  );
+  const ref = await store.start(hash, "try", {
+    env: { ...store.env, ...secrets, PATH: process.env.PATH ?? "", HOME: home, ...env },
+    maxRounds: 10_000,
+    options: {
+      ...{ agentCommand: command, planHome, workflowId: "wf_test" },
+      ...{ planRoot: store.root, planProgram: ownProgram },
+    },
+  });
+  const { result, steps: records } = await store.whenStatus(ref, "completed", "failed");
+  const ends = records.filter(({ meta }) => ["succeeded", "failed"].includes(String(meta.event)));
+  const outputs = Object.fromEntries(ends.map(({ content, role }) => [role, content]));
+  const started = records.find(({ meta }) => meta.event === "started")?.meta;
+  return { store, ref, result, outputs, started, records };
+}
+
+/** All files below a folder that have a text in them. */
+function filesWith(folder: string, text: string): string[] {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => readFileSync(path).includes(text));
+}
+
+inSandbox(
+  `a hostile step reaches nothing outside, and what it is refused stands in its output${missing}`,
+  async () => {
+    const mark = `6${Date.now()}`;
+    const { outputs, result, started, store } = await ran({
+      keys: "cat HOST_HOME/.ssh/id_rsa ~/.ssh/id_rsa; ls -a ~ /root /home; ls HOST_HOME",
+      root: "ls ROOT; cat ROOT/plans/secrets.json; find / -name secrets.json 2>/dev/null; echo searched",
+      processes:
+        "cat /proc/[0-9]*/environ | tr '\\0' '\\n'; ls -d /proc/[0-9]* | wc -l; cat /proc/[0-9]*/cmdline",
+      outside:
+        "for f in /etc/x /usr/x /x HOST_HOME/x /workspace/project/x /workspace/ipc/input/x; do echo x > $f; done; cd /workspace/work && echo y > y && cat y",
+      child: `setsid nohup sleep ${mark} > /dev/null 2>&1 & (sleep ${mark}7 > /dev/null 2>&1 &) ; echo left`,
+      engine:
+        "ls /var/run/docker.sock /run; mount -t tmpfs none /mnt; chroot /; unshare -m true; cat /etc/shadow",
+      ipc: "cd /workspace/ipc && mv output out; rm -rf input; ln -s /etc errors; ls",
+    });
+    expect(result?.returnCode).toBe(0);
+    expect(started).toMatchObject({ sandbox: "bubblewrap", project: "read-only", network: true });
+    expect(JSON.stringify(outputs)).not.toContain(key);
+    expect(outputs.keys).toContain("No such file");
+    expect(outputs.keys).not.toContain("site");
+    expect(outputs.root).toStartWith("searched\n");
+    expect(outputs.root).not.toContain("/secrets.json\n/");
+    expect(outputs.processes).not.toContain("TOKEN=");
+    expect(outputs.processes).not.toContain("worker");
+    expect(
+      outputs.outside?.match(/Read-only file system|nonexistent|[Dd]irectory/g)?.length,
+    ).toBeGreaterThanOrEqual(5);
+    expect(outputs.outside).toContain("y");
+    for (const path of ["x", "site/x"]) expect(existsSync(join(home, path))).toBe(false);
+    expect(outputs.engine).toContain("cannot access '/var/run/docker.sock'");
+    expect(outputs.engine).toMatch(/shadow: No such file/);
+    expect(outputs.ipc).toMatch(/busy|Read-only/);
+    const isLeft = () =>
+      readdirSync("/proc").some((id) => {
+        try {
+          return (
+            /^\d+$/.test(id) &&
+            readFileSync(`/proc/${id}/cmdline`, "utf8").startsWith(`sleep\0${mark}`)
+          );
+        } catch {
+          return false;
+        }
+      });
+    await until(() => !isLeft());
+    expect(filesWith(store.root, key)).toEqual([]);
+    expect(existsSync(join(home, ".cache/uncaged-workflow/runs"))).toBe(true);
+    expect(readdirSync(join(home, ".cache/uncaged-workflow/runs"))).toEqual([]);
+  },
+);
+
+inSandbox(
+  `a step has the secrets that it names, and their values are in no file but theirs${missing}`,
+  async () => {
+    const say = (script: string) => `${script} # A_TOKEN`;
+    const { outputs, records, store } = await ran({
+      has: say(
+        'echo "it is $A_TOKEN, not $(env | grep -c OTHER)"; echo $A_TOKEN >&2; cd /workspace/work && echo $A_TOKEN > kept',
+      ),
+      lacks: 'echo "${A_TOKEN:-none}" > /dev/null; env | grep -c TOKEN',
+      sends: say(
+        `cd /workspace/ipc/output; echo '{"type":"notify","message":"'$A_TOKEN'"}' > .x; mv .x 1.json; echo "bad $A_TOKEN" > "$A_TOKEN.json"; echo "$A_TOKEN" > 2.json; for n in $(seq 100); do [ -e ../input/1.json ] && break; sleep 0.1; done; echo sent`,
+      ),
+      fails: say("kill -9 $PPID"),
+    });
+    expect(outputs.has).toBe("it is [secret:A_TOKEN], not 0\n[secret:A_TOKEN]");
+    const notices = records.filter(({ meta }) => meta.event === "notice");
+    expect(notices.map(({ content, role }) => [role, content])).toEqual([
+      ["sends", "[secret:A_TOKEN]"],
+    ]);
+    expect(outputs.sends).toBe("sent");
+    expect(outputs.fails).toContain("exit code 137");
+    for (const secret of Object.values(secrets)) {
+      const files = filesWith(store.root, secret).map((path) => path.slice(store.root.length));
+      expect(files).toEqual(["/plans/secrets.json"]);
+    }
+  },
+);
+
+inSandbox(
+  `the project is written only where a root allows it, and what is hidden stays so in a mount${missing}`,
+  async () => {
+    const store = new TestStore();
+    const planHome = join(store.root, "plans");
+    mkdirSync(planHome);
+    const env = { PATH: process.env.PATH ?? "", HOME: home };
+    const question = { planHome, root: store.root, env };
+    const mounts = [{ hostPath: store.folder }];
+    const workflow = {
+      metadata: { cwd: home, sandbox: "bubblewrap", container: { additionalMounts: mounts } },
+    } as const;
+    const report = await checkSandbox(workflow, question);
+    expect(report).toMatchObject({ mode: "bubblewrap", project: "read-write", network: true });
+    expect(report.text).toContain("the project can be written");
+    const script = `ls -A .ssh "/workspace/mounts${store.root}"; echo x > made; echo x > .ssh/made; cat .ssh/id_rsa .netrc`;
+    writeFileSync(join(home, ".netrc"), "machine of mine");
+    const check = await scriptCommand({ id: "wf_x", ...workflow }, script, question);
+    const { argv, cwd, env: own } = check;
+    const { stderr, stdout } = Bun.spawnSync([...argv], { cwd, env: own });
+    check.end();
+    expect(
+      stdout
+        .toString()
+        .trim()
+        .split("\n")
+        .filter((line) => !line.endsWith(":") && line !== ""),
+    ).toEqual([]);
+    expect(stderr.toString()).toContain("Read-only file system");
+    expect(readFileSync(join(home, "made"), "utf8")).toBe("x\n");
+    expect(existsSync(join(home, ".ssh/made"))).toBe(false);
+  },
+);
+
+inSandbox(`without network a step reaches nothing, also not this machine${missing}`, async () => {
+  const server = await anthropicServer([{ text: "reached" }]);
+  try {
+    const { outputs, started } = await ran(
+      {
+        net: `node -e 'fetch("${server.url}").then(() => console.log("reached"), (e) => console.log("refused", e.cause?.code))'; tail -n +3 /proc/net/dev | grep -v lo: ; true`,
+      },
+      { sandbox: { mode: "bubblewrap", network: "none" } },
+    );
+    expect(outputs.net).toContain("refused ");
+    expect(outputs.net).not.toContain("reached");
+    expect(started).toMatchObject({ network: false });
+  } finally {
+    await server.stop();
+  }
+});
+
+test("a sandbox that is named or required and not there fails the step, and the confirmation", async () => {
+  const bin = join(home, "bin");
+  mkdirSync(bin);
+  const env = { PATH: bin, HOME: home };
+  const container = { mode: "container", image: "none-such" } as const;
+  const { outputs, started } = await ran(
+    { a: "echo done" },
+    { sandbox: container },
+    { PATH: `${bin}:/usr/bin` },
+  );
+  expect(started).toMatchObject({ sandbox: "unavailable" });
+  expect(outputs.a).toMatch(/the sandbox is to be container, and there is none: docker .*podman/);
+  const question = { planHome: join(home, "plans"), root: home, env };
+  const problem = async (metadata: object) =>
+    failureOf(checkSandbox({ metadata: { cwd: project, ...metadata } }, question));
+  expect(await problem({ sandbox: "container" })).toBeInstanceOf(ConfigError);
+  expect(await problem({ sandbox: { mode: "off", required: true } })).toBeInstanceOf(ConfigError);
+  expect(String(await problem({ sandbox: { network: "none" } }))).toContain(
+    "calls its model over the network",
+  );
+  const alone = { ...question, agentNeedsNetwork: false };
+  const held = checkSandbox(
+    { metadata: { cwd: project, sandbox: { mode: "off", network: "none" } } },
+    alone,
+  );
+  expect(String(await failureOf(held))).toContain("no sandbox that could hold it");
+  expect(String(await problem({ sandbox: "bwrap" }))).toContain("must be off, bubblewrap");
+  expect(String(await problem({ sandbox: { mod: "off" } }))).toContain('no "mod"');
+  expect(
+    String(await problem({ container: { additionalMounts: [{ hostPath: "~/.ssh" }] } })),
+  ).toContain("blocked");
+  const off = await checkSandbox({ metadata: { cwd: project, sandbox: "off" } }, question);
+  expect(off).toMatchObject({ mode: "off", text: "none: the steps may do what you may do" });
+});
+
+inSandbox(`a mount that is gone when the step starts fails it${missing}`, async () => {
+  const data = join(home, "data");
+  mkdirSync(data);
+  const container = { additionalMounts: [{ hostPath: data }] };
+  const scripts = { a: `ls /workspace/mounts${data} && echo x > /workspace/mounts${data}/x` };
+  const there = await ran(scripts, { container });
+  expect(there.outputs.a).toContain("Read-only");
+  rmSync(data, { recursive: true });
+  const gone = await ran(scripts, { container });
+  expect(gone.outputs.a).toMatch(/the mount .* is refused: it is not there/);
+  expect(statSync(data, { throwIfNoEntry: false })).toBeUndefined();
+});

@@ -1,0 +1,37 @@
+/*
+ * A chat at a terminal with a plan home of its own and a scripted model, as a program: `bun chat.ts <folder>`. What its
+ * planner answers stands in `replies.json` in the folder.
+ */
+import { openLocalHost } from "@uncaged/workflow/host";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { anthropicServer } from "../../../workflow-agents/test/anthropic-server.ts";
+import type { Reply } from "../../../workflow-agents/test/wire.ts";
+import { Planner } from "../../src/index.ts";
+import { openMessaging, openPlans, runTerminalChat } from "../../src/service.ts";
+
+const folder = process.argv[2] ?? ".";
+const replies = JSON.parse(readFileSync(join(folder, "replies.json"), "utf8")) as Reply[];
+const model = await anthropicServer(replies);
+const env = { ANTHROPIC_API_KEY: model.key, ANTHROPIC_BASE_URL: model.url };
+const host = openLocalHost({ path: folder });
+const agentCommand = fileURLToPath(new URL("../agents/claude.mjs", import.meta.url));
+const plans = openPlans({
+  ...{ host, home: join(folder, "plans"), cwd: folder, runOptions: { agentCommand } },
+  env: { ...process.env, UNCAGED_WORKFLOW_STORAGE_ROOT: folder },
+});
+await runTerminalChat({
+  ...{ plans, config: null, cwd: folder, bridge: null, hasModel: true },
+  ...{ input: process.stdin, output: process.stdout },
+  open: (terminal) =>
+    openMessaging({
+      ...{ plans, host, config: null, terminal },
+      planner: (context) =>
+        new Planner({ env, context, folder: plans.folder, secrets: plans.secrets }),
+      describe: ({ description, name }) => `**${name}**\n${description}`,
+      log: (line) => process.stderr.write(`${line}\n`),
+    }),
+});
+await model.stop();
+plans.close();

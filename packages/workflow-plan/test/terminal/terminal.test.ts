@@ -1,0 +1,136 @@
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { removeStores } from "../../../workflow/test/fixtures/store.ts";
+import { Planner } from "../../src/index.ts";
+import {
+  type DaemonBridge,
+  findCommand,
+  getCommands,
+  openMessaging,
+  registerCommand,
+  runTerminalChat,
+} from "../../src/service.ts";
+import { linesOf } from "../../src/terminal/message.ts";
+import { until } from "../channel/contract.ts";
+import { cron, does, hello, TestHome, workflow } from "../home.ts";
+import { plan } from "../parts.ts";
+import { ask, create } from "../router/chat.ts";
+
+setDefaultTimeout(60_000);
+afterEach(removeStores);
+const program = fileURLToPath(new URL("./chat.ts", import.meta.url));
+
+/** A chat at a terminal that a test types at. */
+function typing(home: TestHome, { bridge = null }: { bridge?: DaemonBridge | null } = {}) {
+  const input = Object.assign(new PassThrough(), { isTTY: true });
+  const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 });
+  let shown = "";
+  output.on("data", (chunk: Buffer) => (shown += chunk.toString()));
+  const { host, plans } = home;
+  const ended = runTerminalChat({
+    ...{ plans, config: null, cwd: home.store.folder, bridge, hasModel: false, input, output },
+    open: (terminal) =>
+      openMessaging({
+        ...{ plans, host, config: null, terminal, describe: ({ name }) => name, log: () => {} },
+        planner: (context) => new Planner({ env: {}, context }),
+      }),
+  });
+  const type = async (line: string, answer: string) => {
+    const before = shown.length;
+    input.write(`${line}\r`);
+    await until(() => shown.slice(before).includes(answer), `${answer} in ${shown.slice(before)}`);
+  };
+  return { ended, type, shown: () => shown };
+}
+
+test("a chat whose input is a pipe answers every line, and ends with it", async () => {
+  const home = new TestHome();
+  const { root } = home.store;
+  const replies = [ask("Which one?"), create(hello({ name: "Greeting", trigger: cron }))];
+  writeFileSync(join(root, "replies.json"), JSON.stringify(replies));
+  const lines = ["greet somebody", "the first", "y", "/list", "/nothing", ""];
+  const chat = Bun.spawn([process.execPath, program, root], {
+    stdin: new Blob([lines.join("\n")]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [text, errors, code] = await Promise.all([
+    new Response(chat.stdout).text(),
+    new Response(chat.stderr).text(),
+    chat.exited,
+  ]);
+  expect([errors, code]).toEqual(["", 0]);
+  const [{ id } = { id: "" }] = await home.plans.list();
+  expect(text.split("\n")).toEqual([
+    "Write what is to be done. /help lists the commands, /exit ends the chat.",
+    ...["> greet somebody", "Planning…", "Which one?"],
+    ...["> the first", "Planning…", "The plan is ready.", "Greeting", "Do it."],
+    "Greeting: confirm it?  [Y]es  [M]odify  [N]o",
+    ...["> y", "Confirmed: Greeting is active."],
+    ...["> /list", `${id.slice(0, 9)}  active  Greeting`],
+    ...["> /nothing", "there is no command /nothing; /help lists them", ""],
+  ]);
+});
+
+test("at a terminal a run is shown step by step, and its end with its output", async () => {
+  const home = new TestHome();
+  const owner = { channel: "tui" };
+  const steps = [does("first", "say one"), does("last", "say two", ["first"])];
+  home.plans.create(workflow(plan(steps), { id: "wf_mine", metadata: { owner } }));
+  const { ended, shown, type } = typing(home);
+  await type("/show wf_mine", "[Y]es");
+  await type("y", "said two");
+  await until(() => shown().includes("last: succeeded"), "the last step");
+  expect(shown()).toContain("first: succeeded");
+  expect(shown()).toContain("The planner has no model: set ANTHROPIC_API_KEY.");
+  await type("/execution wf_mine", "last: succeeded");
+  await type("/execution nothing", "there is no plan");
+  await type("/exit", "");
+  await ended;
+});
+
+test("the views of a terminal are commands, and a service that runs elsewhere is named", async () => {
+  const bridge: DaemonBridge = {
+    ...{ triggerLoop: null, router: null, botChannels: [], isExternal: true },
+  };
+  const { ended, type } = typing(new TestHome(), { bridge });
+  await type("/bot", "A service fires the triggers and answers bots.");
+  await type("/setup", "not set: telegram.token");
+  await type("/theme", "> ");
+  await type("?", "There is no plan");
+  await type("/help", "/execution [ID]");
+  await type("/quit", "");
+  await ended;
+});
+
+describe("the commands of the terminal", () => {
+  test("are found by their names and aliases, and each has one", () => {
+    expect(findCommand("ls")?.name).toBe("list");
+    expect(findCommand("detail")?.name).toBe("show");
+    expect(findCommand("nothing")).toBeUndefined();
+    const names = getCommands().flatMap(({ aliases, name }) => [name, ...aliases]);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test("a name that is taken is refused", () => {
+    const command = { name: "other", aliases: ["ls"], description: "", usage: "" };
+    expect(() => registerCommand({ ...command, execute: () => {} })).toThrow("/ls already");
+  });
+});
+
+test("a message can't change the terminal that it is shown in", () => {
+  const text = "\x1b[2Jred\x07\u009b31m **bold**";
+  expect(linesOf({ type: "assistant", text }, false)).toEqual(["[2Jred31m bold"]);
+  expect(linesOf({ type: "error", text: "broken" }, true)).toEqual(["\x1b[31mbroken\x1b[0m"]);
+  const content = [
+    ["a", "é🦉", "c"],
+    ["long", "b", "d"],
+  ];
+  expect(linesOf({ type: "assistant-jsx", content }, false)).toEqual([
+    "a     é🦉  c",
+    "long  b    d",
+  ]);
+});

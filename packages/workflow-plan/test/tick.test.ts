@@ -1,0 +1,233 @@
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { removeStores } from "../../workflow/test/fixtures/store.ts";
+import type { TriggerConfig, Workflow } from "../src/index.ts";
+import { type Plans, tick, type TickOptions, type TriggerState } from "../src/service.ts";
+import { triggerStateOf } from "../src/service/trigger-state.ts";
+import { hello, TestHome, workflow } from "./home.ts";
+
+/* One pass over what is due, with real check scripts, real threads, and a clock of the test's own. */
+setDefaultTimeout(180_000);
+afterEach(removeStores);
+
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+
+/** A plan home whose time is the test's. */
+class Clockwork extends TestHome {
+  now: number;
+  readonly timed: Plans;
+
+  constructor(from = "2026-01-05T08:00:00Z") {
+    super();
+    this.now = Date.parse(from);
+    this.timed = this.open({ now: () => this.now });
+  }
+
+  async confirmed(trigger: TriggerConfig, metadata?: Workflow["metadata"]): Promise<string> {
+    const { id } = this.timed.create(workflow(hello({ trigger }), { metadata }));
+    await this.timed.confirm(id);
+    return id;
+  }
+
+  options(more: Partial<TickOptions> = {}): TickOptions {
+    const env = { ...this.store.env, PATH: process.env.PATH ?? "" };
+    const cwd = this.store.folder;
+    return {
+      ...{ env, host: this.host, now: () => this.now, ...more },
+      commandOf: async (_workflow, script) => ({ argv: ["sh", "-c", script], cwd, env }),
+    };
+  }
+
+  /** One pass after some time; gives how many plans fired. */
+  async after(ms: number, more: Partial<TickOptions> = {}): Promise<number> {
+    this.now += ms;
+    const { fired } = await tick(this.timed, this.options(more));
+    for (const { workflowId } of fired) await this.ended(workflowId);
+    return fired.length;
+  }
+
+  /** The data of a plan's runs, the first of all first. */
+  async data(id: string): Promise<(string | null)[]> {
+    const { runs } = await this.timed.show(id);
+    return runs.map(({ trigger_data }) => trigger_data).toReversed();
+  }
+
+  state(id: string) {
+    return triggerStateOf(this.timed.database, id);
+  }
+
+  file(name: string): string {
+    return join(this.store.folder, name);
+  }
+}
+
+const poll = (check_script: string, more = {}): TriggerConfig => ({
+  ...{ type: "poll", interval_seconds: 60, check_script, diff_mode: "new_items" },
+  ...more,
+});
+const cron = (expression: string, timezone?: string): TriggerConfig => ({
+  ...{ type: "cron", expression, ...(timezone && { timezone }) },
+});
+
+test("a poll's baseline is silent; then new lines fire, with nothing else in between", async () => {
+  const home = new Clockwork();
+  writeFileSync(home.file("items"), "one\n");
+  const id = await home.confirmed(poll("echo checked >> checks; cat items"));
+  expect(await home.after(0)).toBe(0);
+  expect(home.state(id)).toMatchObject({ last_result: "one\n", last_error: null });
+  appendFileSync(home.file("items"), "two\nthree\n");
+  expect(await home.after(59 * second)).toBe(0);
+  expect(await home.after(second)).toBe(1);
+  expect(await home.after(minute)).toBe(0);
+  expect(await home.data(id)).toEqual(["two\nthree"]);
+  expect(readFileSync(home.file("checks"), "utf8").split("\n")).toHaveLength(4);
+  const view = await home.timed.show(id);
+  expect([view.phase, view.runs[0]?.status]).toEqual(["active", "completed"]);
+});
+
+test("what a plan knew before a pause is compared, and a changed script begins anew", async () => {
+  const home = new Clockwork();
+  writeFileSync(home.file("items"), "one\n");
+  const id = await home.confirmed(poll("cat items"));
+  await home.after(0);
+  await home.timed.pause(id);
+  appendFileSync(home.file("items"), "two\n");
+  expect(await home.after(hour)).toBe(0);
+  await home.timed.resume(id);
+  expect(await home.after(0)).toBe(1);
+  expect(await home.data(id)).toEqual(["two"]);
+  const { trigger: _, ...same } = home.timed.get(id);
+  home.timed.replace({ ...same, trigger: poll("cat items; echo three") });
+  await home.timed.confirm(id);
+  expect(await home.after(0)).toBe(0);
+  expect(home.state(id)?.last_result).toBe("one\ntwo\nthree\n");
+});
+
+test("a failed check changes its time and its error alone, and is reported at the third in a row", async () => {
+  const home = new Clockwork();
+  writeFileSync(home.file("items"), "one\n");
+  const id = await home.confirmed(poll("cat items"));
+  await home.after(0);
+  const before = home.state(id) as TriggerState;
+  rmSync(home.file("items"));
+  const reported: string[] = [];
+  const notices = { add: (plan: string, error: string) => reported.push(`${plan} ${error}`) };
+  for (let n = 1; n <= 4; n += 1) expect(await home.after(minute, { notices })).toBe(0);
+  const after = home.state(id);
+  const last_error = expect.stringMatching(/exit code 1: .*items.*\(failures in a row: 4\)$/);
+  expect(after).toEqual({ ...before, last_check_at: "2026-01-05T08:04:00.000Z", last_error });
+  expect(reported).toEqual([expect.stringContaining(`${id} its check fails: the check failed`)]);
+  writeFileSync(home.file("items"), "one\ntwo\n");
+  expect(await home.after(minute)).toBe(1);
+  expect(home.state(id)?.last_error).toBeNull();
+});
+
+test("any change fires, also to empty, and the first output where the plan wants it", async () => {
+  const home = new Clockwork();
+  writeFileSync(home.file("items"), "one\n");
+  const any = poll("cat items", { diff_mode: "any_change" });
+  const first = await home.confirmed(any, { fire_on_first_check: true });
+  const id = await home.confirmed(any);
+  expect(await home.after(0)).toBe(1);
+  writeFileSync(home.file("items"), "");
+  expect(await home.after(minute)).toBe(2);
+  expect(await home.after(minute)).toBe(0);
+  expect(await home.data(first)).toEqual(["one\n", ""]);
+  expect(await home.data(id)).toEqual([""]);
+});
+
+test("what is new while a run goes on fires one run with all of it when that has ended", async () => {
+  const home = new Clockwork();
+  writeFileSync(home.file("items"), "");
+  const trigger = poll("cat items");
+  const { id } = home.timed.create(workflow({ ...hello({ trigger }), ...waiting }));
+  await home.timed.confirm(id);
+  await home.after(0);
+  appendFileSync(home.file("items"), "one\n");
+  home.now += minute;
+  expect((await tick(home.timed, home.options())).fired).toHaveLength(1);
+  for (const item of ["two\n", "three\n"]) {
+    appendFileSync(home.file("items"), item);
+    expect(await home.after(minute)).toBe(0);
+  }
+  writeFileSync(home.file("go"), "");
+  await home.ended(id);
+  expect(await home.after(minute)).toBe(1);
+  expect(await home.data(id)).toEqual(["one", "two\nthree"]);
+});
+
+const waiting = {
+  steps: [
+    { id: "hello", description: "wait", agent: "claude" as const, inputs: {}, depends_on: [] },
+  ],
+};
+
+test("a slot fires once; missed ones fire once or not at all, and those of a pause never", async () => {
+  const home = new Clockwork("2026-01-05T08:59:30Z");
+  const one = await home.confirmed(cron("0 * * * *"));
+  const skip = await home.confirmed(cron("0 10 * * *", "Europe/Berlin"), { missed_slots: "skip" });
+  expect(await home.after(29_999)).toBe(0);
+  expect(await home.after(1)).toBe(2);
+  expect(await home.after(30 * second)).toBe(0);
+  expect(await home.after(24 * hour + minute)).toBe(1);
+  expect(await home.after(23 * hour + 59 * minute)).toBe(2);
+  await home.timed.pause(one);
+  expect(await home.after(5 * hour)).toBe(0);
+  await home.timed.resume(one);
+  expect(await home.after(0)).toBe(0);
+  expect(await home.data(one)).toEqual([
+    ...["2026-01-05T09:00:00.000Z", "2026-01-06T09:00:00.000Z", "2026-01-07T09:00:00.000Z"],
+  ]);
+  expect(await home.data(skip)).toEqual(["2026-01-05T09:00:00.000Z", "2026-01-07T09:00:00.000Z"]);
+  expect(home.state(one)?.last_fire_at).toBe("2026-01-07T09:00:00.000Z");
+});
+
+test("a clock that is put back fires no slot again, and one that was far ahead stops nothing", async () => {
+  const home = new Clockwork("2026-01-05T08:59:30Z");
+  const id = await home.confirmed(cron("0 * * * *"));
+  expect(await home.after(30 * second)).toBe(1);
+  expect(await home.after(-30 * minute)).toBe(0);
+  expect(await home.after(30 * minute)).toBe(0);
+  expect(await home.after(4 * 365 * 24 * hour)).toBe(1);
+  home.now = Date.parse("2026-01-05T09:59:00Z");
+  expect(await home.after(0)).toBe(0);
+  expect(await home.after(minute)).toBe(1);
+  expect(await home.data(id)).toHaveLength(3);
+});
+
+test("twenty passes at once fire a change once", async () => {
+  const home = new Clockwork();
+  writeFileSync(home.file("items"), "one\n");
+  const id = await home.confirmed(poll("cat items"));
+  await home.after(0);
+  appendFileSync(home.file("items"), "two\n");
+  home.now += minute;
+  const all = await Promise.all(
+    Array.from({ length: 20 }, () => tick(home.open({ now: () => home.now }), home.options())),
+  );
+  expect(all.flatMap(({ fired }) => fired)).toHaveLength(1);
+  await home.ended(id);
+  expect(await home.data(id)).toEqual(["two"]);
+});
+
+test("a pass shows when the next trigger is due; a broken one keeps no other from firing", async () => {
+  const home = new Clockwork();
+  expect(await tick(home.timed, home.options())).toEqual({ fired: [], next: null });
+  const broken = await home.confirmed(cron("0 9 * * *"));
+  const corrupt = await home.confirmed(cron("0 9 * * *"));
+  const good = await home.confirmed(cron("0 9 * * *"));
+  const { next } = await tick(home.timed, home.options());
+  expect(next).toBe("2026-01-05T09:00:00.000Z");
+  const { database } = home.timed;
+  const set = "UPDATE workflows SET trigger_json = ? WHERE id = ?";
+  database.run(set, JSON.stringify(cron("99 * * * *")), broken);
+  database.run(set, "{", corrupt);
+  home.now += hour;
+  const { fired } = await tick(home.timed, home.options());
+  expect(fired.map(({ workflowId }) => workflowId)).toEqual([good]);
+  expect(home.state(broken)?.last_error).toContain("is no cron expression");
+  await home.ended(good);
+});
