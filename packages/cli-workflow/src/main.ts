@@ -1,6 +1,10 @@
-import { prewarm } from "./program/prewarm.ts";
+import { prewarmWorker } from "@uncaged/workflow/host";
 
 const umask = process.umask(0o077);
-const prewarmed = await prewarm(process.argv.slice(2), process.env);
+// It takes as long to begin as this process does: it begins before anything else is loaded.
+const prewarmed = process.argv[2] === "run" ? prewarmWorker() : null;
+const { runPlain } = await import("./program/prewarm.ts");
+const begun = prewarmed ? await runPlain(process.argv.slice(2), process.env, prewarmed) : {};
+if (!begun) process.exit(0);
 const { main } = await import("./program/program.ts");
-process.exit(await main(umask, prewarmed));
+process.exit(await main(umask, begun));

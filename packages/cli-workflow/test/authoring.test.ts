@@ -20,7 +20,7 @@ test("a new project builds, type-checks and runs in one go", async () => {
   expect(await types.stdout.text()).toBe("");
   expect(await types.exited).toBe(0);
   const here = { cwd: project.dir };
-  await store.ok(["add", "my-review", "workflow.ts"], here);
+  await store.ok(["add"], here);
   const run = ["run", "my-review", "--prompt", "apples, pears", "--follow"];
   expect(await store.ok(run, here)).toContain("Topics: apples, pears");
   expect(await store.ok(["fork", "@last", "--from-role", "planner", "--follow"])).toContain("kept");
@@ -54,7 +54,7 @@ test("a new project is written with the user's own umask, and into an empty fold
   });
   expect(await child.exited).toBe(0);
   expect(statSync(join(dir, "workflow.ts")).mode & 0o777).toBe(0o640);
-  expect(readFileSync(join(dir, "README.md"), "utf8")).toContain("uncaged-workflow add other");
+  expect(readFileSync(join(dir, "README.md"), "utf8")).toContain("uncaged-workflow run other");
 });
 
 test("a new project needs a name that a workflow may have", async () => {

@@ -48,10 +48,11 @@ describe("a workflow's name", () => {
 
   for (const name of [...hostile, ""]) {
     test(`${JSON.stringify(name).slice(0, 20)} is not found anywhere`, async () => {
-      const commands = ["show", "history", "remove", "run", "rollback", "threads"];
-      await Promise.all(
-        commands.map((command) => expectRefusal([command, name], 4, "there is no workflow")),
-      );
+      const commands = ["show", "history", "remove", "rollback", "threads"];
+      await Promise.all([
+        ...commands.map((command) => expectRefusal([command, name], 4, "there is no workflow")),
+        expectRefusal(["run", name], 4, `there is no ${name.includes("/") ? "file" : "workflow"}`),
+      ]);
     });
   }
 });
@@ -250,6 +251,25 @@ describe("a storage root", () => {
     expect(fresh.tree()).toEqual({});
   });
 
+  test("that does not exist where it is named is named by what finds nothing in it", async () => {
+    const nowhere = join(files, "nowhere");
+    const missing = `hint: there is no storage root ${nowhere}: check --root`;
+    for (const args of [
+      ["run", "play"],
+      ["show", "play"],
+      ["resume", ended],
+      ["follow", "@last"],
+    ]) {
+      await expectRefusal([...args, "--root", nowhere], 4, missing);
+    }
+    const listed = await store.run(["threads", "--root", nowhere]);
+    expect(listed).toMatchObject({ code: 0, stdout: "" });
+    expect(listed.stderr).toEndWith(`there is no storage root ${nowhere} yet\n`);
+    const env = { UNCAGED_WORKFLOW_STORAGE_ROOT: nowhere };
+    const { stderr } = await store.run(["run", "play"], { env });
+    expect(stderr).toContain("check UNCAGED_WORKFLOW_STORAGE_ROOT");
+  });
+
   test("with a broken registry names the line, and add does not overwrite it", async () => {
     const broken = new Store();
     mkdirSync(broken.root, { mode: 0o700 });
@@ -296,4 +316,33 @@ describe("a log that another program wrote, with a value nested too deeply to be
       expect(code).toBe(1);
     });
   }
+});
+
+describe("what says nothing", () => {
+  test("is no prompt and no answer: stdin, and a file, that are empty", async () => {
+    const empty = join(files, "empty.esm.js");
+    for (const args of [
+      ["run", "play", "--prompt", "-"],
+      ["run", "play", "--prompt-file", empty],
+      ["resume", "@last", "--input", "-"],
+    ]) {
+      await expectRefusal(args, 2, "is empty");
+    }
+    expect((await store.run(["run", "play", "--prompt", "", "--wait"])).code).toBe(0);
+  });
+
+  test("is no command: help of it is refused with what is meant", async () => {
+    for (const args of [["help", "rnu"], ["rnu", "--help"], ["rnu"]]) {
+      await expectRefusal(args, 2, "unknown command 'rnu'; hint: did you mean run?");
+    }
+  });
+
+  test("is no bundle: a JavaScript file, with the names by which it is built or taken", async () => {
+    for (const ending of ["js", "mjs", "cjs", "jsx"]) {
+      writeFileSync(join(files, `review.${ending}`), "export {};");
+      const wanted =
+        "rename it to review.ts to have it built, or to review.esm.js if it is a bundle";
+      await expectRefusal(["add", "x", `review.${ending}`], 2, wanted);
+    }
+  });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { playStore, programWords, removeFolders, type Store } from "./program.ts";
+import { playBundle, playStore, programWords, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
 
@@ -10,7 +10,11 @@ let id: string;
 
 beforeAll(async () => {
   store = await playStore();
+  const other = join(store.folder, "second.esm.js");
+  writeFileSync(other, `// another version\n${readFileSync(playBundle, "utf8")}`);
+  await store.ok(["add", "play", other]);
   id = await store.play({}, "--wait");
+  writeFileSync(join(store.folder, "flow-of-mine.ts"), "");
 });
 
 const candidates = async (...words: string[]): Promise<string[]> => {
@@ -36,7 +40,9 @@ test("an option is completed, and what it takes", async () => {
 });
 
 test("a workflow's name and a thread's id are completed from the store", async () => {
-  expect(await candidates("run", "")).toEqual(["play"]);
+  expect(await candidates("run", "")).toEqual(["play", ":files"]);
+  expect(await candidates("run", "./flow")).toEqual([":files"]);
+  expect(await candidates("threads", "")).toEqual(["play"]);
   expect(await candidates("thread", "")).toEqual(["rm", "@last", id]);
   expect(await candidates("thread", "rm", "")).toEqual(["@last", id]);
   expect(await candidates("kill", "@last", id.slice(0, 6).toLowerCase())).toEqual([id]);
@@ -50,7 +56,7 @@ test("a path is left to the shell", async () => {
 });
 
 test("a storage root that can't be read has nothing to complete, and prints nothing", async () => {
-  const { code, stdout, stderr } = await store.run(["__complete", "--", "run", ""], {
+  const { code, stdout, stderr } = await store.run(["__complete", "--", "show", ""], {
     env: { UNCAGED_WORKFLOW_STORAGE_ROOT: join(import.meta.dir, "program.ts") },
   });
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "" });
@@ -67,42 +73,138 @@ function programFolder(): string {
   return folder;
 }
 
-test.if(Bun.which("bash") !== null)("bash completes with the script that is printed", async () => {
-  const script = `
-    eval "$(uncaged-workflow completion bash)"
-    complete_line() {
-      COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
-      _uncaged_workflow
-      echo "\${COMPREPLY[*]}"
-    }
-    complete_line uncaged-workflow hi
-    complete_line uncaged-workflow run pl
-    complete_line uncaged-workflow thread ${id.slice(0, 10)}
-    cd /; complete_line uncaged-workflow add x /et
-    complete -p uncaged-workflow
-  `;
-  const child = Bun.spawn(["bash", "--norc", "-c", script], {
-    env: { ...store.env, PATH: `${programFolder()}:${process.env.PATH}` },
-    stdout: "pipe",
-  });
-  const lines = (await child.stdout.text()).trimEnd().split("\n");
-  expect(lines).toEqual([
-    "history",
-    "play",
-    id,
-    "/etc",
-    "complete -F _uncaged_workflow uncaged-workflow",
-  ]);
-});
+type Shell = { name: string; argv: string[]; setUp: string[]; clear: string };
 
-for (const shell of ["zsh", "fish"].filter((name) => Bun.which(name) !== null)) {
-  test(`${shell} reads its script without a complaint`, async () => {
-    const script = await store.ok(["completion", shell]);
-    const child = Bun.spawn([shell, "-n", "/dev/stdin"], {
-      stdin: new TextEncoder().encode(script),
+const clearLine = "\x15";
+/** How each shell is started without a person's own settings, and what it reads first. */
+const shells: Shell[] = [
+  { name: "bash", argv: ["bash", "--norc", "--noprofile", "-i"], setUp: [], clear: clearLine },
+  {
+    name: "zsh",
+    argv: ["zsh", "-f", "-i"],
+    setUp: ["autoload -Uz compinit; compinit -u -D"],
+    clear: clearLine,
+  },
+];
+
+/** What a plain terminal shows that is sent a text. */
+function drawn(text: string): string {
+  const lines: string[][] = [[]];
+  let column = 0;
+  for (const char of text) {
+    const line = lines.at(-1) as string[];
+    if (char === "\n") lines.push([]);
+    else if (char === "\b") column -= 1;
+    else if (char === "\r") column = 0;
+    else line[column++] = char;
+  }
+  return lines.map((line) => line.join("")).join("\n");
+}
+
+/** Types lines and a tab after each, and gives what stands on the line then, as soon as it is what is wanted. */
+async function completed(
+  { name, argv, setUp, clear }: Shell,
+  lines: [typed: string, wanted: string][],
+) {
+  let shown = "";
+  const shell = Bun.spawn(argv, {
+    cwd: store.folder,
+    env: {
+      ...store.env,
+      PATH: `${programFolder()}:${process.env.PATH}`,
+      PS1: "% ",
+      TERM: "dumb",
+    },
+    terminal: {
+      cols: 400,
+      rows: 50,
+      data: (_terminal, bytes) => void (shown += new TextDecoder().decode(bytes)),
+    },
+  });
+  const type = (text: string) => void shell.terminal?.write(text);
+  const until = async (wanted: string) => {
+    const late = performance.now() + 60_000;
+    while (!drawn(shown).includes(wanted) && performance.now() < late) await Bun.sleep(20);
+    return drawn(shown).includes(wanted);
+  };
+  try {
+    for (const line of [...setUp, `eval "$(uncaged-workflow completion ${name})"`])
+      type(`${line}\n`);
+    type("echo rea''dy\n");
+    await until("ready");
+    const found: [string, string][] = [];
+    for (const [typed, wanted] of lines) {
+      shown = "";
+      type(`${typed}\t`);
+      found.push([typed, (await until(wanted)) ? wanted : JSON.stringify(shown)]);
+      type(clear);
+    }
+    return found;
+  } finally {
+    shell.kill("SIGKILL");
+    await shell.exited;
+  }
+}
+
+/** What is typed, and what then stands on the line. */
+async function typedAndWanted(): Promise<[typed: string, wanted: string][]> {
+  const [current = "", first = ""] = (
+    await store.json<{ hash: string }[]>(["history", "play"])
+  ).map(({ hash }) => hash);
+  return (
+    [
+      ["hi", "history"],
+      ["run pl", "run play"],
+      [`thread ${id.slice(0, 12)}`, `thread ${id}`],
+      ["thread @la", "thread @last"],
+      ["follow @", "follow @last"],
+      ["fork @last --from-role pl", "--from-role planner"],
+      ["fork @last --from-role coder#2", "--from-role coder#2"],
+      [`rollback play ${first.slice(0, 5)}`, `rollback play ${first}`],
+      [`run play@${current.slice(0, 5)}`, `run play@${current}`],
+      ["threads --status=comp", "threads --status=completed"],
+      ["run play --prompt 'two words' --dura", "--durability"],
+      ["add x /et", "add x /etc/"],
+      ["run /et", "run /etc/"],
+      ["run flow", "run flow-of-mine.ts"],
+    ] as const
+  ).map(([typed, wanted]) => [`uncaged-workflow ${typed}`, wanted]);
+}
+
+for (const shell of shells) {
+  const missing = Bun.which(shell.name) === null ? `: ${shell.name} is not on this machine` : "";
+  test.skipIf(missing !== "")(
+    `${shell.name} completes what is typed${missing}`,
+    async () => {
+      const lines = await typedAndWanted();
+      expect(await completed(shell, lines)).toEqual(lines);
+    },
+    180_000,
+  );
+}
+
+const noFish = Bun.which("fish") === null ? ": fish is not on this machine" : "";
+test.skipIf(noFish !== "")(
+  `fish completes what is typed${noFish}`,
+  async () => {
+    const lines = await typedAndWanted();
+    const script = [
+      "uncaged-workflow completion fish | source",
+      ...lines.map(([typed]) => `complete -C ${JSON.stringify(typed)}; echo =`),
+    ];
+    const child = Bun.spawn(["fish", "--no-config", "-c", script.join("\n")], {
+      cwd: store.folder,
+      env: { ...store.env, PATH: `${programFolder()}:${process.env.PATH}` },
+      stdout: "pipe",
       stderr: "pipe",
     });
-    expect(await child.stderr.text()).toBe("");
-    expect(await child.exited).toBe(0);
-  });
-}
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    expect(stderr).toBe("");
+    const found = stdout.split("=\n").slice(0, -1);
+    for (const [at, [typed, wanted]] of lines.entries()) {
+      const words = found[at]?.split("\n").map((line) => line.split("\t")[0]) ?? [];
+      expect([typed, words]).toEqual([typed, expect.arrayContaining([wanted.split(" ").at(-1)])]);
+    }
+  },
+  180_000,
+);

@@ -25,8 +25,9 @@ beforeAll(async () => {
 const read = (id: string) => store.json<View>(["thread", id]);
 
 test("pause is seen in ps, and resume continues it", async () => {
-  const id = await store.play({ ms: 500, steps: 4 });
+  const { id, open } = await store.playGated(2, { steps: 4 });
   expect(await store.ok(["pause", id])).toContain(`paused ${id}`);
+  open();
   await store.until(id, "paused");
   expect(await store.ok(["ps"])).toMatch(new RegExp(`${id} +paused`));
   expect(await store.ok(["resume", id])).toBe(`resumed ${id}`);
@@ -34,8 +35,9 @@ test("pause is seen in ps, and resume continues it", async () => {
 });
 
 test("resume waits for the end with --wait and shows it with --follow, and takes one thread then", async () => {
-  const paused = await store.play({ ms: 500, steps: 4, code: 3 });
+  const { id: paused, open } = await store.playGated(2, { steps: 4, code: 3 });
   await store.ok(["pause", paused]);
+  open();
   await store.until(paused, "paused");
   const waited = await store.run(["resume", paused, "--wait", "--json"]);
   expect(waited.code).toBe(3);
@@ -196,7 +198,8 @@ test("retry continues what failed, and with more rounds what ran out of them", a
   await store.until(failed, "failed");
   const again = await store.run(["retry", failed, "--wait"], { env: { PLAY_WELL: "1" } });
   expect(again.code).toBe(0);
-  const short = await store.play({}, "--max-rounds", "2", "--wait");
+  const limited = ["run", "play", "--params", "{}", "--max-rounds", "2"];
+  const short = (await store.run([...limited, "--wait"])).stdout.trim();
   const more = await store.ok(["retry", short, "--max-rounds", "9", "--wait"]);
   expect((await read(more)).steps).toHaveLength(3);
 });
@@ -243,10 +246,9 @@ test("logs shows the debug log, its end, and follows it", async () => {
 
 test("follow ends when the worker is gone, and names what to do", async () => {
   const id = await store.play({ ms: 60_000 });
-  const { pid } = await store.json<{ pid: number }>(["thread", id]);
   const child = store.start(["follow", id]);
   const text = Promise.all([child.stdout.text(), child.stderr.text()]);
-  process.kill(pid, "SIGKILL");
+  await store.killWorkers();
   expect(await child.exited).toBe(1);
   const [stdout, stderr] = await text;
   expect(stdout).toContain("interrupted");
@@ -255,8 +257,9 @@ test("follow ends when the worker is gone, and names what to do", async () => {
 });
 
 test("follow in a pipe notes once that the thread is paused, and continues with it", async () => {
-  const id = await store.play({ ms: 500, steps: 4 });
+  const { id, open } = await store.playGated(2);
   await store.ok(["pause", id]);
+  open();
   await store.until(id, "paused");
   const child = store.start(["follow", id]);
   const reader = child.stderr.getReader();
@@ -269,7 +272,7 @@ test("follow in a pipe notes once that the thread is paused, and continues with 
 });
 
 test("Ctrl-C leaves the view and not the thread", async () => {
-  const id = await store.play({ ms: 500, steps: 8 });
+  const { id, open } = await store.playGated(3);
   for (const args of [
     ["follow", id],
     ["logs", id, "-f"],
@@ -281,5 +284,6 @@ test("Ctrl-C leaves the view and not the thread", async () => {
     expect(await child.exited).toBe(130);
     expect(await text).toContain(args[0] === "follow" ? `${id} continues` : "");
   }
-  expect((await store.until<View>(id, "completed")).steps).toHaveLength(8);
+  open();
+  expect((await store.until<View>(id, "completed")).steps).toHaveLength(3);
 });

@@ -1,10 +1,18 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { ended, playBundle, playStore, programWords, removeFolders, Store } from "./program.ts";
+import {
+  ended,
+  playBundle,
+  playStore,
+  programWords,
+  removeFolders,
+  Store,
+  untilNoWorker,
+} from "./program.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(180_000);
 afterAll(removeFolders);
 
 const denied = join(import.meta.dir, "denied.ts");
@@ -58,6 +66,12 @@ else {
         }
         expect(filesOf(store)).toEqual(before);
         expect((await runWithout(store, error, "flock", ["list"])).code).toBe(0);
+        expect(await runWithout(store, error, "flock", ["doctor"])).toMatchObject({
+          code: 1,
+          stdout: expect.stringMatching(
+            /^can't lock [^\n]* gives no locks [^\n]*; put the [^\n]*\n$/,
+          ),
+        });
       },
     );
   });
@@ -86,11 +100,11 @@ else {
       const id = await store.play({ ask: 2, steps: 4 });
       const view = await store.until<{ status: string; steps: object[] }>(id, "waiting");
       const answer = ["resume", id, "--input", "yes"];
-      await untilNoWorker(store);
+      await untilNoWorker(store.root);
       const refused = await runWithout(store, "EIO", "fsync,fdatasync", answer);
       expect(refused).toEqual(oneLine(/the disk reported an error/));
       expect(await store.json<object>(["thread", id])).toMatchObject({ steps: view.steps });
-      await untilNoWorker(store);
+      await untilNoWorker(store.root);
       await store.ok([...answer, "--wait"]);
       expect(await store.json<object>(["thread", id])).toMatchObject({ status: "completed" });
       expect((await store.run(["verify"])).code).toBe(0);
@@ -115,7 +129,7 @@ test.if(canUnshare)(
       "--mount-proc",
       "sh",
       "-c",
-      '"$@"; exec sleep 25 >/dev/null 2>&1',
+      '"$@"; exec sleep 600 >/dev/null 2>&1',
       "sh",
     ];
     const params = JSON.stringify({ ms: 60_000 });
@@ -129,7 +143,7 @@ test.if(canUnshare)(
       expect(await store.json<object[]>(["ps"])).toMatchObject([
         { threadId: id, status: "running" },
       ]);
-      const worker = pidOf(store.root);
+      const worker = workerOf(store.root);
       process.kill(worker, "SIGSTOP");
       const forced = await store.run(["kill", id, "--force"]);
       expect(forced).toEqual(oneLine(/its process can't be seen from here/));
@@ -140,30 +154,21 @@ test.if(canUnshare)(
       child.kill("SIGKILL");
     }
   },
-  30_000,
+  180_000,
 );
 
-/** The process that has a text in its command, by its pid in this namespace. */
-function pidOf(text: string): number {
+/** The worker of a storage root, which runs in its folder, by its pid in this namespace. */
+function workerOf(root: string): number {
   const found = readdirSync("/proc").filter((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return false;
     try {
-      return readFileSync(`/proc/${name}/cmdline`, "utf8").includes(text);
+      return readlinkSync(`/proc/${name}/cwd`) === join(root, "run");
     } catch {
       return false;
     }
   });
-  if (found.length !== 1) throw new Error(`${text}: ${found.length} processes`);
+  if (found.length !== 1) throw new Error(`${root}: ${found.length} processes`);
   return Number(found[0]);
-}
-
-/** Waits until no worker is left: the next command starts its own. */
-async function untilNoWorker({ root }: Store): Promise<void> {
-  for (let tries = 0; ; tries += 1) {
-    if (!readdirSync(join(root, "run")).some((name) => name.endsWith(".sock"))) return;
-    if (tries === 400) throw new Error("a worker stays");
-    await Bun.sleep(25);
-  }
 }
 
 /** The files of a storage root: a folder that was made for one may stay empty. */

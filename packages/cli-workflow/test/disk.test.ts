@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FailingDisk, SmallDisk, unmountAll, whyNoMounts } from "./mounts.ts";
 import { newFolder, playBundle, removeFolders, Store } from "./program.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 
 type View = { status: string; steps: { content: string }[]; pid: number | null };
 
@@ -23,15 +24,8 @@ async function storeOn<Disk>(disk: (path: string) => Disk): Promise<{ store: Sto
 }
 
 async function endWorkers(store: Store): Promise<void> {
-  const live = await store.json<{ pid: number }[]>(["ps"]);
-  for (const { pid } of live) process.kill(pid, "SIGKILL");
+  await store.killWorkers();
   await until(() => store.json<unknown[]>(["ps"]).then((left) => left.length === 0));
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const late = Date.now() + 20_000; !(await condition()); await Bun.sleep(20)) {
-    if (Date.now() > late) throw new Error("it never came to that");
-  }
 }
 
 /** The lines of a log, those that no reader takes included. */
@@ -43,11 +37,11 @@ function linesOf(store: Store, id: string): string[] {
 const steps = 40;
 const text = "x".repeat(20_000);
 
-/** Starts a thread with large steps, and waits until some are committed. */
-async function begin(store: Store): Promise<string> {
-  const id = await store.play({ steps, ms: 20, say: text });
-  await until(async () => (await store.json<View>(["thread", id])).steps.length >= 3);
-  return id;
+/** Starts a thread with large steps, and waits until some are committed: the next ones are made when it is let go on. */
+async function begin(store: Store): Promise<{ id: string; open: () => void }> {
+  const thread = await store.playGated(6, { steps, ms: 20, say: text });
+  await until(async () => (await store.json<View>(["thread", thread.id])).steps.length === 5);
+  return thread;
 }
 
 async function isComplete(store: Store, id: string, before: View): Promise<void> {
@@ -86,8 +80,9 @@ else
   describe("a disk", () => {
     test("that is full for a minute, and then not, interrupts the thread and loses nothing (F5)", async () => {
       const { store, disk } = await storeOn((path) => new SmallDisk(path, 4_096));
-      const id = await begin(store);
+      const { id, open } = await begin(store);
       disk.fill();
+      open();
       const view = await store.until<View>(id, "interrupted");
       expect(view.steps.length).toBeLessThan(steps);
       await areRefused(store, id, /the disk is full; hint: free some space/);
@@ -97,12 +92,13 @@ else
       disk.free();
       await store.ok(["resume", id, "--wait"]);
       await isComplete(store, id, view);
-    }, 60_000);
+    }, 180_000);
 
     test("that becomes read-only is read, and written again when it can be (F27)", async () => {
       const { store, disk } = await storeOn((path) => new SmallDisk(path, 8_192));
-      const id = await begin(store);
+      const { id, open } = await begin(store);
       await endWorkers(store);
+      open();
       const view = await store.until<View>(id, "interrupted");
       disk.writable(false);
       await areRefused(
@@ -117,7 +113,7 @@ else
       disk.writable(true);
       await store.ok(["resume", id, "--wait"]);
       await isComplete(store, id, view);
-    }, 60_000);
+    }, 180_000);
   });
 
 const noLoop = noMount ?? whyNoMounts("losetup", "mkfs.ext4", "truncate");
@@ -127,9 +123,10 @@ else
   describe("a disk that fails its syncs (F6)", () => {
     test("loses what was not synced, and nothing that was shown, over a remount", async () => {
       const { store, disk } = await storeOn((path) => new FailingDisk(path));
-      const id = await begin(store);
+      const { id, open } = await begin(store);
       const follower = store.start(["follow", id, "--json"]);
       disk.fail();
+      open();
       const shown = (await follower.stdout.text()).split("\n").filter(Boolean);
       const seen = shown.flatMap((line) => (JSON.parse(line) as { step?: object }).step ?? []);
       const view = await store.until<View>(id, "interrupted");
@@ -145,19 +142,20 @@ else
       expect(after.steps).toEqual(view.steps.slice(0, after.steps.length));
       await store.ok(["resume", id, "--wait"]);
       await isComplete(store, id, view);
-    }, 60_000);
+    }, 180_000);
 
     test("is not built upon: a thread that is resumed before the remount is whole after it", async () => {
       const { store, disk } = await storeOn((path) => new FailingDisk(path));
-      const id = await begin(store);
+      const { id, open } = await begin(store);
       disk.fail();
+      open();
       const view = await store.until<View>(id, "interrupted");
       disk.work();
       await store.ok(["resume", id, "--wait"]);
       await isComplete(store, id, view);
       await disk.remount();
       await isComplete(store, id, view);
-    }, 60_000);
+    }, 180_000);
 
     test("does not keep a registry or a bundle whose sync failed, once it is added again", async () => {
       const { store, disk } = await storeOn((path) => new FailingDisk(path));
@@ -170,5 +168,5 @@ else
       await disk.remount();
       await store.ok(["run", "other", "--wait"]);
       expect((await store.run(["verify"])).code).toBe(0);
-    }, 60_000);
+    }, 180_000);
   });

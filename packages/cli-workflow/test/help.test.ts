@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
@@ -58,7 +58,7 @@ test("the guide names each command and each option, and no other", () => {
     const [, flags] = /^- `(-[^`]+)`/.exec(line) ?? [];
     if (flags !== undefined) options.push(flags);
   }
-  const shown = [...commands].filter(([usage]) => !usage.startsWith("__"));
+  const shown = [...commands].filter(([usage]) => !usage.includes("__"));
   expect(documented).toEqual(new Map(shown));
 });
 
@@ -69,7 +69,7 @@ test("the guide names each option that every command has", () => {
 test("the help of every command has an example of it", async () => {
   const names = entries.filter(({ hidden }) => !hidden).map(({ name }) => name);
   await Promise.all(
-    [...names, "thread rm"].map(async (name) => {
+    [...names, "thread rm", "plan config set"].map(async (name) => {
       const { code, stdout, stderr } = await store.run([...name.split(" "), "--help"]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(stdout).toStartWith(`Usage: uncaged-workflow ${name} `);
@@ -89,4 +89,52 @@ test("help and no command show the commands", async () => {
   expect(stdout).not.toContain("__complete");
   expect(await store.run([])).toMatchObject({ code: 2, stdout: "" });
   expect((await store.run(["help", "fork"])).stdout).toContain("--from-role <role>");
+});
+
+describe("the manual page", () => {
+  let page = "";
+  beforeAll(async () => void (page = await store.ok(["__man"])));
+
+  test("has each command, its options and examples", () => {
+    const shown = page.replaceAll("\\-", "-").replace(/\\f[BIR]/g, "");
+    for (const [usage, options] of commands) {
+      if (usage.includes("__")) continue;
+      expect(shown).toContain(`\n${usage.replaceAll(/[<>]/g, "")}\n`);
+      for (const flags of options) expect(shown).toContain(`\n${flags}\n`);
+    }
+    expect(shown).toContain("\nuncaged-workflow fork @last --from-role planner --follow\n");
+  });
+
+  test("has the exit codes and variables of the guides", () => {
+    const operating = readFileSync(join(import.meta.dir, "../../../docs/operating.md"), "utf8");
+    const rows = guide.split("### Exit codes")[1]?.match(/^\| \d+ \| .* \|$/gm) ?? [];
+    const shown = page.replaceAll("\\-", "-").replace(/\\f[BR]/g, "");
+    for (const row of rows) {
+      const [, code, meaning = ""] = /^\| (\d+) \| (.*) \|$/.exec(row) ?? [];
+      expect(shown).toContain(`.TP\n${code}\n${meaning.replaceAll("`", "")}\n`);
+    }
+    expect(rows.length).toBeGreaterThan(5);
+    const names = new Set(page.match(/\b[A-Z]+_[A-Z_]+\b/g));
+    // The example of a credential.
+    names.delete("GITHUB_TOKEN");
+    for (const name of names) expect(operating).toContain(name);
+  });
+
+  for (const [formatter, args] of [
+    ["groff", ["-man", "-ww", "-Tutf8"]],
+    ["mandoc", ["-W", "error", "-T", "utf8"]],
+  ] as const) {
+    const missing = Bun.which(formatter) === null ? `: ${formatter} is not on this machine` : "";
+    test.skipIf(missing !== "")(`is well formed to ${formatter}${missing}`, async () => {
+      const input = new TextEncoder().encode(page);
+      const child = Bun.spawn([formatter, ...args], {
+        stdin: input,
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+      expect({ stderr, code: await child.exited }).toEqual({ stderr: "", code: 0 });
+      expect(stdout).toContain("the reader of stdout has gone away");
+    });
+  }
 });

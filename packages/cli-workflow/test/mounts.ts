@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { newFolder } from "./program.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 
 function run(...command: string[]): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(command);
@@ -107,10 +108,10 @@ export class FailingDisk {
 
   /** Forgets what the system's cache shows and the disk does not have, once nobody uses the disk. */
   async remount(): Promise<void> {
-    for (let tries = 0; Bun.spawnSync(["umount", this.#path]).exitCode !== 0; tries += 1) {
-      if (tries === 200) throw new Error(`${this.#path} is in use`);
-      await Bun.sleep(50);
-    }
+    await until(
+      () => Bun.spawnSync(["umount", this.#path]).exitCode === 0,
+      () => `${this.#path} is in use`,
+    );
     run("mount", "-o", "nodiscard", this.#device, this.#path);
   }
 }

@@ -1,6 +1,18 @@
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import {
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openRoot } from "../../workflow/src/storage/root.ts";
+import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 
 const main = join(import.meta.dir, "../src/main.ts");
 const config = join(import.meta.dir, "../bin/bunfig.toml");
@@ -13,6 +25,9 @@ export const programWords = [
   `--config=${config}`,
   main,
 ];
+
+/** Whether there is util-linux's `script`; that of macOS and the BSDs takes its command in another way. */
+export const hasScript = process.platform === "linux" && Bun.which("script") !== null;
 
 /** The bundle that the tests run: it does what its params ask for. */
 export const playBundle = join(import.meta.dir, "bundle/play.esm.js");
@@ -78,6 +93,19 @@ export class Store {
     return await ended(this.start(args, options));
   }
 
+  /** What the program writes to a terminal of its own, as far as `script` can make one here. */
+  async onTerminal(args: string, env: Record<string, string> = {}): Promise<string> {
+    const line = programWords.map((word) => `'${word}'`).join(" ");
+    const child = Bun.spawn(["script", "-qec", `${line} ${args}`, "/dev/null"], {
+      cwd: this.folder,
+      env: { ...this.env, SHELL: "/bin/sh", TERM: "xterm", ...env },
+      stdin: openSync("/dev/null", "r"),
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    return await child.stdout.text();
+  }
+
   /** What a command prints when it is done; throws its output when it fails. */
   async ok(args: string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
@@ -95,14 +123,27 @@ export class Store {
     return await this.ok(["run", "play", "--params", JSON.stringify(params), ...args]);
   }
 
+  /** Starts a thread that stops before a step until `open` is called: what a test does meanwhile takes what it takes. */
+  async playGated(before: number, params: object = {}): Promise<{ id: string; open: () => void }> {
+    const path = join(newFolder(), "gate");
+    const id = await this.play({ ...params, gate: { before, path } });
+    return { id, open: () => writeFileSync(path, "") };
+  }
+
   /** Waits until a thread's status is the wanted one, and gives the thread. */
   async until<T extends { status: string }>(id: string, status: string): Promise<T> {
-    for (let tries = 0; tries < 400; tries += 1) {
-      const view = await this.json<T>(["thread", id]);
-      if (view.status === status) return view;
-      await Bun.sleep(25);
-    }
-    throw new Error(`the thread ${id} never was ${status}`);
+    const read = () => this.json<T>(["thread", id]);
+    let view = await read();
+    await until(
+      async () => view.status === status || (view = await read()).status === status,
+      () => `the thread ${id} is ${view.status} and never was ${status}`,
+    );
+    return view;
+  }
+
+  /** Ends the workers as a crash would. One that is gone already may be: a thread that waits needs none. */
+  async killWorkers(): Promise<void> {
+    await signalWorkers(openRoot({ path: this.root }), "SIGKILL");
   }
 
   /** Every file of the storage root with its bytes: two are equal when nothing was written between. */
@@ -131,4 +172,12 @@ export async function playStore(): Promise<Store> {
   const store = new Store();
   await store.ok(["add", "play", playBundle]);
   return store;
+}
+
+/** Waits until no worker is left: the next command starts its own. */
+export async function untilNoWorker(root: string): Promise<void> {
+  await until(
+    () => !readdirSync(join(root, "run")).some((name) => name.endsWith(".sock")),
+    () => "a worker stays",
+  );
 }

@@ -132,8 +132,9 @@ test("the thread gets the folder and the environment of the shell that started i
 
 test("options reach the workflow, and rounds end it", async () => {
   const started = ["--option", "extra=[1,2]", "--max-rounds", "1"];
-  const id = await store.play({}, "--wait", ...started);
-  const view = await store.json<View>(["thread", id]);
+  const { code, stdout } = await store.run(["run", "play", "--params", "{}", "--wait", ...started]);
+  expect(code).toBe(5);
+  const view = await store.json<View>(["thread", stdout.trim()]);
   expect(view.steps.map(({ meta }) => meta.extra)).toEqual([[1, 2]]);
   expect(view).toMatchObject({ maxRounds: 1, status: "completed" });
 });

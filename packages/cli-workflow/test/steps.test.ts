@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { playStore, removeFolders, type Store } from "./program.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 
 afterAll(removeFolders);
 
@@ -72,11 +73,10 @@ async function ended(note: string, params: object = {}): Promise<string> {
 
 /** Waits until a thread's debug log has a text: it is written in batches. */
 async function untilLogged(id: string, text: string): Promise<void> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    if ((await store.ok(["logs", id])).includes(text)) return;
-    await Bun.sleep(25);
-  }
-  throw new Error(`the debug log of ${id} never had ${text}`);
+  await until(
+    async () => (await store.ok(["logs", id])).includes(text),
+    () => `the debug log of ${id} never had ${text}`,
+  );
 }
 
 beforeAll(async () => {
@@ -93,7 +93,7 @@ describe("add", () => {
     expect(await store.ok(["add", "join", "deep/er/other.json"])).toBe(hash);
     expect((await store.json<{ hash: string }>(["build", "other.yaml"])).hash).toBe(hash);
     expect(await store.ok(["add", "join", "other.esm.js"])).toBe(hash);
-  }, 120_000);
+  }, 180_000);
 
   test("reports every error with its position, one a line, and writes nothing", async () => {
     const before = store.tree();
@@ -374,7 +374,9 @@ test("a new project of a step workflow checks, runs and asks in one go", async (
   const project = await store.json<{ dir: string; files: string[] }>([
     ...["new", "greet", "--template", "steps"],
   ]);
-  expect(project.files).toEqual([".gitignore", "README.md", "flow.json"]);
+  expect(project.files).toEqual([
+    ...[".gitignore", "README.md", "package.json", "uncaged.json", "flow.json"],
+  ]);
   const here = { cwd: project.dir };
   const text = readFileSync(join(project.dir, "flow.json"), "utf8");
   const { $schema } = JSON.parse(text) as { $schema: string };

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { openSync } from "node:fs";
-import { ended, playStore, programWords, removeFolders, type Store } from "./program.ts";
+import { ended, hasScript, playStore, programWords, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
 
@@ -74,41 +73,25 @@ test("the program answers where no stdin, no terminal and another locale is", as
   expect(stdout).toContain("play");
 });
 
-/** What the program writes to a terminal of its own, as far as `script` can make one here. */
-async function onTerminal(args: string, env: Record<string, string>): Promise<string> {
-  const line = programWords.map((word) => `'${word}'`).join(" ");
-  const child = Bun.spawn(["script", "-qec", `${line} ${args}`, "/dev/null"], {
-    cwd: store.folder,
-    env: { ...store.env, SHELL: "/bin/sh", TERM: "xterm", ...env },
-    stdin: openSync("/dev/null", "r"),
-    stdout: "pipe",
-    stderr: "ignore",
-  });
-  return await child.stdout.text();
-}
-
-// util-linux's script; that of macOS and the BSDs takes its command in another way.
-const hasScript = process.platform === "linux" && Bun.which("script") !== null;
-
 test.if(hasScript)("a terminal has colour, unless it is turned off", async () => {
-  expect(await onTerminal("threads", {})).toContain("\u001b[32m✔ completed");
-  expect(await onTerminal("threads --no-color", {})).not.toContain("\u001b[32m");
-  expect(await onTerminal("threads", { NO_COLOR: "1" })).not.toContain("\u001b[32m");
-  expect(await onTerminal("threads", { TERM: "dumb" })).not.toContain("\u001b[32m");
+  expect(await store.onTerminal("threads")).toContain("\u001b[32m✔ completed");
+  expect(await store.onTerminal("threads --no-color")).not.toContain("\u001b[32m");
+  expect(await store.onTerminal("threads", { NO_COLOR: "1" })).not.toContain("\u001b[32m");
+  expect(await store.onTerminal("threads", { TERM: "dumb" })).not.toContain("\u001b[32m");
 });
 
 test.if(hasScript)("a terminal shows short ids, and JSON laid out", async () => {
-  const shown = await onTerminal("threads", {});
+  const shown = await store.onTerminal("threads");
   expect(shown).toContain(id.slice(-8));
   expect(shown).not.toContain(id);
-  expect(await onTerminal("version --json", {})).toContain('{\r\n  "version"');
+  expect(await store.onTerminal("version --json")).toContain('{\r\n  "version"');
 });
 
 test.if(hasScript)("a terminal has a spinner while a step is awaited", async () => {
-  const shown = await onTerminal(`run play --follow --params '{"ms":400,"steps":1}'`, {});
+  const shown = await store.onTerminal(`run play --follow --params '{"ms":400,"steps":1}'`, {});
   expect(shown).toContain("since the start");
   expect(shown).toContain("\u001b[2K");
-  const dumb = await onTerminal(`run play --follow --params '{"ms":400,"steps":1}'`, {
+  const dumb = await store.onTerminal(`run play --follow --params '{"ms":400,"steps":1}'`, {
     TERM: "dumb",
   });
   expect(dumb).not.toContain("since the start");

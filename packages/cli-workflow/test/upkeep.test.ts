@@ -2,13 +2,22 @@ import { afterAll, expect, test } from "bun:test";
 import {
   appendFileSync,
   chmodSync,
+  mkdirSync,
   readFileSync,
   rmSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { Store, playBundle, playStore, programWords, removeFolders } from "./program.ts";
+import {
+  Store,
+  playBundle,
+  playStore,
+  programWords,
+  removeFolders,
+  untilNoWorker,
+} from "./program.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 
 afterAll(removeFolders);
 
@@ -33,11 +42,13 @@ test("doctor prints one line when all is well", async () => {
 
 test("doctor names each problem on a line, with what to do", async () => {
   const store = await playStore();
-  const id = await store.play({ ms: 60_000 });
-  const { pid } = await store.json<{ pid: number }>(["thread", id]);
-  process.kill(pid, "SIGKILL");
+  const id = await store.play({ ms: 600_000 });
+  await store.killWorkers();
   await store.until(id, "interrupted");
-  expect(await codes(store)).toEqual(["SOCKET_STALE", "THREAD_INTERRUPTED"]);
+  // The system may still be closing what the worker held.
+  let found: string[] = [];
+  await until(async () => !(found = await codes(store)).includes("WORKER_STUCK"));
+  expect(found).toEqual(["SOCKET_STALE", "THREAD_INTERRUPTED"]);
   const { stdout } = await store.run(["doctor"]);
   expect(stdout.trimEnd().split("\n")).toHaveLength(2);
   expect(stdout).toContain(`uncaged-workflow resume ${id}`);
@@ -47,6 +58,22 @@ test("doctor names each problem on a line, with what to do", async () => {
   expect(await codes(store)).toContain("REGISTRY_BROKEN");
   chmodSync(store.root, 0o777);
   expect(await codes(store)).toEqual(["ROOT_OPEN_TO_OTHERS"]);
+});
+
+test("what needs a temporary folder says so where there is none", async () => {
+  const store = await playStore();
+  const env = { TMPDIR: join(store.folder, "nowhere") };
+  writeFileSync(join(store.folder, "flow.ts"), readFileSync(playBundle));
+  for (const args of [
+    ["add", "flow", "flow.ts"],
+    ["run", "flow.ts"],
+    ["build", "flow.ts"],
+  ]) {
+    const { code, stderr } = await store.run(args, { env });
+    const what = `the temporary folder ${env.TMPDIR} can't be read and written: nothing can be built or added`;
+    const error = `error: ${what}; hint: set TMPDIR to a folder that can be\n`;
+    expect({ args, code, stderr }).toEqual({ args, code: 1, stderr: error });
+  }
 });
 
 test("doctor counts every interrupted thread, shows the first few and how to resume all", async () => {
@@ -71,7 +98,7 @@ test("doctor counts every interrupted thread, shows the first few and how to res
 
 test("doctor reports a worker that does not answer", async () => {
   const store = await playStore();
-  const id = await store.play({ ms: 60_000 });
+  const id = await store.play({ ms: 600_000 });
   const { pid } = await store.json<{ pid: number }>(["thread", id]);
   process.kill(pid, "SIGSTOP");
   try {
@@ -80,7 +107,47 @@ test("doctor reports a worker that does not answer", async () => {
     process.kill(pid, "SIGCONT");
   }
   await store.ok(["kill", id]);
-}, 20_000);
+}, 180_000);
+
+test("doctor reports everything that is wrong, and not the first thing alone", async () => {
+  const store = await playStore();
+  const id = await store.play({}, "--wait");
+  const { hash } = await store.json<{ hash: string }>(["thread", id]);
+  await untilNoWorker(store.root);
+  writeFileSync(join(store.root, "workflow.yaml"), "workflows: [\n");
+  appendFileSync(join(store.root, "logs", hash, `${id}.data.jsonl`), "{broken}\n");
+  mkdirSync(join(store.root, "index"), { recursive: true, mode: 0o700 });
+  writeFileSync(join(store.root, "index/threads.sqlite"), "", { mode: 0o400 });
+  const env = { TMPDIR: join(store.folder, "nowhere"), UNCAGED_WORKFLOW_IDLE_MS: "soon" };
+  const { code, stdout } = await store.run(["doctor", "--json"], { env });
+  const { ok, problems } = JSON.parse(stdout) as Problems;
+  expect({ code, ok }).toEqual({ code: 1, ok: false });
+  expect(problems.map((problem) => problem.code)).toEqual([
+    ...["BAD_VARIABLE", "TMPDIR_UNUSABLE", "REGISTRY_BROKEN", "INDEX_UNUSABLE", "LOG_CORRUPT"],
+  ]);
+  for (const { message, hint } of problems) {
+    expect(message).toMatch(/^[^\n]+$/);
+    expect(hint).toMatch(/^[^\n]+$/);
+  }
+  const { problems: inOpen } = JSON.parse(
+    (await store.run(["doctor", "--json", "--root", join(store.root, "workflow.yaml")], { env }))
+      .stdout,
+  ) as Problems;
+  expect(inOpen.map((problem) => problem.code)).toEqual([
+    ...["BAD_VARIABLE", "TMPDIR_UNUSABLE", "ROOT_NOT_A_FOLDER"],
+  ]);
+});
+
+test("doctor reports a worker that runs and takes no requests any more", async () => {
+  const store = await playStore();
+  const id = await store.play({ ms: 600_000 });
+  const { pid, hash } = await store.json<{ pid: number; hash: string }>(["thread", id]);
+  rmSync(join(store.root, "run", `${hash}.sock`));
+  const { stdout } = await store.run(["doctor"]);
+  expect(stdout).toContain(`process ${pid}, runs and takes no requests`);
+  expect(stdout).toContain(`kill -9 ${pid}`);
+  await store.killWorkers();
+});
 
 test("verify passes a sound store, and names the file and the line of a broken one", async () => {
   const store = await playStore();

@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+  makeTemporary,
   type ForkOptions,
   type Keep,
   keptSteps,
@@ -100,7 +100,7 @@ async function editText(session: Session, name: string, text: string): Promise<s
     const hint = 'set EDITOR, or give the change as JSON: --edit \'{"content":"…"}\'';
     throw WorkflowError.usage("NO_EDITOR", message, hint);
   }
-  const folder = mkdtempSync(join(tmpdir(), "uncaged-workflow-"));
+  const folder = makeTemporary("uncaged-workflow-");
   try {
     const path = join(folder, name);
     writeFileSync(path, text, { mode: 0o600 });

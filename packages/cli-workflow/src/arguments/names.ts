@@ -4,7 +4,12 @@ import {
   type ThreadRef,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { errorEnvelope, errorText, exitCodes, recordOf } from "../session/failure.ts";
+import type { Orphan } from "@uncaged/workflow";
+import { nearestName } from "@uncaged/workflow/document";
+import { orphansText } from "../output/attempt.ts";
+import { exitCodes } from "../output/exit-code.ts";
+import { errorEnvelope, errorText, recordOf } from "../session/failure.ts";
+import { sourceListed } from "./listed.ts";
 import type { Session } from "../session/session.ts";
 
 /**
@@ -20,7 +25,7 @@ export async function forEachThread<Result>(
 ): Promise<number> {
   const isOne = ids.length === 1;
   const results: unknown[] = [];
-  let exitCode = 0;
+  let exitCode: number = exitCodes.done;
   for (const id of ids) {
     try {
       const result = await act(await session.host.find(id));
@@ -38,44 +43,54 @@ export async function forEachThread<Result>(
   return exitCode;
 }
 
-/** Does something with a workflow's name; when there is no such workflow, the error names the nearest. */
+/** Notes what a killed worker had left running, which a command has found. */
+export function noteOrphans(session: Session, { orphans = [] }: { orphans?: Orphan[] }): void {
+  const text = orphansText(orphans);
+  if (text !== null) session.note(text);
+}
+
+/**
+ * Does something with a workflow's name. When there is no such workflow, the hint is that the project lists it, else what
+ * `otherwise` knows, else the nearest name.
+ */
 export async function withName<T>(
   session: Session,
   name: string,
   act: () => Promise<T>,
+  otherwise: () => string | null = () => null,
 ): Promise<T> {
   try {
     return await act();
   } catch (error) {
     if (!isWorkflowError(error) || error.code !== "WORKFLOW_NOT_FOUND") throw error;
-    const suggestion = await nearest(session, name);
-    if (suggestion === null) throw error;
-    throw WorkflowError.missing(error.code, error.message, `did you mean ${suggestion}?`);
+    const isListed = sourceListed(session, name) !== null;
+    const hint = isListed
+      ? `the project lists it: add it first: uncaged-workflow add ${name}`
+      : (otherwise() ?? (await nearestHint(session, name)));
+    throw hint === null ? error : WorkflowError.missing(error.code, error.message, hint);
   }
 }
 
-const mostEdits = 3;
-
-async function nearest(session: Session, name: string): Promise<string | null> {
-  const wanted = name.split("@")[0]?.toLowerCase() ?? "";
-  if (wanted.length > 64) return null;
-  const { distance } = await import("fastest-levenshtein");
-  const [best] = (await session.host.workflows())
-    .map((known) => ({ name: known.name, edits: distance(wanted, known.name.toLowerCase()) }))
-    .filter(({ name: known, edits }) => edits <= Math.min(mostEdits, Math.floor(known.length / 2)))
-    .sort((a, b) => a.edits - b.edits);
-  return best?.name ?? null;
+async function nearestHint({ host }: Session, name: string): Promise<string | null> {
+  const names = (await host.workflows()).map((workflow) => workflow.name);
+  const suggestion = nearestName(name.split("@")[0] ?? "", names);
+  return suggestion === null ? null : `did you mean ${suggestion}?`;
 }
 
-/** What makes a bundle of a step workflow, loaded for a file that may be one; its warnings are notes. */
+/** What makes a bundle of a document, loaded for a file that may be one; its warnings are notes. */
 export async function sourcesFor(session: Session, file: string): Promise<SourceKind[]> {
   if (!/\.(json|ya?ml)$/i.test(file)) return [];
-  const { findIn, stepsSource } = await import("@uncaged/workflow-steps/source");
+  const [{ findIn, stepsSource }, { graphSource }, { planSource }] = await Promise.all([
+    import("@uncaged/workflow-steps/source"),
+    import("@uncaged/workflow-graph/source"),
+    import("@uncaged/workflow-plan/source"),
+  ]);
   const { host } = session;
-  const find = findIn(process.cwd(), async (name) => {
+  const find = findIn(session.project?.folder ?? session.cwd, async (name) => {
     const { documentsOf } = await import("@uncaged/workflow-steps");
     const { hash } = await host.resolve(name);
     return documentsOf(hash, await host.descriptor(hash));
   });
-  return [stepsSource((warning) => session.note(`warning: ${warning}`), { find })];
+  const warn = (warning: string) => session.note(`warning: ${warning}`);
+  return [graphSource(warn), planSource(warn), stepsSource(warn, { find })];
 }

@@ -68,14 +68,17 @@ function dollars(text: string): number {
 
 export type StartOptions = { durability?: "step" | "os"; wait?: boolean; follow?: boolean };
 
+export function durabilityOption(command: Command): Command {
+  return command.addOption(
+    new Option(
+      "--durability <level>",
+      "a step is committed when the disk has it (step), or the system (os)",
+    ).choices(["step", "os"]),
+  );
+}
+
 export function startOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option(
-        "--durability <level>",
-        "a step is committed when the disk has it (step), or the system (os)",
-      ).choices(["step", "os"]),
-    )
+  return durabilityOption(command)
     .addOption(new Option("--wait", "wait for the end and exit with its return code"))
     .addOption(new Option("--follow", "show the thread live").conflicts("wait"));
 }

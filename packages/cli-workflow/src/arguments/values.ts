@@ -60,15 +60,7 @@ export async function inputOf(text: string | undefined, token?: string) {
     throw wrongUse("--token belongs to an answer, and there is none", hint);
   }
   const content = await textOrStdin(text, "--input");
-  return { content, ...valueOf(content), ...(token === undefined ? {} : { meta: { token } }) };
-}
-
-function valueOf(text: string): { value?: unknown } {
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return {};
-  }
+  return { content, ...(token === undefined ? {} : { meta: { token } }) };
 }
 
 const stdin = "-";
@@ -87,12 +79,21 @@ export async function promptOf({
   if (prompt !== undefined && promptFile !== undefined) {
     throw wrongUse("--prompt and --prompt-file can't be used together", "give one of them");
   }
-  if (promptFile !== undefined) return await readText(promptFile, "--prompt-file");
+  if (promptFile !== undefined) return await readSomeText(promptFile, "--prompt-file");
   return prompt === undefined ? undefined : await textOrStdin(prompt, "--prompt");
 }
 
 export async function textOrStdin(text: string, option: string): Promise<string> {
-  return text === stdin ? await readText(stdin, option) : text;
+  return text === stdin ? await readSomeText(stdin, option) : text;
+}
+
+/** The text of a file, or of stdin for `-`, that must not be empty: what should have written it has perhaps failed. */
+async function readSomeText(path: string, option: string): Promise<string> {
+  const text = await readText(path, option);
+  if (text !== "") return text;
+  const what = path === stdin ? "stdin" : show(path);
+  const hint = "see whether what should write it has failed; an empty text is given by ''";
+  throw WorkflowError.usage("EMPTY_TEXT", `${option}: ${what} is empty`, hint);
 }
 
 /** The text of a file, or of stdin for `-`. */

@@ -1,11 +1,12 @@
 import { examine, foldProblems } from "../doctor/doctor.ts";
 import { count, oneLine } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
+import { exitCodes } from "../output/exit-code.ts";
 
 export default defineCommand({
   examples: ["uncaged-workflow doctor", "uncaged-workflow doctor --json | jq .problems"],
   async run(session) {
-    const problems = await examine(() => session.host);
+    const problems = await examine(() => session.host, session.env);
     const ok = problems.length === 0;
     session.show({ ok, problems }, () => {
       if (ok) return `all is well: ${session.host.root}\n`;
@@ -14,6 +15,6 @@ export default defineCommand({
         .join("");
     });
     if (!ok) session.note(count(problems.length, "problem"));
-    return ok ? 0 : 1;
+    return ok ? exitCodes.done : exitCodes.failed;
   },
 });

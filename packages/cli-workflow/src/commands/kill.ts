@@ -1,4 +1,4 @@
-import { forEachThread } from "../arguments/names.ts";
+import { forEachThread, noteOrphans } from "../arguments/names.ts";
 import { defineCommand } from "../session/command.ts";
 
 export default defineCommand({
@@ -11,7 +11,11 @@ export default defineCommand({
     forEachThread(
       session,
       ids,
-      (ref) => session.host.control(ref, { kind: "kill", force, env: session.env }),
+      async (ref) => {
+        const done = await session.host.control(ref, { kind: "kill", force, env: session.env });
+        noteOrphans(session, done);
+        return done;
+      },
       ({ threadId, resumed }) =>
         [`killed ${threadId}`, ...resumed.map((id) => `resumed ${id}`)].join("\n"),
     ),

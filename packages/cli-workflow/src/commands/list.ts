@@ -1,3 +1,4 @@
+import { isListing } from "../arguments/listed.ts";
 import { ago, oneLine, shortHash } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 
@@ -6,7 +7,10 @@ export default defineCommand({
   async run(session) {
     const rows = await session.host.workflows();
     if (rows.length === 0) {
-      session.note("no workflows yet; add one: uncaged-workflow add <name> <file>");
+      const advice = isListing(session)
+        ? "add those of the project: uncaged-workflow add"
+        : "add one: uncaged-workflow add <name> <file>";
+      session.note(`no workflows yet; ${advice}`);
     }
     const { terminal } = session.look;
     const now = Date.now();

@@ -1,9 +1,11 @@
+import { type AttemptError, knownEvent, readEvent } from "@uncaged/workflow";
 import type { Host, InfoRecord, ThreadRef } from "@uncaged/workflow/host";
 import { timeOf, wholeNumber } from "../arguments/options.ts";
 import { attemptName, valueText } from "../output/attempt.ts";
-import { interruptedExitCode } from "../output/outcome.ts";
+import { thrownText } from "../output/error.ts";
+import { exitCodes } from "../output/exit-code.ts";
 import { jsonOf } from "../output/output.ts";
-import { isoTime, oneLine } from "../output/text.ts";
+import { hanging, isoTime, oneLine } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 
@@ -28,7 +30,7 @@ export default defineCommand({
       if (session.json) session.stream(record);
       else session.write(`${lineOf(record, names, session)}\n`);
     }
-    return signal?.aborted ? interruptedExitCode : 0;
+    return signal?.aborted ? exitCodes.interrupted : exitCodes.done;
   },
 });
 
@@ -36,14 +38,26 @@ export default defineCommand({
 const attemptNames = async (host: Host, ref: ThreadRef): Promise<Map<string, string>> =>
   new Map((await host.attempts(ref)).map((attempt) => [attempt.attempt, attemptName(attempt)]));
 
-function lineOf(record: InfoRecord, names: Map<string, string>, { paint }: Session): string {
+function lineOf(record: InfoRecord, names: Map<string, string>, { look }: Session): string {
+  const { paint } = look;
   const { timestamp, tag, content, type, payload, attempt } = record;
   if (attempt !== undefined && type === "attempt_start" && !names.get(attempt)) {
     const { title, role } = (payload ?? {}) as { role?: unknown; title?: unknown };
     names.set(attempt, oneLine(valueText(title ?? role ?? "")));
   }
   const name = attempt === undefined ? "" : `${names.get(attempt) ?? ""} ${attempt.slice(-4)}  `;
-  const more = type === undefined ? "" : ` ${paint("dim", oneLine(jsonOf(payload ?? {})))}`;
+  const thrown = errorIn(record);
+  const failure = thrown ? `\n${hanging(thrownText(thrown, { ...look, full: true }), 4)}` : "";
+  const shown = thrown ? { ...(payload as object), error: undefined } : (payload ?? {});
+  const more = type === undefined ? "" : ` ${paint("dim", oneLine(jsonOf(shown)))}`;
   const head = paint("dim", `${isoTime(timestamp)} ${tag}`);
-  return `${head}  ${paint("cyan", name.trimStart())}${oneLine(content)}${more}`;
+  return `${head}  ${paint("cyan", name.trimStart())}${oneLine(content)}${more}${failure.trimEnd()}`;
+}
+
+/** The error that an attempt ended by, if it is known where. */
+function errorIn(record: InfoRecord): AttemptError | null {
+  const event = readEvent(record);
+  const known = event && knownEvent(event);
+  const error = known?.type === "attempt_end" ? known.payload.error : undefined;
+  return error?.at ? error : null;
 }

@@ -1,16 +1,17 @@
 import { Option } from "commander";
 import { createProject, type TemplateName, templateNames } from "../project/project.ts";
 import { defineCommand } from "../session/command.ts";
+import { ownCommand, shellWord } from "../session/own-command.ts";
 
 const template = new Option(
   "--template <template>",
-  "a TypeScript workflow (default), or a step workflow in JSON",
+  "a TypeScript workflow (default), a step workflow or an agent graph in JSON",
 ).choices(templateNames);
 
 export default defineCommand({
   declare: (command) =>
     command
-      .argument("<dir>", "the folder; it must be empty or not exist yet")
+      .argument("<dir>", "the folder: one that is empty or not there yet, or has a package.json")
       .option("--name <name>", "the workflow's name (default: that of the folder)")
       .addOption(template),
   examples: [
@@ -19,15 +20,18 @@ export default defineCommand({
     "uncaged-workflow new my-flow --template steps",
   ],
   async run(session, options: { name?: string; template?: TemplateName }, dir: string) {
-    const { source, ...project } = session.withUsersUmask(() =>
-      createProject(dir, session.cwd, options),
+    const command = ownCommand(session.env);
+    const project = session.withUsersUmask(() =>
+      createProject(dir, session.cwd, { ...options, command }),
     );
-    const { name, files } = project;
-    session.show(project, () => files.map((file) => `${project.dir}/${file}\n`).join(""));
-    const given = options.template === "steps" ? "" : "--prompt 'apples, pears' ";
-    session.note(
-      `next: cd ${dir} && uncaged-workflow add ${name} ${source} && ` +
-        `uncaged-workflow run ${name} ${given}--follow`,
+    const { name, files, changed } = project;
+    session.show({ ...project, command }, () =>
+      files.map((file) => `${project.dir}/${file}\n`).join(""),
     );
+    if (changed.length > 0) session.note(`added to ${changed.join(", ")}`);
+    const given =
+      (options.template ?? "typescript") === "typescript" ? "--prompt 'apples, pears' " : "";
+    const go = dir === "." ? "" : `cd ${shellWord(dir)} && `;
+    session.note(`next: ${go}${command} add && ${command} run ${name} ${given}--follow`);
   },
 });

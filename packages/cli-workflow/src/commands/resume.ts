@@ -1,5 +1,5 @@
 import { type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
-import { forEachThread } from "../arguments/names.ts";
+import { forEachThread, noteOrphans } from "../arguments/names.ts";
 import { type StartOptions, startOptions } from "../arguments/options.ts";
 import { inputOf } from "../arguments/values.ts";
 import { afterStart } from "../follow/started.ts";
@@ -21,7 +21,10 @@ export default defineCommand({
     "uncaged-workflow resume 01KQXKW1 --token 5f0c2d --input yes",
   ],
   async run(session, options: Options, ids: string[]) {
-    const input = await inputOf(options.input, options.token);
+    const answer = await inputOf(options.input, options.token);
+    // By it the answer is taken once, also when a worker is lost with it and the next one is asked.
+    const meta = { ...answer?.meta, requestId: crypto.randomUUID() };
+    const input = answer && { ...answer, meta };
     const { env, host } = session;
     const given = { env, durability: options.durability };
     const resume = (ref: ThreadRef) =>
@@ -36,7 +39,7 @@ export default defineCommand({
         );
       }
       const ref = await host.find(id);
-      await resume(ref);
+      noteOrphans(session, await resume(ref));
       const { threadId, workflow, hash } = await host.read(ref);
       return await afterStart(session, options, { threadId, workflow, hash });
     }
@@ -46,6 +49,7 @@ export default defineCommand({
       ids,
       async (ref) => {
         const done = await resume(ref);
+        noteOrphans(session, done);
         // A thread that was removed since counts as resumed.
         const view = input && (await host.read(ref).catch(() => null));
         if (view?.status === "paused") paused.add(ref.threadId);

@@ -7,6 +7,7 @@ import {
   maxRoundsOption,
   startOptions,
 } from "../arguments/options.ts";
+import { fileHint, fileMeant, storedFrom } from "../arguments/source.ts";
 import { jsonOf, optionsOf } from "../arguments/values.ts";
 import { afterStart } from "../follow/started.ts";
 import { defineCommand } from "../session/command.ts";
@@ -16,7 +17,7 @@ type Options = ForkOptions & { params?: string; option?: string[]; threadId?: st
 export default defineCommand({
   declare(command) {
     command
-      .argument("<workflow>", "a name, name@hash, or the hash of a bundle")
+      .argument("<workflow>", "a name, name@hash, the hash of a bundle, or a file to build and run")
       .option("--prompt <text>", "the prompt; - reads it from stdin (default: empty)")
       .option("--prompt-file <file>", "the prompt is the text of this file");
     maxRoundsOption(command)
@@ -34,6 +35,7 @@ export default defineCommand({
     "uncaged-workflow run review --max-cost 2.50 --wait",
     "git diff | uncaged-workflow run review --prompt - --wait",
     "id=$(uncaged-workflow run review)",
+    "uncaged-workflow run ./workflow.ts --prompt 'Look at src' --follow",
   ],
   async run(session, options: Options, workflow: string) {
     const { threadId } = options;
@@ -42,8 +44,11 @@ export default defineCommand({
     const { prompt = "", options: limits, ...given } = await changesOf(session, options);
     const own = { ...optionsOf(options.option ?? []), ...limits };
     const { cwd } = session;
+    const file = await fileMeant(session, workflow);
+    const version = file === null ? { workflow } : await storedFrom(session, file);
     const start = () =>
-      session.host.start({ ...given, workflow, prompt, params, options: own, threadId, cwd });
-    return await afterStart(session, options, await withName(session, workflow, start));
+      session.host.start({ ...given, ...version, prompt, params, options: own, threadId, cwd });
+    const startNamed = () => withName(session, workflow, start, () => fileHint(session, workflow));
+    return await afterStart(session, options, await startNamed());
   },
 });

@@ -62,7 +62,7 @@ export default defineCommand({
       const text = () => attemptsText(whole, look) || "it has made no attempt\n";
       session.show({ attempts: attempts.map(attemptJson) }, text);
     } else session.write(options.steps ? stepsText(whole, look) : threadText(whole, look));
-    const next = whatNext(view.threadId, view.status);
+    const next = whatNext(view.threadId, view);
     if (next) session.note(next);
   },
   commands: { rm: { ...remove, summary: "delete threads: their logs, for good" } },

@@ -1,6 +1,7 @@
 import type { Problem } from "@uncaged/workflow/host";
 import { count, oneLine } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
+import { exitCodes } from "../output/exit-code.ts";
 
 export default defineCommand({
   examples: ["uncaged-workflow verify", "uncaged-workflow verify --json | jq .problems"],
@@ -22,7 +23,7 @@ export default defineCommand({
     }
     const ok = problems.length === 0;
     session.note(ok ? `${what} are sound` : `${count(problems.length, "problem")} in ${what}`);
-    return ok ? 0 : 1;
+    return ok ? exitCodes.done : exitCodes.failed;
   },
 });
 

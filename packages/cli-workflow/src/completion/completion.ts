@@ -2,10 +2,19 @@ import type { Command, Option } from "commander";
 
 export type Candidate = { value: string; about: string };
 
-/** What the program itself doesn't know: the names and ids that are stored. Steps are those of a named thread. */
-export type Stored = Record<"workflow" | "thread" | "step", () => Promise<Candidate[]>>;
+/** What is being completed: the `current` word, and the operands of the command before it. */
+export type Wanted = { current: string; operands: readonly string[] };
 
-/** Stands for the paths of files: the shell completes those best. */
+/**
+ * What the program itself doesn't know: the names and ids that are stored. Steps and roles are those of the first
+ * operand's thread, versions those of its workflow.
+ */
+export type Stored = Record<
+  "workflow" | "thread" | "step" | "role" | "version" | "plan" | "secret" | "setting",
+  (wanted: Wanted) => Promise<Candidate[]>
+>;
+
+/** Stands for the paths of files, beside what else there is: the shell completes those best. */
 const files: Candidate = { value: ":files", about: "" };
 
 /**
@@ -18,40 +27,60 @@ export async function candidatesFor(
   load: (command: Command) => Promise<void>,
   stored: Stored,
 ): Promise<Candidate[]> {
-  const current = (words.at(-1) ?? "").toLowerCase();
+  const word = words.at(-1) ?? "";
   const { command, operands, option } = await positionOf(program, words.slice(0, -1), load);
-  const possible = async (): Promise<Candidate[]> => {
-    const [, name = ""] = /<([a-z]+)>/.exec(option?.flags ?? "") ?? [];
-    if (option) return await valuesOf(option.argChoices, name, stored);
-    if (current.startsWith("-")) return optionsOf(command);
-    return await operandsOf(command, operands, stored);
+  const ofOption = (given: Option, current: string) => {
+    const [, name = ""] = /<([a-z]+)>/.exec(given.flags) ?? [];
+    return valuesOf(given.argChoices, name, { current, operands }, stored);
   };
-  return (await possible()).filter(
-    (each) => each === files || each.value.toLowerCase().startsWith(current),
-  );
+  if (option) return beginningWith(word, await ofOption(option, word));
+  const [name, value] = splitOnce(word, "=");
+  const assigned = name.startsWith("--") && value !== undefined && optionNamed(command, name);
+  if (assigned) {
+    const found = beginningWith(value, await ofOption(assigned, value));
+    return found.map((each) =>
+      each === files ? files : { ...each, value: `${name}=${each.value}` },
+    );
+  }
+  if (word.startsWith("-")) return beginningWith(word, optionsOf(command));
+  return beginningWith(word, await operandsOf(command, { current: word, operands }, stored));
 }
 
-type Position = { command: Command; operands: number; option: Option | null };
+function beginningWith(word: string, candidates: Candidate[]): Candidate[] {
+  const wanted = word.toLowerCase();
+  return candidates.filter((each) => each === files || each.value.toLowerCase().startsWith(wanted));
+}
+
+function splitOnce(text: string, separator: string): [string, string?] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+const optionNamed = (command: Command, name: string): Option | undefined =>
+  command.options.find(({ long, short }) => name === short || name === long);
+
+type Position = { command: Command; operands: string[]; option: Option | null };
 
 async function positionOf(
   program: Command,
   before: readonly string[],
   load: (command: Command) => Promise<void>,
 ): Promise<Position> {
-  const position: Position = { command: program, operands: 0, option: null };
+  const position: Position = { command: program, operands: [], option: null };
   for (const word of before) {
     const { command, operands } = position;
     if (position.option) {
       position.option = null;
     } else if (word.startsWith("-")) {
-      const [name] = word.split("=");
-      const option = command.options.find(({ long, short }) => word === short || name === long);
+      const [name] = splitOnce(word, "=");
+      const option = optionNamed(command, name);
       if (option?.required && !word.includes("=")) position.option = option;
     } else {
-      const sub = operands > 0 ? undefined : command.commands.find((each) => each.name() === word);
+      const sub =
+        operands.length > 0 ? undefined : command.commands.find((each) => each.name() === word);
       if (sub?.parent === program) await load(sub);
       if (sub) position.command = sub;
-      else position.operands += 1;
+      else operands.push(word);
     }
   }
   return position;
@@ -65,11 +94,13 @@ function optionsOf(command: Command): Candidate[] {
   return [...list, { value: "--help", about: "show the help" }];
 }
 
-async function operandsOf(command: Command, before: number, stored: Stored): Promise<Candidate[]> {
+async function operandsOf(command: Command, wanted: Wanted, stored: Stored): Promise<Candidate[]> {
+  const before = wanted.operands.length;
   const { registeredArguments: declared, commands } = command;
   const last = declared.at(-1);
   const argument = declared[before] ?? (last?.variadic ? last : undefined);
-  const values = await valuesOf(argument?.argChoices, argument?.name() ?? "", stored);
+  const values = await valuesOf(argument?.argChoices, argument?.name() ?? "", wanted, stored);
+  if (command.name() === "run" && argument?.name() === "workflow") values.push(files);
   const shown = before > 0 ? [] : commands.filter((each) => !each.name().startsWith("__"));
   return [...shown.map((each) => ({ value: each.name(), about: each.description() })), ...values];
 }
@@ -77,18 +108,21 @@ async function operandsOf(command: Command, before: number, stored: Stored): Pro
 /** What the word in the brackets of a declaration expects. */
 const kinds: Record<string, keyof Stored | "file"> = {
   ...{ id: "thread", ids: "thread", a: "thread", b: "thread" },
-  ...{ name: "workflow", workflow: "workflow", step: "step", file: "file", dir: "file" },
+  ...{ name: "workflow", workflow: "workflow", step: "step", role: "role", hash: "version" },
+  ...{ file: "file", dir: "file" },
+  ...{ plan: "plan", secret: "secret", setting: "setting" },
 };
 
 async function valuesOf(
   choices: readonly string[] | undefined,
   name: string,
+  wanted: Wanted,
   stored: Stored,
 ): Promise<Candidate[]> {
   if (choices) return choices.map((value) => ({ value, about: "" }));
   const kind = kinds[name];
   if (kind === undefined) return [];
   if (kind === "file") return [files];
-  const found = await stored[kind]();
+  const found = await stored[kind](wanted);
   return kind === "thread" ? [{ value: "@last", about: "the newest thread" }, ...found] : found;
 }

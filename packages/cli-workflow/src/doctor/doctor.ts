@@ -1,26 +1,44 @@
-import { accessSync, constants, existsSync, statfsSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type Host, isWorkflowError } from "@uncaged/workflow/host";
+import { type Host, temporaryProblem, toErrorRecord } from "@uncaged/workflow/host";
 import manifest from "../../package.json" with { type: "json" };
 import { count } from "../output/text.ts";
 
 export type Problem = { code: string; message: string; hint: string };
 
-const checks = [checkDisk, checkSocketPath, checkRegistry, checkWorkers, checkThreads];
+type Environment = Readonly<Record<string, string | undefined>>;
+type Check<About> = (about: About) => Iterable<Problem> | AsyncIterable<Problem>;
 
-/** What prevents threads from running; nothing when all is well. It changes nothing. */
-export async function examine(open: () => Host): Promise<Problem[]> {
-  const problems = [...checkBun(Bun.version)];
-  let host: Host;
+const ofMachine: Check<Environment>[] = [
+  () => checkBun(Bun.version),
+  checkVariables,
+  checkTemporary,
+  checkShell,
+];
+const ofRoot: Check<Host>[] = [
+  ...[checkDisk, checkSocketPath, checkRegistry],
+  ...[checkIndex, checkWorkers, checkThreads],
+];
+
+/**
+ * All that prevents threads from running, or soon may; nothing when all is well. No check depends on another: one that
+ * can't be made is a problem itself. It changes nothing.
+ */
+export async function examine(open: () => Host, env: Environment): Promise<Problem[]> {
+  const problems = await made(ofMachine, env);
   try {
-    host = open();
+    return [...problems, ...(await made(ofRoot, open()))];
   } catch (error) {
     return [...problems, problemOf(error)];
   }
+}
+
+async function made<About>(checks: Check<About>[], about: About): Promise<Problem[]> {
+  const problems: Problem[] = [];
   for (const check of checks) {
     try {
-      for await (const problem of check(host)) problems.push(problem);
+      for await (const problem of check(about)) problems.push(problem);
     } catch (error) {
       problems.push(problemOf(error));
     }
@@ -29,8 +47,11 @@ export async function examine(open: () => Host): Promise<Problem[]> {
 }
 
 function problemOf(error: unknown): Problem {
-  if (!isWorkflowError(error)) throw error;
-  const { code, message, hint = "" } = error;
+  const {
+    code,
+    message,
+    hint = "see whether this folder and its files can be read",
+  } = toErrorRecord(error);
   return { code, message, hint };
 }
 
@@ -44,14 +65,44 @@ function* checkBun(version: string): Generator<Problem> {
   };
 }
 
+function* checkVariables(env: Environment): Generator<Problem> {
+  const idle = env.UNCAGED_WORKFLOW_IDLE_MS;
+  if (idle === undefined || (Number.isFinite(Number(idle)) && Number(idle) >= 0)) return;
+  yield {
+    code: "BAD_VARIABLE",
+    message: `UNCAGED_WORKFLOW_IDLE_MS is ${JSON.stringify(idle)}, which is no number of milliseconds`,
+    hint: "set it to a number, or unset it: workers take 3000 now",
+  };
+}
+
+function* checkTemporary(): Generator<Problem> {
+  if (!isUsable(tmpdir())) yield temporaryProblem();
+}
+
+function* checkShell(): Generator<Problem> {
+  if (existsSync("/bin/sh")) return;
+  yield {
+    code: "NO_SHELL",
+    message: "there is no /bin/sh: commands of tools and agents run on when their worker is killed",
+    hint: "install a shell, such as busybox",
+  };
+}
+
+function isUsable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    return statSync(folder).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
 const leastFree = 100 * 1024 * 1024;
 
 function* checkDisk({ root }: Host): Generator<Problem> {
   let folder = root;
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
-  try {
-    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch {
+  if (!isUsable(folder)) {
     yield {
       code: "NO_PERMISSION",
       message: `${folder} can't be read and written`,
@@ -101,13 +152,53 @@ async function* checkRegistry(host: Host): AsyncGenerator<Problem> {
   }
 }
 
+function* checkIndex({ root }: Host): Generator<Problem> {
+  const folder = join(root, "index");
+  if (!existsSync(folder)) return;
+  const unusable = [folder, ...namesIn(folder)].find((path) => !isWritable(path));
+  if (unusable === undefined) return;
+  yield {
+    code: "INDEX_UNUSABLE",
+    message: `${unusable} can't be written: lists and searches read every log`,
+    hint: `it is made again when it is deleted: rm -r ${folder}`,
+  };
+}
+
+const namesIn = (folder: string): string[] => readdirSync(folder).map((name) => join(folder, name));
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    const { mode } = statSync(path);
+    // The superuser may write what others may not.
+    return (mode & 0o200) !== 0;
+  } catch {
+    return false;
+  }
+}
+
 async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
-  for (const { hash, state } of await host.workers()) {
+  for (const { hash, state, pid, orphans } of await host.workers()) {
+    if (orphans.length > 0) {
+      const list = orphans.map((orphan) => `${orphan.pid} ${orphan.command}`).join(", ");
+      yield {
+        code: "PROCESSES_LEFT",
+        message: `the worker of ${hash} was killed and has left running: ${list}`,
+        hint: `a resume of its threads ends them, or: kill ${orphans.map((orphan) => orphan.pid).join(" ")}`,
+      };
+    }
     if (state === "silent") {
       yield {
         code: "WORKER_SILENT",
         message: `the worker of ${hash} does not answer: a role may block it`,
         hint: "end it and resume its other threads: uncaged-workflow kill --force <id>",
+      };
+    }
+    if (state === "stuck") {
+      yield {
+        code: "WORKER_STUCK",
+        message: `the worker of ${hash}, process ${pid}, runs and takes no requests: it could not end`,
+        hint: `nothing of that version can run before it is ended: kill -9 ${pid}`,
       };
     }
     if (state === "gone") {

@@ -1,6 +1,7 @@
 import {
   follow,
-  isMoving,
+  goesOn,
+  keepAwake,
   type Observed,
   settled,
   type StartedThread,
@@ -9,13 +10,14 @@ import {
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { readWhole } from "../output/thread.ts";
+import { exitCodes } from "../output/exit-code.ts";
 import { ledgerLine } from "../output/ledger.ts";
 import {
+  failureText,
   hintOf,
-  interruptedExitCode,
   outcomeExitCode,
+  outcomeJson,
   outcomeText,
-  resultOf,
   whatNext,
 } from "../output/outcome.ts";
 import type { Session } from "../session/session.ts";
@@ -30,6 +32,7 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
   const view = new View(session.look);
   const spinner = session.spinner(() => (view.midLine ? [] : view.live(Date.now())));
   const signal = session.interruption();
+  const rest = keepAwake(session.host, session.env);
   try {
     for await (const item of follow(session.host, ref, { signal })) {
       if (item.kind === "removed") {
@@ -45,7 +48,10 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
       }
       if (end) {
         spinner.stop();
-        if (!session.json) await endView(session, ref, end);
+        if (!session.json) {
+          await showEnd(session, ref, end);
+          noteRemedies(session, ref, end);
+        }
         return outcomeExitCode(end);
       }
       // Where there is no spinner to show it.
@@ -58,18 +64,21 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
       }
     }
   } finally {
+    rest();
     spinner.stop();
   }
   return leave(session, ref);
 }
 
-function endOf(item: Observed): ThreadStatus | null {
+/** How a thread has ended, or why nothing goes on, where an item shows it. */
+export function endOf(item: Observed): ThreadStatus | null {
   if (item.kind === "end") return item.state;
-  return item.kind === "status" && !isMoving(item.state.status) ? item.state : null;
+  return item.kind === "status" && !goesOn(item.state) ? item.state : null;
 }
 
-function streamItem(session: Session, item: Observed, end: ThreadStatus | null): void {
-  if (end) session.stream({ kind: "end", status: end.status, result: resultOf(end) });
+/** Writes an item as a line of JSON. */
+export function streamItem(session: Session, item: Observed, end: ThreadStatus | null): void {
+  if (end) session.stream({ kind: "end", ...outcomeJson(end) });
   else if (item.kind === "event") session.stream({ kind: "event", event: item.event });
   else if (item.kind === "step")
     session.stream({ kind: "step", number: item.number, step: item.step });
@@ -83,12 +92,13 @@ export async function waitForThread(
   started: StartedThread,
 ): Promise<number> {
   const signal = session.interruption();
-  const view = await settled(session.host, ref, { signal });
-  const { status } = view;
-  if (signal.aborted && isMoving(status)) return leave(session, ref);
-  if (session.json) session.show({ ...started, status, result: resultOf(view) }, () => "");
+  const rest = keepAwake(session.host, session.env);
+  const view = await settled(session.host, ref, { signal }).finally(rest);
+  if (signal.aborted && goesOn(view)) return leave(session, ref);
+  if (session.json) session.show({ ...started, ...outcomeJson(view) }, () => "");
   else {
-    session.note(outcomeText(view, session.lookOf(session.output.notes)).trimEnd());
+    const look = session.lookOf(session.output.notes);
+    session.note(`${outcomeText(view, look)}${failureText(view, look)}`.trimEnd());
     noteRemedies(session, ref, view);
   }
   return outcomeExitCode(view);
@@ -97,19 +107,23 @@ export async function waitForThread(
 function leave(session: Session, { threadId }: ThreadRef): number {
   const { notes } = session.output;
   notes.write(`\n${threadId} continues; watch it again: uncaged-workflow follow ${threadId}\n`);
-  return interruptedExitCode;
+  return exitCodes.interrupted;
 }
 
-async function endView(session: Session, ref: ThreadRef, state: ThreadStatus): Promise<void> {
-  session.write(outcomeText(state, session.look));
+/** Shows how a thread has ended, or what it waits for, and what it spent. */
+export async function showEnd(
+  session: Session,
+  ref: ThreadRef,
+  state: ThreadStatus,
+): Promise<void> {
+  session.write(`${outcomeText(state, session.look)}${failureText(state, session.look)}`);
   // A thread that was removed since is reported without what it spent.
   const whole = await readWhole(session.host, ref).catch(() => null);
   const spent = whole && ledgerLine(whole.ledger);
   if (spent) session.note(spent);
-  noteRemedies(session, ref, state);
 }
 
 function noteRemedies(session: Session, { threadId }: ThreadRef, state: ThreadStatus): void {
-  const lines = [hintOf(state), whatNext(threadId, state.status)];
+  const lines = [hintOf(state), whatNext(threadId, state)];
   for (const line of lines) if (line !== null) session.note(line);
 }

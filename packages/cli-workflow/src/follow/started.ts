@@ -1,6 +1,7 @@
 import type { StartedThread } from "@uncaged/workflow/host";
 import type { StartOptions } from "../arguments/options.ts";
 import type { Session } from "../session/session.ts";
+import { exitCodes } from "../output/exit-code.ts";
 
 export async function afterStart(
   session: Session,
@@ -23,5 +24,5 @@ export async function afterStart(
     return await waitForThread(session, ref, started);
   }
   session.show(started, () => `${threadId}\n`);
-  return 0;
+  return exitCodes.done;
 }

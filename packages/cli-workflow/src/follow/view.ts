@@ -5,7 +5,7 @@ import {
   type EventRecord,
   type Step,
 } from "@uncaged/workflow";
-import type { Observed } from "@uncaged/workflow/host";
+import type { Observed, ThreadStatus } from "@uncaged/workflow/host";
 import {
   attemptName,
   attemptSpent,
@@ -14,6 +14,8 @@ import {
   toolCall,
   toolLine,
 } from "../output/attempt.ts";
+import { positionLine } from "../output/error.ts";
+import { questionText } from "../output/outcome.ts";
 import type { Look } from "../output/style.ts";
 import { contentText } from "../output/thread.ts";
 import { elapsed, firstLine, oneLine, padded, plain, truncate } from "../output/text.ts";
@@ -26,10 +28,18 @@ const mostLive = 8;
 /** How much of a running attempt is written: the turns before `from`, and `chars` of the others. */
 type Written = { name: string; from: number; chars: Map<AttemptTurn, number> };
 
+function restOf(state: ThreadStatus): string | null {
+  if (state.status === "paused") return "paused";
+  return state.status === "waiting" ? questionText(state.question) : null;
+}
+
 type TextTurn = Extract<AttemptTurn, { kind: "thinking" | "text" }>;
 type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
 
 const whole = Number.POSITIVE_INFINITY;
+
+/** The events that a pipe gets a line for, too. */
+const always: ReadonlySet<string> = new Set(["step_print", "step_warning", "worker_start"]);
 
 /**
  * The live view of a thread: what is written for each item that is observed, and the lines that show what is
@@ -43,13 +53,16 @@ export class View {
   /** What each attempt is called, from its first event to its step. */
   readonly #names = new Map<Attempt, string>();
   /** Failures that are reported next, unless their own step comes: the workflow has caught them. */
-  readonly #failures = new Map<Attempt, string>();
+  readonly #failures = new Map<Attempt, string[]>();
+  /** Those whose failure was written before their step came. */
+  readonly #reported = new WeakSet<Attempt>();
   /** Whose text stands on the line that the cursor is on. */
   #midLine: Attempt | null = null;
   #previous: { number: number; role: string } | null = null;
   #previousAt = 0;
   #roleWidth = 10;
-  #isPaused = false;
+  /** What a thread does that does not run. */
+  #resting: string | null = null;
 
   constructor(look: Look) {
     this.#look = look;
@@ -71,7 +84,7 @@ export class View {
       case "event":
         return this.#event(item.event);
       case "status":
-        this.#isPaused = item.state.status === "paused";
+        this.#resting = restOf(item.state);
         return "";
       case "end":
         return this.#end(item.end.content);
@@ -83,7 +96,7 @@ export class View {
   /** The lines that show what is in progress: one for each attempt that runs. */
   live(now: number): string[] {
     const since = elapsed(now - this.#previousAt);
-    if (this.#isPaused) return [`paused, ${since}`];
+    if (this.#resting !== null) return [`${this.#resting}, ${since}`];
     const parents = new Set([...this.#running.keys()].map(({ parent }) => parent));
     const leaves = [...this.#running].filter(([{ attempt }]) => !parents.has(attempt));
     const named = leaves
@@ -126,12 +139,17 @@ export class View {
     if (spent !== "") cells.push(spent);
     const head = `${cells.join("  ")}  `;
     const isFailed = attempt.status === "failed" && !attempt.saved;
+    const isReported = this.#reported.delete(attempt);
     const content = isFailed
-      ? `failed: ${oneLine(attempt.error?.message ?? step.content)}`
+      ? isReported
+        ? "failed, as above"
+        : `failed: ${oneLine(attempt.error?.message ?? step.content)}`
       : firstLine(contentText(step));
     const shown = truncate(content, Math.max(10, columns - Bun.stringWidth(head)));
     const painted = cells.map((cell, at) => paint(at === 1 ? "cyan" : "dim", cell)).join("  ");
-    return `${`${painted}  ${isFailed ? paint("red", shown) : shown}`.trimEnd()}\n`;
+    const line = `${`${painted}  ${isFailed ? paint("red", shown) : shown}`.trimEnd()}\n`;
+    const at = isFailed && !isReported && attempt.error && positionLine(attempt.error);
+    return at ? `${line}${this.#line(at)}` : line;
   }
 
   #event(event: EventRecord): string {
@@ -151,7 +169,8 @@ export class View {
     if (attempt.status === "failed") {
       const facts = [durationText(attempt), attemptSpent(attempt)].filter(Boolean).join("  ");
       const why = oneLine(attempt.error?.message ?? "");
-      this.#failures.set(attempt, `${name} failed  ${facts}  ${why}`.trim());
+      const at = attempt.error && positionLine(attempt.error);
+      this.#failures.set(attempt, [`${name} failed  ${facts}  ${why}`.trim(), ...(at ? [at] : [])]);
     }
     return text;
   }
@@ -256,13 +275,14 @@ export class View {
   }
 
   #note(event: EventRecord): string {
-    if (!this.#look.terminal && event.type !== "step_print") return "";
+    if (!this.#look.terminal && !always.has(event.type)) return "";
     const line = noteLine(event);
     return line === null ? "" : this.#line(line);
   }
 
   #reportFailures(): string {
-    const lines = [...this.#failures.values()].map((line) => this.#line(line, "red"));
+    for (const attempt of this.#failures.keys()) this.#reported.add(attempt);
+    const lines = [...this.#failures.values()].flat().map((line) => this.#line(line, "red"));
     this.#failures.clear();
     return lines.join("");
   }

@@ -3,12 +3,14 @@ import {
   type AttemptTurn,
   type EventRecord,
   knownEvent,
+  type Orphan,
   type Path,
   totalTokens,
 } from "@uncaged/workflow";
+import { thrownText } from "./error.ts";
 import { jsonOf } from "./output.ts";
 import { spentText } from "./ledger.ts";
-import type { Look, Style } from "./style.ts";
+import type { Look, Paint, Style } from "./style.ts";
 import { count, elapsed, hanging, oneLine, plain, sizeText, truncate } from "./text.ts";
 
 const indent = 5;
@@ -87,11 +89,19 @@ export function noteLine(event: EventRecord): string | null {
   const known = knownEvent(event);
   const id = event.stepID ?? "";
   switch (known?.type) {
+    case "worker_start": {
+      const { orphans } = known.payload;
+      return Array.isArray(orphans)
+        ? orphansText(orphans.filter((one) => typeof one?.command === "string"))
+        : null;
+    }
     case "tool_message": {
       const { name, level = "", message } = known.payload;
       const loud = level === "warn" || level === "error" ? `${level}: ` : "";
       return oneLine(`${name}: ${loud}${valueText(message)}`);
     }
+    case "step_warning":
+      return oneLine(`warning: ${valueText(known.payload.problem)}`);
     case "step_print":
       return oneLine(valueText(known.payload.value));
     case "step_skipped":
@@ -114,6 +124,20 @@ export function noteLine(event: EventRecord): string | null {
   }
 }
 
+/** What a killed worker had left running, for people; null when nothing. */
+export function orphansText(orphans: readonly Orphan[]): string | null {
+  const list = (some: readonly Orphan[]) =>
+    some.map(({ pid, command }) => `${pid} ${oneLine(command)}`.trim()).join(", ");
+  const [left, ended] = [true, false].map((runsOn) =>
+    orphans.filter((orphan) => (orphan.ended === null) === runsOn),
+  ) as [Orphan[], Orphan[]];
+  const parts = [
+    ended.length > 0 && `ended what a killed worker had left running: ${list(ended)}`,
+    left.length > 0 && `a killed worker has left running what can't be ended: ${list(left)}`,
+  ];
+  return parts.filter(Boolean).join("; ") || null;
+}
+
 /** An attempt for people: what it was, how it ended, what it spent, and its turns in order. */
 export function attemptText(attempt: Attempt, look: Look & { full: boolean; now: number }): string {
   const { paint } = look;
@@ -131,14 +155,15 @@ export function attemptText(attempt: Attempt, look: Look & { full: boolean; now:
   for (const retry of retries) lines.push(`retried: ${oneLine(retry.error)}`);
   for (const note of attempt.notes) lines.push(noteLine(note) ?? "");
   if (session) lines.push(`session: ${oneLine(`${session.agent} ${session.session_id}`)}`);
-  if (error) lines.push(paint("red", `error: ${plain(error.message)}`));
-  if (error?.at) {
-    const { file, line, column, text = "" } = error.at;
-    lines.push(paint("dim", plain(`at ${file}:${line}:${column}  ${text}`)));
-  }
+  for (const warning of attempt.warnings) lines.push(warningLine(warning, paint));
+  if (error) lines.push(thrownText(error, { ...look, columns: look.columns - indent }).trimEnd());
   const body = lines.filter((line) => line !== "").map((line) => `${hanging(line, indent)}\n`);
   return `${head.join("  ")}\n${body.join("")}`;
 }
+
+/** How the step of an attempt breaks the descriptor. */
+export const warningLine = (problem: string, paint: Paint): string =>
+  paint("yellow", oneLine(`warning: ${problem}`));
 
 function turnText(turn: AttemptTurn, look: Look & { full: boolean }): string {
   const { paint } = look;

@@ -8,6 +8,11 @@ const ended = (status: "completed" | "failed" | "killed", returnCode: number): T
   return status === "failed" ? { status, result, error: null } : { status, result };
 };
 
+const stopped: ThreadStatus = {
+  status: "completed",
+  result: { returnCode: 0, summary: "stopped at 100 steps", reason: "maxRounds" },
+};
+
 const question = { role: "__wait__", content: "Go on?", meta: {}, timestamp: 1 };
 const waiting: ThreadStatus = { status: "waiting", question, pid: null };
 
@@ -27,6 +32,10 @@ test("a thread that waits is neither done nor failed", () => {
   expect(outcomeExitCode(waiting)).toBe(6);
 });
 
+test("a thread that ran out of rounds is not done", () => {
+  expect(outcomeExitCode(stopped)).toBe(5);
+});
+
 test("a thread that nobody drives on has failed", () => {
   expect(outcomeExitCode({ status: "interrupted" })).toBe(1);
 });
@@ -42,9 +51,10 @@ test("the last line has the status, the return code and the summary", () => {
 
 test("what a person can do is a command to type", () => {
   const id = "01KQXKW18CT8G75T53R8F4G7YG";
-  expect(whatNext(id, "waiting")).toContain(`resume ${id} --input`);
-  expect(whatNext(id, "failed")).toContain("retry");
-  expect(whatNext(id, "completed")).toBeNull();
+  expect(whatNext(id, waiting)).toContain(`resume ${id} --input`);
+  expect(whatNext(id, ended("failed", 1))).toContain(`retry ${id} --on <name>`);
+  expect(whatNext(id, ended("completed", 0))).toBeNull();
+  expect(whatNext(id, stopped)).toContain(`retry ${id} --max-rounds N`);
 });
 
 test("a question shows until when it can be answered", () => {

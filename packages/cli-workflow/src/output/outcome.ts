@@ -1,11 +1,14 @@
-import type { Status, Step, ThreadResult, ThreadStatus } from "@uncaged/workflow/host";
+import {
+  failureOf,
+  sleepsUntil,
+  type Step,
+  type ThreadResult,
+  type ThreadStatus,
+} from "@uncaged/workflow/host";
+import { thrownText } from "./error.ts";
+import { exitCodes } from "./exit-code.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
-import { isoTime, plain } from "./text.ts";
-
-/** The exit code for a thread that waits for an answer: it is neither done nor failed. */
-export const waitingExitCode = 6;
-
-export const interruptedExitCode = 130;
+import { isoTime, oneLine, plain } from "./text.ts";
 
 const latestTime = 8.64e15;
 
@@ -14,12 +17,15 @@ export const resultOf = (state: ThreadStatus): ThreadResult | null =>
 
 /** The exit code that a command which waited for a thread ends with: the thread's own return code. */
 export function outcomeExitCode(state: ThreadStatus): number {
-  if (state.status === "waiting") return waitingExitCode;
+  if (state.status === "waiting") return exitCodes.waiting;
   const result = resultOf(state);
-  if (!result) return 1;
+  if (!result) return exitCodes.failed;
+  if (result.reason === "maxRounds") return exitCodes.outOfRounds;
   const { returnCode } = result;
-  if (returnCode === 0) return state.status === "completed" ? 0 : 1;
-  return Number.isInteger(returnCode) && returnCode > 0 && returnCode < 256 ? returnCode : 1;
+  if (returnCode === 0) return state.status === "completed" ? exitCodes.done : exitCodes.failed;
+  return Number.isInteger(returnCode) && returnCode > 0 && returnCode < 256
+    ? returnCode
+    : exitCodes.failed;
 }
 
 export function outcomeText(state: ThreadStatus, { paint, terminal }: Look): string {
@@ -28,12 +34,34 @@ export function outcomeText(state: ThreadStatus, { paint, terminal }: Look): str
   const code = result && result.returnCode !== 0 ? ` (return code ${result.returnCode})` : "";
   const text = status === "waiting" ? questionText(state.question) : result?.summary;
   const head = paint(statusStyle(status), statusText(status, terminal));
-  return `${head}${code}${text ? `: ${plain(text)}` : ""}\n`;
+  const role = failureOf(state)?.role;
+  const where = role === undefined ? "" : ` in ${oneLine(role)}`;
+  return `${head}${where}${code}${text ? `: ${plain(text)}` : ""}\n`;
 }
 
-export function questionText({ content, meta: { expiresAt } }: Step): string {
+export function questionText(question: Step): string {
+  const { content, meta } = question;
+  const { expiresAt } = meta;
   const isTimed = typeof expiresAt === "number" && Math.abs(expiresAt) <= latestTime;
-  return isTimed ? `${content} (until ${isoTime(expiresAt)})` : content;
+  if (!isTimed) return content;
+  if (sleepsUntil(question) === null) return `${content} (until ${isoTime(expiresAt)})`;
+  const sleep = `sleeping until ${isoTime(expiresAt)}`;
+  return content === "" || content.includes("sleeping until")
+    ? content || sleep
+    : `${content}; ${sleep}`;
+}
+
+/** How a thread's driving came to rest, for programs. */
+export function outcomeJson(state: ThreadStatus) {
+  const error = failureOf(state);
+  return { status: state.status, result: resultOf(state), ...(error && { error }) };
+}
+
+/** What a failed thread threw, behind its outcome; "" where there is no more to it than its message. */
+export function failureText(state: ThreadStatus, look: Look & { full?: boolean }): string {
+  const error = failureOf(state);
+  if (!error || !(error.at ?? error.stack ?? error.cause ?? error.errors)) return "";
+  return thrownText(error, { full: false, ...look });
 }
 
 /** The remedy that the error of a failed thread names, or null. */
@@ -43,17 +71,25 @@ export function hintOf(state: ThreadStatus): string | null {
 }
 
 /** What a person can do about a thread that does not continue automatically, or null. */
-export function whatNext(threadId: string, status: Status): string | null {
-  switch (status) {
+export function whatNext(threadId: string, state: ThreadStatus): string | null {
+  const retry = `uncaged-workflow retry ${threadId}`;
+  switch (state.status) {
     case "waiting":
+      if (sleepsUntil(state.question) !== null)
+        return "it goes on then, when a command, serve or wake sees that it is due";
       return `answer it: uncaged-workflow resume ${threadId} --input 'your answer'`;
     case "interrupted":
       return `no worker drives it; see why: uncaged-workflow logs ${threadId}; continue it: uncaged-workflow resume ${threadId}`;
     case "corrupt":
       return "its log is broken: uncaged-workflow verify";
     case "failed":
+      return `continue in a new thread: ${retry}; on a corrected version: ${retry} --on <name>`;
     case "killed":
-      return `continue in a new thread: uncaged-workflow retry ${threadId}`;
+      return `continue in a new thread: ${retry}`;
+    case "completed":
+      return state.result.reason === "maxRounds"
+        ? `it is not done: give it more rounds: ${retry} --max-rounds N`
+        : null;
     default:
       return null;
   }

@@ -1,6 +1,6 @@
-import type { Status } from "@uncaged/workflow/host";
+import type { ThreadRow } from "@uncaged/workflow/host";
 import { type Look, type Paint, statusStyle, statusText, type Style } from "./style.ts";
-import { shortIds, truncate, versionText } from "./text.ts";
+import { isoTime, shortIds, stoppedText, truncate, versionText } from "./text.ts";
 
 /** A column: its title, the text of a row's cell, and the style of that text. */
 export type Column<Row> = {
@@ -47,7 +47,13 @@ export function table<Row>(
   return `${[titles, ...lines].join("\n")}\n`;
 }
 
-type Thread = { threadId: string; status: Status; workflow: string; hash: string };
+type Thread = Pick<ThreadRow, "threadId" | "status" | "steps" | "workflow" | "hash"> &
+  Partial<Pick<ThreadRow, "reason" | "sleepingUntil">>;
+
+const sleepColumn: Column<Thread> = {
+  title: "SLEEPING UNTIL",
+  cell: ({ sleepingUntil }) => (sleepingUntil === undefined ? "-" : isoTime(sleepingUntil)),
+};
 
 /** The columns of a list of threads: `own` are those between its status and its workflow. */
 export function threadColumns<Row extends Thread>(
@@ -60,9 +66,11 @@ export function threadColumns<Row extends Thread>(
     { title: "ID", cell: ({ threadId }) => idText(threadId), style: () => "bold" },
     {
       title: "STATUS",
-      cell: ({ status }) => statusText(status, terminal),
+      cell: ({ status, reason, steps }) =>
+        `${statusText(status, terminal)}${reason === "maxRounds" ? `: ${stoppedText(steps)}` : ""}`,
       style: ({ status }) => statusStyle(status),
     },
+    ...(rows.some(({ sleepingUntil }) => sleepingUntil !== undefined) ? [sleepColumn] : []),
     ...own,
     { title: "WORKFLOW", cell: ({ workflow, hash }) => versionText(workflow, hash, terminal) },
   ];

@@ -43,6 +43,9 @@ export const padded = (text: string, columns: number): string =>
 export const count = (number: number, noun: string): string =>
   `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 
+/** Of a thread that ran out of rounds. */
+export const stoppedText = (steps: number): string => `stopped at ${count(steps, "step")}`;
+
 export const grouped = (number: number): string => number.toLocaleString("en-US");
 
 export function sizeText(bytes: number): string {

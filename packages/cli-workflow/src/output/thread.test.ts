@@ -154,7 +154,7 @@ test("attempts are shown with their turns, also one that no step came of", () =>
   expect(attemptsText(attempted, pipe)).toBe(
     [
       "  -  reader  failed  4.0s",
-      "     error: no key",
+      "     Error: no key",
       "  1  reader  committed  10s",
       "     thought: Hm",
       "     > read x → X (1.0s)",

@@ -1,20 +1,23 @@
 import type { Attempt } from "@uncaged/workflow";
-import type {
-  FailureRecord,
-  Host,
-  Step,
-  ThreadRef,
-  ThreadResult,
-  ThreadView,
+import {
+  type FailureRecord,
+  goesOn,
+  type Host,
+  sleepsUntil,
+  type Step,
+  type ThreadRef,
+  type ThreadResult,
+  type ThreadView,
 } from "@uncaged/workflow/host";
 import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
-import { attemptSpent, attemptText, durationText, shortened } from "./attempt.ts";
+import { attemptSpent, attemptText, durationText, shortened, warningLine } from "./attempt.ts";
 import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
-import { resultOf } from "./outcome.ts";
+import { positionLine } from "./error.ts";
+import { failureText, questionText, resultOf } from "./outcome.ts";
 import { jsonOf } from "./output.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
 import { pairs } from "./table.ts";
-import { ago, count, hanging, isoTime, oneLine, plain, versionText } from "./text.ts";
+import { ago, count, hanging, isoTime, oneLine, plain, stoppedText, versionText } from "./text.ts";
 
 export type WholeThread = { view: ThreadView; attempts: readonly Attempt[]; ledger: Ledger };
 
@@ -35,12 +38,15 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
   const { view, ledger } = whole;
   const { paint, terminal } = look;
   const { status, prompt, forkFrom } = view;
-  const lost = spentText(ledger.lost);
   const result = resultOf(view);
+  const lost = spentText(ledger.lost);
+  const isStopped = result?.reason === "maxRounds";
+  const sleep = view.status === "waiting" && goesOn(view) ? `: ${questionText(view.question)}` : "";
+  const stopped = isStopped ? `: ${stoppedText(view.steps.length)}` : sleep;
   const entries: [string, string][] = [
     ["thread", paint("bold", view.threadId)],
     ["workflow", versionText(view.workflow, view.hash, terminal)],
-    ["status", paint(statusStyle(status), statusText(status, terminal))],
+    ["status", `${paint(statusStyle(status), statusText(status, terminal))}${stopped}`],
     ["prompt", prompt && shortened(prompt, look, labelWidth)],
     ["rounds", `${view.steps.length} of ${view.maxRounds}`],
     ["started", `${isoTime(view.createdAt)} (${ago(view.createdAt, look.now)})`],
@@ -57,6 +63,7 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
       entries.filter(([, text]) => text !== ""),
       paint,
     ),
+    failureText(view, look),
     stepsText(whole, look),
     ledgerText(ledger, look),
   ];
@@ -71,8 +78,12 @@ function uncommittedText(attempts: readonly Attempt[]): string {
   return parts.length === 0 ? "" : `${parts.join(", ")}, without a step (--attempts)`;
 }
 
-function failureEntries({ code, hint, kept }: FailureRecord, look: ThreadLook): [string, string][] {
+function failureEntries(
+  { role, step, code, hint, kept }: FailureRecord,
+  look: ThreadLook,
+): [string, string][] {
   return [
+    ["failed", oneLine(role === undefined ? `at step ${step}` : `${role}, at step ${step}`)],
     ["error", oneLine(code ?? "")],
     ["hint", plain(hint ?? "")],
     ["reply", typeof kept?.raw === "string" ? shortened(kept.raw, look, labelWidth) : ""],
@@ -86,6 +97,13 @@ export function stepsText({ view, attempts }: Omit<WholeThread, "ledger">, look:
     .join("");
 }
 
+/** Which try of how many a failed one was that is followed by another. */
+function triedText({ meta }: Step): string {
+  const mark = meta.__durable__ as { retry?: { try: number; of: number } } | null | undefined;
+  const { try: number, of } = mark?.retry ?? {};
+  return typeof number === "number" ? `, try ${number} of ${of}` : "";
+}
+
 function stepText(
   step: Step,
   number: number,
@@ -96,12 +114,21 @@ function stepText(
   const facts = attempt?.saved
     ? ["kept"]
     : attempt && [durationText(attempt), attemptSpent(attempt)];
-  const failed = attempt?.status === "failed" ? `  ${paint("red", "failed")}` : "";
+  const failed =
+    attempt?.status === "failed" ? `  ${paint("red", "failed")}${triedText(step)}` : "";
   const shown = paint("dim", (facts ?? []).filter(Boolean).join("  "));
   const head = `${String(number).padStart(3)}  ${paint("cyan", oneLine(step.role))}${failed}  ${shown}`;
   const content = shortened(contentText(step), look, indent);
   const meta = full ? paint("dim", hanging(jsonOf(step.meta, 2), indent)) : "";
-  const lines = [head.trimEnd(), content && hanging(content, indent), meta];
+  const warnings = attempt?.warnings.map((one) => hanging(warningLine(one, paint), indent)) ?? [];
+  const at = (attempt?.error && positionLine(attempt.error)) ?? "";
+  const lines = [
+    head.trimEnd(),
+    content && hanging(content, indent),
+    at && hanging(at, indent),
+    ...warnings,
+    meta,
+  ];
   return lines
     .filter((line) => line !== "")
     .map((line) => `${line}\n`)
@@ -118,10 +145,14 @@ function resultText({ returnCode, summary }: ThreadResult, look: ThreadLook): st
 
 /**
  * A step's content as it is shown beside its role and its duration: that of a step workflow begins with the
- * one and ends with the other. An answer that nobody gave has no content.
+ * one and ends with the other. A sleep that says no more, its
+ * end, and an answer that nobody gave have no content.
  */
-export function contentText({ role, content, meta }: Pick<Step, "role" | "content" | "meta">) {
-  if (role === "__input__" && meta.timedOut === true) return "nobody answered in time";
+export function contentText(step: Step): string {
+  const { role, content, meta } = step;
+  if (role === "__input__" && meta.timedOut === true)
+    return meta.sleep === true ? "slept" : "nobody answered in time";
+  if (sleepsUntil(step) !== null) return questionText(step);
   const text = content.startsWith(`${role}: `) ? content.slice(role.length + 2) : content;
   return typeof meta.durationMs === "number" ? text.replace(/(, |^)\d+(\.\d+)? s$/, "") : text;
 }

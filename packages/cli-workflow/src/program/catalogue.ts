@@ -3,6 +3,7 @@ import type { CommandFile } from "../session/command.ts";
 const groups = {
   Workflows: {
     add: "register a bundle, or build a source and register it",
+    sync: "register what the project lists, or check that it is registered",
     list: "list the workflows",
     show: "show a workflow: its roles and versions",
     history: "list the versions of a workflow, newest first",
@@ -24,13 +25,18 @@ const groups = {
     kill: "end threads now",
     fork: "start a new thread from the steps of another",
     retry: "continue a failed or killed thread in a new one",
+    wake: "wake the threads that are due, for cron or a timer",
     rerun: "run a step workflow again from one of its steps, in a new thread",
+  },
+  Plans: {
+    plan: "make a plan of a request, confirm it, and run it by hand or by a trigger",
   },
   Console: {
     serve: "serve the API and the console to this machine",
   },
   Authoring: {
     new: "create a project with a small workflow",
+    dev: "run a source while you write it: again at each save, from the first step that changed",
     build: "build a source into one bundle file",
   },
   Upkeep: {
@@ -40,6 +46,7 @@ const groups = {
     completion: "print the completion script of a shell",
     version: "print the version",
     __complete: "what may come next on a command line",
+    __man: "print the manual page",
   },
 } as const;
 
@@ -48,6 +55,7 @@ type Name = Names<(typeof groups)[keyof typeof groups]>;
 
 const files: Record<Name, () => Promise<CommandFile>> = {
   add: () => import("../commands/add.ts"),
+  sync: () => import("../commands/sync.ts"),
   list: () => import("../commands/list.ts"),
   show: () => import("../commands/show.ts"),
   history: () => import("../commands/history.ts"),
@@ -65,9 +73,12 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   kill: () => import("../commands/kill.ts"),
   fork: () => import("../commands/fork.ts"),
   retry: () => import("../commands/retry.ts"),
+  wake: () => import("../commands/wake.ts"),
   rerun: () => import("../commands/rerun.ts"),
+  plan: () => import("../commands/plan.ts"),
   serve: () => import("../commands/serve.ts"),
   new: () => import("../commands/new.ts"),
+  dev: () => import("../commands/dev.ts"),
   build: () => import("../commands/build.ts"),
   verify: () => import("../commands/verify.ts"),
   gc: () => import("../commands/gc.ts"),
@@ -75,6 +86,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   completion: () => import("../commands/completion.ts"),
   version: () => import("../commands/version.ts"),
   __complete: () => import("../commands/complete.ts"),
+  __man: () => import("../commands/manual.ts"),
 };
 
 export const entries = Object.entries(groups).flatMap(([group, members]) =>

@@ -1,41 +1,52 @@
-import type { Prewarmed } from "@uncaged/workflow/host";
 import { Command } from "commander";
+import { exitCodes } from "../output/exit-code.ts";
 import { processOutput, ReaderGone } from "../output/output.ts";
 import { declareCommand } from "../session/command.ts";
 import { errorText, isHelp, recordOf, reportFailure } from "../session/failure.ts";
-import type { World } from "../session/session.ts";
+import type { Begun, World } from "../session/session.ts";
 import { entries, quiet } from "./catalogue.ts";
 
-/** The exit code that a shell reports for a program that SIGPIPE has ended. */
-const brokenPipe = 141;
-
-export async function main(umask: number, prewarmed: Prewarmed | null): Promise<number> {
-  const world = processWorld(umask, prewarmed);
+export async function main(umask: number, begun: Begun): Promise<number> {
+  const world = processWorld(umask, begun);
+  const program = makeProgram(world);
   try {
-    const program = makeProgram(world);
     if (world.argv.length === 0) {
       world.output.notes.write(program.command.helpInformation());
-      return 2;
+      return exitCodes.usage;
     }
     await program.command.parseAsync(wordsOf(world.argv), { from: "user" });
     return program.exitCode();
   } catch (thrown) {
-    return failed(thrown, world);
+    return failed(thrown, world, program.command);
   }
 }
 
-function failed(thrown: unknown, world: World): number {
-  if (isHelp(thrown)) return 0;
-  if (thrown instanceof ReaderGone) return brokenPipe;
+function failed(thrown: unknown, world: World, program: Command): number {
+  if (isHelp(thrown)) return exitCodes.done;
+  if (thrown instanceof ReaderGone) return exitCodes.readerGone;
   try {
-    const command = entries.find(({ name }) => world.argv.includes(name))?.name;
-    return reportFailure(thrown, world, command);
+    return reportFailure(thrown, world, commandIn(program, world.argv));
   } catch (error) {
-    if (error instanceof ReaderGone) return brokenPipe;
+    if (error instanceof ReaderGone) return exitCodes.readerGone;
     // The stdout that takes no result takes no `--json` error either.
     world.output.notes.write(errorText(recordOf(error)));
-    return 1;
+    return exitCodes.failed;
   }
+}
+
+/** The words of the command that was called, as far as they are known: `plan secret set`. */
+function commandIn(program: Command, argv: readonly string[]): string | undefined {
+  const named = (command: Command, word: string) =>
+    command.commands.find((each) => each.name() === word);
+  const first = argv.findIndex((word) => named(program, word));
+  const words: string[] = [];
+  let found: Command | undefined = program;
+  for (const word of first < 0 ? [] : argv.slice(first)) {
+    found = found && named(found, word);
+    if (!found) break;
+    words.push(word);
+  }
+  return words.length === 0 ? undefined : words.join(" ");
 }
 
 // `--version` and `help <command>` are written as the command is that does the work: commander would
@@ -44,11 +55,16 @@ function wordsOf(argv: readonly string[]): string[] {
   const at = argv.findIndex((arg) => arg === "-V" || arg === "--version" || !arg.startsWith("-"));
   const [word, next] = [argv[at], argv[at + 1]];
   if (word?.startsWith("-")) return argv.with(at, "version");
-  if (word === "help" && next !== undefined) return [...argv.slice(at + 1), "--help"];
-  return [...argv];
+  if (word === "help" && next !== undefined) return [...argv.slice(at + 1), ...helpOf(next)];
+  const isUnknown = at === 0 && word !== undefined && word !== "help" && helpOf(word).length === 0;
+  return isUnknown ? [word] : [...argv];
 }
 
-function processWorld(umask: number, prewarmed: Prewarmed | null): World {
+// Of what is no command there is no help: commander refuses it, and shows what may have been meant.
+const helpOf = (word = ""): string[] =>
+  entries.some(({ name }) => name === word) ? ["--help"] : [];
+
+function processWorld(umask: number, begun: Begun): World {
   let interruption: AbortController | null = null;
   return {
     argv: process.argv.slice(2),
@@ -56,7 +72,7 @@ function processWorld(umask: number, prewarmed: Prewarmed | null): World {
     cwd: () => process.cwd(),
     output: processOutput(),
     umask,
-    prewarmed,
+    begun,
     interruption() {
       if (!interruption) {
         const controller = new AbortController();
@@ -83,7 +99,7 @@ type Program = {
  * that command is called. It prints help and nothing else; errors are thrown.
  */
 export function makeProgram(world: World): Program {
-  let exitCode = 0;
+  let exitCode: number = exitCodes.done;
   const program = new Command("uncaged-workflow");
   silence(program, world)
     .description(about)
@@ -108,17 +124,22 @@ export function makeProgram(world: World): Program {
     declareCommand(command, definition, world, load, (code) => {
       exitCode = code;
     });
-    for (const each of [command, ...command.commands]) {
-      each.copyInheritedSettings(each.parent ?? each);
-      if (each.commands.length > 0) each.enablePositionalOptions();
-      addCommonOptions(each, quiet.has(entry.name));
-    }
+    complete(command, entry.name);
   };
   program.hook("preSubcommand", (_program, command) => load(command));
   const loadAll = async () => {
     for (const command of program.commands) await load(command);
   };
   return { command: program, exitCode: () => exitCode, loadAll };
+}
+
+/** Gives a command and those below it what all have. */
+function complete(command: Command, name: string): void {
+  command.copyInheritedSettings(command.parent ?? command);
+  addCommonOptions(command, quiet.has(name));
+  if (command.commands.length === 0) return;
+  command.enablePositionalOptions().helpCommand(false);
+  for (const each of command.commands) complete(each, `${name} ${each.name()}`);
 }
 
 function addCommonOptions(command: Command, isQuiet: boolean): void {

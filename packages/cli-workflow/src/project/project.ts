@@ -1,89 +1,190 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { readDocument } from "@uncaged/workflow/document";
 import { checkWorkflowName, show, WorkflowError } from "@uncaged/workflow/host";
 import { codeOf } from "../output/output.ts";
+import { ownFile } from "../session/own-command.ts";
 import cli from "../../package.json" with { type: "json" };
+import { jsonText, withEntries, withLines } from "./merge.ts";
 import gitignore from "./template/gitignore.template" with { type: "text" };
-import manifest from "./template/package.json.template" with { type: "text" };
 import readme from "./template/README.md.template" with { type: "text" };
 import tsconfig from "./template/tsconfig.json.template" with { type: "text" };
-import stepsIgnore from "./template/steps/gitignore.template" with { type: "text" };
+import graphReadme from "./template/graph/README.md.template" with { type: "text" };
+import graph from "./template/graph/graph.json.template" with { type: "text" };
 import stepsReadme from "./template/steps/README.md.template" with { type: "text" };
 import flow from "./template/steps/flow.json.template" with { type: "text" };
 import workflow from "./template/workflow.ts.template" with { type: "text" };
 
-/** The kinds of projects; `link` is the package that one needs beside it before anything is installed. */
+/** What a project of a kind has besides what all have. `link` is the package that it needs to be built or edited. */
+type Template = {
+  source: string;
+  text: string;
+  /** Files that stay as they are where they are there already. */
+  files: Record<string, string>;
+  /** What git is to leave out besides what it leaves out of every project. */
+  ignored?: string;
+  scripts?: Record<string, string>;
+  link: string;
+  compiler?: Record<string, string>;
+};
+
 const templates = {
   typescript: {
-    files: {
-      ".gitignore": gitignore,
-      "README.md": readme,
-      "package.json": manifest,
-      "tsconfig.json": tsconfig,
-      "workflow.ts": workflow,
-    },
     source: "workflow.ts",
+    text: workflow,
+    files: { "README.md": readme, "tsconfig.json": tsconfig },
+    scripts: { types: "tsc -p ." },
     link: "@uncaged/workflow",
+    compiler: { "@types/node": "^24.0.0", typescript: "^7.0.0" },
   },
   steps: {
-    files: { ".gitignore": stepsIgnore, "README.md": stepsReadme, "flow.json": flow },
     source: "flow.json",
+    text: flow,
+    files: { "README.md": stepsReadme },
+    ignored: ".tmp/\ngreetings.txt\n",
     link: "@uncaged/workflow-steps",
   },
-} satisfies Record<string, { files: Record<string, string>; source: string; link: string }>;
+  graph: {
+    source: "graph.json",
+    text: graph,
+    files: { "README.md": graphReadme },
+    link: "@uncaged/workflow-graph",
+  },
+} satisfies Record<string, Template>;
 
 export type TemplateName = keyof typeof templates;
 export const templateNames = Object.keys(templates);
 
+const manifest = "package.json";
+const projectFile = "uncaged.json";
+const core = "@uncaged/workflow";
+const $schema = `./node_modules/${core}/schema/project.schema.json`;
+
+/** What is made of a template: `command` are the words that call this program there. */
+type ProjectOptions = { name?: string; template?: TemplateName; command: string };
+
 /**
- * Creates a project with a small workflow. It builds and type-checks at once: where this program has its
- * own copy of the package that it needs, the project's `node_modules` links to it.
+ * Creates a project with a small workflow, or adds the workflow to the package or project that is in the folder. It
+ * builds and type-checks at once: the project's `node_modules` links to this program and to its own copy of the
+ * package that the workflow needs. Nothing is written when anything is refused.
  */
-export function createProject(
-  path: string,
-  cwd: string,
-  { name, template = "typescript" }: { name?: string; template?: TemplateName },
-) {
-  const { files, source, link } = templates[template];
+export function createProject(path: string, cwd: string, options: ProjectOptions) {
+  const template: Template = templates[options.template ?? "typescript"];
   const dir = resolve(cwd, path);
-  const checked = checkWorkflowName(name ?? basename(dir));
-  refuseUsed(path, dir);
-  const own = folderOf(link);
-  // A copy that is not published (a checkout) can only be named by its folder.
-  const isPublished = own === null || manifestIn(own)?.private !== true;
-  const spec = isPublished ? `^${cli.version}` : `file:${own}`;
-  const values: Record<string, string> = {
-    name: checked,
-    package: checked.toLowerCase(),
-    workflow: spec,
-  };
+  const name = checkWorkflowName(options.name ?? basename(dir));
+  const there = namesIn(path, dir);
+  refuseUsed(path, there, template.source);
+  const own = folderOf(template.link);
+  const read = (file: string) =>
+    there.includes(file) ? readFileSync(join(dir, file), "utf8") : null;
+  const all = contentsOf(template, { ...options, name }, own, read);
+  const contents = Object.entries(all).filter(([file, content]) => content !== read(file));
   mkdirSync(dir, { recursive: true, mode: 0o777 });
-  for (const [file, text] of Object.entries(files)) {
-    const filled = text.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
-    writeFileSync(join(dir, file), filled, { flag: "wx", mode: 0o666 });
+  for (const [file, content] of contents) {
+    writeFileSync(join(dir, file), content, { mode: 0o666 });
   }
-  if (own !== null) {
-    const linked = join(dir, "node_modules", link);
-    mkdirSync(dirname(linked), { recursive: true, mode: 0o777 });
-    symlinkSync(own, linked, "dir");
+  for (const linked of new Set([template.link, core])) {
+    const folder = folderOf(linked);
+    if (folder !== null) linkTo(folder, join(dir, "node_modules", linked));
   }
-  return { name: checked, dir, files: Object.keys(files), source };
+  linkTo(ownFile(), join(dir, "node_modules/.bin", basename(ownFile())));
+  const [files, changed] = [false, true].map((isThere) =>
+    contents.map(([file]) => file).filter((file) => there.includes(file) === isThere),
+  ) as [string[], string[]];
+  return { name, dir, files, changed };
 }
 
-const otherFolder = "name a folder that is empty or does not exist yet";
+/** What each file of the project is to have, by its name; `read` gives what it has. */
+function contentsOf(
+  { source, text, files, ignored = "", scripts, link, compiler }: Template,
+  { name, command }: ProjectOptions & { name: string },
+  own: string | null,
+  read: (file: string) => string | null,
+): Record<string, string> {
+  const values: Record<string, string> = { name, command };
+  const filled = (given: string) =>
+    given.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
+  const kept = Object.entries(files).filter(([file]) => read(file) === null);
+  const fields = { workflows: { [name]: source } };
+  const before = read(manifest);
+  const listsThere =
+    before !== null && "uncaged" in Object(readDocument(before, manifest).document);
+  const base = { name: name.toLowerCase(), version: "0.1.0", private: true, type: "module" };
+  const added = {
+    ...(scripts && { scripts }),
+    devDependencies: { ...compiler, ...packagesOf(link, own) },
+    ...(listsThere && { uncaged: fields }),
+  };
+  const project = read(projectFile);
+  refuseListed(name, listsThere ? before : project, listsThere);
+  return {
+    ".gitignore": withLines(read(".gitignore") ?? "", gitignore + ignored),
+    ...Object.fromEntries(kept.map(([file, given]) => [file, filled(given)])),
+    [manifest]:
+      before === null ? jsonText({ ...base, ...added }) : withEntries(before, manifest, added),
+    ...(!listsThere && {
+      [projectFile]:
+        project === null
+          ? jsonText({ $schema, ...fields })
+          : withEntries(project, projectFile, fields),
+    }),
+    [source]: filled(text),
+  };
+}
 
-function refuseUsed(path: string, dir: string): void {
-  let found: string[];
+/** Our packages as npm gets them. Of a checkout, which is not published, only what needs none of the others. */
+function packagesOf(link: string, own: string | null): Record<string, string> {
+  const isPublished = own === null || manifestIn(own)?.private !== true;
+  if (isPublished) return { [link]: `^${cli.version}`, "uncaged-workflow": `^${cli.version}` };
+  return link === "@uncaged/workflow" ? { [link]: `file:${own}` } : {};
+}
+
+function linkTo(target: string, path: string): void {
+  if (existsSync(path)) return;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o777 });
+  symlinkSync(target, path);
+}
+
+const otherFolder = "name a folder that is empty, does not exist yet, or has a package.json";
+
+function namesIn(path: string, dir: string): string[] {
   try {
-    found = readdirSync(dir);
+    return readdirSync(dir);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return;
+    if (codeOf(error) === "ENOENT") return [];
     if (codeOf(error) !== "ENOTDIR") throw error;
     throw WorkflowError.usage("NOT_A_DIR", `${show(path)} is a file, or lies in one`, otherFolder);
   }
-  if (found.length > 0) {
-    throw WorkflowError.usage("DIR_NOT_EMPTY", `${show(path)} is not empty`, otherFolder);
+}
+
+/** What a folder may have that is to become a project: a repository that was just made. */
+const harmless = /^(\.git|\.gitignore|README\.md|LICENSE)$/;
+
+function refuseUsed(path: string, there: readonly string[], source: string): void {
+  if (there.includes(source)) {
+    const message = `${show(join(path, source))} is there already`;
+    throw WorkflowError.usage("FILE_EXISTS", message, "move it, or name another folder");
   }
+  const isOurs = there.includes(manifest) || there.includes(projectFile);
+  if (isOurs || there.every((name) => harmless.test(name))) return;
+  throw WorkflowError.usage("DIR_NOT_EMPTY", `${show(path)} is not empty`, otherFolder);
+}
+
+function refuseListed(name: string, text: string | null, isManifest: boolean): void {
+  const file = isManifest ? manifest : projectFile;
+  const { document } = text === null ? { document: {} } : readDocument(text, file);
+  const fields = isManifest ? (document as { uncaged?: unknown }).uncaged : document;
+  const { workflows } = Object(fields) as { workflows?: unknown };
+  if (!Object.hasOwn(Object(workflows), name)) return;
+  const message = `${file} lists a workflow ${show(name)} already`;
+  throw WorkflowError.usage("NAME_TAKEN", message, "give it another name: --name");
 }
 
 function folderOf(name: string): string | null {
@@ -101,7 +202,7 @@ function folderOf(name: string): string | null {
 
 function manifestIn(folder: string): { name?: string; private?: boolean } | null {
   try {
-    return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    return JSON.parse(readFileSync(join(folder, manifest), "utf8"));
   } catch {
     return null;
   }

@@ -1,24 +1,38 @@
 import type { Command } from "commander";
 import { type CommonOptions, type Load, Session, type World } from "./session.ts";
+import { exitCodes } from "../output/exit-code.ts";
 
 /** A command: its arguments and options, examples of it for its help, and what it does. */
 export type CommandDefinition<Options = never, Args extends unknown[] = never> = {
   declare?: (command: Command) => void;
   examples: string[];
-  /** Returns the exit code, 0 when it returns nothing. */
-  run(
+  /** Returns the exit code, 0 when it returns nothing. A command without it only has others. */
+  run?: (
     session: Session,
     options: Options,
     ...args: Args
-  ): Promise<number | undefined> | Promise<void>;
-  commands?: Record<string, CommandDefinition & { summary: string }>;
+  ) => Promise<number | undefined> | Promise<void>;
+  commands?: Record<string, Subcommand>;
 };
+
+/** A command of another one, with its line in the help of that. */
+export type Subcommand = CommandDefinition & { summary: string };
 
 export type CommandFile = { default: CommandDefinition };
 
 export const defineCommand = <Options, Args extends unknown[]>(
   definition: CommandDefinition<Options, Args>,
 ): CommandDefinition => definition;
+
+/** As {@link defineCommand}, of one that belongs to another. */
+export const defineSubcommand = <Options, Args extends unknown[]>(
+  definition: CommandDefinition<Options, Args> & Pick<Subcommand, "summary">,
+): Subcommand => definition;
+
+const examplesByCommand = new WeakMap<Command, string[]>();
+
+/** The examples of a command that has been declared. */
+export const examplesOf = (command: Command): string[] => examplesByCommand.get(command) ?? [];
 
 /** Declares a command for the parser; `done` gets the exit code when it has run. */
 export function declareCommand(
@@ -30,19 +44,27 @@ export function declareCommand(
 ): void {
   const { declare, examples, commands = {} } = definition;
   declare?.(command);
+  examplesByCommand.set(command, examples);
   if (examples.length > 0) {
     const title = examples.length === 1 ? "Example" : "Examples";
     command.addHelpText("after", `\n${title}:\n${examples.map((line) => `  ${line}`).join("\n")}`);
   }
+  for (const [name, { summary, ...own }] of Object.entries(commands)) {
+    const added = command.command(name, { hidden: name.startsWith("__") }).description(summary);
+    declareCommand(added, own, world, load, done);
+  }
+  const { run } = definition as CommandDefinition<unknown, unknown[]>;
+  if (!run) return;
   command.action(async (...given: unknown[]) => {
     const [options, ...args] = [given.at(-2), ...given.slice(0, -2)];
     const session = new Session(world, commonOptionsOf(command), { command, load });
-    const called = definition as CommandDefinition<unknown, unknown[]>;
-    done((await called.run(session, options, ...args)) ?? 0);
+    await session.findProject();
+    try {
+      done((await run(session, options, ...args)) ?? exitCodes.done);
+    } catch (error) {
+      throw session.explained(error);
+    }
   });
-  for (const [name, own] of Object.entries(commands)) {
-    declareCommand(command.command(name).description(own.summary), own, world, load, done);
-  }
 }
 
 // An option may precede the command's name or follow it; the later one counts.

@@ -7,10 +7,9 @@ import {
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { jsonDocument } from "../output/output.ts";
+import { exitCodes } from "../output/exit-code.ts";
 import { oneLine } from "../output/text.ts";
 import type { World } from "./session.ts";
-
-export const exitCodes = { failed: 1, usage: 2, missing: 4 } as const;
 
 /** A `BAD_OPTION` error: what is wrong with the words of a command, and what to write instead. */
 export const wrongUse = (message: string, hint?: string): WorkflowError =>
@@ -67,9 +66,10 @@ export function isHelp(thrown: unknown): boolean {
   return thrown instanceof CommanderError && thrown.exitCode === 0;
 }
 
-function usageRecord({ message }: CommanderError, command: string | undefined): ErrorRecord {
+function usageRecord({ code, message }: CommanderError, command: string | undefined): ErrorRecord {
   const [first = "", didYouMean] = message.replace(/^error: /, "").split("\n");
-  const what = first.replace(/\.$/, "");
+  const isAlone = code === "commander.help";
+  const what = isAlone ? `${command ?? "it"} needs a command` : first.replace(/\.$/, "");
   const suggestion = didYouMean?.replace(/^\(Did you mean (.*)\)$/, "did you mean $1");
   const help = `see: uncaged-workflow ${command === undefined ? "" : `${command} `}--help`;
   return { code: "USAGE", kind: "usage", message: what, hint: suggestion ?? help };

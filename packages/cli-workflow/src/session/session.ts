@@ -1,4 +1,15 @@
-import { type Host, openLocalHost, type Prewarmed, WorkflowError } from "@uncaged/workflow/host";
+import { existsSync } from "node:fs";
+import {
+  findProject,
+  type Host,
+  type LocalHostOptions,
+  openLocalHost,
+  isWorkflowError,
+  type Project,
+  rootVariable,
+  toErrorRecord,
+  WorkflowError,
+} from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import {
   jsonDocument,
@@ -11,6 +22,11 @@ import {
 import { type Column, table } from "../output/table.ts";
 import { type Look, type Paint, paintFor } from "../output/style.ts";
 
+import { wakeAside } from "./wake-aside.ts";
+
+/** What was begun of a `run` before the command line was loaded: a process for its worker, or its thread. */
+export type Begun = Pick<LocalHostOptions, "prewarmed" | "started">;
+
 /** What surrounds the program: given by `main.ts`, and by nothing else. */
 export type World = {
   argv: readonly string[];
@@ -19,8 +35,7 @@ export type World = {
   output: Output;
   /** The umask that the user's own files are made with; what we store is for its owner alone. */
   umask: number;
-  /** The worker that was started before the command line was loaded. */
-  prewarmed?: Prewarmed | null;
+  begun?: Begun;
   /** Aborted by Ctrl-C from when it is first asked for; before that Ctrl-C ends the program. */
   interruption(): AbortSignal;
 };
@@ -29,6 +44,9 @@ export type World = {
 export type CommonOptions = { json?: boolean; quiet?: boolean; root?: string; color?: boolean };
 
 export type Load = (command: Command) => Promise<void>;
+
+/** The commands that wake what is due themselves. */
+const wakesItself = new Set(["wake", "serve"]);
 
 /** One call of a command: what surrounds it, as its common options want it. */
 export class Session {
@@ -40,6 +58,7 @@ export class Session {
   readonly #world: World;
   readonly #options: CommonOptions;
   #host: Host | null = null;
+  #project: { found: Project | null } | { error: unknown } = { found: null };
 
   constructor(world: World, options: CommonOptions, called: Session["called"]) {
     this.called = called;
@@ -64,6 +83,29 @@ export class Session {
     return this.look.paint;
   }
 
+  /** Looks for the project that the command was called in. What is wrong with it matters to who uses it. */
+  async findProject(): Promise<void> {
+    const { env } = this.#world;
+    try {
+      this.#project = { found: await findProject(this.cwd, env) };
+    } catch (error) {
+      const isGone = isWorkflowError(error) && error.code === "FOLDER_GONE";
+      this.#project = isGone ? { found: null } : { error };
+    }
+  }
+
+  /** The project that the command was called in, if any. @throws WorkflowError those of `findProject`. */
+  get project(): Project | null {
+    if ("error" in this.#project) throw this.#project.error;
+    return this.#project.found;
+  }
+
+  /** The project whose storage root the host is on: none where the root is named. @throws as `project`. */
+  get hostProject(): Project | null {
+    const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
+    return isNamed ? null : this.project;
+  }
+
   /** What workflows and threads are on: the host of the storage root, checked when it is first used. */
   get host(): Host {
     const { root } = this.#options;
@@ -71,9 +113,27 @@ export class Session {
       const message = "--root must be the path of a folder, not empty";
       throw WorkflowError.usage("BAD_OPTION", message);
     }
-    const { env, prewarmed } = this.#world;
-    this.#host ??= openLocalHost({ path: root, env, prewarmed });
+    if (this.#host) return this.#host;
+    const { env, begun } = this.#world;
+    this.#host = openLocalHost({ path: root, env, project: this.hostProject, ...begun });
+    if (!wakesItself.has(this.called.command.name())) wakeAside(this.#host.root, root, this.env);
     return this.#host;
+  }
+
+  /** The storage root that somebody has named and that is not there: its path may be mistyped. */
+  get #missingRoot(): string | null {
+    const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
+    const root = this.#host?.root;
+    return isNamed && root !== undefined && !existsSync(root) ? root : null;
+  }
+
+  /** What a command threw; that there is no such storage root, where the hint is to list what it has. */
+  explained(thrown: unknown): unknown {
+    const root = this.#missingRoot;
+    if (root === null || !isWorkflowError(thrown)) return thrown;
+    if (!thrown.hint?.startsWith("list them: ")) return thrown;
+    const hint = `there is no storage root ${root}: check ${this.#options.root === undefined ? rootVariable : "--root"}`;
+    return new WorkflowError({ ...toErrorRecord(thrown), hint });
   }
 
   get env(): Record<string, string> {
@@ -113,6 +173,8 @@ export class Session {
 
   /** A list: the rows with `--json`, what names each with `--quiet`, else a table. */
   list<Row>(rows: Row[], nameOf: (row: Row) => string, columns: Column<Row>[]): void {
+    const root = this.#missingRoot;
+    if (root !== null) this.note(`there is no storage root ${root} yet`);
     this.show(rows, () => {
       if (this.quiet) return rows.map((row) => `${nameOf(row)}\n`).join("");
       return rows.length === 0 ? "" : table(columns, rows, this.look);

@@ -1,4 +1,5 @@
 import { channel } from "node:diagnostics_channel";
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const descriptor = {
@@ -22,8 +23,11 @@ export async function* run(input, options) {
     meta = {},
     say,
     kept,
+    gate,
   } = input.params ?? {};
   for (let number = input.steps.length + 1; number <= count; number++) {
+    while (gate?.before === number && !existsSync(gate.path))
+      await sleep(10, undefined, { signal: options.signal });
     if (ms) await sleep(ms, undefined, { signal: options.signal });
     if (fail === number && !options.env.PLAY_WELL)
       throw Object.assign(new Error("it broke"), { kept });

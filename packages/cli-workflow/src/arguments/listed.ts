@@ -1,0 +1,95 @@
+import { nearestName } from "@uncaged/workflow/document";
+import { type ErrorRecord, type Project, show, WorkflowError } from "@uncaged/workflow/host";
+import { exitCodes } from "../output/exit-code.ts";
+import { errorEnvelope, errorText, recordOf, wrongUse } from "../session/failure.ts";
+import type { Session } from "../session/session.ts";
+
+/** A workflow that the project lists, and the path of its source. */
+export type Listed = { name: string; file: string };
+
+/** All workflows that the project lists, in the order of its file. @throws WorkflowError `NO_PROJECT` (usage), `NOTHING_LISTED`. */
+export function listedWorkflows(session: Session): Listed[] {
+  const { file, workflows } = projectOf(session);
+  const listed = Object.entries(workflows).map(([name, path]) => ({ name, file: path }));
+  if (listed.length > 0) return listed;
+  const hint = 'list them: "workflows": {"review": "src/review.ts"}';
+  throw WorkflowError.failed("NOTHING_LISTED", `${file} lists no workflow`, hint);
+}
+
+/** The path of the source that the project lists by this name. @throws WorkflowError `NOT_LISTED` (missing), `NO_PROJECT`. */
+export function listedSource(session: Session, name: string): string {
+  const source = sourceListed(session, name);
+  if (source !== null) return source;
+  if (/[./]/.test(name)) {
+    const hint = `give it one: uncaged-workflow add <name> ${name}`;
+    throw wrongUse(`the workflow of ${show(name)} has no name`, hint);
+  }
+  const { file, workflows } = projectOf(session);
+  const nearest = nearestName(name, Object.keys(workflows));
+  const hint =
+    nearest === null
+      ? `give its source too: uncaged-workflow add <name> <file>`
+      : `did you mean ${nearest}?`;
+  throw WorkflowError.missing("NOT_LISTED", `${file} lists no workflow ${show(name)}`, hint);
+}
+
+/** The paths that a project lists by name, for an advice: none where there is no sound project. */
+function listedFor(session: Session): Record<string, string> {
+  try {
+    return session.project?.workflows ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** The path of the source that the project lists by this name, if any. */
+export function sourceListed(session: Session, name: string): string | null {
+  const workflows = listedFor(session);
+  return Object.hasOwn(workflows, name) ? (workflows[name] ?? null) : null;
+}
+
+/** Whether there is a project that lists workflows. */
+export const isListing = (session: Session): boolean => Object.keys(listedFor(session)).length > 0;
+
+function projectOf({ project }: Session): Project {
+  if (project) return project;
+  throw WorkflowError.usage(
+    "NO_PROJECT",
+    "this folder is in no project",
+    'name one and its source: uncaged-workflow add <name> <file>; or list them in uncaged.json: {"workflows": {"review": "review.ts"}}',
+  );
+}
+
+type Failed = { name: string } & ReturnType<typeof errorEnvelope>;
+
+/**
+ * Does the same to each of several workflows. One that can't be done does not stop the next: its error is reported with
+ * its name, and the first one decides the exit code. Gives what came of each.
+ */
+export async function forEachListed<Result extends object>(
+  session: Session,
+  listed: readonly Listed[],
+  act: (one: Listed) => Promise<Result>,
+): Promise<{ results: (Result | Failed)[]; exitCode: number }> {
+  const results: (Result | Failed)[] = [];
+  let exitCode: number = exitCodes.done;
+  for (const one of listed) {
+    try {
+      results.push(await act(one));
+    } catch (thrown) {
+      const error = recordOf(thrown);
+      if (error.code === "INTERNAL") throw thrown;
+      const { name } = one;
+      results.push({ name, ...errorEnvelope(error) });
+      if (!session.json) session.output.notes.write(errorText(named(name, error)));
+      exitCode ||= exitCodes[error.kind];
+    }
+  }
+  return { results, exitCode };
+}
+
+const named = (name: string, { message, details, ...error }: ErrorRecord): ErrorRecord => ({
+  ...error,
+  message: `${name}: ${message}`,
+  ...(details && { details: details.map((line) => `${name}: ${line}`) }),
+});

@@ -1,0 +1,57 @@
+import { isWorkflowError, readServerAddress, WorkflowError } from "@uncaged/workflow/host";
+import type { RunningServer } from "@uncaged/workflow-server";
+import manifest from "../../package.json" with { type: "json" };
+import { planAccess } from "../plan/access.ts";
+import type { Session } from "../session/session.ts";
+
+const { version } = manifest;
+
+/**
+ * Starts the server of the console and builds that, if it must be. Where this storage root's own server holds the
+ * port, the error has its URL.
+ *
+ * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and those of the disk.
+ */
+export async function serveConsole(
+  session: Session,
+  listening: { hostname: string; port: number; allowOrigins?: string[] },
+): Promise<RunningServer> {
+  const { host, env, cwd } = session;
+  const project = session.hostProject?.folder ?? null;
+  const { buildConsole, startServer } = await import("@uncaged/workflow-server");
+  await buildConsole(() => session.note("building the console, once: this takes some seconds"));
+  try {
+    const plans = () => planAccess(session);
+    return startServer({ host, env, cwd, version, project, plans, ...listening });
+  } catch (error) {
+    if (!isWorkflowError(error) || error.code !== "PORT_IN_USE") throw error;
+    const url = await runningConsole(session);
+    if (url === null || !url.includes(`:${listening.port}/`)) throw error;
+    const hint = `this storage root is served there already: ${url}`;
+    throw WorkflowError.failed(error.code, error.message, hint);
+  }
+}
+
+/** The URL of a console that serves this storage root now, with its token; null when none does. */
+export async function runningConsole({ host }: Session): Promise<string | null> {
+  const { url, token } = readServerAddress(host.root) ?? {};
+  if (url === undefined) return null;
+  const headers = { Authorization: `Bearer ${token}` };
+  const signal = AbortSignal.timeout(2_000);
+  const reply = await fetch(`${url}/api/server`, { headers, signal }).catch(() => null);
+  return reply?.ok ? `${url}/?token=${token}` : null;
+}
+
+const openers: Partial<Record<NodeJS.Platform, string[]>> = {
+  darwin: ["open"],
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+};
+
+/** Opens a URL in the browser; false where there is none. */
+export function openBrowser(url: string): boolean {
+  const [program = "", ...args] = openers[process.platform] ?? ["xdg-open"];
+  if (!Bun.which(program)) return false;
+  const options = { stdin: "ignore", stdout: "ignore", stderr: "ignore" } as const;
+  Bun.spawn([program, ...args, url], options).unref();
+  return true;
+}

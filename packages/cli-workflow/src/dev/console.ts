@@ -1,0 +1,50 @@
+import { isWorkflowError } from "@uncaged/workflow/host";
+import type { RunningServer } from "@uncaged/workflow-server";
+import { openBrowser, runningConsole, serveConsole } from "../console/console.ts";
+import { errorText, recordOf } from "../session/failure.ts";
+import type { Session } from "../session/session.ts";
+
+const hostname = "127.0.0.1";
+const port = 9160;
+
+/** The console beside `dev`: the one that serves this storage root already, or one that ends with `dev`. */
+export class DevConsole {
+  readonly #session: Session;
+  #server: RunningServer | null = null;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /** Opens it in the browser, and starts it where none is there; what prevents that is a note. */
+  async open(): Promise<void> {
+    try {
+      const [url, entry] = await this.#addresses();
+      this.#session.note(`console: ${url}`);
+      if (!openBrowser(entry)) this.#session.note("no browser was found: open the URL yourself");
+    } catch (error) {
+      this.#session.output.notes.write(errorText(recordOf(error)));
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#server?.stop();
+  }
+
+  /** The URL to show, and the one to open, which others on this machine may see: without the token. */
+  async #addresses(): Promise<[url: string, entry: string]> {
+    const running = this.#server ? null : await runningConsole(this.#session);
+    if (running !== null) return [running, running.replace(/\?.*/, "")];
+    this.#server ??= await this.#serve();
+    return [this.#server.url, this.#server.entry()];
+  }
+
+  async #serve(): Promise<RunningServer> {
+    try {
+      return await serveConsole(this.#session, { hostname, port });
+    } catch (error) {
+      if (!isWorkflowError(error) || error.code !== "PORT_IN_USE") throw error;
+      return await serveConsole(this.#session, { hostname, port: 0 });
+    }
+  }
+}

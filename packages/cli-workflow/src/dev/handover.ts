@@ -1,0 +1,270 @@
+import {
+  type ForkOptions,
+  isWorkflowError,
+  keptSteps,
+  type StartOptions,
+  type Step,
+  type ThreadRef,
+  type ThreadStatus,
+  type ThreadView,
+} from "@uncaged/workflow/host";
+import type { Session } from "../session/session.ts";
+import { LiveThread, type OnRest } from "./live.ts";
+import type { Report } from "./report.ts";
+
+/** What the threads of `dev` have in common. */
+export type DevThreads = {
+  /** What they name as their workflow. */
+  name: string;
+  /** What a new one is started with. */
+  start: Omit<StartOptions, "workflow" | "name">;
+  /** Whether the first version gets a new thread, whatever threads there are. */
+  isNew: boolean;
+  /** Up to this role's last step all is kept, whatever has changed. */
+  fromRole?: string;
+};
+
+/** A fork that was made for a version: what it was made of, to be made again with fewer steps. */
+type Made = { source: ThreadView; hash: string; kept: number };
+
+/**
+ * The thread of a `dev`, and how it is handed over from version to version: the one before is stopped, and a fork
+ * keeps its steps up to the first that the new version makes otherwise. What is done to it takes turns; whatever comes
+ * ends what the one before it still waits for.
+ */
+export class Handover {
+  readonly #session: Session;
+  readonly #given: DevThreads;
+  readonly #report: Report;
+  readonly #onError: (error: unknown) => void;
+  #isNew: boolean;
+  #live: LiveThread | null = null;
+  #turn: Promise<void> = Promise.resolve();
+  #hurry = new AbortController();
+
+  /** @param onError is called when a thread can be shown no further. */
+  constructor(
+    session: Session,
+    given: DevThreads,
+    report: Report,
+    onError: (error: unknown) => void,
+  ) {
+    this.#onError = onError;
+    this.#session = session;
+    this.#given = given;
+    this.#report = report;
+    this.#isNew = given.isNew;
+    report.onWrite = () => this.#live?.clear();
+  }
+
+  /** Lets the last thread go on with a version, or starts the first. */
+  goOn(hash: string): Promise<void> {
+    return this.#inTurn(async (signal) => {
+      const view = this.#isNew ? null : await this.#last();
+      if (view === null) await this.#start(hash);
+      else if (view.hash === hash && view.status !== "killed") await this.#continue(view);
+      else await this.#handOver(view, hash, signal);
+      this.#isNew = false;
+    });
+  }
+
+  /** Runs the last thread's version again, keeping these of its steps. */
+  repeat(hash: string, keep: (steps: number) => number): Promise<void> {
+    return this.#inTurn(async () => {
+      const view = await this.#last();
+      if (!view) return await this.#start(hash);
+      const stopped = await this.#stopped(view);
+      await this.#fork({ source: stopped, hash, kept: keep(stopped.steps.length) }, null);
+    });
+  }
+
+  get isWaiting(): boolean {
+    return this.#live?.isWaiting === true;
+  }
+
+  /** Answers the question of the thread that is shown. */
+  async answer(content: string): Promise<void> {
+    const { env } = this.#given.start;
+    const input = { content };
+    if (!this.#live) return;
+    await this.#session.host.control(this.#live.ref, { kind: "answer", input, env });
+  }
+
+  /** Ends what runs, and leaves what waits for an answer. */
+  end(): Promise<void> {
+    return this.#inTurn(async () => {
+      const view = this.#live && (await this.#last());
+      await this.#live?.leave();
+      if (view?.status !== "running" && view?.status !== "paused") return;
+      await this.#stopped(view);
+      const { threadId } = view;
+      this.#report.note("stopped", { threadId }, `stopped ${threadId}; dev takes it up again`);
+    });
+  }
+
+  #inTurn(act: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    this.#hurry.abort();
+    this.#hurry = new AbortController();
+    const { signal } = this.#hurry;
+    const turn = this.#turn.then(() => (signal.aborted ? undefined : act(signal)));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** The newest thread, also one that was started or forked elsewhere since. */
+  async #last(): Promise<ThreadView | null> {
+    const { host } = this.#session;
+    const query = { workflow: this.#given.name, limit: 1, paged: false };
+    const [row] = (await host.threads(query)).rows;
+    return row ? await host.read(row) : null;
+  }
+
+  async #start(hash: string): Promise<void> {
+    const { name, start } = this.#given;
+    const thread = await this.#session.host.start({ ...start, workflow: hash, name });
+    await this.#live?.leave();
+    this.#report.started(thread);
+    this.#show(thread, 0);
+  }
+
+  /** Shows a thread that is of this version already, and lets it go on if it stands still. */
+  async #continue(view: ThreadView): Promise<void> {
+    const { host } = this.#session;
+    const { threadId, status, steps } = view;
+    if (this.#live?.ref.threadId !== threadId) {
+      await this.#live?.leave();
+      this.#report.note("thread", { ...refOf(view), forkFrom: null }, `${threadId} goes on`);
+      this.#show(view, steps.length);
+    }
+    const { env } = this.#given.start;
+    // One that is to stop at its next step is not known to be paused yet.
+    if (status === "interrupted" || status === "paused" || status === "running") {
+      await host.control(view, { kind: "resume", env }).catch(ignore);
+    }
+  }
+
+  async #handOver(view: ThreadView, hash: string, signal: AbortSignal): Promise<void> {
+    const running = await this.#running(view);
+    const asked = [...new Set([...view.steps.map(partOf), ...running])].filter(
+      (role) => role !== "",
+    );
+    const changed = new Set(await this.#session.host.changedRoles([view.hash, hash], asked));
+    const isKept = !view.steps.some((step) => changed.has(partOf(step)));
+    const isWanted = running.length > 0 && !running.some((role) => changed.has(role));
+    if (isKept && isWanted && !(await this.#letFinish(view, running, signal))) return;
+    const source = await this.#stopped(view);
+    const kept = Math.max(this.#pinned(source.steps), keptBefore(source.steps, changed));
+    const first = source.steps[kept];
+    await this.#fork({ source, hash, kept }, first ? partOf(first) : null);
+  }
+
+  /** The roles of the attempts that run. */
+  async #running(view: ThreadView): Promise<string[]> {
+    if (view.status !== "running") return [];
+    const attempts = await this.#session.host.attempts(view);
+    return attempts.flatMap(({ status, parent, role }) =>
+      status === "running" && parent === null && role !== null ? [role] : [],
+    );
+  }
+
+  /** Waits until what runs is committed: it is paid for, and the same in the new version. False when hurried. */
+  async #letFinish(view: ThreadView, roles: string[], signal: AbortSignal): Promise<boolean> {
+    const { host } = this.#session;
+    const { threadId } = view;
+    const names = roles.join(", ");
+    const text = `${names} is at work and has not changed: the new version takes over behind it`;
+    this.#report.note("waits", { threadId, roles }, text);
+    await host.control(view, { kind: "pause" }).catch(ignore);
+    for await (const item of host.observe(view, undefined, { signal, events: false })) {
+      if (item.kind === "end" || item.kind === "removed") break;
+      if (item.kind === "status" && item.state.status !== "running") break;
+    }
+    return !signal.aborted;
+  }
+
+  /** How many steps are kept for the role that was named. */
+  #pinned(steps: readonly Step[]): number {
+    const { fromRole } = this.#given;
+    try {
+      return fromRole === undefined ? 0 : keptSteps(steps, { fromRole }).length;
+    } catch {
+      return 0;
+    }
+  }
+
+  /** The thread when nothing more comes: killed if it had not ended. */
+  async #stopped(view: ThreadView): Promise<ThreadView> {
+    const { host } = this.#session;
+    const { env } = this.#given.start;
+    await this.#live?.leave();
+    if (view.status === "running" || view.status === "paused" || view.status === "waiting") {
+      try {
+        await host.control(view, { kind: "kill" });
+      } catch (error) {
+        if (!isWorkflowError(error) || error.code !== "WORKER_SILENT") ignore(error);
+        else {
+          const { threadId } = view;
+          const text = "its worker does not answer, and is ended";
+          this.#report.note("stuck", { threadId }, text);
+          await host.control(view, { kind: "kill", force: true, env });
+        }
+      }
+    }
+    return await host.read(view);
+  }
+
+  async #fork({ source, hash, kept }: Made, changed: string | null): Promise<void> {
+    const { host } = this.#session;
+    const { name, start } = this.#given;
+    const { env, options, maxRounds, durability } = start;
+    const given: ForkOptions = { env, options, maxRounds, durability, name, on: hash };
+    const thread = await host.fork(source, { ...given, keep: { atStep: kept } });
+    this.#report.forked(thread, source.steps.length, changed);
+    this.#show(thread, kept, (state, steps) =>
+      this.#hasDiverged(state, steps, { source, hash, kept }, thread),
+    );
+  }
+
+  #show(thread: ThreadRef, kept: number, onRest: OnRest = () => false): void {
+    this.#live = new LiveThread(this.#session, thread, kept, onRest);
+    this.#live.done.catch(this.#onError);
+  }
+
+  /** Whether the version goes another way than the kept steps: then it gets those before. */
+  #hasDiverged(state: ThreadStatus, steps: number, made: Made, thread: ThreadRef): boolean {
+    const isRefused = state.status === "failed" && state.error?.code === "DIVERGED";
+    if (!isRefused || steps > made.kept || made.kept === 0) return false;
+    const step = Number(/^step (\d+) of the log/.exec(state.result.summary)?.[1] ?? made.kept);
+    const kept = Math.min(made.kept, step) - 1;
+    const again = this.#inTurn(async () => {
+      await this.#live?.leave();
+      // It has done nothing: what it was is in its source.
+      await this.#session.host.remove(thread).catch(ignore);
+      const role = made.source.steps[kept];
+      await this.#fork({ ...made, kept }, role ? partOf(role) : null);
+    });
+    again.catch(this.#onError);
+    return true;
+  }
+}
+
+/** What a step is a step of: its role, or for a question what asks it; nothing for an answer, which is a person's. */
+function partOf({ role, meta }: Step): string {
+  if (role === "__input__") return "";
+  if (role !== "__wait__") return role;
+  const named = [meta.role, meta.stepID, meta.for].find((name) => typeof name === "string");
+  return meta.sleep === true || named === undefined ? "" : named;
+}
+
+/** How many steps come before the first of a part that has changed. */
+function keptBefore(steps: readonly Step[], changed: ReadonlySet<string>): number {
+  const first = steps.findIndex((step) => changed.has(partOf(step)));
+  return first < 0 ? steps.length : first;
+}
+
+const refOf = ({ threadId, workflow, hash }: ThreadView) => ({ threadId, workflow, hash });
+
+function ignore(error: unknown): void {
+  // What was asked of it came too late: it has ended, or goes on.
+  if (!isWorkflowError(error)) throw error;
+}

@@ -1,0 +1,57 @@
+import type { Session } from "../session/session.ts";
+
+/** The keys that a person presses at a terminal, until they are closed. */
+export type Keys = {
+  /** Asks for a line, which is written at the cursor; null when it was left by Escape or Ctrl-C. */
+  ask(question: string): Promise<string | null>;
+  close(): void;
+};
+
+/** Ctrl-C as a key: a terminal that gives each key at once does not make a signal of it. */
+export const ctrlC = "\u0003";
+const escape = "\u001b";
+const enter = new Set(["\r", "\n"]);
+const backspace = new Set(["\u007f", "\b"]);
+
+/** Calls back for each key that is no part of an answer; null where no person sits at a terminal. */
+export function listenForKeys(
+  { json, look, output }: Session,
+  onKey: (key: string) => void,
+): Keys | null {
+  const { stdin } = process;
+  if (json || !look.terminal || !stdin.isTTY) return null;
+  let asked: { text: string; done: (line: string | null) => void } | null = null;
+  const type = (key: string): void => {
+    if (!asked) return onKey(key);
+    const { text, done } = asked;
+    if (enter.has(key) || key === escape || key === ctrlC) {
+      asked = null;
+      output.results.write("\n");
+      done(enter.has(key) ? text : null);
+    } else if (backspace.has(key)) {
+      const [last = ""] = /.$/su.exec(text) ?? [];
+      asked.text = text.slice(0, text.length - last.length);
+      output.results.write("\b \b".repeat(Bun.stringWidth(last)));
+    } else if (key >= " ") {
+      asked.text += key;
+      output.results.write(key);
+    }
+  };
+  const onData = (bytes: Buffer): void => {
+    for (const key of bytes.toString("utf8")) type(key);
+  };
+  stdin.setRawMode(true);
+  stdin.on("data", onData);
+  return {
+    ask: (question) =>
+      new Promise((done) => {
+        asked = { text: "", done };
+        output.results.write(question);
+      }),
+    close() {
+      stdin.off("data", onData);
+      stdin.setRawMode(false);
+      stdin.pause();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import type { Observed, ThreadRef, ThreadStatus } from "@uncaged/workflow/host";
+import { endOf, showEnd, streamItem } from "../follow/follow.ts";
+import { View } from "../follow/view.ts";
+import { count } from "../output/text.ts";
+import type { Session } from "../session/session.ts";
+import type { Spinner } from "../output/output.ts";
+
+/** How many of the kept steps are shown: those before are counted. */
+const shownKept = 3;
+
+/** What is done when nothing goes on in a thread. One that is `true` has seen to it: nothing is shown. */
+export type OnRest = (state: ThreadStatus, steps: number) => boolean;
+
+/** A thread as `dev` shows it: until it has ended or is left, through all questions and answers. */
+export class LiveThread {
+  readonly ref: ThreadRef;
+  /** Resolves when nothing more of it is shown. */
+  readonly done: Promise<void>;
+  readonly #session: Session;
+  readonly #abort = new AbortController();
+  readonly #view: View;
+  readonly #kept: number;
+  readonly #onRest: OnRest;
+  /** Whether its question has no answer yet. */
+  isWaiting = false;
+  #steps = 0;
+  #spinner: Spinner | null = null;
+
+  constructor(session: Session, ref: ThreadRef, kept: number, onRest: OnRest) {
+    this.ref = ref;
+    this.#session = session;
+    this.#view = new View(session.look);
+    this.#kept = kept;
+    this.#onRest = onRest;
+    this.done = this.#show();
+  }
+
+  /** Shows no more of it. */
+  async leave(): Promise<void> {
+    this.#abort.abort();
+    // Why it was shown no further is reported to who waits for that.
+    await this.done.catch(() => {});
+  }
+
+  /** Takes away the lines of what runs until the next tick, so that something else can be written. */
+  clear(): void {
+    this.#spinner?.clear();
+  }
+
+  async #show(): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      for await (const item of this.#session.host.observe(this.ref, undefined, { signal })) {
+        if (signal.aborted || item.kind === "removed") return;
+        await this.#item(item);
+      }
+    } finally {
+      this.#rest();
+    }
+  }
+
+  async #item(item: Observed): Promise<void> {
+    if (item.kind === "step") this.#steps = item.number;
+    const end = endOf(item);
+    if (end && this.#onRest(end, this.#steps)) return;
+    // It still waits when its worker goes.
+    if (end?.status === "waiting" && this.isWaiting) return;
+    this.isWaiting = end?.status === "waiting" || (this.isWaiting && item.kind !== "step");
+    if (this.#session.json) streamItem(this.#session, item, end);
+    else this.#write(item);
+    if (!end) return;
+    this.#rest();
+    if (!this.#session.json) await showEnd(this.#session, this.ref, end);
+    if (end.status === "waiting") {
+      const { threadId } = this.ref;
+      this.#session.note(`answer it: uncaged-workflow resume ${threadId} --input 'your answer'`);
+    }
+  }
+
+  #write(item: Observed): void {
+    const hidden = this.#kept - shownKept;
+    const text = this.#view.show(item);
+    if (item.kind === "step" && item.number <= hidden) {
+      if (item.number === hidden) this.#session.write(`  … ${count(hidden, "kept step")} before\n`);
+      return;
+    }
+    if (item.kind === "status" && item.state.status === "running") this.#move();
+    if (text === "") return;
+    this.clear();
+    this.#session.write(text);
+  }
+
+  #move(): void {
+    const view = this.#view;
+    this.#spinner ??= this.#session.spinner(() => (view.midLine ? [] : view.live(Date.now())));
+  }
+
+  #rest(): void {
+    this.#spinner?.stop();
+    this.#spinner = null;
+  }
+}

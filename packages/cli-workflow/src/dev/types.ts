@@ -1,0 +1,121 @@
+import { existsSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { devNull } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { makeTemporary } from "@uncaged/workflow/host";
+
+/** An error of the compiler; `file` is an absolute path, and lines and columns count from 1. */
+export type TypeProblem = { file: string; line: number; column: number; message: string };
+
+/** What the compiler found: errors with a position, or, when it could not check, why. */
+export type TypeVerdict = { problems: TypeProblem[]; failure: string | null };
+
+/** A check that has begun; stopped it finds nothing. */
+export type TypeCheck = { verdict: Promise<TypeVerdict>; stop(): void };
+
+/** What keeps Bun from reading the configuration and the environment of the project, whose compiler alone is run. */
+const flags = ["--no-env-file", "--no-install", `--config=${devNull}`];
+
+const sound: TypeVerdict = { problems: [], failure: null };
+
+/**
+ * The type checker of a project: its own compiler with its own configuration, in a process apart, which remembers from
+ * one check to the next what has not changed.
+ */
+export class TypeChecker {
+  readonly #compiler: string;
+  readonly #config: string;
+  readonly #memory = makeTemporary("uncaged-types-");
+
+  constructor({ compiler, config }: { compiler: string; config: string }) {
+    this.#compiler = compiler;
+    this.#config = config;
+  }
+
+  /** The checker of a source; null where its project has no compiler or no `tsconfig.json`, or it is no TypeScript. */
+  static of(source: string): TypeChecker | null {
+    if (!/\.[cm]?tsx?$/.test(source)) return null;
+    const config = above(source, "tsconfig.json");
+    const manifest = above(source, "node_modules/typescript/package.json");
+    const compiler = manifest && compilerIn(manifest);
+    return config && compiler ? new TypeChecker({ compiler, config }) : null;
+  }
+
+  check(): TypeCheck {
+    const own = ["--noEmit", "--pretty", "false", "--incremental"];
+    const memory = ["--tsBuildInfoFile", join(this.#memory, "types.tsbuildinfo")];
+    const words = [this.#compiler, "-p", this.#config, ...own, ...memory];
+    const cwd = dirname(this.#config);
+    const child = Bun.spawn([process.execPath, ...flags, ...words], {
+      cwd,
+      // A standalone binary is Bun too. It ends with this process, however that ends.
+      env: { ...process.env, BUN_BE_BUN: "1", BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    let isStopped = false;
+    const verdict = Promise.all([child.exited, child.stdout.text()]).then(([code, text]) =>
+      isStopped || code === 0 ? sound : verdictOf(text, cwd),
+    );
+    return {
+      verdict,
+      stop() {
+        isStopped = true;
+        child.kill();
+      },
+    };
+  }
+
+  close(): void {
+    rmSync(this.#memory, { recursive: true, force: true });
+  }
+}
+
+const problemLine = /^(.+?)\((\d+),(\d+)\): error (TS\d+: .*)$/;
+
+function verdictOf(text: string, cwd: string): TypeVerdict {
+  const problems: TypeProblem[] = [];
+  for (const line of text.split("\n")) {
+    const [, file = "", row, column, message = ""] = problemLine.exec(line) ?? [];
+    const last = problems.at(-1);
+    if (row !== undefined) {
+      problems.push({
+        file: real(resolve(cwd, file)),
+        line: Number(row),
+        column: Number(column),
+        message,
+      });
+    } else if (last && line.startsWith(" ")) {
+      last.message += ` ${line.trim()}`;
+    }
+  }
+  if (problems.length > 0) return { problems, failure: null };
+  const [first = ""] = text.split("\n").filter((line) => line.trim() !== "");
+  return { problems, failure: first || "the compiler failed" };
+}
+
+function real(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+/** The nearest file of this name in the folder of a path or one above it. */
+function above(path: string, name: string): string | null {
+  for (let folder = dirname(real(resolve(path))); ; folder = dirname(folder)) {
+    const found = join(folder, name);
+    if (existsSync(found)) return found;
+    if (dirname(folder) === folder) return null;
+  }
+}
+
+function compilerIn(manifest: string): string | null {
+  try {
+    const { bin } = JSON.parse(readFileSync(manifest, "utf8")) as { bin?: { tsc?: string } };
+    return bin?.tsc ? join(dirname(manifest), bin.tsc) : null;
+  } catch {
+    return null;
+  }
+}

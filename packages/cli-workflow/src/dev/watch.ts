@@ -1,0 +1,117 @@
+import { type FSWatcher, statSync, watch } from "node:fs";
+import { dirname } from "node:path";
+
+/** How often files are looked at where nothing reports their changes: a network's, a container's. */
+const lookEveryMs = 1_000;
+/** A burst of saves has ended when nothing has changed for so long, and is waited for no longer than that. */
+const quietMs = 40;
+const burstMs = 400;
+
+/** What a file is now; another when it was written, replaced, removed or created. */
+type Stamp = string;
+
+const gone: Stamp = "gone";
+const unknown: Stamp = "";
+
+/**
+ * Watches files by comparing them with what they were: what the system reports only says when to look. So nothing is
+ * missed of an editor that renames, of a file that is removed and comes back, or of a folder that is replaced.
+ */
+export class SourceWatch {
+  readonly #signal: AbortSignal;
+  readonly #folders = new Map<string, { inode: number; watcher: FSWatcher }>();
+  #stamps = new Map<string, Stamp>();
+  #wake = Promise.withResolvers<boolean>();
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener("abort", () => {
+      for (const { watcher } of this.#folders.values()) watcher.close();
+      this.#wake.resolve(true);
+    });
+  }
+
+  /** How many files are watched. */
+  get size(): number {
+    return this.#stamps.size;
+  }
+
+  /** What the watched files are now, to be compared with later. */
+  mark(): void {
+    for (const path of this.#stamps.keys()) this.#stamps.set(path, stampOf(path));
+  }
+
+  /**
+   * Watches these files, and no others, as they were at the last {@link mark}. One that is new and was written since
+   * `since` (milliseconds) has changed already.
+   */
+  watch(paths: readonly string[], since: number): void {
+    const stamped = (path: string): Stamp =>
+      this.#stamps.get(path) ?? (writtenAt(path) < since ? stampOf(path) : unknown);
+    this.#stamps = new Map(paths.map((path) => [path, stamped(path)]));
+    this.#watchFolders();
+  }
+
+  /** The watched files that are not what they were. */
+  changes(): string[] {
+    return [...this.#stamps].flatMap(([path, stamp]) => (stampOf(path) === stamp ? [] : [path]));
+  }
+
+  /** Resolves with what has changed, after the last of a burst; with nothing when the signal is aborted. */
+  async changed(): Promise<string[]> {
+    while (!this.#signal.aborted && this.changes().length === 0) {
+      await this.#isRoused(lookEveryMs);
+      this.#watchFolders();
+    }
+    for (const end = Date.now() + burstMs; Date.now() < end && !this.#signal.aborted; ) {
+      if (!(await this.#isRoused(quietMs))) break;
+    }
+    return this.#signal.aborted ? [] : this.changes();
+  }
+
+  /** Whether something was reported within this time. */
+  async #isRoused(atMostMs: number): Promise<boolean> {
+    const wake = this.#wake;
+    const timer = setTimeout(() => wake.resolve(false), atMostMs);
+    const isRoused = await wake.promise;
+    clearTimeout(timer);
+    this.#wake = Promise.withResolvers();
+    return isRoused;
+  }
+
+  #watchFolders(): void {
+    const wanted = new Set([...this.#stamps.keys()].map((path) => dirname(path)));
+    for (const [folder, { inode, watcher }] of this.#folders) {
+      if (wanted.has(folder) && inodeOf(folder) === inode) continue;
+      watcher.close();
+      this.#folders.delete(folder);
+    }
+    for (const folder of wanted) {
+      const inode = inodeOf(folder);
+      if (inode === null || this.#folders.has(folder)) continue;
+      try {
+        const watcher = watch(folder, () => this.#wake.resolve(true));
+        watcher.on("error", () => this.#folders.delete(folder));
+        this.#folders.set(folder, { inode, watcher });
+      } catch {
+        // It can't be watched: it is looked at.
+      }
+    }
+  }
+}
+
+const statOf = (path: string) => {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+};
+
+const inodeOf = (path: string): number | null => statOf(path)?.ino ?? null;
+const writtenAt = (path: string): number => statOf(path)?.mtimeMs ?? 0;
+
+function stampOf(path: string): Stamp {
+  const found = statOf(path);
+  return found ? `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : gone;
+}

@@ -1,0 +1,67 @@
+import type { Workflow } from "@uncaged/workflow-plan";
+import { threadEnv } from "@uncaged/workflow/host";
+import type { Messaging, MessagingOptions, Plans } from "@uncaged/workflow-plan/service";
+import { defineSubcommand } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
+import {
+  type AgentOptions,
+  agentOption,
+  configOf,
+  plannersOf,
+  sandboxText,
+  withPlans,
+} from "./home.ts";
+
+export const chat = defineSubcommand({
+  summary: "plan, confirm and look after plans in a conversation",
+  declare: agentOption,
+  examples: [
+    "uncaged-workflow plan chat",
+    "printf '%s\\n' 'watch my builds' yes | uncaged-workflow plan chat",
+  ],
+  run: (session, options: AgentOptions) =>
+    withPlans(
+      session,
+      { ...options, creates: true },
+      async (plans, { runningService, runTerminalChat }) => {
+        const config = await configOf(session);
+        const env = await threadEnv(session.cwd, session.env);
+        const isExternal = runningService(plans.home) !== null;
+        await runTerminalChat({
+          ...{ plans, config, cwd: session.cwd, input: process.stdin, output: process.stdout },
+          bridge: isExternal
+            ? { triggerLoop: null, router: null, botChannels: [], isExternal }
+            : null,
+          hasModel: (env.ANTHROPIC_API_KEY ?? env.ANTHROPIC_AUTH_TOKEN ?? "") !== "",
+          colours: session.look.paint("bold", "x") !== "x",
+          open: (terminal) => messagingOf(session, plans, { terminal }),
+        });
+      },
+    ),
+});
+
+/** The channels of a call: its terminal, or the bots of the settings. @throws ConfigError */
+export async function messagingOf(
+  session: Session,
+  plans: Plans,
+  more: Pick<MessagingOptions, "terminal"> & { hasBots?: boolean },
+): Promise<Messaging> {
+  const { intentClassifier, openMessaging, previewOf, previewText } = await import(
+    "@uncaged/workflow-plan/service"
+  );
+  const { cwd, host } = session;
+  const { hasBots = false, terminal } = more;
+  const config = await configOf(session);
+  const env = await threadEnv(cwd, session.env);
+  const describe = async (workflow: Workflow): Promise<string> => {
+    const sandbox = await sandboxText(session, plans, workflow);
+    const given = { secrets: plans.credentials(), sandbox, now: Date.now() };
+    return previewText(workflow, previewOf(workflow, given));
+  };
+  return await openMessaging({
+    ...{ plans, host, describe, config: hasBots ? config : null, terminal },
+    planner: await plannersOf(session, plans),
+    classify: intentClassifier({ env }),
+    log: (line) => session.note(line),
+  });
+}

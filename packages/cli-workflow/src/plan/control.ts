@@ -1,0 +1,210 @@
+import { goesOn, isWorkflowError, keepAwake, settled, WorkflowError } from "@uncaged/workflow/host";
+import type { Plans, Started } from "@uncaged/workflow-plan/service";
+import { Argument, type Command } from "commander";
+import { textOrStdin } from "../arguments/values.ts";
+import { outcomeExitCode, outcomeJson, outcomeText } from "../output/outcome.ts";
+import { exitCodes } from "../output/exit-code.ts";
+import { defineSubcommand } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
+import { type AgentOptions, agentOption, withPlans } from "./home.ts";
+
+type RunOptions = AgentOptions & { wait?: boolean };
+
+const planArgument = (command: Command): Command =>
+  command.argument("<plan>", "its id, or any unique beginning of it");
+
+const runOptions = (command: Command): Command =>
+  agentOption(command).option("--wait", "wait for the run's end and exit with its return code");
+
+export const confirm = defineSubcommand({
+  summary: "confirm a plan: it runs now, or waits for its trigger",
+  declare: (command) =>
+    runOptions(
+      planArgument(command).option(
+        "--hash <hash>",
+        "only if it is the plan with this hash, or its beginning",
+      ),
+    ),
+  examples: ["uncaged-workflow plan confirm wf_x7", "uncaged-workflow plan confirm wf_x7 --wait"],
+  run: (session, options: RunOptions & { hash?: string }, id: string) =>
+    begin(session, options, (plans) => plans.confirm(id, { planHash: options.hash })),
+});
+
+export const run = defineSubcommand({
+  summary: "run a plan now, whatever its trigger is",
+  declare: (command) =>
+    runOptions(
+      planArgument(command).option(
+        "--data <text>",
+        "the run's trigger data; - reads it from stdin",
+      ),
+    ),
+  examples: [
+    "uncaged-workflow plan run wf_x7",
+    "git diff | uncaged-workflow plan run wf_x7 --data - --wait",
+  ],
+  run: async (session, options: RunOptions & { data?: string }, id: string) => {
+    const data = options.data === undefined ? undefined : await textOrStdin(options.data, "--data");
+    return await begin(session, options, (plans) => plans.run(id, { data }));
+  },
+});
+
+export const retry = defineSubcommand({
+  summary: "do again what has not succeeded in the last run of a failed plan",
+  declare: (command) => runOptions(planArgument(command)),
+  examples: ["uncaged-workflow plan retry wf_x7 --wait"],
+  run: (session, options: RunOptions, id: string) =>
+    begin(session, options, (plans) => plans.retry(id)),
+});
+
+async function begin(
+  session: Session,
+  options: RunOptions,
+  act: (plans: Plans) => Promise<Started>,
+): Promise<number> {
+  return await withPlans(session, options, async (plans) => {
+    const started = await act(plans);
+    const { phase, runId, threadId, workflowId } = started;
+    if (threadId !== null && options.wait) return await wait(session, plans, started, threadId);
+    session.show(started, () => (runId === null ? `${workflowId} is ${phase}\n` : `${runId}\n`));
+    if (threadId !== null) session.note(`follow it: uncaged-workflow follow ${threadId}`);
+    return exitCodes.done;
+  });
+}
+
+/** Waits until a run has ended, or waits for a decision. */
+async function wait(
+  session: Session,
+  plans: Plans,
+  started: Started,
+  threadId: string,
+): Promise<number> {
+  const { host } = session;
+  const signal = session.interruption();
+  const rest = keepAwake(host, session.env);
+  const awaited = { runId: started.runId ?? "", threadId };
+  const ended = await begun(session, plans, awaited, signal)
+    .then((ref) => (ref ? settled(host, ref, { signal }) : null))
+    .finally(rest);
+  if (ended === null || goesOn(ended)) {
+    session.output.notes.write(`\n${started.workflowId} goes on\n`);
+    return exitCodes.interrupted;
+  }
+  await plans.refresh();
+  const { phase } = plans.get(started.workflowId);
+  session.show({ ...started, phase, ...outcomeJson(ended) }, () =>
+    outcomeText(ended, session.look),
+  );
+  if (phase === "failed")
+    session.note(
+      `do again what has not succeeded: uncaged-workflow plan retry ${started.workflowId}`,
+    );
+  return outcomeExitCode(ended);
+}
+
+const pollMs = 200;
+
+/** The thread of a run, which begins later when as many runs go on as may; null when nobody waits any more. */
+async function begun(
+  { host }: Session,
+  plans: Plans,
+  { runId, threadId }: { runId: string; threadId: string },
+  signal: AbortSignal,
+) {
+  while (!signal.aborted) {
+    const found = await host.find(threadId).catch((error: unknown) => {
+      if (isWorkflowError(error) && error.kind === "missing") return null;
+      throw error;
+    });
+    if (found) return found;
+    const { error, status } = plans.findRun(runId);
+    if (status !== "running")
+      throw WorkflowError.failed("RUN_ENDED", `${runId} has ended before it began: ${error}`);
+    await plans.startQueued();
+    await Bun.sleep(pollMs);
+  }
+  return null;
+}
+
+export const answer = defineSubcommand({
+  summary: "decide what becomes of a step that failed",
+  declare: (command) =>
+    agentOption(
+      command
+        .argument("<plan>", "the plan or the run that waits, or any unique beginning of its id")
+        .addArgument(
+          new Argument(
+            "<decision>",
+            "retry the step, skip it and what depends on it, or abort",
+          ).choices([...["retry", "skip", "abort"]]),
+        )
+        .option("--step <id>", "only if it is asked about this step"),
+    ),
+  examples: ["uncaged-workflow plan answer wf_x7 retry"],
+  run: (
+    session,
+    { step, ...options }: AgentOptions & { step?: string },
+    id: string,
+    decision: string,
+  ) =>
+    withPlans(session, options, async (plans) => {
+      const by = session.env.USER || "cli";
+      const done = await plans.answer(id, decision, { by, stepId: step });
+      session.show(done, () => `${done.decision}: ${done.stepId}\n`);
+    }),
+});
+
+export const pause = defineSubcommand({
+  summary: "let no step of a plan begin any more, and no trigger fire",
+  declare: planArgument,
+  examples: ["uncaged-workflow plan pause wf_x7"],
+  run: (session, _options, id: string) =>
+    withPlans(session, {}, async (plans) => {
+      const workflow = await plans.pause(id);
+      session.show(workflow, () => `paused ${workflow.id}\n`);
+      session.note(`continue it: uncaged-workflow plan resume ${workflow.id}`);
+    }),
+});
+
+export const resume = defineSubcommand({
+  summary: "let a paused plan go on, and its trigger fire again",
+  declare: (command) => agentOption(planArgument(command)),
+  examples: ["uncaged-workflow plan resume wf_x7"],
+  run: (session, options: AgentOptions, id: string) =>
+    withPlans(session, options, async (plans) => {
+      const workflow = await plans.resume(id);
+      session.show(workflow, () => `resumed ${workflow.id}\n`);
+    }),
+});
+
+export const cancel = defineSubcommand({
+  summary: "end the run of a plan now",
+  declare: planArgument,
+  examples: ["uncaged-workflow plan cancel wf_x7"],
+  run: (session, _options, id: string) =>
+    withPlans(session, {}, async (plans) => {
+      const workflow = await plans.cancel(id);
+      session.show(workflow, () => `cancelled the run of ${workflow.id}\n`);
+    }),
+});
+
+export const remove = defineSubcommand({
+  summary: "delete a plan and its runs; the threads of these stay",
+  declare: planArgument,
+  examples: ["uncaged-workflow plan delete wf_x7"],
+  run: (session, _options, id: string) =>
+    withPlans(session, {}, async (plans) => {
+      const done = await plans.remove(id);
+      session.show(done, () => `deleted ${done.id}\n`);
+    }),
+});
+
+export const rebuild = defineSubcommand({
+  summary: "make the rows of runs and steps again from their threads",
+  examples: ["uncaged-workflow plan rebuild"],
+  run: (session) =>
+    withPlans(session, { creates: true }, async (plans) => {
+      const done = await plans.rebuild();
+      session.show(done, () => `made ${done.runs} again\n`);
+    }),
+});

@@ -1,0 +1,145 @@
+import { resolve, sep } from "node:path";
+import type { ChannelContext, Planner, PlanMetadata, Workflow } from "@uncaged/workflow-plan";
+import type {
+  ConfigSources,
+  CueclawConfig,
+  Plans,
+  SandboxReport,
+} from "@uncaged/workflow-plan/service";
+import { isWorkflowError, threadEnv } from "@uncaged/workflow/host";
+import type { Command } from "commander";
+import { ownProgram } from "../session/own-command.ts";
+import type { Session } from "../session/session.ts";
+
+type Service = typeof import("@uncaged/workflow-plan/service");
+
+/** What begins runs has this option. */
+export const agentOption = (command: Command): Command =>
+  command.option("--agent <command>", "what carries out the steps (default: that of the settings)");
+
+export type AgentOptions = { agent?: string };
+
+/** `creates` makes the plan home where it is missing. */
+export type OpenOptions = AgentOptions & { creates?: boolean };
+
+/** Where the settings of a call come from. */
+export async function configSources(session: Session): Promise<ConfigSources> {
+  const { planHome, readSecrets } = await import("@uncaged/workflow-plan/service");
+  const { env, host } = session;
+  const home = planHome(host.root, env);
+  const project = session.hostProject?.folder ?? null;
+  return { home, project, env, secrets: readSecrets(home) };
+}
+
+/** The settings of a call. @throws ConfigError */
+export async function configOf(session: Session): Promise<CueclawConfig> {
+  const { readConfig } = await import("@uncaged/workflow-plan/service");
+  return readConfig(await configSources(session));
+}
+
+/** Opens the plans of a call; `agent` carries out the steps of the runs that it begins. @throws ConfigError, ExecutorError */
+export async function openPlansOf(
+  session: Session,
+  { agent, creates = true }: OpenOptions = {},
+): Promise<Plans> {
+  const { checkSandbox, openPlans, openPlansThatAre, planHome } = await import(
+    "@uncaged/workflow-plan/service"
+  );
+  const { cwd, env, host } = session;
+  const { root } = host;
+  const home = planHome(root, env);
+  const { agent: own, answer_timeout_ms, max_parallel_steps, max_runs } = await configOf(session);
+  const named = agent ?? own.command;
+  const agentCommand = named.includes(sep) ? resolve(cwd, named) : named;
+  const open = creates ? openPlans : openPlansThatAre;
+  return open({
+    ...{ host, env, cwd, home, maxRuns: max_runs },
+    check: (workflow) =>
+      checkSandbox(workflow, { planHome: home, root, env, agentNeedsNetwork: own.network }),
+    runOptions: {
+      ...{ agentCommand, agentModel: own.model, agentTools: own.tools },
+      maxParallelSteps: max_parallel_steps,
+      ...{ planRoot: root, planProgram: ownProgram() },
+      ...(answer_timeout_ms !== undefined && { answerMs: answer_timeout_ms }),
+    },
+  });
+}
+
+/** Does something with the plans of a call, and closes them. */
+export async function withPlans<Result>(
+  session: Session,
+  options: OpenOptions,
+  act: (plans: Plans, service: Service) => Promise<Result>,
+): Promise<Result> {
+  const plans = await openPlansOf(session, { creates: false, ...options });
+  try {
+    return await act(plans, await import("@uncaged/workflow-plan/service"));
+  } finally {
+    plans.close();
+  }
+}
+
+/** Who makes the plans of a call. */
+export const plannerOf = async (session: Session, plans: Plans): Promise<Planner> =>
+  (await plannersOf(session, plans))();
+
+/** Who makes the plans of each chat. */
+export async function plannersOf(
+  session: Session,
+  plans: Plans,
+): Promise<(context?: ChannelContext) => Planner> {
+  const [{ Planner }, { offeredNames }] = await Promise.all([
+    import("@uncaged/workflow-plan"),
+    import("@uncaged/workflow-plan/service"),
+  ]);
+  const config = await configOf(session);
+  const { cwd } = session;
+  const env = await threadEnv(cwd, session.env);
+  return (context) =>
+    new Planner({
+      ...{ env, context, model: config.planner.model },
+      ...{ metadata: { cwd, ...surroundings(config) }, secrets: plans.secrets },
+      ...{ credentials: offeredNames(env), folder: plans.folder },
+    });
+}
+
+/** What the settings say of the steps of new plans, where it is not what holds anyway. */
+function surroundings({ container, sandbox }: CueclawConfig): PlanMetadata {
+  const { engine, image, timeout } = container;
+  const { mode, network, required } = sandbox;
+  const chosen = {
+    ...(mode !== "auto" && { mode }),
+    ...(required && { required }),
+    ...(network === "none" && { network }),
+    ...(engine !== undefined && { engine }),
+    ...(image !== undefined && { image }),
+  };
+  return {
+    ...(Object.keys(chosen).length > 0 && { sandbox: chosen }),
+    ...(timeout !== defaultTimeoutMs && { container: { timeout } }),
+  };
+}
+
+const defaultTimeoutMs = 1_800_000;
+
+/** What the steps of a plan would run in. @throws ConfigError */
+export async function sandboxOf(
+  session: Session,
+  { home: planHome }: Plans,
+  workflow: Workflow,
+): Promise<SandboxReport> {
+  const { checkSandbox } = await import("@uncaged/workflow-plan/service");
+  const { env, host } = session;
+  const { network } = (await configOf(session)).agent;
+  return checkSandbox(workflow, { planHome, root: host.root, env, agentNeedsNetwork: network });
+}
+
+/** What the steps of a plan would run in, or why they can't be run. */
+export async function sandboxText(session: Session, plans: Plans, workflow: Workflow) {
+  try {
+    return (await sandboxOf(session, plans, workflow)).text;
+  } catch (error) {
+    if (isWorkflowError(error)) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,111 @@
+import type { StreamCallbacks } from "@uncaged/workflow-plan";
+import type { Planning, Turned } from "@uncaged/workflow-plan/service";
+import { textOrStdin } from "../arguments/values.ts";
+import type { Spinner } from "../output/output.ts";
+import { plain } from "../output/text.ts";
+import { defineSubcommand } from "../session/command.ts";
+import { wrongUse } from "../session/failure.ts";
+import type { Session } from "../session/session.ts";
+import { exitCodes } from "../output/exit-code.ts";
+import { plannerOf, sandboxText, withPlans } from "./home.ts";
+import { previewLines } from "./text.ts";
+
+export const make = defineSubcommand({
+  summary: "have a plan made of a request",
+  declare: (command) => command.argument("<text>", "what it is to do; - reads it from stdin"),
+  examples: [
+    "uncaged-workflow plan new 'Every weekday at nine, tell me which of my repositories have failing builds'",
+    "uncaged-workflow plan new - --json < request.txt | jq -r .workflow.id",
+  ],
+  run: (session, _options, request: string) =>
+    converse(session, request, (planning, given, callbacks) => planning.start(given, callbacks)),
+});
+
+export const modify = defineSubcommand({
+  summary: "have a plan changed",
+  declare: (command) =>
+    command
+      .argument("<plan>", "its id, or any unique beginning of it")
+      .argument("<text>", "what is to change; - reads it from stdin"),
+  examples: ["uncaged-workflow plan modify wf_x7 'at ten, and only on Mondays'"],
+  run: (session, _options, id: string, wish: string) =>
+    converse(session, wish, (planning, given, callbacks) => planning.modify(id, given, callbacks)),
+});
+
+export const answerQuestion = defineSubcommand({
+  summary: "answer the planner, or say what to change",
+  declare: (command) =>
+    command
+      .argument("<session>", "the planner session")
+      .argument("<text>", "the answer; - reads it from stdin"),
+  examples: ["uncaged-workflow plan answer-question ps_x7 'those in ~/projects'"],
+  run: (session, _options, id: string, reply: string) =>
+    converse(session, reply, (planning, given, callbacks) => planning.answer(id, given, callbacks)),
+});
+
+type Turn = (planning: Planning, text: string, callbacks: StreamCallbacks) => Promise<Turned>;
+
+async function converse(session: Session, given: string, take: Turn): Promise<number> {
+  const text = await textOrStdin(given, "the text");
+  if (text.trim() === "") throw wrongUse("the text is blank", "write what the plan is to do");
+  return await withPlans(session, { creates: true }, async (plans, { Planning, previewOf }) => {
+    const planning = new Planning(plans, await plannerOf(session, plans));
+    const live = new LiveText(session);
+    const turned = await take(planning, text, live).finally(() => live.end());
+    const { turn, workflow } = turned;
+    const sandbox =
+      workflow && !session.json ? await sandboxText(session, plans, workflow) : undefined;
+    session.show(turned, () => {
+      if (!workflow) return live.hasShown(turn.content) ? "" : `${plain(turn.content)}\n`;
+      const preview = previewOf(workflow, {
+        ...{ secrets: plans.credentials(), sandbox, now: Date.now() },
+      });
+      return previewLines(workflow, preview, session.look);
+    });
+    noteNext(session, turned);
+    return turn.type === "error" ? exitCodes.failed : exitCodes.done;
+  });
+}
+
+/** What the model writes, on a terminal while it comes; a spinner while nothing does. Programs and pipes get none of it. */
+class LiveText implements StreamCallbacks {
+  readonly #session: Session;
+  readonly #spinner: Spinner;
+  #shown = "";
+
+  constructor(session: Session) {
+    this.#session = session;
+    this.#spinner = session.spinner(() => (this.#isMidLine ? [] : ["planning"]));
+  }
+
+  get #isMidLine(): boolean {
+    return this.#shown !== "" && !this.#shown.endsWith("\n");
+  }
+
+  readonly onToken = (token: string): void => {
+    const { json, output, quiet } = this.#session;
+    if (json || quiet || !output.notes.terminal) return;
+    const text = plain(token);
+    this.#spinner.clear();
+    this.#shown += text;
+    output.notes.write(text);
+  };
+
+  end(): void {
+    this.#spinner.stop();
+    if (this.#isMidLine) this.#session.output.notes.write("\n");
+  }
+
+  /** Whether a text stands on the terminal already that the results go to. */
+  hasShown(text: string): boolean {
+    return this.#session.output.results.terminal && this.#shown.endsWith(plain(text));
+  }
+}
+
+function noteNext(session: Session, { session: id, turn, workflow }: Turned): void {
+  const answer = `uncaged-workflow plan answer-question ${id} 'your answer'`;
+  if (workflow) {
+    session.note(`confirm it: uncaged-workflow plan confirm ${workflow.id}`);
+    session.note(`change it: uncaged-workflow plan modify ${workflow.id} 'what is to change'`);
+  } else session.note(turn.type === "error" ? `try again: ${answer}` : `answer it: ${answer}`);
+}

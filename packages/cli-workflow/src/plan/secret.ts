@@ -1,0 +1,54 @@
+import { exitCodes } from "../output/exit-code.ts";
+import { readText } from "../arguments/values.ts";
+import { defineSubcommand } from "../session/command.ts";
+import { wrongUse } from "../session/failure.ts";
+import { withPlans } from "./home.ts";
+import { hiddenLine } from "./hidden.ts";
+
+export const secret = defineSubcommand({
+  summary: "store, list and remove credentials of steps",
+  examples: ["uncaged-workflow plan secret list"],
+  commands: {
+    set: defineSubcommand({
+      summary: "store a credential; its value is read hidden, or from stdin",
+      declare: (command) => command.argument("<name>", "the variable, such as GITHUB_TOKEN"),
+      examples: [
+        "uncaged-workflow plan secret set GITHUB_TOKEN",
+        "gh auth token | uncaged-workflow plan secret set GITHUB_TOKEN",
+      ],
+      run: (session, _options, name: string) =>
+        withPlans(session, { creates: true }, async (plans, { checkSecretName }) => {
+          checkSecretName(name);
+          const value = process.stdin.isTTY
+            ? await hiddenLine(`${name}: `, session.output.notes)
+            : (await readText("-", "the value")).replace(/\r?\n$/, "");
+          if (value === null) return exitCodes.interrupted;
+          if (value === "") throw wrongUse(`the value of ${name} is empty`, "nothing was stored");
+          plans.secrets.set(name, value);
+          session.show({ name, stored: true }, () => `stored ${name}\n`);
+          return exitCodes.done;
+        }),
+    }),
+    list: defineSubcommand({
+      summary: "list the names of the credentials",
+      examples: ["uncaged-workflow plan secret list --json"],
+      run: (session) =>
+        withPlans(session, {}, async (plans) => {
+          const names = plans.secrets.names();
+          if (names.length === 0)
+            session.note("none yet; store one: uncaged-workflow plan secret set NAME");
+          session.show(names, () => names.map((name) => `${name}\n`).join(""));
+        }),
+    }),
+    remove: defineSubcommand({
+      summary: "remove a credential",
+      declare: (command) => command.argument("<secret>", "its name"),
+      examples: ["uncaged-workflow plan secret remove GITHUB_TOKEN"],
+      run: (session, _options, name: string) =>
+        withPlans(session, { creates: true }, async (plans) => {
+          plans.secrets.remove(name);
+          session.show({ name, stored: false }, () => `removed ${name}\n`);
+        }),
+    }),
+  },
+});

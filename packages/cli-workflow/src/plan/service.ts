@@ -1,0 +1,135 @@
+import { join } from "node:path";
+import type { ServiceEvent, ServiceStatus, Unit } from "@uncaged/workflow-plan/service";
+import { wholeNumber } from "../arguments/options.ts";
+import { oneLine } from "../output/text.ts";
+import { defineSubcommand } from "../session/command.ts";
+import { ownFile } from "../session/own-command.ts";
+import type { Session } from "../session/session.ts";
+import { messagingOf } from "./chat.ts";
+import { type AgentOptions, agentOption, openPlansOf } from "./home.ts";
+import { checksOf } from "./tick.ts";
+
+const load = () => import("@uncaged/workflow-plan/service");
+
+type StopOptions = { drain?: number };
+
+const longestDrain = 86_400;
+
+export const service = defineSubcommand({
+  summary: "show whether a service lets the triggers fire; run, install, start and stop it",
+  examples: ["uncaged-workflow plan service", "uncaged-workflow plan service run"],
+  run: showStatus,
+  commands: {
+    run: defineSubcommand({
+      summary: "let triggers fire until this command is ended",
+      declare: agentOption,
+      examples: ["uncaged-workflow plan service run"],
+      run: runHere,
+    }),
+    install: defineSubcommand({
+      summary: "write a unit for systemd or launchd, and enable it",
+      examples: ["uncaged-workflow plan service install"],
+      async run(session) {
+        const { installService } = await load();
+        const unit = await unitFor(session);
+        session.withUsersUmask(() => installService(unit, session.env));
+        session.show({ unit: unit.path }, () => `${unit.path}\n`);
+        session.note("start it: uncaged-workflow plan service start");
+        if (unit.manager === "systemd")
+          session.note('let it run while you are logged out: loginctl enable-linger "$USER"');
+      },
+    }),
+    start: defineSubcommand({
+      summary: "start the installed service",
+      examples: ["uncaged-workflow plan service start"],
+      async run(session) {
+        const { startService } = await load();
+        await startService(await homeOf(session), await unitFor(session), session.env);
+        return await showStatus(session);
+      },
+    }),
+    stop: defineSubcommand({
+      summary: "end the service; the runs of plans go on",
+      declare: (command) =>
+        command.option(
+          "--drain <seconds>",
+          "pause the runs between two steps first, and wait for that at most so long",
+          wholeNumber("--drain", 1, longestDrain),
+        ),
+      examples: [
+        "uncaged-workflow plan service stop",
+        "uncaged-workflow plan service stop --drain 60",
+      ],
+      async run(session, { drain }: StopOptions) {
+        const { stopService } = await load();
+        const unit = await unitFor(session).catch(() => null);
+        const options = { drainSeconds: drain ?? null, env: session.env };
+        const stopped = await stopService(await homeOf(session), unit, options);
+        session.show({ stopped }, () => `stopped the service, process ${stopped.pid}\n`);
+      },
+    }),
+    status: defineSubcommand({
+      summary: "show whether a service runs, and whether one is installed",
+      examples: ["uncaged-workflow plan service status --json"],
+      run: showStatus,
+    }),
+  },
+});
+
+async function homeOf({ env, host }: Session): Promise<string> {
+  const { planHome } = await load();
+  return planHome(host.root, env);
+}
+
+async function unitFor(session: Session): Promise<Unit> {
+  const { unitOf } = await load();
+  const { env, host } = session;
+  const home = await homeOf(session);
+  const own = env.HOME === undefined ? null : join(env.HOME, ".uncaged/workflow/plans");
+  return unitOf({
+    argv: [ownFile(), "plan", "service", "run", "--root", host.root],
+    ...{ home, isDefaultHome: home === own, platform: process.platform, userEnv: env },
+    env: { PATH: env.PATH ?? "/usr/local/bin:/usr/bin:/bin" },
+  });
+}
+
+async function showStatus(session: Session): Promise<void> {
+  const { serviceStatus } = await load();
+  const unit = await unitFor(session).catch(() => null);
+  const status = serviceStatus(await homeOf(session), unit);
+  session.show(status, () => `${statusText(status)}\n`);
+  if (!status.running && !status.unit)
+    session.note("run it here: uncaged-workflow plan service run; or call plan tick each minute");
+}
+
+function statusText({ running, unit }: ServiceStatus): string {
+  const installed = unit === null ? "not installed" : `installed as ${unit}`;
+  if (!running) return `no service runs; ${installed}`;
+  return `a service runs since ${running.startedAt}, process ${running.pid}; ${installed}`;
+}
+
+async function runHere(session: Session, options: AgentOptions): Promise<void> {
+  const plans = await load();
+  const home = await homeOf(session);
+  const terminated = new AbortController();
+  process.once("SIGTERM", () => terminated.abort());
+  await plans.runService({
+    ...checksOf(session, plans, home),
+    ...{ home, signal: AbortSignal.any([session.interruption(), terminated.signal]) },
+    open: () => openPlansOf(session, options),
+    messaging: (opened) => messagingOf(session, opened, { hasBots: true }),
+    report: (event) => report(session, event),
+    onReady: () => session.note(`the service of ${home} runs; Ctrl-C ends it, runs go on`),
+  });
+}
+
+function report(session: Session, event: ServiceEvent): void {
+  if (event.kind === "error") {
+    const reason = event.error instanceof Error ? event.error.message : String(event.error);
+    if (session.json) session.stream({ ...event, error: reason });
+    session.note(`${event.workflowId ?? "error"}: ${oneLine(reason)}`);
+    return;
+  }
+  if (session.json) session.stream(event);
+  session.note(`${event.kind} ${event.workflowId}: ${event.runId}`);
+}

@@ -1,0 +1,41 @@
+import type { TickOptions } from "@uncaged/workflow-plan/service";
+import { isoTime } from "../output/text.ts";
+import { defineSubcommand } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
+import { type AgentOptions, agentOption, withPlans } from "./home.ts";
+
+export const tick = defineSubcommand({
+  summary: "let all fire that is due, then end: what a cron job or a timer calls each minute",
+  declare: agentOption,
+  examples: ["uncaged-workflow plan tick", "* * * * * uncaged-workflow plan tick --quiet"],
+  run: (session, options: AgentOptions) =>
+    withPlans(session, { ...options, creates: true }, async (plans, service) => {
+      const { host } = session;
+      const log = (line: string): void => session.note(line);
+      const notices = new service.Notices({ plans, host, log, channels: () => [] });
+      const checks = checksOf(session, service, plans.home);
+      const ticked = await service.tick(plans, { ...checks, notices });
+      const { fired, next } = ticked;
+      session.show(ticked, () =>
+        fired.map(({ runId, workflowId }) => `fired ${workflowId}: ${runId}\n`).join(""),
+      );
+      session.note(
+        next === null
+          ? "no plan waits for its trigger"
+          : `the next is due at ${isoTime(Date.parse(next))}`,
+      );
+    }),
+});
+
+/** How the triggers of a home's plans are looked at. */
+export function checksOf(
+  { env, host }: Session,
+  { scriptCommand }: typeof import("@uncaged/workflow-plan/service"),
+  planHome: string,
+): Pick<TickOptions, "commandOf" | "env" | "host"> {
+  const question = { planHome, root: host.root, env };
+  return {
+    ...{ env, host },
+    commandOf: (workflow, script) => scriptCommand(workflow, script, question),
+  };
+}

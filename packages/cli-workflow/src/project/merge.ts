@@ -1,0 +1,46 @@
+import { readDocument } from "@uncaged/workflow/document";
+import { WorkflowError } from "@uncaged/workflow/host";
+
+type Entries = Record<string, unknown>;
+
+const isObject = (value: unknown): value is Entries =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * The text of a JSON object with more entries in it, as it is indented: an object in it gets the keys that it has not,
+ * and everything else stays. @throws WorkflowError `DOCUMENT_INVALID` with file, line and column.
+ */
+export function withEntries(text: string, file: string, entries: Entries): string {
+  const { document } = readDocument(text, file);
+  if (!isObject(document)) {
+    throw WorkflowError.failed(
+      "DOCUMENT_INVALID",
+      `${file}:1:1: this is no object`,
+      "fix the file",
+    );
+  }
+  const [, indent = "  "] = /\n([ \t]+)\S/.exec(text) ?? [];
+  return jsonText(merged(document, entries), indent);
+}
+
+export const jsonText = (value: unknown, indent = "  "): string =>
+  `${JSON.stringify(value, null, indent)}\n`;
+
+function merged(old: Entries, more: Entries): Entries {
+  const result = { ...old };
+  for (const [key, value] of Object.entries(more)) {
+    const before = result[key];
+    if (before === undefined) result[key] = value;
+    else if (isObject(before) && isObject(value)) result[key] = merged(before, value);
+  }
+  return result;
+}
+
+/** A text with those of some lines that it has not. */
+export function withLines(text: string, lines: string): string {
+  const there = new Set(text.split(/\r?\n/).map((line) => line.trim()));
+  const missing = lines.split("\n").filter((line) => line !== "" && !there.has(line));
+  if (missing.length === 0) return text;
+  const before = text === "" || text.endsWith("\n") ? text : `${text}\n`;
+  return `${before}${missing.join("\n")}\n`;
+}

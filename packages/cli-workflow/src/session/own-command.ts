@@ -1,0 +1,51 @@
+import { realpathSync } from "node:fs";
+import { basename, delimiter, dirname, join } from "node:path";
+
+const name = "uncaged-workflow";
+
+/** The file that this program is called by: that of its package, or a standalone binary itself. */
+export const ownFile = (): string =>
+  Bun.isStandaloneExecutable ? process.execPath : join(dirname(Bun.main), "../bin", name);
+
+/**
+ * The words that call this program in a folder whose `node_modules` links to it: its name where the PATH leads to it,
+ * else by way of npx, which takes what is in `node_modules`; without npx the path of its file.
+ */
+export function ownCommand(env: Readonly<Record<string, string>>): string {
+  const folders = (env.PATH ?? "").split(delimiter);
+  // What npx and npm have put there for this process is not on the PATH of the shell.
+  const PATH = folders.filter((folder) => !isOfNpm(folder)).join(delimiter);
+  if (isSame(Bun.which(name, { PATH }), ownFile())) return name;
+  if (Bun.which("npx", { PATH })) return `npx ${name}`;
+  return shellWord(ownFile());
+}
+
+/** How another program starts this one again, and the files and folders of its code. */
+export function ownProgram(): { argv: string[]; folders: string[] } {
+  const { execPath } = process;
+  if (Bun.isStandaloneExecutable) return { argv: [execPath], folders: [execPath] };
+  const home = realpathSync(join(dirname(Bun.main), ".."));
+  const isSource = Bun.main.endsWith(".ts");
+  // Built, all that it runs is in its package; its source is in a workspace.
+  const folders = isSource
+    ? ["packages", "apps", "node_modules"].map((folder) => join(home, "../..", folder))
+    : [home];
+  const config = `--config=${join(home, "bin/bunfig.toml")}`;
+  const argv = [execPath, "--no-env-file", "--no-install", config, Bun.main];
+  return { argv, folders: [execPath, ...folders] };
+}
+
+const isOfNpm = (folder: string): boolean =>
+  basename(folder) === ".bin" && basename(dirname(folder)) === "node_modules";
+
+function isSame(found: string | null, own: string): boolean {
+  try {
+    return found !== null && realpathSync(found) === realpathSync(own);
+  } catch {
+    return false;
+  }
+}
+
+/** A text as a shell takes it for one word. */
+export const shellWord = (path: string): string =>
+  /^[\w./+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;

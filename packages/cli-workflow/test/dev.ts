@@ -1,0 +1,99 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Store } from "./program.ts";
+
+/** A line that `dev --json` prints. */
+export type DevLine = {
+  kind: string;
+  threadId?: string;
+  changed?: string | null;
+  forkFrom?: { threadId: string; steps: number } | null;
+  number?: number;
+  step?: { role: string; content: string };
+  unchanged?: boolean;
+  status?: string;
+  /** When it came, in milliseconds. */
+  at: number;
+} & Record<string, unknown>;
+
+const patienceMs = 60_000;
+
+/** A `dev --json` of a file, and what it has printed so far. */
+export class Dev {
+  readonly lines: DevLine[] = [];
+  readonly #child: Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">;
+  readonly #path: string;
+  #taken = 0;
+  #change = Promise.withResolvers<void>();
+  #isOver = false;
+
+  /** @param path that of the file. */
+  constructor(child: Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">, path: string) {
+    this.#path = path;
+    this.#child = child;
+    void this.#read();
+  }
+
+  static of(store: Store, file: string, ...args: string[]): Dev {
+    return new Dev(store.start(["dev", file, "--json", ...args]), join(store.folder, file));
+  }
+
+  /** The next line of this kind that nobody has waited for yet. */
+  async next(kind: string, isIt: (line: DevLine) => boolean = () => true): Promise<DevLine> {
+    const end = Date.now() + patienceMs;
+    for (;;) {
+      const found = this.lines.findIndex(
+        (line, at) => at >= this.#taken && line.kind === kind && isIt(line),
+      );
+      if (found >= 0) {
+        this.#taken = found + 1;
+        return this.lines[found] as DevLine;
+      }
+      if (this.#isOver || Date.now() > end) {
+        throw new Error(`no ${kind} came after ${JSON.stringify(this.lines.slice(this.#taken))}`);
+      }
+      await Promise.race([this.#change.promise, Bun.sleep(200)]);
+    }
+  }
+
+  /** The steps that a thread makes until it ends or waits, as text; those that it keeps are among them. */
+  async steps(): Promise<string[]> {
+    const from = this.#taken;
+    await this.next("end");
+    return this.lines
+      .slice(from, this.#taken)
+      .flatMap(({ step }) => (step ? [`${step.role}: ${step.content}`] : []));
+  }
+
+  /** Changes the file as an editor does that writes in place. */
+  edit(from: string, to: string): void {
+    const text = readFileSync(this.#path, "utf8");
+    if (!text.includes(from)) throw new Error(`the file has no ${from}`);
+    writeFileSync(this.#path, text.replace(from, to));
+  }
+
+  async end(signal: NodeJS.Signals = "SIGINT"): Promise<number> {
+    this.#child.kill(signal);
+    return await this.#child.exited;
+  }
+
+  async #read(): Promise<void> {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of this.#child.stdout) {
+      const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = parts.pop() ?? "";
+      this.lines.push(
+        ...parts.map((text) => ({ ...(JSON.parse(text) as DevLine), at: Date.now() })),
+      );
+      this.#ring();
+    }
+    this.#isOver = true;
+    this.#ring();
+  }
+
+  #ring(): void {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
+  }
+}

@@ -1,0 +1,129 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Projects } from "./projects.ts";
+import { removeFolders } from "./program.ts";
+
+afterAll(removeFolders);
+// npx takes its time.
+setDefaultTimeout(180_000);
+
+type Made = { name: string; dir: string; files: string[]; changed: string[]; command: string };
+
+/** What npx runs is there: nothing is fetched. */
+const offline = { npm_config_offline: "true", npm_config_update_notifier: "false" };
+
+/** What `new` prints as the next thing to do. */
+const nextOf = (stderr: string): string => /^next: (.*)$/m.exec(stderr)?.[1] ?? "";
+
+async function sh(line: string, cwd: string, env: Record<string, string>) {
+  const child = Bun.spawn(["/bin/sh", "-c", line], { cwd, env, stdout: "pipe", stderr: "pipe" });
+  const [code, stdout, stderr] = [await child.exited, child.stdout.text(), child.stderr.text()];
+  return { code, stdout: await stdout, stderr: await stderr };
+}
+
+describe("the command that new prints", () => {
+  for (const template of ["typescript", "steps"]) {
+    test(`works as it is printed, where nothing of ours is on the PATH: ${template}`, async () => {
+      const store = new Projects();
+      const { stderr } = await store.run([
+        "new",
+        "my flow",
+        "--name",
+        "it",
+        "--template",
+        template,
+      ]);
+      const next = nextOf(stderr);
+      expect(next).toStartWith("cd 'my flow' && npx uncaged-workflow add && ");
+      const { code, stdout } = await sh(next, store.folder, { ...store.env, ...offline });
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("completed: ") });
+      const root = join(store.folder, "my flow/.uncaged");
+      expect(existsSync(join(root, "workflow.yaml"))).toBe(true);
+      const readme = readFileSync(join(store.folder, "my flow/README.md"), "utf8");
+      expect(readme).toContain("npx uncaged-workflow run it");
+    });
+  }
+
+  test("is the name of the program alone where the PATH leads to it", async () => {
+    const store = new Projects();
+    const bin = join(store.folder, "bin");
+    mkdirSync(bin);
+    const program = join(import.meta.dir, "../bin/uncaged-workflow");
+    symlinkSync(program, join(bin, "uncaged-workflow"));
+    const env = { PATH: `${bin}:${store.env.PATH}` };
+    const { stderr } = await store.run(["new", "mine"], { env });
+    expect(nextOf(stderr)).toStartWith("cd mine && uncaged-workflow add && uncaged-workflow run ");
+  });
+
+  test("is the program's file where there is no npx", async () => {
+    const store = new Projects();
+    const { command } = await store.json<Made>(["new", "mine"], { env: { PATH: "/none" } });
+    expect(command).toBe(join(import.meta.dir, "../bin/uncaged-workflow"));
+  });
+});
+
+describe("new in a folder that has something", () => {
+  function folderWith(files: Record<string, string>) {
+    const store = new Projects();
+    const cwd = join(store.folder, "mine");
+    mkdirSync(cwd);
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
+    const read = (name: string) => readFileSync(join(cwd, name), "utf8");
+    return { cwd, read, ...store.at(cwd) };
+  }
+
+  test("adds to its package.json, and leaves what is there", async () => {
+    const manifest = `{\n\t"name": "app",\n\t"scripts": { "types": "mine" },\n\t"devDependencies": { "typescript": "5" }\n}\n`;
+    const files = { "package.json": manifest, ".gitignore": "dist\nnode_modules/", "app.ts": "" };
+    const { read, json, ok } = folderWith({ ...files, "README.md": "mine" });
+    const made = await json<Made>("new", ".");
+    expect(made.changed.sort()).toEqual([".gitignore", "package.json"]);
+    expect(made.files.sort()).toEqual(["tsconfig.json", "uncaged.json", "workflow.ts"]);
+    expect(read("README.md")).toBe("mine");
+    expect(read(".gitignore")).toBe("dist\nnode_modules/\n.uncaged/\n.env\n*.esm.js\n*.map\n");
+    expect(read("package.json")).toContain('\n\t"scripts": {\n\t\t"types": "mine"\n\t}');
+    expect(JSON.parse(read("package.json"))).toMatchObject({
+      devDependencies: { typescript: "5", "@types/node": "^24.0.0" },
+    });
+    await ok("add");
+  });
+
+  test("adds a second workflow to a project, and refuses one of the same name or file", async () => {
+    const { read, json, run } = folderWith({ "uncaged.json": '{"env": []}' });
+    await json<Made>("new", ".", "--name", "flow", "--template", "steps");
+    await json<Made>("new", ".", "--name", "other");
+    expect(JSON.parse(read("uncaged.json"))).toEqual({
+      ...{ env: [], workflows: { flow: "flow.json", other: "workflow.ts" } },
+    });
+    expect(await run("new", ".", "--name", "third")).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining('"workflow.ts" is there already') },
+    });
+    expect(
+      await folderWith({ "uncaged.json": read("uncaged.json") }).run("new", ".", "--name", "flow"),
+    ).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining('lists a workflow "flow" already') },
+    });
+  });
+
+  test("lists the workflow in the package.json that is a project", async () => {
+    const { cwd, read, ok } = folderWith({ "package.json": '{"uncaged": {}}' });
+    await ok("new", ".");
+    expect(JSON.parse(read("package.json"))).toMatchObject({
+      uncaged: { workflows: { mine: "workflow.ts" } },
+    });
+    expect(existsSync(join(cwd, "uncaged.json"))).toBe(false);
+    await ok("add");
+  });
+
+  test("writes nothing where it can't", async () => {
+    const { cwd, run } = folderWith({ "package.json": "{,}" });
+    expect(await run("new", ".")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^error: package\.json:1:2: [^\n]+\n$/),
+    });
+    expect(existsSync(join(cwd, "workflow.ts"))).toBe(false);
+    expect((await folderWith({ "notes.txt": "" }).run("new", ".")).code).toBe(2);
+  });
+});

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { create, PlanStore, planOf } from "./planned.ts";
+import { removeFolders } from "./program.ts";
+
+let store: PlanStore;
+beforeAll(async () => void (store = await PlanStore.open()));
+afterAll(async () => {
+  await store.stop();
+  removeFolders();
+});
+
+test("a plan is made, changed, confirmed and shown in a chat whose input is a pipe", async () => {
+  const request = { tools: [{ name: "create_workflow_request", input: {} }] };
+  const trigger = { type: "cron", expression: "0 9 * * 1-5", timezone: "Europe/Berlin" };
+  store.replies.push(request, create(planOf({ look: [] })));
+  store.replies.push(create(planOf({ look: [], report: ["look"] }, { trigger, name: "Builds" })));
+  const lines = ["which builds fail?", "and report it, at nine", "yes", "/list", "/nothing"];
+  const { code, stderr, stdout } = await store.run(["plan", "chat"], {
+    ...{ stdin: lines.join("\n"), cwd: store.work },
+  });
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout).toContain("Trigger: manual");
+  expect(stdout).toContain("2. report (after look): do report");
+  expect(stdout).toMatch(/Next: \d{4}-\d\d-\d\dT0[78]:00:00\.000Z, /);
+  expect(stdout).toContain("Sandbox: ");
+  expect(stdout).toContain("Confirmed: Builds is active.");
+  expect(stdout).toMatch(/\nwf_\S+ {2}active {2}Builds\n/);
+  expect(stdout).toContain("there is no command /nothing");
+});
+
+test("a chat without a key for the model still shows and runs plans", async () => {
+  const { id } = await store.plan({ look: [] });
+  const { code, stdout } = await store.run(["plan", "chat"], {
+    stdin: `/confirm ${id}\n/status\nplan something\n`,
+    env: { ANTHROPIC_API_KEY: "" },
+  });
+  expect(code).toBe(0);
+  expect(stdout).toContain("The planner has no model");
+  expect(stdout).toContain("runs now (run_");
+  expect(stdout).toContain("There is no plan: ");
+  await store.untilPhase(id, "completed");
+});

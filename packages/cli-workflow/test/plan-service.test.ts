@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { type Plan, PlanStore, type Started } from "./planned.ts";
+import { removeFolders } from "./program.ts";
+
+setDefaultTimeout(25_000);
+let store: PlanStore;
+beforeAll(async () => void (store = await PlanStore.open()));
+afterAll(async () => {
+  await store.stop();
+  removeFolders();
+});
+
+type Ticked = { fired: { workflowId: string; runId: string }[]; next: string | null };
+type Status = { home: string; running: { pid: number } | null; unit: string | null };
+
+/** Has a plan made whose check prints a file, and confirms it. */
+async function watching(file: string): Promise<Plan> {
+  const check_script = `cat ${file}`;
+  const trigger = { type: "poll", interval_seconds: 1, check_script, diff_mode: "new_items" };
+  writeFileSync(join(store.work, file), "one\n");
+  const plan = await store.plan({ a: [] }, { trigger });
+  const started = await store.json<Started>(["plan", "confirm", plan.id]);
+  expect(started).toEqual({
+    ...{ workflowId: plan.id, phase: "active", runId: null, threadId: null },
+  });
+  return plan;
+}
+
+const add = (file: string, line: string) => appendFileSync(join(store.work, file), `${line}\n`);
+
+test("a pass fires what is due, once, and reports when the next is due", async () => {
+  const { id } = await watching("tick");
+  const first = await store.json<Ticked>(["plan", "tick"]);
+  expect(first.fired).toEqual([]);
+  expect(Date.parse(first.next ?? "")).toBeGreaterThan(Date.now() - 2000);
+  add("tick", "two");
+  const fired: Ticked["fired"] = [];
+  while (fired.length === 0) fired.push(...(await store.json<Ticked>(["plan", "tick"])).fired);
+  const { runs } = await store.untilPhase(id, "active");
+  expect(fired).toEqual([{ workflowId: id, runId: runs[0]?.id ?? "" }]);
+  expect(runs.map(({ status, trigger_data }) => [status, trigger_data])).toEqual([
+    ["completed", "two"],
+  ]);
+  await store.ok(["plan", "pause", id]);
+  expect(await store.json<Ticked>(["plan", "tick"])).toEqual({ fired: [], next: null });
+  const { stderr } = await store.run(["plan", "tick"]);
+  expect(stderr).toContain("no plan waits for its trigger");
+});
+
+test("a service fires, is shown, is the only one, and ends when it is asked to", async () => {
+  const status = () => store.json<Status>(["plan", "service", "status"]);
+  expect(await status()).toEqual({ home: join(store.root, "plans"), running: null, unit: null });
+  const nobody = await store.run(["plan", "service", "stop"]);
+  expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining("no service runs")]);
+  const service = store.start(["plan", "service", "run"]);
+  for (let shown = await status(); shown.running?.pid !== service.pid; shown = await status());
+  const second = await store.run(["plan", "service", "run"]);
+  expect([second.code, second.stderr]).toEqual([
+    1,
+    expect.stringContaining("a service runs already"),
+  ]);
+  const { id } = await watching("served");
+  await store.untilPlan(id, (view) => JSON.stringify(view).includes('"last_result":"one\\n"'));
+  add("served", "two");
+  const { runs } = await store.untilPlan(id, (view) => view.runs[0]?.status === "completed");
+  expect(runs.map(({ trigger_data }) => trigger_data)).toEqual(["two"]);
+  expect(await store.json(["plan", "service", "stop", "--drain", "20"])).toMatchObject({
+    stopped: { pid: service.pid },
+  });
+  expect(await service.exited).toBe(0);
+  const text = await new Response(service.stderr).text();
+  expect(text).toContain(`fired ${id}: ${runs[0]?.id}`);
+});
+
+test("the service is installed as a unit that starts this program by its path", async () => {
+  const bin = join(store.folder, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "systemctl"), "#!/bin/sh\nexit 0\n");
+  chmodSync(join(bin, "systemctl"), 0o755);
+  const env = { PATH: `${bin}:${process.env.PATH}` };
+  const { unit } = await store.json<{ unit: string }>(["plan", "service", "install"], { env });
+  const text = readFileSync(unit, "utf8");
+  const [, program = ""] = /ExecStart="([^"]+)" "plan" "service" "run"/.exec(text) ?? [];
+  expect(existsSync(program)).toBe(true);
+  expect(text).toContain("Restart=always\nRestartSec=5\nKillMode=process\n");
+  const shown = await store.json<Status>(["plan", "service"], { env });
+  expect(shown.unit).toBe(unit);
+  const other = await store.run(["plan", "service", "stop", "--drain", "soon"], { env });
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("--drain")]);
+});

@@ -1,0 +1,314 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { playBundle, removeFolders, untilNoWorker } from "./program.ts";
+import { Projects } from "./projects.ts";
+
+afterAll(removeFolders);
+
+describe("a project", () => {
+  test("has names and threads of its own, out of git", async () => {
+    const store = new Projects();
+    const [one, other] = [store.project("one"), store.project("other")];
+    await store.at(one).ok("add", "review", playBundle);
+    expect(await store.at(other).json<object[]>("list")).toEqual([]);
+    expect(await store.json<object[]>(["list"])).toEqual([]);
+    expect(readFileSync(join(one, ".uncaged/.gitignore"), "utf8")).toBe("*\n");
+    expect(existsSync(join(other, ".uncaged"))).toBe(false);
+    const { stderr, code } = await store.at(other).run("run", "review");
+    expect({ stderr, code }).toEqual({
+      code: 4,
+      stderr: `error: there is no workflow "review" in ${other}/.uncaged; hint: list them: uncaged-workflow list\n`,
+    });
+    const inner = join(one, "src/deep");
+    mkdirSync(inner, { recursive: true });
+    await store.at(inner).ok("run", "review", "--wait");
+    expect(await store.at(one).json<object[]>("threads")).toHaveLength(1);
+    expect((await store.at(one).run("verify")).code).toBe(0);
+  });
+
+  test("gives way to --root, and that to nothing", async () => {
+    const store = new Projects();
+    const folder = store.project("one");
+    const named = join(store.folder, "named");
+    const root = async (args: string[], env = {}) => {
+      const options = { cwd: folder, env };
+      return await store.ok(["doctor", ...args], options);
+    };
+    const variable = { UNCAGED_WORKFLOW_STORAGE_ROOT: join(store.folder, "variable") };
+    expect(await root([])).toBe(`all is well: ${folder}/.uncaged`);
+    expect(await root([], variable)).toBe(`all is well: ${store.folder}/variable`);
+    expect(await root(["--root", named], variable)).toBe(`all is well: ${named}`);
+  });
+
+  test("with projects in it lets each have its own, found through links too", async () => {
+    const store = new Projects();
+    const outer = store.project("outer");
+    const inner = store.project("outer/packages/inner");
+    const link = join(store.folder, "link");
+    symlinkSync(inner, link);
+    const rootAt = (cwd: string) => store.at(cwd).ok("doctor");
+    expect(await rootAt(join(outer, "packages"))).toEndWith(`${outer}/.uncaged`);
+    expect(await rootAt(inner)).toEndWith(`${inner}/.uncaged`);
+    expect(await rootAt(link)).toEndWith(`${inner}/.uncaged`);
+  });
+
+  test("that is read-only can be read, and what would write reports it in one line", async () => {
+    const store = new Projects();
+    const folder = store.project("one", { root: "/proc/uncaged" });
+    expect(await store.at(folder).json<object[]>("list")).toEqual([]);
+    const { code, stderr } = await store.at(folder).run("add", "play", playBundle);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: can't make the folder \/proc\/uncaged: [^\n]*\n$/);
+  });
+
+  test("whose file is wrong stops what needs it, in one line, and nothing else", async () => {
+    const store = new Projects();
+    const folder = store.project("one", { roots: "x" });
+    const { code, stderr } = await store.at(folder).run("list");
+    expect(code).toBe(1);
+    expect(stderr).toStartWith(
+      `error: ${folder}/uncaged.json:1:10: the key "roots" is not known; did you mean root?; hint: `,
+    );
+    expect(stderr.trimEnd()).not.toContain("\n");
+    expect((await store.at(folder).run("version")).code).toBe(0);
+    expect((await store.at(folder).run("list", "--root", "../other")).code).toBe(0);
+    const { problems } = JSON.parse((await store.at(folder).run("doctor", "--json")).stdout);
+    expect(problems).toMatchObject([{ code: "PROJECT_INVALID" }]);
+  });
+
+  test("whose root is a file is refused in one line", async () => {
+    const store = new Projects();
+    const folder = store.project("one", { root: "store" });
+    writeFileSync(join(folder, "store"), "");
+    expect(await store.at(folder).run("list")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: `error: the storage root ${folder}/store is no folder; hint: let "root" in ${folder}/uncaged.json be a folder\n`,
+    });
+  });
+});
+
+const envBundle = `export const descriptor = { description: "Reads its environment", roles: {} };
+export async function* run({ prompt, steps }, { env }) {
+  const read = (meta) => ({ role: "reader", content: [env.GREETING, env.BOTH].join(), meta });
+  console.log("printed", env.GREETING);
+  if (steps.length === 0) yield read({ own: process.env.GREETING ?? null });
+  if (steps.length < 2) yield { role: "__wait__", content: "go on?", meta: { for: "go" } };
+  if (steps.length < 4) yield read({});
+  if (prompt === "fail") throw new Error("failed with " + env.GREETING);
+  return { returnCode: 0, summary: "done" };
+}
+`;
+
+type Thread = {
+  status: string;
+  steps: { role: string; content: string; meta: object }[];
+  result: { summary: string } | null;
+};
+
+describe("the .env files of a project", () => {
+  async function withEnv(text: string) {
+    const store = new Projects();
+    const folder = store.project("one", { env: [".env", "own.env"] });
+    writeFileSync(join(folder, "env.esm.js"), envBundle);
+    writeFileSync(join(folder, ".env"), text);
+    await store.at(folder).ok("add", "env", "env.esm.js");
+    const contents = async (id: string) =>
+      (await store.at(folder).json<Thread>("thread", id)).steps.map(({ content }) => content);
+    return { store, folder, contents, ...store.at(folder) };
+  }
+
+  test("reach a thread beneath the real environment, and neither its worker nor its debug log", async () => {
+    const { store, folder, ok, json } = await withEnv("GREETING=hello there\nBOTH=file");
+    writeFileSync(join(folder, "own.env"), "GREETING=hello here");
+    const shell = { cwd: folder, env: { BOTH: "shell" } };
+    const args = ["run", "env", "--prompt", "fail", "--wait", "-q"];
+    const id = (await store.run(args, shell)).stdout.trim();
+    expect((await json<Thread>("thread", id)).steps[0]).toMatchObject({
+      content: "hello here,shell",
+      meta: { own: null },
+    });
+    expect((await store.at(folder).run("resume", id, "--input", "yes", "--wait")).code).toBe(1);
+    expect((await json<Thread>("thread", id)).result?.summary).toBe("failed with ***");
+    const log = await ok("logs", id);
+    expect(log).toContain("printed ***");
+    expect(log).not.toContain("hello here");
+  });
+
+  test("are read again for what goes on: a resume from elsewhere, a retry, a fork", async () => {
+    const { store, folder, contents, ok, run } = await withEnv("GREETING=hello one");
+    const id = (await run("run", "env", "--prompt", "fail", "--wait", "-q")).stdout.trim();
+    writeFileSync(join(folder, ".env"), "GREETING=hello two");
+    const root = join(folder, ".uncaged");
+    await untilNoWorker(root);
+    await store.run(["resume", id, "--input", "yes", "--wait", "--root", root]);
+    expect((await contents(id)).at(-1)).toBe("hello two,");
+    writeFileSync(join(folder, ".env"), "GREETING=hello three");
+    const fork = await ok("fork", id, "--at-step", "3", "--prompt", "go", "--wait", "-q");
+    expect((await contents(fork)).at(-1)).toBe("hello three,");
+    await untilNoWorker(root);
+    await store.run(["retry", id, "--wait"], { cwd: folder });
+    const { result } = await store.at(folder).json<Thread>("thread", "@last");
+    expect(result?.summary).toBe("failed with ***");
+  });
+
+  test("reach threads that the server starts in it", async () => {
+    const { store, folder, contents } = await withEnv("GREETING=hello there");
+    const serve = store.start(["serve", "--port", "0", "--json"], { cwd: folder });
+    const reader = serve.stdout.getReader();
+    const { value } = await reader.read();
+    const shown = JSON.parse(new TextDecoder().decode(value)) as Record<string, string>;
+    expect(shown.root).toBe(join(folder, ".uncaged"));
+    const started = await fetch(new URL("/api/threads", shown.url), {
+      method: "POST",
+      headers: { Authorization: `Bearer ${shown.token}`, "Content-Type": "application/json" },
+      body: '{"workflow": "env"}',
+    });
+    const { threadId } = (await started.json()) as { threadId: string };
+    serve.kill("SIGINT");
+    await serve.exited;
+    await store.at(folder).run("follow", threadId);
+    expect(await contents(threadId)).toEqual(["hello there,", "go on?"]);
+  });
+
+  test("with a broken line start nothing: the error has the file and the line, not what is in it", async () => {
+    const { folder, run, json } = await withEnv("A=1\nhunter2 hunter2\n");
+    expect(await run("run", "env")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: `error: ${folder}/.env:2: this is no NAME=value; hint: write NAME=value, with quotes around a value of several lines, and # before a comment\n`,
+    });
+    expect(await json<object[]>("threads")).toEqual([]);
+  });
+});
+
+describe("the workflows that a project lists", () => {
+  const source = (note: string) => `// ${note}
+export const descriptor = { description: "one step", roles: {} };
+export async function* run() {
+  yield { role: "one", content: "${note}", meta: {} };
+  return { returnCode: 0, summary: "done" };
+}
+`;
+
+  function listing(workflows: Record<string, string>) {
+    const store = new Projects();
+    const folder = store.project("one", { workflows });
+    mkdirSync(join(folder, "src"));
+    const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+    write("src/good.ts", source("good"));
+    write("bad.ts", "export cnst");
+    return { store, folder, write, ...store.at(join(folder, "src")) };
+  }
+  type Sync = { ok: boolean; workflows: Record<string, unknown>[]; unlisted: string[] };
+  const states = ({ workflows }: Sync) =>
+    workflows.map(({ name, state }) => `${String(name)} ${String(state)}`);
+
+  test("are added by add without arguments, each fault reported, and what failed left as it was", async () => {
+    const { folder, run, json, ok } = listing({
+      ...{ bad: "bad.ts", good: "src/good.ts", none: "none.ts", play: playBundle },
+    });
+    const { code, stdout, stderr } = await run("add");
+    expect(code).toBe(1);
+    expect(
+      stdout
+        .trim()
+        .split("\n")
+        .map((line) => line.slice(13)),
+    ).toEqual(["  good", "  play"]);
+    const errors = stderr.split("\n").filter((line) => line.startsWith("error: "));
+    expect(errors).toHaveLength(2);
+    expect(errors[0]).toStartWith(`error: bad: ${folder}/bad.ts:1:8: `);
+    expect(errors[1]).toStartWith("error: none: there is no file");
+    expect((await json<{ name: string }[]>("list")).map(({ name }) => name)).toEqual([
+      ...["good", "play"],
+    ]);
+    const again = JSON.parse((await run("add", "--json")).stdout) as object[];
+    expect(again).toMatchObject([
+      { name: "bad", error: { code: "BUILD_FAILED" } },
+      { name: "good", unchanged: true },
+      { name: "none", error: { code: "NO_SUCH_FILE" } },
+      { name: "play", unchanged: true },
+    ]);
+    expect(await ok("add", "good")).toHaveLength(13);
+  });
+
+  test("are added by their names alone", async () => {
+    const { run, ok } = listing({ good: "src/good.ts" });
+    const { stderr } = await run("run", "good");
+    expect(stderr).toContain("the project lists it: add it first: uncaged-workflow add good");
+    await ok("add", "good");
+    await ok("run", "good", "--wait");
+    expect(await run("add", "god")).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("did you mean good?"),
+    });
+    expect(await run("add", "good.ts")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("add <name> good.ts"),
+    });
+  });
+
+  test("can't be added where there are none", async () => {
+    const { store, run } = listing({});
+    expect(await run("add")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("lists no workflow"),
+    });
+    for (const command of ["add", "sync"]) {
+      expect(await store.run([command])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("in no project"),
+      });
+    }
+  });
+
+  test("are registered by sync, and checked by it on CI", async () => {
+    const { store, folder, write, run, json, ok } = listing({ good: "src/good.ts" });
+    const check = async (...args: string[]) => {
+      const options = { cwd: folder, env: { CI: "true" } };
+      const { code, stdout } = await store.run(["sync", ...args, "--json"], options);
+      return { code, ...(JSON.parse(stdout) as Sync) };
+    };
+    const missing = await check();
+    expect(states(missing)).toEqual(["good missing"]);
+    expect(missing).toMatchObject({ code: 1, ok: false, workflows: [{ registered: null }] });
+    expect(existsSync(join(folder, ".uncaged"))).toBe(false);
+    expect(states(await json<Sync>("sync"))).toEqual(["good added"]);
+    expect(states(await json<Sync>("sync"))).toEqual(["good unchanged"]);
+    expect(await check()).toMatchObject({ code: 0, ok: true, unlisted: [] });
+    write("src/good.ts", source("better"));
+    const changed = await run("sync", "--check");
+    expect(changed.code).toBe(1);
+    expect(changed.stdout).toMatch(
+      /^[0-9A-Z]{13} {2}good {2}changed: [0-9A-Z]{13} is registered\n$/,
+    );
+    write("src/good.ts", "export cnst");
+    expect(await check()).toMatchObject({
+      code: 1,
+      workflows: [{ error: { code: "BUILD_FAILED" } }],
+    });
+    write("src/good.ts", source("better"));
+    expect(await check("--no-check")).toMatchObject({ code: 0, ok: true });
+    await ok("add", "other", playBundle);
+    expect(await check()).toMatchObject({ code: 0, ok: true, unlisted: ["other"] });
+  });
+});
+
+test("a shared folder that is no storage root is not to be closed to others", async () => {
+  const store = new Projects();
+  const shared = join(store.folder, "shared");
+  mkdirSync(shared);
+  chmodSync(shared, 0o1777);
+  const { code, stderr } = await store.run(["list", "--root", shared]);
+  expect(code).toBe(1);
+  expect(stderr).toEndWith(`hint: give a folder of its own: ${shared}/uncaged\n`);
+});

@@ -1,0 +1,84 @@
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { playBundle, removeFolders, Store } from "./program.ts";
+
+afterAll(removeFolders);
+setDefaultTimeout(180_000);
+
+const source = (summary: string): string => `
+  export const descriptor = { description: "", roles: { a: { description: "", schema: {} } } };
+  export async function* run({ prompt }) {
+    yield { role: "a", content: prompt, meta: {} };
+    return { returnCode: 0, summary: "${summary}" };
+  }`;
+
+const flow = JSON.stringify({
+  ...{ version: "3.0", name: "flow", registry: {} },
+  steps: [{ id: "Stop_End", in: { reason: "done" } }],
+});
+
+type Started = { threadId: string; workflow: string; hash: string };
+
+test("a source is run without a name: built, stored under its hash, and its threads have the file's name", async () => {
+  const store = new Store();
+  writeFileSync(join(store.folder, "review.ts"), source("reviewed"));
+  const run = ["run", "review.ts", "--prompt", "look"];
+  const ended = await store.json<Started & { result: object }>([...run, "--wait"]);
+  expect(ended).toMatchObject({ workflow: "review.ts", result: { summary: "reviewed" } });
+  expect(await store.json<object[]>(["list"])).toEqual([]);
+  expect(await store.json<Started[]>(["threads", "--workflow", "review.ts"])).toMatchObject([
+    { threadId: ended.threadId, workflow: "review.ts", hash: ended.hash },
+  ]);
+  expect(await store.ok([...run, "--follow"])).toContain("look");
+  rmSync(join(store.folder, "review.ts"));
+  const { workflow, hash } = await store.json<Started>(["fork", ended.threadId]);
+  expect({ workflow, hash }).toEqual({ workflow: "review.ts", hash: ended.hash });
+  expect(await store.json<object>(["gc"])).toMatchObject({ removed: [], kept: 1 });
+});
+
+test("a step workflow and a bundle are run from their files too, with all that run can be given", async () => {
+  const store = new Store();
+  writeFileSync(join(store.folder, "flow.json"), flow);
+  const stepped = await store.json<object>(["run", "flow.json", "--wait"]);
+  expect(stepped).toMatchObject({ workflow: "flow.json", result: { summary: "flow" } });
+  const params = ["--params", '{"steps":[{"role":"a"}]}', "--max-rounds", "7"];
+  const id = "01KQXKW1000000000000000001";
+  const played = await store.json<Started>(["run", playBundle, ...params, "--thread-id", id]);
+  expect(played).toMatchObject({ threadId: id, workflow: "play.esm.js" });
+  expect(await store.json<object>(["run", playBundle, "--thread-id", id])).toEqual(played);
+  expect(await store.json<object>(["thread", id])).toMatchObject({ maxRounds: 7 });
+});
+
+test("a name goes before a file, and a path is always a file", async () => {
+  const store = new Store();
+  writeFileSync(join(store.folder, "first.ts"), source("named"));
+  await store.ok(["add", "review.ts", "first.ts"]);
+  writeFileSync(join(store.folder, "review.ts"), source("filed"));
+  const summaryOf = async (word: string) =>
+    (await store.json<{ result: { summary: string } }>(["run", word, "--wait"])).result.summary;
+  expect(await summaryOf("review.ts")).toBe("named");
+  expect(await summaryOf("./review.ts")).toBe("filed");
+  expect(await summaryOf(join(store.folder, "review.ts"))).toBe("filed");
+});
+
+test("what is neither a workflow nor a file is refused with what may have been meant, and nothing is written", async () => {
+  const store = new Store();
+  mkdirSync(join(store.folder, "lib"));
+  writeFileSync(join(store.folder, "review.ts"), source(""));
+  writeFileSync(join(store.folder, "broken.ts"), "export const run = (");
+  const refused = async (word: string) => {
+    const { code, stdout, stderr } = await store.run(["run", word]);
+    expect(stdout).toBe("");
+    return `${code} ${stderr}`;
+  };
+  expect(await refused("review")).toContain('4 error: there is no workflow "review"');
+  expect(await refused("review")).toContain("run the file: uncaged-workflow run ./review.ts");
+  expect(await refused("reviev.ts")).toContain('4 error: there is no file "reviev.ts"');
+  expect(await refused("lib")).toContain('4 error: there is no workflow "lib"');
+  expect(await refused("./lib")).toContain('2 error: "./lib" is a folder');
+  expect(await refused("broken.ts")).toMatch(/^1 error: broken\.ts:1:\d+: /);
+  renameSync(join(store.folder, "review.ts"), join(store.folder, "review.mjs"));
+  expect(await refused("review.mjs")).toContain('2 error: "review.mjs" is no bundle');
+  expect(store.tree()).toEqual({});
+});

@@ -1,0 +1,158 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { removeFolders, Store } from "./program.ts";
+
+afterAll(removeFolders);
+
+const napBundle = `export const descriptor = { description: "sleeps or asks", roles: {} };
+export async function* run({ steps, params }) {
+  const expiresAt = Date.now() + params.ms;
+  if (steps.length === 0)
+    yield { role: "__wait__", content: "", meta: { for: "it", expiresAt, ...params.wait } };
+  if (steps.length < 3) yield { role: "awake", content: "", meta: {} };
+  return { returnCode: 0, summary: "slept" };
+}`;
+
+/**
+ * A thread that sleeps for two seconds, or waits for so long, whose worker was killed. On a machine under load the time
+ * may be over before the kill: then another thread sleeps for twice as long.
+ */
+async function asleep(wait: object = { sleep: true }, ms = 2_000): Promise<Asleep> {
+  const store = new Store();
+  writeFileSync(join(store.folder, "nap.esm.js"), napBundle);
+  await store.ok(["add", "nap", "nap.esm.js"]);
+  const id = await store.ok(["run", "nap", "--params", JSON.stringify({ ms, wait })]);
+  const log = logOf(store, id);
+  await log.isAsleep();
+  await store.killWorkers();
+  return log.isWoken() ? await asleep(wait, 2 * ms) : { store, id, ...log };
+}
+
+type Asleep = { store: Store; id: string } & ReturnType<typeof logOf>;
+
+/** Reads a log past the commands, each of which would wake its thread. */
+function logOf(store: Store, id: string) {
+  const logs = join(store.root, "logs");
+  const path = readdirSync(logs)
+    .map((hash) => join(logs, hash, `${id}.data.jsonl`))
+    .find(existsSync) as string;
+  type Line = { role?: string; meta?: { expiresAt: number } };
+  const read = (): Line[] =>
+    readFileSync(path, "utf8")
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+  const poll = (isDone: () => boolean) =>
+    until(isDone, () => `the thread has ${JSON.stringify(read())}`);
+  return {
+    isAsleep: () => poll(() => read().length > 1),
+    isWoken: () => read().length > 2,
+    isDue: () => poll(() => Date.now() > (read()[1]?.meta?.expiresAt ?? 0)),
+    roles: async () => {
+      await poll(() => read().at(-1)?.role === "__end__");
+      return read()
+        .slice(1)
+        .map(({ role }) => role);
+    },
+  };
+}
+
+const whole = ["__wait__", "__input__", "awake", "__end__"];
+
+type Woken = { woken: object[]; failed: object[]; next: number | null };
+
+/** A thread that sleeps, and what `wake` has found before its time was over. */
+async function lookedAt(ms = 2_000): Promise<Asleep & { before: Woken }> {
+  const thread = await asleep({ sleep: true }, ms);
+  const before = await thread.store.json<Woken>(["wake"]);
+  return before.woken.length > 0 ? await lookedAt(2 * ms) : { ...thread, before };
+}
+
+test("wake wakes once what sleeps, by ten at once, and reports what and when the next", async () => {
+  const { store, id, isDue, roles, before } = await lookedAt();
+  expect(before).toEqual({ woken: [], failed: [], next: expect.any(Number) });
+  await isDue();
+  const all = await Promise.all(Array.from({ length: 10 }, () => store.run(["wake"])));
+  expect(all.map(({ code }) => code)).toEqual(all.map(() => 0));
+  expect(all.map(({ stdout }) => stdout).join("")).toBe(`woke ${id}\n`);
+  expect(await roles()).toEqual(whole);
+  const after = await store.run(["wake"]);
+  expect(after).toEqual({ code: 0, stdout: "", stderr: "no thread is asleep\n" });
+}, 180_000);
+
+test("any command wakes what sleeps", async () => {
+  const { store, isDue, roles } = await asleep();
+  await isDue();
+  await Promise.all([store.ok(["list"]), store.ok(["threads"]), store.ok(["list"])]);
+  expect(await roles()).toEqual(whole);
+}, 180_000);
+
+test("a server wakes what sleeps, and a question that nobody has answered", async () => {
+  for (const wait of [{ sleep: true }, { onTimeout: "late" }]) {
+    const { store, roles } = await asleep(wait);
+    const server = store.start(["serve", "--port", "0"]);
+    expect(await roles()).toEqual(whole);
+    server.kill();
+    await server.exited;
+  }
+}, 180_000);
+
+test("a command that waits for a thread waits through its sleep, and wakes it", async () => {
+  const { store, id } = await asleep();
+  const followed = await store.run(["follow", id]);
+  expect(followed.code).toBe(0);
+  expect(followed.stdout).toMatch(
+    /sleeping until 20[^\n]+Z\n[^\n]+slept\n[^\n]+awake[^\n]+\ncompleted: slept\n$/,
+  );
+}, 180_000);
+
+test("lists show until when a thread sleeps, and it can't be answered", async () => {
+  const { store, id } = await asleep({ sleep: true }, 86_400_000);
+  const rows = await store.json<object[]>(["threads"]);
+  expect(rows).toMatchObject([{ status: "waiting", sleepingUntil: expect.any(Number) }]);
+  expect(await store.ok(["threads"])).toMatch(/SLEEPING UNTIL.*\n.*20\S+T\S+Z/);
+  expect(await store.ok(["thread", id])).toMatch(/sleeping until 20\S+Z/);
+  const refused = await store.run(["resume", id, "--input", "yes"]);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(
+    /is sleeping until 20\S+Z, and asks nothing; hint: it goes on then/,
+  );
+}, 180_000);
+
+test("a Pause whose time is over continues at its step, once, though its worker was killed", async () => {
+  const { store, id, isDue, roles } = await pausedInVain();
+  await isDue();
+  const all = await Promise.all(Array.from({ length: 5 }, () => store.run(["wake"])));
+  expect(all.map(({ stdout }) => stdout).join("")).toBe(`woke ${id}\n`);
+  expect(await roles()).toEqual([
+    ...["__wait__", "__input__", "Pause_Ask", "Set_Late", "Stop_Late", "__end__"],
+  ]);
+  const checkpoint = await store.json<{ variables: object }>(["thread", id, "--checkpoint"]);
+  expect(checkpoint.variables).toMatchObject({ $late: 1 });
+  const late = await store.run(["resume", id, "--input", '{"approved":true}']);
+  expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("ended")]);
+}, 180_000);
+
+/** A thread that waits at a Pause for so many seconds, and whose worker was killed before they were over. */
+async function pausedInVain(sec = 2): Promise<Asleep> {
+  const store = new Store();
+  const steps = [
+    {
+      ...{ id: "Pause_Ask", resumeResultTarget: "$answer", next: "Stop_Answered" },
+      timeout: { sec, on: "Set_Late" },
+    },
+    { id: "Set_Late", target: "$late", value: "=$late + 1", next: "Stop_Late" },
+    ...[{ id: "Stop_Answered" }, { id: "Stop_Late", meta: { title: "nobody answered" } }],
+  ];
+  const registry = { vars: ["$answer(OBJECT)", "$late(INT) = 0"] };
+  const document = { version: "3.18", name: "asks", registry, steps };
+  writeFileSync(join(store.folder, "asks.json"), JSON.stringify(document));
+  await store.ok(["add", "asks", "asks.json"]);
+  const id = await store.ok(["run", "asks"]);
+  const log = logOf(store, id);
+  await log.isAsleep();
+  await store.killWorkers();
+  return log.isWoken() ? await pausedInVain(2 * sec) : { store, id, ...log };
+}
