@@ -1,5 +1,7 @@
 /* The shapes of the HTTP API, for programs in TypeScript: types only. docs/server.md describes the paths. */
 import type * as attempt from "./schema/attempt.ts";
+import type * as graph from "./schema/graph.ts";
+import type * as plan from "./schema/plan.ts";
 import type * as request from "./schema/request.ts";
 import type * as run from "./schema/run.ts";
 import type * as thread from "./schema/thread.ts";
@@ -35,6 +37,8 @@ export type VersionRow = z.infer<typeof workflow.versionRowSchema>;
 export type AddedWorkflow = z.infer<typeof workflow.addedSchema>;
 export type RolledBack = z.infer<typeof workflow.rolledBackSchema>;
 export type Bundle = z.infer<typeof workflow.bundleSchema>;
+export type SavedDocument = z.infer<typeof workflow.documentSchema>;
+export type Tool = z.infer<typeof workflow.toolSchema>;
 export type RunForm = z.infer<typeof workflow.formSchema>;
 
 // Runs of step workflows
@@ -47,6 +51,25 @@ export type StartedRun = z.infer<typeof run.startedRunSchema>;
 export type StartRun = z.input<typeof run.runBody>;
 export type ResumeRun = z.input<typeof run.resumeRunBody>;
 export type Rerun = z.input<typeof run.rerunBody>;
+
+// Runs of agent graphs
+export type RunResult = z.infer<typeof graph.runResultSchema>;
+export type StartedGraphRun = z.infer<typeof graph.startedGraphSchema>;
+export type GraphConfig = z.infer<typeof graph.configSchema>;
+export type GraphFailure = z.infer<typeof graph.graphFailureSchema>;
+export type RunGraph = z.input<typeof graph.runGraphBody>;
+export type ResumeGraph = z.input<typeof graph.resumeGraphBody>;
+export type CancelGraph = z.input<typeof graph.cancelGraphBody>;
+export type RetryGraph = z.input<typeof graph.retryGraphBody>;
+
+// Plans
+export type Plan = z.infer<typeof plan.planSchema>;
+export type PlanRow = z.infer<typeof plan.planRowSchema>;
+export type PlanView = z.infer<typeof plan.planViewSchema>;
+export type StartedPlan = z.infer<typeof plan.startedPlanSchema>;
+export type WantedDecision = z.infer<typeof plan.wantedSchema>;
+export type PlanDefinition = z.input<typeof plan.definitionBody>;
+export type { PlannerEvents } from "./schema/plan.ts";
 
 // Requests
 export type WorkflowFiles = z.input<typeof request.filesBody>;

@@ -8,8 +8,8 @@ let serving: Serving;
 beforeAll(async () => {
   serving = await Serving.start("counter", "asker", "endless");
   await serving.add("asking", JSON.stringify(asking), "asking.json");
-}, 120_000);
-afterAll(stopServing, 30_000);
+}, 180_000);
+afterAll(stopServing, 180_000);
 
 const crowd = Array.from({ length: 20 }, (_, n) => n);
 
@@ -116,4 +116,4 @@ test("a server that is killed in the middle has lost nothing that it has answere
   for (const id of confirmed) await serving.ok<Thread>(`/api/threads/${id}`);
   for (const id of ids) expect((await start(id)).status).toBe(201);
   for (const id of ids) expect((await serving.until(id, "completed")).stepCount).toBe(3);
-}, 120_000);
+}, 180_000);

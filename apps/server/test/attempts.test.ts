@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 import type { Attempts, Ledger, ThreadRow } from "../src/api-types.ts";
 import { Serving, stopServing } from "./serving.ts";
 import { follow } from "./sse.ts";
@@ -35,7 +36,7 @@ beforeAll(async () => {
   serving = await Serving.start();
   await serving.add("spender", spender);
 });
-afterAll(stopServing, 30_000);
+afterAll(stopServing, 180_000);
 
 /** What the command line prints as JSON. */
 async function printed<T>(...args: string[]): Promise<T> {
@@ -48,13 +49,11 @@ const attemptsOf = (id: string) => serving.ok<Attempts>(`/api/threads/${id}/atte
 /** A thread whose worker was killed in its second step. */
 async function killed(): Promise<string> {
   const id = await serving.run("spender");
-  const { pid } = await serving.until(id, "running", 1);
-  for (let tries = 0; tries < 200; tries += 1) {
-    const { attempts } = await attemptsOf(id);
-    if (attempts.some(({ usage }) => usage?.input_tokens === 40)) break;
-    await Bun.sleep(20);
-  }
-  process.kill(Number(pid), "SIGKILL");
+  await serving.until(id, "running", 1);
+  await until(async () =>
+    (await attemptsOf(id)).attempts.some(({ usage }) => usage?.input_tokens === 40),
+  );
+  await serving.killWorkers();
   await serving.until(id, "interrupted");
   return id;
 }
@@ -77,7 +76,7 @@ test("what a killed worker spent is in the ledger, the same as the command line'
   const rows = await serving.ok<ThreadRow[]>("/api/threads?details=true");
   const { tokens, cost, unpriced } = whole.total;
   expect(rows.find(({ threadId }) => threadId === id)?.spent).toEqual({ tokens, cost, unpriced });
-}, 120_000);
+}, 180_000);
 
 test("the attempts of a thread have the outcome of each, in a fork too", async () => {
   const id = await killed();
@@ -103,7 +102,7 @@ test("the attempts of a thread have the outcome of each, in a fork too", async (
   ]);
   expect(copied[1]?.turns).toEqual(attempts[2]?.turns ?? []);
   expect((await ledgerOf(fork.threadId)).total.tokens).toBe(0);
-}, 120_000);
+}, 180_000);
 
 test("events and steps of a stream name their attempt", async () => {
   const id = await killed();
@@ -122,4 +121,4 @@ test("events and steps of a stream name their attempt", async () => {
     attempts[1]?.attempt,
     attempts[2]?.attempt,
   ]);
-}, 120_000);
+}, 180_000);

@@ -1,23 +1,24 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Serving, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
 let serving: Serving;
 
 beforeAll(async () => {
   serving = await Serving.start("counter", "endless");
 });
-afterAll(stopServing, 30_000);
+afterAll(stopServing, 180_000);
 
 const path = "/api/events";
 const isReady = (sent: Sent[]) => sent.some(({ name }) => name === "reload");
 
-/** Watches until that is enough, while something is done. */
+/** Watches until that is enough, and does something first. What comes meanwhile is looked at when it is done. */
 async function watch(act: () => Promise<unknown>, enough: (sent: Sent[]) => boolean) {
   let begun: Promise<unknown> | null = null;
   return await follow(serving, path, {
-    enough: (sent) => {
-      if (isReady(sent)) begun ??= act();
+    enough: async (sent) => {
+      if (isReady(sent)) await (begun ??= act());
       return enough(sent);
     },
   });
@@ -28,17 +29,40 @@ const rowsOf = (sent: Sent[], id: string) =>
     .filter(({ name, data }) => name === "thread" && data.threadId === id)
     .map(({ data }) => data);
 
+// First, for the server goes on watching for some time when a client has left.
+test("a thread that began and ended while nobody watched gets no row: the lists have it", async () => {
+  const before = await serving.run("counter");
+  await serving.until(before, "completed");
+  const after = await (async () => {
+    let id = "";
+    const sent = await watch(
+      async () => (id = await serving.run("counter")),
+      (all) => rowsOf(all, id).at(-1)?.status === "completed",
+    );
+    return { id, sent };
+  })();
+  expect(rowsOf(after.sent, before)).toEqual([]);
+  expect(rowsOf(after.sent, after.id).at(-1)).toMatchObject({ steps: 3, workflow: "counter" });
+});
+
 test("it begins with reload, and has rows of a thread from its creation to its end", async () => {
   let id = "";
+  const kills: Promise<unknown>[] = [];
   const sent = await watch(
-    async () => (id = await serving.run("counter", { count: 10, delayMs: 80 })),
-    (all) => id !== "" && rowsOf(all, id).at(-1)?.status === "completed",
+    async () => (id = await serving.run("endless", { delayMs: 30 })),
+    (all) => {
+      if (rowsOf(all, id).length > 2 && kills.length === 0)
+        kills.push(serving.ok(`/api/threads/${id}/kill`, {}));
+      return rowsOf(all, id).at(-1)?.status === "killed";
+    },
   );
+  await Promise.all(kills);
   expect(sent[0]).toMatchObject({ name: "reload", id: expect.any(String), data: {} });
   expect(new Set(sent.map(({ name }) => name))).toEqual(new Set(["reload", "thread"]));
   expect(rowsOf(sent, id).map(({ status }) => status)).toContain("running");
-  expect(rowsOf(sent, id).at(-1)).toMatchObject({ steps: 10, workflow: "counter" });
-  expect(rowsOf(sent, id).length).toBeGreaterThan(2);
+  const steps = rowsOf(sent, id).map((row) => Number(row.steps));
+  expect(steps).toEqual(steps.toSorted((one, other) => one - other));
+  expect(steps.at(-1)).toBeGreaterThan(steps[0] ?? 0);
 });
 
 test("it has rows for a pause and a kill, and a removal", async () => {
@@ -61,9 +85,9 @@ test("it has rows for a pause and a kill, and a removal", async () => {
 
 test("a thread whose worker died gets a row: it is interrupted", async () => {
   const id = await serving.run("endless", { delayMs: 30 });
-  const { pid } = await serving.until(id, "running", 1);
+  await serving.until(id, "running", 1);
   await watch(
-    async () => process.kill(Number(pid), "SIGKILL"),
+    () => serving.killWorkers(),
     (all) => rowsOf(all, id).at(-1)?.status === "interrupted",
   );
   await serving.ok(`/api/threads/${id}/kill`, {});
@@ -77,34 +101,19 @@ test("it reports that a workflow has changed", async () => {
 });
 
 test("all who watch get the same, and who reconnects begins with reload", async () => {
-  const id = await serving.run("counter", { count: 30, delayMs: 50 });
-  const isOver = (all: Sent[]) => rowsOf(all, id).at(-1)?.status === "completed";
+  const id = await serving.run("counter", { count: 100_000, delayMs: 30 });
+  const isOver = (all: Sent[]) => rowsOf(all, id).at(-1)?.status === "killed";
   const watching = follow(serving, path, { enough: isOver });
   const first = await follow(serving, path, { enough: (all) => rowsOf(all, id).length > 1 });
-  const rest = await follow(serving, path, { enough: isOver });
+  const rest = await watch(() => serving.ok(`/api/threads/${id}/kill`, {}), isOver);
   const whole = rowsOf(await watching, id);
   expect(first[0]?.name).toBe("reload");
   expect(rest[0]?.name).toBe("reload");
+  expect(rowsOf(rest, id).length).toBeGreaterThan(0);
   expect(whole.slice(-rowsOf(rest, id).length)).toEqual(rowsOf(rest, id));
   expect(rowsOf(first, id).every((row) => whole.some(({ steps }) => steps === row.steps))).toBe(
     true,
   );
-});
-
-test("a thread that began and ended while nobody watched gets no row: the lists have it", async () => {
-  await follow(serving, path, { enough: isReady });
-  const before = await serving.run("counter");
-  await serving.until(before, "completed");
-  const after = await (async () => {
-    let id = "";
-    const sent = await watch(
-      async () => (id = await serving.run("counter")),
-      (all) => id !== "" && rowsOf(all, id).at(-1)?.status === "completed",
-    );
-    return { id, sent };
-  })();
-  expect(rowsOf(after.sent, before)).toEqual([]);
-  expect(rowsOf(after.sent, after.id).length).toBeGreaterThan(0);
 });
 
 test("a client that reconnects behind an id gets what came since, and no reload while that is held", async () => {
@@ -116,7 +125,7 @@ test("a client that reconnects behind an id gets what came since, and no reload 
       return rowsOf(all, first).at(-1)?.status === "killed";
     },
   });
-  while (!isReady(seen)) await Bun.sleep(10);
+  await until(() => isReady(seen));
   const from = seen.at(-1)?.id ?? "";
   const again = follow(serving, `${path}?from=${from}`, {
     enough: (all) => rowsOf(all, first).at(-1)?.status === "killed",

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { EventSource } from "eventsource";
 import { Running } from "./running.ts";
 import type { Serving } from "./serving.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
 /*
  * The client of section 9.5 of the documented API, as it stands there: only the port is another, and the
@@ -17,8 +18,8 @@ let serving: Serving;
 beforeAll(async () => {
   running = await Running.start();
   ({ serving } = running);
-}, 120_000);
-afterAll(() => running.stop(), 120_000);
+}, 180_000);
+afterAll(() => running.stop(), 180_000);
 
 type Shown = { on: string; did: string; given: unknown[] };
 type Rerun = (stepID: string, overrides?: object) => Promise<void>;
@@ -75,9 +76,7 @@ async function follow(runID: string, workflowName: string) {
     rerun,
     /** Waits until something was done, and ends the connection. */
     async until(did: string): Promise<void> {
-      for (let tries = 0; tries < 400 && !shown.some((one) => one.did === did); tries += 1) {
-        await Bun.sleep(25);
-      }
+      await until(() => shown.some((one) => one.did === did));
       for (const source of sources) source.close();
     },
     given: (did: string): unknown[][] =>
@@ -119,7 +118,7 @@ test("the documented client shows a run, and runs it again from a step", async (
     "Stop_End",
   ]);
   expect(rest.given("setStepOutputs")).toContainEqual(["LLM_Write", { $text: "about warm" }]);
-}, 120_000);
+}, 180_000);
 
 test("the documented client offers to run again from the step that failed", async () => {
   const runID = await running.run({ workflowName: "failing" });
@@ -130,7 +129,7 @@ test("the documented client offers to run again from the step that failed", asyn
   await page.rerun("Set_M", { $n: 7 });
   const { variables } = await running.until(page.again[0] ?? "", "completed");
   expect(variables).toEqual({ $n: 7, $m: 2 });
-}, 120_000);
+}, 180_000);
 
 test("a client that does not go when a run has ended is sent away", async () => {
   const runID = await running.run({ workflowName: "failing" });
@@ -143,11 +142,9 @@ test("a client that does not go when a run has ended is sent away", async () => 
   });
   let ends = 0;
   source.addEventListener("workflow_failed", () => (ends += 1));
-  for (let tries = 0; source.readyState !== source.CLOSED && tries < 400; tries += 1) {
-    await Bun.sleep(25);
-  }
+  await until(() => source.readyState === source.CLOSED);
   expect({ state: source.readyState, ends }).toEqual({ state: source.CLOSED, ends: 1 });
-}, 20_000);
+}, 180_000);
 
 test("a stream has the documented headers, and its events the documented form", async () => {
   const runID = await running.run({ workflowName: "failing" });

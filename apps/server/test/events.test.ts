@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 import type { Failure } from "../src/api-types.ts";
 import { request } from "./raw.ts";
 import { Serving, stopServing } from "./serving.ts";
@@ -13,7 +14,7 @@ let serving: Serving;
 beforeAll(async () => {
   serving = await Serving.start("talker", "asker", "endless");
 });
-afterAll(stopServing, 30_000);
+afterAll(stopServing, 180_000);
 
 const streamOf = (id: string) => `/api/threads/${id}/events`;
 const names = (sent: Sent[]) => sent.map(({ name }) => name);
@@ -108,7 +109,7 @@ test("many who follow one thread all get all of it, whenever they begin", async 
   expect(own(first).filter(({ name }) => name === "event")).toHaveLength(240);
   for (const sent of all) expect(new Set(sent.map(textOf))).toEqual(new Set(first.map(textOf)));
   for (const sent of all) expect(sent).toHaveLength(first.length);
-}, 120_000);
+}, 180_000);
 
 const textOf = ({ name, data }: Sent): string => `${name} ${JSON.stringify(data)}`;
 
@@ -139,7 +140,7 @@ test("nothing is missed and nothing doubled when the server is killed and starte
   const events = sent.filter(({ name }) => name === "event");
   expect(events.map(({ data }) => data.seq)).toEqual(events.map((_, n) => n + 1));
   expect(own(events)).toHaveLength(900);
-}, 120_000);
+}, 180_000);
 
 test("a reader that stops reading costs no memory, and gets the rest when it goes on", async () => {
   const id = await serving.run("talker", { count: 60, size: 500_000 });
@@ -147,11 +148,12 @@ test("a reader that stops reading costs no memory, and gets the rest when it goe
   const before = memoryOf(serving.pid);
   const sockets = await Promise.all(Array.from({ length: 8 }, () => stalled(streamOf(id))));
   await Bun.sleep(500);
-  expect(memoryOf(serving.pid) - before).toBeLessThan(150);
+  // What is kept for readers that stand still stays; what is only not collected yet goes.
+  await until(() => memoryOf(serving.pid) - before < 150);
   expect((await serving.fetch("/api/server")).status).toBe(200);
   const rest = await Promise.all(sockets.map(readOn));
   for (const text of rest) expect(text).toContain("event: end");
-}, 120_000);
+}, 180_000);
 
 /** A connection whose reader has stopped after the first bytes. */
 function stalled(path: string) {

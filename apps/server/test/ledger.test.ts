@@ -1,9 +1,10 @@
 import { afterAll, expect, test } from "bun:test";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import type { Ledger } from "../src/api-types.ts";
+import type { Ledger, ThreadRow } from "../src/api-types.ts";
 import { Serving, stopServing } from "./serving.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
-afterAll(stopServing, 30_000);
+afterAll(stopServing, 180_000);
 
 /** Commits a step, then is in the middle of an answer of a model. */
 const answering = `import { channel } from "node:diagnostics_channel";
@@ -16,17 +17,19 @@ ${bundleOf(`
   await sleep(60_000);
 `)}`;
 
+const spentIn = async (serving: Serving) => {
+  const [row] = await serving.ok<ThreadRow[]>("/api/threads?details=true");
+  return row?.spent;
+};
+
 test("the ledger has what a killed worker spent, as that of the command line", async () => {
   const serving = await Serving.start();
   await serving.add("answering", answering);
   const id = await serving.run("answering");
-  for (let tries = 0; tries < 500; tries += 1) {
-    const log = await (await serving.fetch(`/api/threads/${id}/log`)).text();
-    if (log.includes("llm_usage")) break;
-    await Bun.sleep(10);
-  }
-  const { pid } = await serving.ok<{ pid: number }>(`/api/threads/${id}`);
-  process.kill(pid, "SIGKILL");
+  const log = async () => await (await serving.fetch(`/api/threads/${id}/log`)).text();
+  await until(async () => (await log()).includes("llm_usage"));
+  expect(await spentIn(serving)).toEqual({ tokens: 5, cost: 0.25, unpriced: 0 });
+  await serving.killWorkers();
   await serving.until(id, "interrupted");
   const ledger = await serving.ok<Ledger>(`/api/threads/${id}/ledger`);
   expect(ledger).toMatchObject({
@@ -41,4 +44,9 @@ test("the ledger has what a killed worker spent, as that of the command line", a
   });
   const printed: unknown = await serving.spawn("thread", id, "--ledger", "--json").stdout.json();
   expect(printed).toEqual(ledger);
-}, 30_000);
+  // The list, asked before by the same server, and while the thread runs again.
+  expect(await spentIn(serving)).toEqual({ tokens: 12, cost: 0.75, unpriced: 0 });
+  await serving.ok(`/api/threads/${id}/resume`, {});
+  await serving.until(id, "running", 2);
+  expect(await spentIn(serving)).toEqual({ tokens: 17, cost: 1, unpriced: 0 });
+}, 180_000);

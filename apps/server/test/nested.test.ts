@@ -10,8 +10,8 @@ beforeAll(async () => {
   serving = await Serving.start("asker", "endless");
   await serving.add("failing", JSON.stringify(failing), "failing.json");
   id = await serving.run("endless");
-}, 120_000);
-afterAll(stopServing, 30_000);
+}, 180_000);
+afterAll(stopServing, 180_000);
 
 const nested = (levels: number, inner = "") => "[".repeat(levels) + inner + "]".repeat(levels);
 const deep = nested(100_000);

@@ -12,8 +12,8 @@ beforeAll(async () => {
   await serving.add("asking", JSON.stringify(asking), "asking.json");
   id = await serving.run("counter");
   await serving.until(id, "completed");
-}, 120_000);
-afterAll(stopServing, 30_000);
+}, 180_000);
+afterAll(stopServing, 180_000);
 
 const own = () => ({
   Host: `127.0.0.1:${serving.port}`,

@@ -5,6 +5,7 @@ import type { RunCheckpoint, RunSnapshot } from "../src/api-types.ts";
 import { asking, failing, parallel, story, writer } from "./flows.ts";
 import { Serving, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
 type Refused = { error: string; messages?: string[] };
 
@@ -78,11 +79,11 @@ export class Running {
 
   /** Waits until a run has a status. */
   async until(runID: string, status: RunSnapshot["status"]): Promise<RunSnapshot> {
-    for (let tries = 0; tries < 400; tries += 1) {
-      const snapshot = await this.status(runID);
-      if (snapshot.status === status) return snapshot;
-      await Bun.sleep(25);
-    }
-    throw new Error(`the run ${runID} never was ${status}`);
+    let snapshot = await this.status(runID);
+    await until(
+      async () => (snapshot = await this.status(runID)).status === status,
+      () => `the run ${runID} is ${snapshot.status} and never was ${status}`,
+    );
+    return snapshot;
   }
 }

@@ -11,7 +11,7 @@ beforeAll(async () => {
     if (!added.ok) throw new Error(await added.text());
   }
 });
-afterAll(stopServing, 30_000);
+afterAll(stopServing, 180_000);
 
 /** Three rounds of a loop, of two steps each. */
 const rounds = {
@@ -163,4 +163,41 @@ test("a failed step has the values that it began with, and continues with fixed 
   const again = await rerun({ checkpoint, stepID, path, overrides: { $by: 3 } });
   await serving.until(again, "completed");
   expect(await get<object>(again, "variables")).toEqual({ $by: 2, $out: [4, 2] });
+});
+
+describe("a rerun of a document that has no name yet", () => {
+  const edited = {
+    ...rounds,
+    steps: rounds.steps.map((step) =>
+      step.id === "Set_Last" ? { ...step, value: "='edited ' + $out[1]" } : step,
+    ),
+  };
+
+  test("goes on from a run of the version before, and keeps its steps", async () => {
+    const source = await ran("rounds");
+    const checkpoint = { threadId: source, steps: 7 };
+    const runID = await rerun({ workflow: edited, checkpoint, stepID: "Set_Last" });
+    const { forkFrom } = await serving.until(runID, "completed");
+    expect(forkFrom).toMatchObject({ threadId: source });
+    expect((await get<RunCheckpoint>(runID, "checkpoint")).variables.$last).toBe("edited b2");
+  });
+
+  test("begins at a step with the values that are given", async () => {
+    const checkpoint = { currentStepID: "Set_Last", variables: { $out: ["x", "y"] } };
+    const runID = await rerun({ workflow: edited, checkpoint, overrides: { $out: ["x", "z"] } });
+    await serving.until(runID, "completed");
+    expect((await get<RunCheckpoint>(runID, "checkpoint")).variables.$last).toBe("edited z");
+  });
+
+  test("is refused when it is invalid, or beside a name", async () => {
+    const checkpoint = { currentStepID: "Set_Last" };
+    const invalid = { ...edited, steps: [{ id: "Foo_A" }] };
+    const refused = await serving.ask("/workflow/rerun", { workflow: invalid, checkpoint });
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining("Foo_A") },
+    });
+    const both = { workflow: edited, workflowName: "rounds", checkpoint };
+    expect((await serving.ask("/workflow/rerun", both)).status).toBe(400);
+  });
 });

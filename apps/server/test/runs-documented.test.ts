@@ -15,8 +15,8 @@ beforeAll(async () => {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
-}, 120_000);
-afterAll(() => running.stop(), 120_000);
+}, 180_000);
+afterAll(() => running.stop(), 180_000);
 
 test.each(documentedSteps)(
   "$what runs over REST as it stands",
@@ -25,5 +25,5 @@ test.each(documentedSteps)(
     const ended = document.steps.some(({ id }) => id === "Stop_End") ? "stopped" : "completed";
     expect((await running.until(runID, ended)).variables).toMatchObject(variables);
   },
-  60_000,
+  180_000,
 );

@@ -11,8 +11,8 @@ let serving: Serving;
 beforeAll(async () => {
   running = await Running.start();
   ({ serving } = running);
-}, 120_000);
-afterAll(() => running.stop(), 120_000);
+}, 180_000);
+afterAll(() => running.stop(), 180_000);
 
 const eventsPath = (runID: string) => `/workflow/${runID}/events`;
 
@@ -61,7 +61,7 @@ describe("a workflow that is sent along", () => {
         body: { error: expect.stringContaining("can't be read") },
       });
     }
-  }, 60_000);
+  }, 180_000);
 
   test("is refused with each of its errors", async () => {
     const steps = [{ id: "Set_A", target: "$none", value: 1, next: "Set_B" }];
@@ -87,7 +87,7 @@ describe("a checkpoint of no known run", () => {
     });
     const done = await running.until(runID, "stopped");
     expect(done.variables).toMatchObject({ $text: "about warm", $notes: null });
-  }, 20_000);
+  }, 180_000);
 
   test("and one that was changed wins over the run that it is of", async () => {
     const source = await running.run({ workflowName: "failing" });

@@ -9,8 +9,8 @@ let serving: Serving;
 beforeAll(async () => {
   serving = await Serving.startWith({ SECRET_OF_ITS_OWN: "sesame-sesame" }, "counter", "asker");
   await serving.add("asking", JSON.stringify(asking), "asking.json");
-}, 120_000);
-afterAll(stopServing, 30_000);
+}, 180_000);
+afterAll(stopServing, 180_000);
 
 /** The status and the code of an error response that reveals nothing that it must not. */
 async function refusal(first: string, body?: string, type = "application/json"): Promise<string> {

@@ -5,8 +5,9 @@ import type { Failure, Server, ThreadRow } from "../src/api-types.ts";
 import { request, send } from "./raw.ts";
 import { Serving, stopServing } from "./serving.ts";
 import { follow } from "./sse.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
-afterAll(stopServing, 30_000);
+afterAll(stopServing, 180_000);
 
 const addressOf = (serving: Serving) => join(serving.path, "run/server.json");
 
@@ -48,6 +49,9 @@ test("a wrong port and a wrong address are refused", async () => {
     ["--port", "x"],
     ["--host", "192.0.2.1"],
     ["--host", ""],
+    ["--allow-origin", "*"],
+    ["--allow-origin", "localhost:5173"],
+    ["--allow-origin", "http://localhost:5173/page"],
   ]) {
     const child = serving.spawn("serve", ...args);
     expect(await child.exited).toBe(2);
@@ -77,7 +81,7 @@ test("--open opens the console by a URL that is valid once, and does not have th
   const child = serving.spawnIn({ PATH }, "serve", "--port", "0", "--open");
   const { value } = await child.stdout.getReader().read();
   const url = new TextDecoder().decode(value).trim();
-  for (let tries = 0; tries < 200 && !existsSync(opened); tries += 1) await Bun.sleep(25);
+  await until(() => existsSync(opened));
   const { origin, searchParams } = new URL(url);
   const entry = readFileSync(opened, "utf8");
   expect(entry).toStartWith(`${origin}/?code=`);
@@ -117,10 +121,34 @@ test("it listens on loopback alone", async () => {
   expect(ours).toEqual(["0100007F"]);
 });
 
-test("it knows its version, and since when it runs", async () => {
+test("in a project it serves the project's threads, and names the project", async () => {
+  const serving = await Serving.start();
+  const folder = serving.folder;
+  serving.write("uncaged.json", "{}");
+  const child = serving.spawnIn(
+    { UNCAGED_WORKFLOW_STORAGE_ROOT: "" },
+    "serve",
+    "--port=0",
+    "--json",
+  );
+  const { value } = await child.stdout.getReader().read();
+  const { port, token } = JSON.parse(new TextDecoder().decode(value)) as Serving;
+  const headers = { Authorization: `Bearer ${token}` };
+  const response = await fetch(`http://127.0.0.1:${port}/api/server`, { headers });
+  expect(await response.json()).toMatchObject({ project: folder, root: join(folder, ".uncaged") });
+  child.kill();
+  await child.exited;
+});
+
+test("it knows its version, since when it runs, and what it serves", async () => {
   const serving = await Serving.start();
   const server = await serving.ok<Server>("/api/server");
-  expect(server).toMatchObject({ name: "uncaged-workflow", version: expect.any(String) });
+  expect(server).toMatchObject({
+    name: "uncaged-workflow",
+    version: expect.any(String),
+    root: serving.path,
+    project: null,
+  });
   expect(Math.abs(server.startedAt - Date.now())).toBeLessThan(60_000);
 });
 
@@ -162,7 +190,7 @@ test("no token and no storage root stands in what is served without a reason", a
   const serving = await Serving.start();
   const { token } = serving;
   const answers = await Promise.all(
-    ["/", "/api/server", "/api/openapi.json", "/api/x"].map(async (path) =>
+    ["/", "/api/threads", "/api/openapi.json", "/api/x"].map(async (path) =>
       (await serving.fetch(path)).text(),
     ),
   );

@@ -1,14 +1,25 @@
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { openLocalHost, type Status } from "@uncaged/workflow/host";
+import { openRoot } from "../../../packages/workflow/src/storage/root.ts";
 import {
   asker,
   bundleOf,
   counter,
   endless,
 } from "../../../packages/workflow/test/fixtures/bundles.ts";
+import { signalWorkers } from "../../../packages/workflow/test/fixtures/store.ts";
 import type { StartedThread, Thread } from "../src/api-types.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
 const cli = join(import.meta.dir, "../../../packages/cli-workflow");
 
@@ -25,6 +36,9 @@ ${bundleOf(`
 `)}`;
 
 const bundles = { counter, asker, endless, talker };
+
+/** The bundles that a server may be started with. */
+export type BundleName = keyof typeof bundles;
 
 const made: Serving[] = [];
 
@@ -44,24 +58,28 @@ export class Serving {
   readonly root = openLocalHost({ path: this.path }).root;
   /** What the server's environment has beside that which it needs. */
   more: Record<string, string> = {};
+  /** What the server is started with beside its port. */
+  readonly flags: string[] = [];
   #running: Running | null = null;
 
   /** A storage root with a server, and the named bundles registered by it. */
-  static async start(...names: (keyof typeof bundles)[]): Promise<Serving> {
+  static async start(...names: BundleName[]): Promise<Serving> {
     return await Serving.startWith({}, ...names);
   }
 
   /** As {@link start}, with more in the server's environment. */
-  static async startWith(
-    more: Record<string, string>,
-    ...names: (keyof typeof bundles)[]
-  ): Promise<Serving> {
+  static async startWith(more: Record<string, string>, ...names: BundleName[]): Promise<Serving> {
     const serving = new Serving();
     serving.more = more;
-    made.push(serving);
-    await serving.serve();
-    for (const name of names) await serving.add(name, bundles[name]);
+    await serving.begin(...names);
     return serving;
+  }
+
+  /** Starts the server of a storage root that was only made, and registers the named bundles. */
+  async begin(...names: BundleName[]): Promise<void> {
+    made.push(this);
+    await this.serve();
+    for (const name of names) await this.add(name, bundles[name]);
   }
 
   get env(): Record<string, string> {
@@ -109,7 +127,7 @@ export class Serving {
 
   /** Starts the server; on the same port when it ran before. */
   async serve(port = 0): Promise<void> {
-    const child = this.spawn("serve", "--port", String(port), "--json");
+    const child = this.spawn("serve", "--port", String(port), "--json", ...this.flags);
     const { value } = await child.stdout.getReader().read();
     const text = new TextDecoder().decode(value);
     if (text === "") throw new Error(await new Response(child.stderr).text());
@@ -174,12 +192,13 @@ export class Serving {
 
   /** Waits until a thread has the status, and at least so many steps. */
   async until(id: string, status: Status, steps = 0): Promise<Thread> {
-    for (let tries = 0; tries < 400; tries += 1) {
-      const thread = await this.ok<Thread>(`/api/threads/${id}`);
-      if (thread.status === status && thread.stepCount >= steps) return thread;
-      await Bun.sleep(25);
-    }
-    throw new Error(`the thread ${id} never was ${status}`);
+    const read = () => this.ok<Thread>(`/api/threads/${id}`);
+    let thread = await read();
+    await until(
+      async () => (thread = await read()).status === status && thread.stepCount >= steps,
+      () => `the thread ${id} is ${thread.status} and never was ${status}`,
+    );
+    return thread;
   }
 
   /** A thread's log as it lies on the disk. */
@@ -194,18 +213,16 @@ export class Serving {
     return path;
   }
 
-  async remove(): Promise<void> {
-    if (this.#running) await this.stop("SIGKILL");
-    const listed = await new Response(this.spawn("ps", "-q").stdout).text();
-    const live = listed.split("\n").filter(Boolean);
-    await Promise.all(live.map((id) => this.spawn("kill", id).exited));
-    for (let tries = 0; tries < 60 && (await this.#hasWorker()); tries += 1) await Bun.sleep(50);
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  /** Ends the workers as a crash would. */
+  async killWorkers(): Promise<void> {
+    if (!existsSync(join(this.path, "run"))) return;
+    await signalWorkers(openRoot({ path: this.path }), "SIGKILL");
   }
 
-  async #hasWorker(): Promise<boolean> {
-    return (await openLocalHost({ path: this.path }).workers()).some(
-      ({ state }) => state === "answers",
-    );
+  /** Ends the server and the workers, and removes the folder. */
+  async remove(): Promise<void> {
+    if (this.#running) await this.stop("SIGKILL");
+    await this.killWorkers();
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }

@@ -10,8 +10,12 @@ export async function follow(
   {
     lastEventId,
     enough = () => false,
-    timeoutMs = 10_000,
-  }: { lastEventId?: string; enough?: (sent: Sent[]) => boolean; timeoutMs?: number } = {},
+    timeoutMs = 60_000,
+  }: {
+    lastEventId?: string;
+    enough?: (sent: Sent[]) => boolean | Promise<boolean>;
+    timeoutMs?: number;
+  } = {},
 ): Promise<Sent[]> {
   const abort = new AbortController();
   const timer = setTimeout(
@@ -28,7 +32,7 @@ export async function follow(
     const sent: Sent[] = [];
     for await (const event of eventsOf(response)) {
       sent.push(event);
-      if (enough(sent)) break;
+      if (await enough(sent)) break;
     }
     if (abort.signal.aborted) throw new Error(`${path}: ${JSON.stringify(sent.slice(-5))} is all`);
     return sent;

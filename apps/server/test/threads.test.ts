@@ -12,13 +12,14 @@ import type {
   ThreadRow,
 } from "../src/api-types.ts";
 import { Serving, stopServing } from "./serving.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
 let serving: Serving;
 
 beforeAll(async () => {
   serving = await Serving.start("counter", "asker", "endless", "talker");
 });
-afterAll(stopServing, 30_000);
+afterAll(stopServing, 180_000);
 
 /** The status and the code of what is refused. */
 async function refusal(path: string, send?: unknown, method?: string): Promise<string> {
@@ -64,7 +65,7 @@ test("a list has the role at work, before its first step is committed", async ()
   const id = await serving.run("talker", { delayMs: 600_000 });
   const rowOf = async () =>
     (await serving.ok<ThreadRow[]>("/api/threads?details=true")).find((row) => row.threadId === id);
-  while ((await rowOf())?.role !== "talk") await Bun.sleep(20);
+  await until(async () => (await rowOf())?.role === "talk");
   expect(await rowOf()).toMatchObject({ status: "running", steps: 0 });
   await serving.ok(`/api/threads/${id}/kill`, {});
   expect(await rowOf()).toMatchObject({ status: "killed", role: null });

@@ -16,8 +16,8 @@ beforeAll(async () => {
   serving = await Serving.start();
   secret = serving.write("secret.txt", "kept on the server");
   serving.write("child.json", JSON.stringify(child));
-}, 60_000);
-afterAll(stopServing, 30_000);
+}, 180_000);
+afterAll(stopServing, 180_000);
 
 const flow = (imports: string) => `${imports}
 export const descriptor = { description: secret, roles: {} };

@@ -19,7 +19,7 @@ beforeAll(async () => {
   id = await serving.run("teller");
   await serving.until(id, "completed");
 });
-afterAll(stopServing, 30_000);
+afterAll(stopServing, 180_000);
 
 type Shortened = { output: { at: number; length: number; _truncated: true } };
 

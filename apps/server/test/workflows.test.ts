@@ -16,7 +16,7 @@ let serving: Serving;
 beforeAll(async () => {
   serving = await Serving.start();
 });
-afterAll(stopServing, 30_000);
+afterAll(stopServing, 180_000);
 
 const source = (description: string) => `type Input = { prompt: string };
 export const descriptor = {

@@ -1,15 +1,17 @@
 import { type ErrorRecord, show, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { nearestName } from "@uncaged/workflow/document";
 import { HTTPException } from "hono/http-exception";
-import { distance } from "fastest-levenshtein";
 import { z } from "zod";
+import type { graphFailureSchema } from "../schema/graph.ts";
 import type { runFailureSchema } from "../schema/run.ts";
 import type { Failure } from "../schema/server.ts";
 import { isForRun } from "./body.ts";
 
-type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 429 | 500;
+type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 429 | 500 | 503;
 
 type RunFailure = z.infer<typeof runFailureSchema>;
-type ErrorResponse = { status: ErrorStatus; body: Failure | RunFailure };
+type GraphFailure = z.infer<typeof graphFailureSchema>;
+type ErrorResponse = { status: ErrorStatus; body: Failure | RunFailure | GraphFailure };
 
 const byCode: Record<string, ErrorStatus> = {
   FOREIGN_HOST: 403,
@@ -18,7 +20,10 @@ const byCode: Record<string, ErrorStatus> = {
   WRONG_TOKEN: 401,
   BODY_TOO_LARGE: 413,
   BODY_TOO_SLOW: 408,
+  FILE_UNREADABLE: 500,
+  GRAPH_NOT_RUN: 500,
   INTERNAL: 500,
+  NO_PROVIDER_KEY: 503,
   TOO_MANY_STREAMS: 429,
   TOO_MANY_UPLOADS: 429,
 };
@@ -42,12 +47,18 @@ const invalid: ReadonlySet<string> = new Set([
   "WORKFLOW_INVALID",
 ]);
 
+/** Whether a request is for the API of agent graphs, as their requirements document it. */
+const isForGraph = ({ url }: Request): boolean =>
+  /^\/api\/(run|run-stream|resume|resume-stream|cancel|retry|config|default-workflow)(\/|$)/.test(
+    URL.parse(url)?.pathname ?? "",
+  );
+
 const documented: ReadonlySet<string> = new Set(["RUN_NOT_FOUND", "NO_CHECKPOINT"]);
 
 /**
  * The status and the body that answer a request with an error. A bug is reported without its text, and a
- * path without that of the storage root: clients need not know where that is. On the paths of runs `error`
- * is a text.
+ * path without that of the storage root: clients need not know where that is. On the paths of runs and of agent
+ * graphs `error` is a text.
  */
 export function errorResponseTo(request: Request, thrown: unknown, root: string): ErrorResponse {
   const known = rewritten(fromFramework(thrown), (text) =>
@@ -55,6 +66,13 @@ export function errorResponseTo(request: Request, thrown: unknown, root: string)
   );
   const { code, kind, message, hint = null, details } = known.code === "INTERNAL" ? bug : known;
   const usual = byCode[code] ?? byKind[kind];
+  if (isForGraph(request)) {
+    const [first] = details ?? [];
+    return {
+      status: usual,
+      body: { error: message, code, hint, details: usual === 500 ? first : details },
+    };
+  }
   if (!isForRun(request))
     return { status: usual, body: { error: { code, message, hint, details } } };
   if (documented.has(code)) return { status: usual, body: { error: message } };
@@ -88,11 +106,15 @@ function fromFramework(thrown: unknown): unknown {
   return WorkflowError.usage("BAD_JSON", "the body is no JSON", hint);
 }
 
-/** The error for a request that does not match its schema: each finding with its path. */
+/**
+ * The error for a request that does not match its schema: each finding with its path. Where the API documents a
+ * `text` for it, they are its details.
+ */
 export function violation(
   target: string,
   { issues }: z.core.$ZodError,
   schema?: z.ZodType,
+  text?: string,
 ): WorkflowError {
   const findings = issues.flatMap((issue): string[] => {
     const at = [target, ...issue.path].map(String);
@@ -103,22 +125,17 @@ export function violation(
   return new WorkflowError({
     code: "BAD_REQUEST",
     kind: "usage",
-    message: findings[0] ?? "it does not match",
+    message: text ?? findings[0] ?? "it does not match",
     hint: "see /api/openapi.json for what this path takes",
-    ...(findings.length > 1 && { details: findings }),
+    ...((text !== undefined || findings.length > 1) && { details: findings }),
   });
 }
 
-const longestName = 64;
 const shown = (name: string): string => (/^[\w-]{1,64}$/.test(name) ? name : show(name));
 
 function unknownName(name: string, known: readonly string[]): string {
-  const wanted = name.slice(0, longestName).toLowerCase();
-  const [nearest] = known
-    .map((one) => ({ one, edits: distance(wanted, one.toLowerCase()) }))
-    .filter(({ one, edits }) => edits <= Math.min(3, Math.floor(one.length / 2)))
-    .toSorted((a, b) => a.edits - b.edits);
-  if (nearest) return `there is no such name; did you mean ${nearest.one}?`;
+  const nearest = nearestName(name, known);
+  if (nearest !== null) return `there is no such name; did you mean ${nearest}?`;
   const all = known.length > 0 ? `; there are ${known.join(", ")}` : "";
   return `there is no such name${all}`;
 }

@@ -3,18 +3,30 @@ import { hostname, networkInterfaces } from "node:os";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { parse, serialize } from "hono/utils/cookie";
 import { checkBodyType } from "./body.ts";
+import { guestOf, preflightAnswer, shareWith } from "./cross-origin.ts";
 
-export type Access = { hosts: ReadonlySet<string>; token: string; port: number; codes: EntryCodes };
+export type Access = {
+  hosts: ReadonlySet<string>;
+  /** Those of other sites whose pages may use the API. */
+  origins: ReadonlySet<string>;
+  token: string;
+  port: number;
+  codes: EntryCodes;
+};
 
 /**
  * Checks a request before it is routed, whatever its path: host, page, token, body. A browser that brings
- * the token of the printed URL, or an entry code, gets its cookie and is redirected to the URL without it.
+ * the token of the printed URL, or an entry code, gets its cookie and is redirected to the URL without it. A page of
+ * an allowed origin has the token itself: the cookie is the console's.
  */
 export function checkRequest(request: Request, access: Access): Response | null {
-  checkSender(request.headers, access.hosts);
-  const entry = entryOf(request, access);
-  if (entry) return entry;
-  checkToken(request.headers, access.token, access.port);
+  const { headers } = request;
+  checkHost(headers, access.hosts);
+  const isGuest = guestOf(headers, access.origins) !== null;
+  if (!isGuest) checkPage(headers);
+  const answer = isGuest ? preflightAnswer(request) : entryOf(request, access);
+  if (answer) return answer;
+  checkToken(headers, access.token, isGuest ? [] : cookiesOf(headers, access.port));
   checkBodyType(request);
   return null;
 }
@@ -60,8 +72,12 @@ const protection: Record<string, string> = {
   "Cross-Origin-Resource-Policy": "same-origin",
 };
 
-export function protect(response: Response): Response {
+/** @param guest The page of another site that may read it. */
+export function protect(response: Response, guest: string | null): Response {
   for (const [name, value] of Object.entries(protection)) response.headers.set(name, value);
+  if (guest !== null) shareWith(guest, response);
+  // A cache must not give one page what was meant for another.
+  response.headers.append("Vary", "Origin");
   if (!response.headers.has("Cache-Control")) response.headers.set("Cache-Control", "no-store");
   return response;
 }
@@ -91,11 +107,16 @@ export function ownHosts(host: string, port: number): ReadonlySet<string> {
 export const bracketed = (host: string): string =>
   host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 
-function checkSender(headers: Headers, hosts: ReadonlySet<string>): void {
-  const host = headers.get("host")?.toLowerCase() ?? "";
-  if (!hosts.has(host)) throw foreign("FOREIGN_HOST", "Host");
+const hostIn = (headers: Headers): string => headers.get("host")?.toLowerCase() ?? "";
+
+function checkHost(headers: Headers, hosts: ReadonlySet<string>): void {
+  if (!hosts.has(hostIn(headers))) throw foreign("FOREIGN_HOST", "Host");
+}
+
+/** Refuses what a page of another site sends. */
+function checkPage(headers: Headers): void {
   const origin = headers.get("origin");
-  if (origin !== null && origin.toLowerCase() !== `http://${host}`) {
+  if (origin !== null && origin.toLowerCase() !== `http://${hostIn(headers)}`) {
     throw foreign("FOREIGN_ORIGIN", "Origin");
   }
   const site = headers.get("sec-fetch-site");
@@ -123,9 +144,9 @@ const isSame = (given: string, token: string): boolean =>
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /** Checks a request's token: a program sends it in `Authorization`, a browser in the cookie. */
-function checkToken(headers: Headers, token: string, port: number): void {
+function checkToken(headers: Headers, token: string, cookies: readonly string[]): void {
   const bearer = bearerOf(headers);
-  const given = bearer === undefined ? cookiesOf(headers, port) : [bearer];
+  const given = bearer === undefined ? cookies : [bearer];
   if (given.length === 0) throw refused("NO_TOKEN", "this server asks for a token");
   if (!given.some((one) => isSame(one, token))) {
     throw refused("WRONG_TOKEN", "that is not this server's token");

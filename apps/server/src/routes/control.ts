@@ -33,8 +33,7 @@ export function controlRoutes({ host, env, cwd }: Context) {
     params: request.idPath,
     body: request.inputBody,
     answer: ["The answer is committed.", schema.controlledSchema],
-    async run({ params, body: { durability, ...answer } }) {
-      const input = withValue(answer);
+    async run({ params, body: { durability, ...input } }) {
       return host.control(await host.find(params.id), { kind: "answer", input, durability, env });
     },
   });
@@ -52,10 +51,7 @@ export function controlRoutes({ host, env, cwd }: Context) {
     optionalBody: request.forkBody,
     status: 201,
     answer: ["The new thread.", schema.forkedSchema],
-    async run({ params, body: { input: answer, ...options } }) {
-      const input = answer && withValue(answer);
-      return host.fork(await host.find(params.id), { ...options, input, env });
-    },
+    run: async ({ params, body }) => host.fork(await host.find(params.id), { ...body, env }),
   });
   routes.add("POST /threads/{id}/retry", {
     summary: "Take up a failed or killed thread in a new one",
@@ -77,15 +73,4 @@ export function controlRoutes({ host, env, cwd }: Context) {
       host.remove(await host.find(params.id), { force: query.force === "true" }),
   });
   return routes.app;
-}
-
-type Answer = { content: string; value?: unknown; meta?: Record<string, unknown> };
-
-function withValue(answer: Answer): Answer {
-  if (answer.value !== undefined) return answer;
-  try {
-    return { ...answer, value: JSON.parse(answer.content) };
-  } catch {
-    return answer;
-  }
 }

@@ -61,6 +61,8 @@ type Endpoint<Params, Query, Body, Answer> = {
   answerHeaders?: z.ZodObject;
   status?: 200 | 201;
   others?: Responses;
+  /** The text that is documented for a body that does not match its schema. */
+  invalid?: string;
   run(
     given: { params: z.output<Params>; query: z.output<Query>; body: z.output<Body> },
     call: Call,
@@ -128,8 +130,10 @@ export class Routes {
     };
     this.app.openapi(createRoute(config), handle, (result) => {
       const { target } = result;
-      if (!result.success)
-        throw violation(target, result.error, schemas[target as keyof typeof schemas]);
+      if (!result.success) {
+        const wanted = schemas[target as keyof typeof schemas];
+        throw violation(target, result.error, wanted, endpoint.invalid);
+      }
       if (target === "json") checkDepth(result.data);
     });
   }

@@ -1,4 +1,4 @@
-import { ledgerOf, ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
+import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { z } from "@hono/zod-openapi";
 import {
   attemptJson,
@@ -63,7 +63,7 @@ export function threadRoutes({ host }: Context) {
     answer: ["The thread.", schema.threadSchema],
     async run({ params, query }) {
       const view = await host.read(await host.find(params.id));
-      const { steps: all, ...thread } = threadJson(view);
+      const { steps: all, error: _, ...thread } = threadJson(view);
       const steps = query.steps === "false" ? [] : all;
       const last = all.at(-1) ?? null;
       const failure = view.status === "failed" ? view.error : null;
@@ -127,20 +127,30 @@ export function threadRoutes({ host }: Context) {
 type Spending = { role: string | null; spent: { tokens: number; cost: number; unpriced: number } };
 
 const mostKnown = 10_000;
+const restMs = 1_000;
 
-/** What a list shows beside a thread's row. What was spent is read again only when there are new steps. */
+/**
+ * What a list shows beside a thread's row, read again only when the thread has changed: a worker that is lost adds no
+ * step, and what it spent in vain. While a thread runs, its logs are read at most once a second.
+ */
 function spendings(host: Host): (row: ThreadRow) => Promise<Spending> {
-  const known = new Map<string, { steps: number; updatedAt: number; spending: Spending }>();
+  const known = new Map<string, { row: ThreadRow; readAt: number; spending: Spending }>();
   return async (row) => {
-    const { threadId, steps, updatedAt } = row;
+    const { threadId } = row;
     let entry = known.get(threadId);
-    if (entry?.steps !== steps || entry.updatedAt !== updatedAt) {
-      entry = { steps, updatedAt, spending: await spendingOf(host, row) };
+    if (!entry || hasChanged(entry.row, row, entry.readAt)) {
+      entry = { row, readAt: performance.now(), spending: await spendingOf(host, row) };
       if (known.size >= mostKnown) known.clear();
       known.set(threadId, entry);
     }
     return { ...entry.spending, ...(await atWork(host, row)) };
   };
+}
+
+function hasChanged(before: ThreadRow, row: ThreadRow, readAt: number): boolean {
+  if (before.status !== row.status) return true;
+  const isSame = before.steps === row.steps && before.updatedAt === row.updatedAt;
+  return !isSame && (!isMoving(row.status) || performance.now() - readAt > restMs);
 }
 
 async function atWork(host: Host, row: ThreadRow): Promise<{ role?: string }> {
@@ -157,9 +167,6 @@ async function spendingOf(host: Host, row: ThreadRow): Promise<Spending> {
   // Removed since the row was read, or not readable: it is still a row of the list.
   const thread = await host.read(row).catch(() => null);
   if (!thread) return { role: null, spent: { tokens: 0, cost: 0, unpriced: 0 } };
-  // What no step records is in the debug log, which is read when nothing more comes.
-  const { tokens, cost, unpriced } = isMoving(thread.status)
-    ? ledgerOfSteps(thread.steps, thread.forkFrom?.steps).total
-    : ledgerOf(await host.attempts(row)).total;
+  const { tokens, cost, unpriced } = ledgerOf(await host.attempts(row)).total;
   return { role: thread.steps.at(-1)?.role ?? null, spent: { tokens, cost, unpriced } };
 }

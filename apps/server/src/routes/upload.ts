@@ -1,8 +1,15 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
+import { graphSource } from "@uncaged/workflow-graph/source";
+import { planSource } from "@uncaged/workflow-plan/source";
 import { stepsSource } from "@uncaged/workflow-steps/source";
-import { isWorkflowError, type Host, show, WorkflowError } from "@uncaged/workflow/host";
+import {
+  isWorkflowError,
+  type Host,
+  makeTemporary,
+  show,
+  WorkflowError,
+} from "@uncaged/workflow/host";
 import { rewritten } from "../guard/error-response.ts";
 
 type SentFiles = ReadonlyMap<string, string | Uint8Array>;
@@ -12,15 +19,23 @@ let atWork = 0;
 
 /**
  * Registers one of the files that were sent: a bundle, or a source that is built first, with those that it
- * imports or runs. Errors and warnings name them as their sender does.
+ * imports or runs. Errors and warnings name them as their sender does. `expected` is the version that must be
+ * current, null for none.
  */
-export async function addFiles(host: Host, name: string, file: string, files: SentFiles) {
+export async function addFiles(
+  host: Host,
+  name: string,
+  file: string,
+  files: SentFiles,
+  expected?: string | null,
+) {
   checkFiles(files, file);
   return await withUpload(file, files, async (path, plain) => {
     const warnings: string[] = [];
-    const steps = stepsSource((warning) => warnings.push(plain(warning)), { isClosed: true });
+    const warn = (warning: string) => void warnings.push(plain(warning));
+    const sources = [graphSource(warn), planSource(warn), stepsSource(warn, { isClosed: true })];
     const within = path.slice(0, -file.length);
-    const added = await host.register(name, path, { sources: [steps], within });
+    const added = await host.register(name, path, { sources, within, expected });
     return { ...added, warnings };
   });
 }
@@ -42,7 +57,7 @@ export async function withUpload<T>(
   let made = "";
   let plain = (text: string) => text;
   try {
-    made = await mkdtemp(join(tmpdir(), "uncaged-upload-"));
+    made = makeTemporary("uncaged-upload-");
     // A build names files by their real paths.
     const folder = (await realpath(made)) + sep;
     plain = (text) => text.replaceAll(folder, "");
@@ -69,6 +84,7 @@ const faulty: ReadonlySet<string> = new Set([
   "BUILD_FAILED",
   "BUNDLE_LOAD_FAILED",
   "BUNDLE_REFUSED",
+  "GRAPH_INVALID",
   "STEPS_INVALID",
   "SUBFLOW_CYCLE",
   "SUBFLOW_MISSING",

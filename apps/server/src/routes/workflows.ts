@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import * as request from "../schema/request.ts";
 import * as schema from "../schema/workflow.ts";
 import { orNull } from "../schema/value.ts";
+import { savedDocument } from "./document.ts";
 import { type Context, Routes } from "./route.ts";
 import { addFiles } from "./upload.ts";
 
@@ -39,11 +40,12 @@ export function workflowRoutes({ host }: Context) {
       },
     },
     answer: ["It is the current version.", schema.addedSchema],
-    async run({ params: { name }, query: { file }, body }, { req }) {
+    async run({ params: { name }, query: { file, expects }, body }, { req }) {
       // Only a body of JSON is read as one; else there are no files here.
       const { files } = body as Partial<z.infer<typeof request.filesBody>>;
       const sent = files ? Object.entries(files) : [[file, await req.raw.bytes()] as const];
-      return addFiles(host, name, file, new Map<string, string | Uint8Array>(sent));
+      const expected = expects === "none" ? null : expects;
+      return addFiles(host, name, file, new Map<string, string | Uint8Array>(sent), expected);
     },
   });
   routes.add("POST /workflows/{name}/rollback", {
@@ -80,6 +82,18 @@ export function workflowRoutes({ host }: Context) {
       const { description = "", input = null } = descriptor ?? {};
       return { workflow, hash, description, input };
     },
+  });
+  routes.add("GET /bundles/{workflow}/document", {
+    summary: "The agent graph or step workflow that a version was built from, as it was saved",
+    params: request.versionPath,
+    answer: ["The document.", schema.documentSchema],
+    run: ({ params }) => savedDocument(host, params.workflow),
+  });
+  routes.add("GET /tools", {
+    summary: "The tools that agents and step workflows have without further ado",
+    answer: ["By name.", z.array(schema.toolSchema)],
+    // They bring much along, which nothing else here needs.
+    run: async () => (await import("./tools.ts")).builtInTools(),
   });
   routes.add("GET /bundles/{workflow}/source", {
     summary: "The text of a version's bundle, or of a file that it was built from",

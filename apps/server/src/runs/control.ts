@@ -1,7 +1,6 @@
 import { planRerun, Registry } from "@uncaged/workflow-steps";
-import { findIn, type FindWorkflow, stepsSource } from "@uncaged/workflow-steps/source";
+import { findIn, stepsSource } from "@uncaged/workflow-steps/source";
 import {
-  type Host,
   isWorkflowError,
   threadIdPattern,
   type ThreadRef,
@@ -26,12 +25,8 @@ export async function startRun(
   runs: Runs,
   { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
 ): Promise<string> {
-  if ((workflowName === undefined) === (workflow === undefined)) {
-    const hint = '{"workflowName": "review", "params": {}}';
-    throw WorkflowError.usage("BAD_REQUEST", "give either workflowName or workflow", hint);
-  }
-  const find = findIn(cwd, async (name) => runs.documentsOf((await host.resolve(name)).hash));
-  const named = workflowName ?? (await stored(host, workflow ?? {}, find));
+  const named = await nameOf({ host, cwd }, runs, { workflowName, workflow });
+  if (named === undefined) throw notEither();
   const { hash } = await host.resolve(named);
   const { document } = await runs.documentsOf(hash);
   new Registry(document.registry).startParams(params);
@@ -40,8 +35,25 @@ export async function startRun(
   return threadId;
 }
 
-/** Builds a document and stores its bundle without a name: no workflow of that name is affected. */
-async function stored(host: Host, document: object, find: FindWorkflow): Promise<string> {
+const notEither = (): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_REQUEST",
+    "give either workflowName or workflow",
+    '{"workflowName": "review", "params": {}}',
+  );
+
+/**
+ * The name or the hash of the workflow that a request means; undefined when it gives none. A document is
+ * built and its bundle stored without a name: no workflow of that name is affected.
+ */
+async function nameOf(
+  { host, cwd }: Pick<Context, "host" | "cwd">,
+  runs: Runs,
+  { workflowName, workflow: document }: { workflowName?: string; workflow?: object },
+): Promise<string | undefined> {
+  if (document === undefined) return workflowName;
+  if (workflowName !== undefined) throw notEither();
+  const find = findIn(cwd, async (name) => runs.documentsOf((await host.resolve(name)).hash));
   const files = new Map([[file, JSON.stringify(document)]]);
   const source = stepsSource(() => undefined, { isClosed: true, find });
   try {
@@ -63,17 +75,18 @@ export async function startRerun(context: Context, runs: Runs, request: Request)
   const { host, env, cwd } = context;
   const { checkpoint, stepID, path, overrides, maxRounds, clientRunToken } = request;
   const source = await sourceOf(runs, checkpoint);
-  const hash = await hashOf(context, source, request.workflowName);
+  const name = await nameOf(context, runs, request);
+  const hash = await hashOf(context, source, name);
   const documents = await runs.documentsOf(hash);
   const thread = source && (await host.read(source.ref));
   const rerun = { checkpoint, stepID, path, overrides };
   const { kept: atStep, steps, input } = planRerun(documents, thread, rerun);
   const options = clientRunToken === undefined ? {} : { clientRunToken };
   if (!source) {
-    const workflow = request.workflowName ?? hash;
+    const workflow = name ?? hash;
     return (await host.start({ workflow, options, input, maxRounds, env, cwd })).threadId;
   }
-  const on = hash === source.ref.hash ? undefined : request.workflowName;
+  const on = hash === source.ref.hash ? undefined : name;
   const keep = steps ? { steps } : { atStep };
   const fork = { keep, input, options, maxRounds, env, on };
   return (await host.fork(source.ref, fork)).threadId;

@@ -21,6 +21,7 @@ const turnSchema = z.discriminatedUnion("kind", [
     input: z.unknown(),
     output: z.unknown().optional(),
     status: z.enum(["running", "done", "failed"]),
+    continued: z.literal(true).optional(),
     messages: z.array(text),
     at: number,
     endedAt: time,
@@ -36,6 +37,15 @@ export const pathPartSchema = z.union([
     iteration: number.int().min(0).max(1_000_000_000).optional(),
   }),
 ]);
+
+/** A position in an author's source, counted from 1. */
+export const positionSchema = z.object({
+  file: text,
+  line: number,
+  column: number,
+  text: optionalText,
+  frame: z.object({ from: number, lines: z.array(text) }).optional(),
+});
 
 export const attemptSchema = z
   .object({
@@ -53,8 +63,18 @@ export const attemptSchema = z
     usage: usageSchema.nullable(),
     cost,
     models: z.record(text, z.object({ usage: usageSchema, cost })).optional(),
-    retries: z.array(z.object({ at: number, delayMs: number.nullable(), error: text })),
-    error: z.looseObject({ name: text, message: text }).nullable(),
+    retries: z.array(
+      z.object({
+        at: number,
+        delayMs: number.nullable(),
+        error: text,
+        attempt: text.optional().describe("The attempt at the same step that had failed."),
+      }),
+    ),
+    error: z
+      .looseObject({ name: text, message: text, at: positionSchema.optional() })
+      .nullable()
+      .describe("What was thrown; `cause` and `errors` are such errors again."),
     session: z.looseObject({ agent: text, session_id: text }).optional(),
     saved: z.boolean().optional().openapi({
       description: "True when a fork copied it: another thread paid for it.",

@@ -108,9 +108,16 @@ export const addQuery = z.object({
   file: text.openapi({
     description:
       "The file's name, for its ending: .esm.js is a bundle; .ts, .mts, .tsx are sources; " +
-      ".json, .yaml, .yml are step workflows. Of several files the path of the workflow's own.",
+      ".json, .yaml, .yml are step workflows and agent graphs. Of several files the path of the workflow's own.",
     example: "review.ts",
   }),
+  expects: text
+    .regex(/^([0-9A-Za-z]{13}|none)$/, "must be a hash, or none")
+    .optional()
+    .describe(
+      "The hash that must be the current version; `none` for a name that must be new. Else 409 `VERSION_CONFLICT`, " +
+        "and nothing is changed.",
+    ),
 });
 
 export const filesBody = z

@@ -62,6 +62,9 @@ export const rerunBody = z
     workflowName: optionalText.describe(
       "Whose current version runs; that of the checkpoint's run when absent.",
     ),
+    workflow: optionalFields.describe(
+      "Instead of workflowName: a step workflow itself, as it is edited. It is checked and built, and gets no name.",
+    ),
     checkpoint: fields.describe(
       "A checkpoint; or only the `threadId` of a run and `steps`: the state that these first steps make.",
     ),

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { statuses } from "@uncaged/workflow/host";
+import { positionSchema } from "./attempt.ts";
 import {
   fields,
   hash,
@@ -24,7 +25,11 @@ export const stepSchema = z
   .openapi("Step");
 
 const version = { threadId, workflow: text, hash };
-const resultSchema = z.object({ returnCode: number, summary: text }).nullable();
+const reason = z
+  .literal("maxRounds")
+  .optional()
+  .describe("Of one that was stopped, because it had as many steps as it may have.");
+const resultSchema = z.object({ returnCode: number, summary: text, reason }).nullable();
 const forkFromSchema = z.object({ threadId, steps: number });
 
 /** What a thread spent, as far as it is known; `unpriced` counts the steps without a known cost. */
@@ -34,9 +39,13 @@ export const threadRowSchema = z
   .object({
     ...version,
     status: statusSchema,
+    reason,
     steps: number.describe("How many steps it has."),
     createdAt: milliseconds,
     updatedAt: milliseconds,
+    sleepingUntil: milliseconds
+      .optional()
+      .describe("Until when it sleeps; absent when it does not."),
     role: text
       .nullable()
       .optional()
@@ -64,7 +73,7 @@ export const threadSchema = z
     stepCount: number.describe("How many steps it has, also with steps=false."),
     last: orNull(stepSchema).describe("Its last step."),
     failure: z
-      .looseObject({ name: text, step: number })
+      .looseObject({ name: text, step: number, at: positionSchema.optional() })
       .nullable()
       .describe("Why it failed, beside the summary; `step` counts from 1."),
   })
@@ -78,6 +87,7 @@ export const liveRowSchema = z
     steps: number,
     role: text.nullable(),
     elapsedMs: number,
+    sleepingUntil: milliseconds.optional(),
   })
   .openapi("LiveRow");
 
@@ -158,8 +168,23 @@ export const relativeSchema = z
   })
   .openapi("Relative");
 
-export const controlledSchema = z.object({ threadId }).openapi("Controlled");
-export const killedSchema = z.object({ threadId, resumed: z.array(threadId) }).openapi("Killed");
+const orphans = z
+  .array(
+    z.object({
+      pid: z.int(),
+      command: z.string(),
+      ended: z.enum(["SIGTERM", "SIGKILL"]).nullable(),
+    }),
+  )
+  .optional()
+  .openapi({
+    description:
+      "Processes that a killed worker had left running, and the signal that has ended each; null: it runs on.",
+  });
+export const controlledSchema = z.object({ threadId, orphans }).openapi("Controlled");
+export const killedSchema = controlledSchema
+  .extend({ resumed: z.array(threadId) })
+  .openapi("Killed");
 export const startedSchema = z.object(version).openapi("StartedThread");
 export const forkedSchema = startedSchema
   .extend({ forkFrom: forkFromSchema })

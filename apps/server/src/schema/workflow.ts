@@ -35,7 +35,7 @@ export const addedSchema = z
     unchanged: z.boolean(),
     warnings: z
       .array(text)
-      .describe("Findings of a step workflow's check that do not prevent it from running."),
+      .describe("Findings of a document's check that do not prevent it from running."),
   })
   .openapi("AddedWorkflow");
 
@@ -54,8 +54,33 @@ export const bundleSchema = z
     sources: z
       .array(text)
       .describe("The files that it was built from, as far as its source map holds their text."),
+    document: orNull(text).describe("Which of them is an agent graph or a step workflow."),
   })
   .openapi("Bundle");
+
+export const documentSchema = z
+  .object({
+    workflow: text.describe("The name it was asked by, or the hash."),
+    hash,
+    kind: z.enum(["graph", "steps"]).describe("An agent graph, or a step workflow."),
+    file: text.describe("The name of its file: JSON, or YAML by its ending."),
+    text: text.describe("The document as it was saved."),
+    subflows: z
+      .record(text, text)
+      .describe(
+        "Of a step workflow: the JSON of those that it runs, by their paths from its file.",
+      ),
+  })
+  .openapi("SavedDocument");
+
+export const toolSchema = z
+  .object({
+    name: text,
+    description: text,
+    input: jsonSchema.describe("The JSON Schema of what it is called with."),
+    timeoutMs: number.describe("The milliseconds that a call has which gives no time of its own."),
+  })
+  .openapi("Tool");
 
 export const formSchema = z
   .object({

@@ -1,6 +1,7 @@
-import { OpenAPIHono } from "@hono/zod-openapi";
+import { OpenAPIHono, type z } from "@hono/zod-openapi";
 import {
   type Host,
+  keepAwake,
   readServerAddress,
   show,
   WorkflowError,
@@ -15,6 +16,7 @@ import {
   wantsPage,
 } from "../console/console.ts";
 import { type BodyPace, limitBody, untypedAsJson } from "../guard/body.ts";
+import { guestOf, originsOf } from "../guard/cross-origin.ts";
 import { errorResponseTo } from "../guard/error-response.ts";
 import {
   type Access,
@@ -25,6 +27,8 @@ import {
   ownHosts,
   protect,
 } from "../guard/guard.ts";
+import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
+import { type PlanAccess, planRoutes } from "../plans/plan-routes.ts";
 import { controlRoutes } from "../routes/control.ts";
 import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
@@ -44,6 +48,12 @@ export type ServerOptions = {
   env: Record<string, string>;
   cwd: string;
   version: string;
+  /** The folder of the project that is served. */
+  project?: string | null;
+  /** Opens the plans, when they are first asked for; there are none without it. */
+  plans?: () => Promise<PlanAccess>;
+  /** The origins of other sites whose pages may use the API with the token; none when not given. */
+  allowOrigins?: readonly string[];
   streams?: Partial<StreamLimits>;
   bodies?: BodyPace;
 };
@@ -70,25 +80,32 @@ const mostReceived = 1024 * 1024 * 1024;
  * Serves a host by HTTP and writes its address and token to the storage root. The token of the previous
  * server is used again, so that open pages stay signed in.
  *
- * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and those of the disk.
+ * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` and `BAD_ORIGIN` (usage), and those of the disk.
  */
 export function startServer(options: ServerOptions): RunningServer {
-  const { host, hostname, version, env, cwd } = options;
+  const { host, hostname, version, env, cwd, allowOrigins = [] } = options;
+  const origins = originsOf(allowOrigins);
   const { root } = host;
   const token = readServerAddress(root)?.token ?? newToken();
   const connections = new Connections({ ...defaultStreams, ...options.streams });
   const context = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
   const limited = limitBody(options.bodies ?? defaultPace);
-  const app = makeApp(context, version, limited, consoleFiles());
+  const served = { version, root, project: options.project ?? null };
+  const graphs = graphRoutes(context);
+  const plans = planRoutes(context, options.plans ?? noPlans);
+  const more = [graphs.app, plans.app];
+  const app = makeApp(context, served, limited, consoleFiles(), more);
   const codes = new EntryCodes();
-  const access: Access = { hosts: new Set(), token, port: 0, codes };
+  const access: Access = { hosts: new Set(), origins, token, port: 0, codes };
   const server = listen(options, async (request, own) => {
+    const guest = guestOf(request.headers, origins);
     try {
       const redirect = checkRequest(request, access);
+      if (takesLong(request)) own.timeout(request, 0);
       const response = redirect ?? (await app.fetch(request));
       const isStream = response.headers.get("Content-Type") === "text/event-stream";
       if (isStream) own.timeout(request, 0);
-      return protect(response);
+      return protect(response, guest);
     } catch (error) {
       const { status, body } = errorResponseTo(request, error, root);
       if (status === 500) console.error(error);
@@ -96,6 +113,7 @@ export function startServer(options: ServerOptions): RunningServer {
       const isPage = typeof refusal === "object" && wantsPage(request);
       return protect(
         isPage ? refusalPage(request, status, refusal) : Response.json(body, { status }),
+        guest,
       );
     }
   });
@@ -108,17 +126,26 @@ export function startServer(options: ServerOptions): RunningServer {
     void server.stop(true);
     throw error;
   }
+  const rest = keepAwake(host, env);
+  // What is due may have to be read from the logs first.
+  void host.wake({ env }).catch(() => undefined);
   return {
     url: `${url}/?token=${token}`,
     token,
     port,
     entry: () => `${url}/?code=${codes.make()}`,
     async stop() {
+      rest();
+      graphs.close();
+      plans.close();
       connections.close();
       await server.stop(true);
     },
   };
 }
+
+const noPlans = () =>
+  Promise.reject(WorkflowError.missing("NO_PLANS", "this server was started without plans"));
 
 const info = {
   title: "uncaged-workflow",
@@ -131,21 +158,23 @@ const info = {
 /** All routes put together: the API under /api, runs under /workflow, and the console everywhere else. */
 function makeApp(
   context: Context,
-  version: string,
+  served: Pick<z.infer<typeof serverSchema>, "version" | "root" | "project">,
   limited: MiddlewareHandler,
   files: ConsoleFiles,
+  more: readonly OpenAPIHono[],
 ) {
   const startedAt = Date.now();
   const own = new Routes("Server");
   own.add("GET /server", {
     summary: "Which server this is, and since when it runs",
     answer: ["The server.", serverSchema],
-    run: () => ({ name: "uncaged-workflow" as const, version, startedAt }),
+    run: () => ({ name: "uncaged-workflow" as const, ...served, startedAt }),
   });
   const api = new OpenAPIHono();
   api.use(limited);
   const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes];
-  for (const routes of [own.app, ...groups.map((group) => group(context))]) api.route("/", routes);
+  const all = [own.app, ...groups.map((group) => group(context)), ...more];
+  for (const routes of all) api.route("/", routes);
 
   const app = new OpenAPIHono();
   const scheme = { type: "http", scheme: "bearer" } as const;
@@ -154,7 +183,7 @@ function makeApp(
   app.use("/workflow/*", limited, untypedAsJson);
   app.route("/workflow", runRoutes(context));
   let described: object | undefined;
-  app.get("/api/openapi.json", (c) => c.json((described ??= describe(app, version))));
+  app.get("/api/openapi.json", (c) => c.json((described ??= describe(app, served.version))));
   app.get("*", (c, next) => {
     const { path } = c.req;
     return (isPagePath(path) && files(path, c.req.raw.headers)) || next();

@@ -26,14 +26,14 @@ export class Connections {
     this.#timer = setInterval(() => this.#look(), everyMs).unref();
   }
 
-  /** The response that sends what a source has, unless too many are open. */
-  send(open: () => Source): Response {
+  /** The response that sends what a source has, unless too many are open. Without `greets` that alone. */
+  send(open: () => Source, { greets = true }: { greets?: boolean } = {}): Response {
     const { most } = this.#limits;
     if (this.#open.size >= most) {
       const message = `${most} streams are open, which is the limit`;
       throw WorkflowError.failed("TOO_MANY_STREAMS", message, "close some");
     }
-    const connection = new Connection(open(), (closed) => this.#open.delete(closed));
+    const connection = new Connection(open(), greets, (closed) => this.#open.delete(closed));
     this.#open.add(connection);
     return new Response(new ReadableStream(connection, { highWaterMark: 0 }), {
       headers: { "Content-Type": "text/event-stream", "Cache-Control": "no-cache" },
@@ -63,11 +63,12 @@ class Connection {
   readonly #source: Source;
   readonly #onClose: (connection: Connection) => unknown;
   #controller: ReadableStreamDefaultController<Bytes> | null = null;
-  #rest: Bytes | null = greeting;
+  #rest: Bytes | null;
   #closed = false;
 
-  constructor(source: Source, onClose: (connection: Connection) => unknown) {
+  constructor(source: Source, greets: boolean, onClose: (connection: Connection) => unknown) {
     this.#source = source;
+    this.#rest = greets ? greeting : null;
     this.#onClose = onClose;
   }
 

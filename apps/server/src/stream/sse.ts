@@ -23,8 +23,16 @@ export const greeting = encoder.encode("retry: 1000\n\n");
 export function sseBytes(name: string, data: unknown, id?: string | number): Bytes {
   // The name may be a bundle's own text: with a line end in it, it could forge other messages.
   const event = name.replace(/[\r\n]+/g, " ");
+  return encoder.encode(`event: ${event}\n${dataLines(data, id)}`);
+}
+
+/** The bytes of a message without a name. */
+export const unnamedBytes = (data: unknown, id?: string): Bytes =>
+  encoder.encode(dataLines(data, id));
+
+function dataLines(data: unknown, id?: string | number): string {
   const end = id === undefined ? "" : `id: ${id}\n`;
-  return encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n${end}\n`);
+  return `data: ${JSON.stringify(data)}\n${end}\n`;
 }
 
 const pieceBytes = 64 * 1024;

@@ -21,6 +21,8 @@ export interface Serializer {
   message(item: LogItem, ref: ThreadRef): SseMessage | Promise<SseMessage>;
   /** Of a status that is not an end; null where nothing is sent. */
   status(state: ThreadStatus): Bytes | null;
+  /** Whether the stream ends with a status that is not an end, with what {@link over} gives. */
+  isOver?(state: ThreadStatus): boolean;
   /** The last message where no end record is sent: the thread is removed, corrupt, or had ended before. */
   over(
     state: ThreadStatus | "removed",
@@ -175,7 +177,7 @@ class Listener implements Source {
       const piece = this.#next === null ? await this.#catchUp() : this.#fromRing(this.#next);
       if (piece && this.#pass(piece)) return piece.bytes;
       const isAtHead = this.#cursor === before && this.#next !== null;
-      const notice = isAtHead ? this.#notice() : null;
+      const notice = isAtHead ? await this.#notice() : null;
       if (notice) return notice;
       if (isAtHead && this.#feed.over) return await this.#last();
       // What is not sent to this listener may be followed by what is: others get their turn.
@@ -228,11 +230,13 @@ class Listener implements Source {
     return bytes.length > 0;
   }
 
-  #notice(): Bytes | null {
-    const { over, state, serializer } = this.#feed;
+  async #notice(): Promise<Bytes | null> {
+    const { over, ref, state, serializer } = this.#feed;
     if (over || state === null || state === "removed" || state.status === this.#shown) return null;
     this.#shown = state.status;
-    return serializer.status(state);
+    if (serializer.isOver?.(state) !== true) return serializer.status(state);
+    this.#over = true;
+    return await serializer.over(state, ref, this.#cursor);
   }
 
   /** How the thread ended, where its end record is not among what was observed. */

@@ -50,6 +50,15 @@ export class Together implements Source {
   }
 }
 
+/** A source with a message before all that another has. */
+export function preceded(bytes: Bytes, source: Source): Source {
+  const first = once(bytes);
+  return {
+    next: async () => (await first.next()) ?? (await source.next()),
+    close: () => source.close(),
+  };
+}
+
 /** A source of one message. */
 export function once(bytes: Bytes): Source {
   let rest: Bytes | null = bytes;

@@ -1,0 +1,86 @@
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { z } from "@hono/zod-openapi";
+import { pricedModels } from "@uncaged/workflow-agents/ledger";
+import { threadEnv, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import type { Context } from "../routes/route.ts";
+import { configSchema, workflowGraphSchema } from "../schema/graph.ts";
+
+/** The variables of which one gives access to a provider; the first is its key's. */
+export const accessVariables = {
+  openai: ["OPENAI_API_KEY", "OPENAI_BASE_URL"],
+  anthropic: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+} as const;
+
+export type Provider = keyof typeof accessVariables;
+
+/** Whether the environment of the threads that are started here gives access to a provider. */
+export async function hasAccess({ cwd, env }: Context, provider: Provider): Promise<boolean> {
+  const own = await threadEnv(cwd, env);
+  return accessVariables[provider].some((name) => own[name]?.trim());
+}
+
+/** The folder of the files beside the storage root: `PROJECT_ROOT`, else the storage root. */
+export const projectRoot = ({ cwd, env, host }: Context): string =>
+  env.PROJECT_ROOT ? resolve(cwd, env.PROJECT_ROOT) : host.root;
+
+/** @throws WorkflowError `FILE_MISSING` (missing), `FILE_INVALID` (usage), `FILE_UNREADABLE`. */
+export const readDefaultWorkflow = async (context: Context) => {
+  const found = await read(context, "default-workflow.json", workflowGraphSchema);
+  if (found) return found;
+  throw WorkflowError.missing(
+    "FILE_MISSING",
+    "Default workflow not found",
+    "put a graph into .config/default-workflow.json of PROJECT_ROOT, or of the storage root",
+  );
+};
+
+/** The config's file; without one the providers that are built in. @throws WorkflowError as {@link readDefaultWorkflow}. */
+export const readConfig = async (context: Context): Promise<z.input<typeof configSchema>> =>
+  (await read(context, "config.json", configSchema)) ?? { providers: await builtIn(context) };
+
+async function read<Schema extends z.ZodType>(
+  context: Context,
+  name: string,
+  schema: Schema,
+): Promise<z.output<Schema> | null> {
+  const file = `.config/${name}`;
+  const text = await readFile(join(projectRoot(context), file), "utf8").catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    const hint = "see that the server may read it";
+    throw WorkflowError.failed("FILE_UNREADABLE", `${file} can't be read`, hint, error);
+  });
+  if (text === null) return null;
+  const { data, error } = schema.safeParse(jsonOf(file, text));
+  if (!error) return data;
+  const [issue] = error.issues;
+  throw invalid(file, `${issue?.path.map(String).join(".") ?? ""}: ${issue?.message ?? ""}`);
+}
+
+function jsonOf(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw invalid(file, toErrorRecord(error).message);
+  }
+}
+
+const invalid = (file: string, why: string): WorkflowError =>
+  WorkflowError.usage("FILE_INVALID", `${file} has the wrong shape: ${why}`, "fix the file");
+
+const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+const names: Record<Provider, string> = { openai: "OpenAI", anthropic: "Anthropic" };
+
+async function builtIn(context: Context) {
+  const modelsOf = (provider: Provider) =>
+    pricedModels()
+      .filter((model) => model.startsWith("claude") === (provider === "anthropic"))
+      .map((model) => ({ id: model, name: model, reasoningEfforts: efforts }));
+  const providers: Provider[] = ["openai", "anthropic"];
+  return await Promise.all(
+    providers.map(async (id) => ({
+      ...{ id, name: names[id], enabled: await hasAccess(context, id) },
+      models: modelsOf(id),
+    })),
+  );
+}

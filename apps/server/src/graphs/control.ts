@@ -1,0 +1,273 @@
+import type { GraphDocument } from "@uncaged/workflow-graph";
+import { decisionOf } from "@uncaged/workflow-graph/run";
+import { graphSource, providersOf } from "@uncaged/workflow-graph/source";
+import {
+  type Host,
+  isWorkflowError,
+  settled,
+  type Step,
+  type ThreadRef,
+  type ThreadView,
+  toErrorRecord,
+  WorkflowError,
+} from "@uncaged/workflow/host";
+import type { Context } from "../routes/route.ts";
+import { withUpload } from "../routes/upload.ts";
+import { accessVariables, hasAccess } from "./config.ts";
+import type { GraphRun } from "./graph-run.ts";
+
+const file = "graph.json";
+const mostKnown = 100;
+/** Loops are legal: what bounds them. */
+const rounds = 1000;
+const askedWithinMs = 5_000;
+
+/** Starts runs of graphs, answers, ends and retries them. */
+export class GraphControl {
+  readonly #context: Context;
+  /** The hashes of graphs that were built here, by their JSON. */
+  readonly #built = new Map<string, Promise<string>>();
+  /** One build after the other: each has its own processes. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /**
+   * Starts a thread on the bundle of a graph, which gets no name.
+   *
+   * @throws WorkflowError `GRAPH_INVALID` (usage), `NO_PROVIDER_KEY`, `GRAPH_NOT_RUN`.
+   */
+  async start(graph: Partial<GraphDocument>): Promise<GraphRun> {
+    await this.#checkKeys(graph);
+    try {
+      const started = await this.#startBuilt(graph, {});
+      return { ref: started, document: graph };
+    } catch (error) {
+      throw isOwn(error) ? error : notRun(error);
+    }
+  }
+
+  /** Starts a thread with the state of a run that another program has recorded. */
+  async startImported(
+    graph: Partial<GraphDocument>,
+    threadId: string,
+    importedRun: object,
+  ): Promise<ThreadRef> {
+    return await this.#startBuilt(graph, { threadId, options: { importedRun } });
+  }
+
+  async #startBuilt(
+    graph: Partial<GraphDocument>,
+    more: { threadId?: string; options?: Record<string, unknown> },
+  ): Promise<ThreadRef> {
+    const { host, env, cwd } = this.#context;
+    const text = JSON.stringify(graph);
+    const prompt = promptOf(graph);
+    const startOn = async (workflow: string) => {
+      const { hash, threadId } = await host.start({
+        ...{ workflow, prompt, maxRounds: rounds, env, cwd },
+        ...more,
+      });
+      return { hash, threadId };
+    };
+    try {
+      return await startOn(await this.#hashOf(text));
+    } catch (error) {
+      if (!isWorkflowError(error) || error.kind !== "missing") throw error;
+      // Nothing needed the bundle for a while, and it was collected.
+      this.#built.delete(text);
+      return await startOn(await this.#hashOf(text));
+    }
+  }
+
+  #hashOf(text: string): Promise<string> {
+    const known = this.#built.get(text);
+    if (known) return known;
+    if (this.#built.size >= mostKnown) this.#built.clear();
+    const building = this.#turn.then(() => store(this.#context.host, text));
+    this.#turn = building.catch(() => undefined);
+    this.#built.set(text, building);
+    building.catch(() => this.#built.delete(text));
+    return building;
+  }
+
+  /** @throws WorkflowError `NO_PROVIDER_KEY`. */
+  async #checkKeys(graph: Partial<GraphDocument>): Promise<void> {
+    for (const provider of providersIn(graph)) {
+      if (await hasAccess(this.#context, provider)) continue;
+      const [key] = accessVariables[provider];
+      throw WorkflowError.failed(
+        "NO_PROVIDER_KEY",
+        `${key} is required to run workflows with Agent nodes.`,
+        "set it in the environment of the server, or in the .env of the project that it serves",
+      );
+    }
+  }
+
+  /**
+   * The question that a run waits at, for an answer to it and to no later one.
+   *
+   * @throws WorkflowError `RUN_RESUMING`, `RUN_NOT_WAITING`.
+   */
+  async question({ ref }: GraphRun): Promise<Step> {
+    const view = await this.#asked(ref);
+    if (view.status === "waiting") return view.question;
+    throw isAnswered(view) ? resuming() : notWaiting();
+  }
+
+  /**
+   * Answers a question. Of two answers at once one is taken, whichever servers they come by: the worker of the thread
+   * decides.
+   *
+   * @throws WorkflowError `RUN_RESUMING`.
+   */
+  async answer({ ref }: GraphRun, { meta: { token } }: Step, given: unknown): Promise<void> {
+    const { host, env } = this.#context;
+    const value = decisionOf(given);
+    const meta = { requestId: crypto.randomUUID(), ...(token !== undefined && { token }) };
+    const input = { content: JSON.stringify(value), value, meta };
+    try {
+      await host.control(ref, { kind: "answer", input, env });
+    } catch (error) {
+      if (isWorkflowError(error) && taken.has(error.code)) throw resuming();
+      throw error;
+    }
+  }
+
+  /** A thread; one whose question is recorded is waited for until it can be answered. */
+  async #asked(ref: ThreadRef): Promise<ThreadView> {
+    const { host } = this.#context;
+    const view = await host.read(ref);
+    const isAsking = view.status === "running" && view.steps.at(-1)?.role === "__wait__";
+    if (!isAsking) return view;
+    return await settled(host, ref, { signal: AbortSignal.timeout(askedWithinMs) });
+  }
+
+  /** Ends a run now, also one whose worker does not answer; without effect on one that has ended. */
+  async cancel({ ref }: GraphRun): Promise<void> {
+    const { host, env } = this.#context;
+    try {
+      await host.control(ref, { kind: "kill", force: true, env });
+    } catch (error) {
+      if (!isWorkflowError(error) || error.code !== "THREAD_ENDED") throw error;
+    }
+  }
+
+  /**
+   * Goes on with a run that has failed or was interrupted; with a node, in a new run that begins at its last step.
+   *
+   * @throws WorkflowError `RUN_NOT_FAILED`, `NODE_NOT_RUN`.
+   */
+  async retry({ ref }: GraphRun, nodeId: string | undefined): Promise<ThreadRef> {
+    const { host, env } = this.#context;
+    const view = await host.read(ref);
+    // What failed as it had no round left would fail again.
+    const maxRounds = view.steps.length + rounds;
+    if (nodeId !== undefined) {
+      const atStep = view.steps.findLastIndex(({ meta, role }) => (meta.nodeId ?? role) === nodeId);
+      if (atStep < 0) throw notRunYet(nodeId);
+      return await host.fork(ref, { keep: { atStep }, maxRounds, env });
+    }
+    if (view.status === "interrupted") {
+      await host.control(ref, { kind: "resume", env });
+      return ref;
+    }
+    if (view.status !== "failed" && view.status !== "killed") throw notFailed(view.status);
+    return await host.fork(ref, { keep: { atStep: view.steps.length }, maxRounds, env });
+  }
+}
+
+async function store(host: Host, text: string): Promise<string> {
+  const source = graphSource(() => undefined, { isChecked: false });
+  return await withUpload(file, new Map([[file, text]]), async (path) => {
+    const { hash } = await host.store(path, { sources: [source] });
+    return hash;
+  });
+}
+
+/** What the thread's prompt is: the first start node begins with it. */
+function promptOf({ nodes = [] }: Partial<GraphDocument>): string {
+  const start = nodes.find((node) => node?.type === "start");
+  const text = start?.data?.initialInput;
+  return typeof text === "string" ? text : "";
+}
+
+/** @throws WorkflowError `GRAPH_INVALID` (usage). */
+function providersIn(graph: Partial<GraphDocument>) {
+  try {
+    return providersOf(graph);
+  } catch (error) {
+    throw isWorkflowError(error) && error.code === "GRAPH_INVALID"
+      ? invalid([error.message])
+      : error;
+  }
+}
+
+/** The error for a graph that can't be run, with the text that is documented. */
+const invalid = (details: string[]): WorkflowError =>
+  new WorkflowError({
+    code: "GRAPH_INVALID",
+    kind: "usage",
+    message: invalidGraph,
+    hint: "fix the graph and try again",
+    details,
+  });
+
+export const invalidGraph = "Invalid workflow graph payload";
+
+const own: ReadonlySet<string> = new Set(["GRAPH_INVALID", "NO_PROVIDER_KEY"]);
+
+const isOwn = (error: unknown): boolean => isWorkflowError(error) && own.has(error.code);
+
+function notRun(error: unknown): unknown {
+  if (!isWorkflowError(error)) return error;
+  const { message, hint } = toErrorRecord(error);
+  const details = [message];
+  const what = "Failed to execute workflow";
+  return new WorkflowError(
+    { code: "GRAPH_NOT_RUN", message: what, hint, details },
+    { cause: error },
+  );
+}
+
+/** An answer that came when another one was being taken, or had been. */
+const taken: ReadonlySet<string> = new Set([
+  "ANSWER_TOKEN",
+  "NOT_LIVE",
+  "NOT_WAITING",
+  "THREAD_ENDED",
+]);
+
+/** Whether a run goes on with an answer that it got. */
+const isAnswered = ({ status, steps }: ThreadView): boolean =>
+  status === "running" && steps.some(({ role }) => role === "__input__");
+
+const resuming = (): WorkflowError =>
+  WorkflowError.failed(
+    "RUN_RESUMING",
+    "Run is already being resumed. Use a single resume endpoint per run.",
+    "follow it: GET /api/run/:runId/events",
+  );
+
+const notWaiting = (): WorkflowError =>
+  WorkflowError.failed(
+    "RUN_NOT_WAITING",
+    "Run is not waiting for input.",
+    "see what it does: GET /api/run/:runId",
+  );
+
+const notFailed = (status: string): WorkflowError =>
+  WorkflowError.failed(
+    "RUN_NOT_FAILED",
+    "Run has not failed.",
+    `its thread is ${status}; with a nodeId a new run begins at that node`,
+  );
+
+const notRunYet = (nodeId: string): WorkflowError =>
+  WorkflowError.missing(
+    "NODE_NOT_RUN",
+    "Node has not run.",
+    `the run has no step of ${JSON.stringify(nodeId).slice(0, 200)}`,
+  );

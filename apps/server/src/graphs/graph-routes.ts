@@ -1,0 +1,162 @@
+import { type OpenAPIHono, z } from "@hono/zod-openapi";
+import type { GraphDocument } from "@uncaged/workflow-graph";
+import { settled, WorkflowError } from "@uncaged/workflow/host";
+import { allRead, type Context, refusals, Routes } from "../routes/route.ts";
+import * as schema from "../schema/graph.ts";
+import { readConfig, readDefaultWorkflow } from "./config.ts";
+import { GraphControl, invalidGraph } from "./control.ts";
+import { type GraphRun, GraphRuns, isRunId } from "./graph-run.ts";
+import { cursorAt, followRun, streamResumed, streamRun } from "./graph-stream.ts";
+import { Records } from "./records.ts";
+
+const noRunId = "runId is required";
+const unknownId = "Run ID not found";
+
+const refused = refusals(schema.graphFailureSchema, {
+  400: "What was sent is no graph, or names no run.",
+  401: "The token is missing or wrong.",
+  403: "The Host or the Origin is not this server's.",
+  404: "There is no such run.",
+  408: "The body comes too slowly.",
+  409: "It can't be done as the run is.",
+  413: "The body is too large.",
+  429: "Too many at once.",
+});
+
+const notBegun = refusals(schema.graphFailureSchema, {
+  500: "The run could not begin.",
+  503: "A provider of the graph's agents has no key.",
+});
+
+const unreadable = refusals(schema.graphFailureSchema, { 500: "The file can't be read." });
+
+const stream = z.string().describe("`data: {json}` lines: see docs/server.md.");
+
+type Resume = z.infer<typeof schema.resumeGraphBody>;
+
+/** Whether the answer to a request may take as long as the agents of a graph. */
+export const takesLong = ({ url }: Request): boolean =>
+  /^\/api\/(run|resume)$/.test(URL.parse(url)?.pathname ?? "");
+
+/** The routes of agent graphs, as their requirements document them. */
+export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => void } {
+  const { host } = context;
+  const runs = new GraphRuns(host);
+  const control = new GraphControl(context);
+  const records = new Records(context, runs, control);
+  runs.imported = records.restore();
+  const routes = new Routes("Runs of agent graphs", refused);
+
+  const start = async (graph: unknown): Promise<GraphRun> => {
+    const run = await control.start(graph as Partial<GraphDocument>);
+    await records.keep(run);
+    return run;
+  };
+  /** What a run comes to, unless its client goes away before. */
+  const outcome = async (run: GraphRun, { raw }: { raw: Request }) => {
+    await settled(host, run.ref, { signal: raw.signal });
+    return await runs.result(run);
+  };
+  /** Answers the run of a request; `cursor` is where it waited. */
+  const resume = async ({ input, runId }: Resume): Promise<{ run: GraphRun; cursor: string }> => {
+    const run = await runs.get(runId, unknownId);
+    // First of all: an answer that comes too late must not be taken for the next question.
+    const question = await control.question(run);
+    const cursor = await cursorAt(context, run.ref);
+    await control.answer(run, question, input);
+    await records.keep(run);
+    return { run, cursor };
+  };
+
+  routes.add("POST /run", {
+    summary: "Run an agent graph, to its end or to an approval",
+    body: schema.runGraphBody,
+    invalid: invalidGraph,
+    answer: ["What it came to.", schema.runResultSchema],
+    others: notBegun,
+    run: async ({ body }, { req }) => outcome(await start(body.graph), req),
+  });
+  routes.add("POST /run-stream", {
+    summary: "Run an agent graph, and follow it",
+    body: schema.runGraphBody,
+    invalid: invalidGraph,
+    answer: ["start, log, done, error.", stream, "text/event-stream"],
+    others: notBegun,
+    run: async ({ body }) => streamRun(context, runs, await start(body.graph)),
+  });
+  routes.add("POST /resume", {
+    summary: "Answer the approval that a run waits at",
+    body: schema.resumeGraphBody,
+    invalid: noRunId,
+    answer: ["What the run came to.", schema.runResultSchema],
+    run: async ({ body }, { req }) => outcome((await resume(body)).run, req),
+  });
+  routes.add("POST /resume-stream", {
+    summary: "Answer the approval that a run waits at, and follow the run",
+    body: schema.resumeGraphBody,
+    invalid: noRunId,
+    answer: ["start, log, done, error.", stream, "text/event-stream"],
+    async run({ body }) {
+      const { cursor, run } = await resume(body);
+      return streamResumed(context, runs, run, cursor);
+    },
+  });
+  routes.add("POST /cancel", {
+    summary: "End a run now",
+    body: schema.cancelGraphBody,
+    invalid: noRunId,
+    answer: ["It has ended, by this or before.", schema.runResultSchema],
+    async run({ body }) {
+      const run = await runs.get(body.runId, unknownId);
+      await control.cancel(run);
+      return runs.result(run);
+    },
+  });
+  routes.add("POST /retry", {
+    summary: "Go on with a run that failed or was interrupted, or begin anew at a node",
+    body: schema.retryGraphBody,
+    invalid: noRunId,
+    answer: ["The run that goes on: the same, or a new one.", schema.startedGraphSchema],
+    async run({ body }) {
+      const run = await runs.get(body.runId, unknownId);
+      const ref = await control.retry(run, body.nodeId);
+      await records.keep({ ...run, ref });
+      return { runId: ref.threadId };
+    },
+  });
+  routes.add("GET /run/{runId}", {
+    summary: "A run, as it is now",
+    params: schema.graphRunPath,
+    answer: ["Its record.", schema.runResultSchema],
+    run: async ({ params }) => runs.result(await named(runs, params.runId)),
+  });
+  routes.add("GET /run/{runId}/events", {
+    summary: "Follow a run: its log so far, and what comes",
+    params: schema.graphRunPath,
+    headers: z.object({ "last-event-id": z.string().optional() }),
+    answer: ["start, log, done, error; each with an id.", stream, "text/event-stream"],
+    others: allRead,
+    async run({ params }, { req }) {
+      const run = await named(runs, params.runId);
+      return followRun(context, runs, run, req.header("last-event-id") || undefined);
+    },
+  });
+  routes.add("GET /default-workflow", {
+    summary: "The graph that an editor begins with",
+    answer: ["The graph.", schema.workflowGraphSchema],
+    others: unreadable,
+    run: () => readDefaultWorkflow(context),
+  });
+  routes.add("GET /config", {
+    summary: "The providers and models that agents may have",
+    answer: ["The providers.", schema.configSchema],
+    others: unreadable,
+    run: () => readConfig(context),
+  });
+  return { app: routes.app, close: () => records.close() };
+}
+
+async function named(runs: GraphRuns, runId: string): Promise<GraphRun> {
+  if (isRunId(runId)) return await runs.get(runId);
+  throw WorkflowError.usage("BAD_RUN_ID", "Invalid runId", "give a run's whole id, or its digits");
+}

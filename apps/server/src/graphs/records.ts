@@ -1,0 +1,158 @@
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { GraphDocument } from "@uncaged/workflow-graph";
+import { importProblem } from "@uncaged/workflow-graph/run";
+import { type ThreadRow, toErrorRecord } from "@uncaged/workflow/host";
+import type { Context } from "../routes/route.ts";
+import { projectRoot } from "./config.ts";
+import type { GraphControl } from "./control.ts";
+import { type GraphRun, type GraphRuns, isOldId, isRunId, threadIdOf } from "./graph-run.ts";
+
+type Kept = { run: GraphRun; file: string };
+
+/** The record of a run, as a file has it. */
+type Recorded = {
+  runId?: unknown;
+  status?: unknown;
+  waitingForInput?: unknown;
+  state?: unknown;
+  currentNodeId?: unknown;
+  workflow?: Partial<GraphDocument>;
+};
+
+const namePattern = /^run_(\w+)\.json$/;
+
+/**
+ * Copies of runs for other programs, `data/runs/run_<runId>.json`: written when a run begins, at each pause and at its
+ * end, whoever has brought that about. The thread is the truth: a copy that can't be written is only logged.
+ */
+export class Records {
+  readonly #context: Context;
+  readonly #runs: GraphRuns;
+  readonly #control: GraphControl;
+  readonly #folder: string;
+  /** The runs that may change, by their threads. */
+  readonly #open = new Map<string, Kept>();
+  readonly #writing = new Map<string, Promise<void>>();
+  readonly #names = new Map<string, string>();
+  #watching: AbortController | null = null;
+
+  constructor(context: Context, runs: GraphRuns, control: GraphControl) {
+    this.#context = context;
+    this.#runs = runs;
+    this.#control = control;
+    this.#folder = join(projectRoot(context), "data", "runs");
+  }
+
+  /** Writes the copy of a run, now and whenever it pauses or ends. */
+  async keep(run: GraphRun): Promise<void> {
+    const { threadId } = run.ref;
+    const file = this.#names.get(threadId) ?? `run_${threadId}.json`;
+    this.#open.set(threadId, { run, file });
+    this.#watch();
+    await this.#write(threadId);
+  }
+
+  close(): void {
+    this.#watching?.abort();
+  }
+
+  /**
+   * Takes up the copies of a server before: those of threads are brought up to date, and paused runs of another
+   * program become waiting threads.
+   */
+  async restore(): Promise<void> {
+    const files = await readdir(this.#folder).catch(() => []);
+    for (const file of files) {
+      const [, runId = ""] = namePattern.exec(file) ?? [];
+      if (!isRunId(runId)) continue;
+      try {
+        await this.#restoreOne(file, runId);
+      } catch (error) {
+        console.warn(
+          `${join(this.#folder, file)}: ${toErrorRecord(error).message}; it was skipped`,
+        );
+      }
+    }
+  }
+
+  async #restoreOne(file: string, runId: string): Promise<void> {
+    const text = await readFile(join(this.#folder, file), "utf8");
+    const record = JSON.parse(text) as Recorded | null;
+    const threadId = isOldId(runId) ? threadIdOf(runId) : runId;
+    this.#names.set(threadId, file);
+    const run = (await this.#runs.ofThread(runId)) ?? (await this.#runs.ofThread(threadId));
+    if (run) {
+      if (record?.status !== "completed" && record?.status !== "cancelled") await this.keep(run);
+    } else if (record?.status === "paused" && record.waitingForInput === true) {
+      await this.#import(record, threadId);
+    }
+  }
+
+  async #import({ workflow, ...record }: Recorded, threadId: string): Promise<void> {
+    if (!Array.isArray(workflow?.nodes) || !Array.isArray(workflow.connections)) {
+      throw new Error("it has no workflow");
+    }
+    if (typeof record.state !== "object" || record.state === null || record.currentNodeId === null)
+      return;
+    const problem = importProblem({ ...record, workflow });
+    if (problem !== null) throw new Error(problem);
+    const ref = await this.#control.startImported(workflow, threadId, record);
+    await this.keep({ ref, document: workflow });
+  }
+
+  #watch(): void {
+    if (this.#watching) return;
+    const watching = (this.#watching = new AbortController());
+    void this.#follow(watching.signal).catch((error: unknown) => {
+      if (this.#watching === watching) this.#watching = null;
+      console.error(error);
+    });
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    for await (const change of this.#context.host.changes(signal)) {
+      if (change.kind === "ready") {
+        for (const threadId of this.#open.keys()) await this.#write(threadId);
+      } else if (change.kind === "removed") this.#open.delete(change.threadId);
+      else if (change.kind === "thread") await this.#look(change.row);
+      if (this.#open.size === 0) break;
+    }
+    this.#watching = null;
+  }
+
+  async #look({ status, threadId }: ThreadRow): Promise<void> {
+    if (!this.#open.has(threadId) || status === "running" || status === "paused") return;
+    await this.#write(threadId);
+    if (isOver(status)) this.#open.delete(threadId);
+  }
+
+  /** Writes one copy after the other: what is written last is what the thread was last. */
+  async #write(threadId: string): Promise<void> {
+    const kept = this.#open.get(threadId);
+    if (!kept) return;
+    const before = this.#writing.get(threadId) ?? Promise.resolve();
+    const writing = before.then(() => this.#copy(kept));
+    this.#writing.set(threadId, writing);
+    await writing;
+    if (this.#writing.get(threadId) === writing) this.#writing.delete(threadId);
+  }
+
+  async #copy({ file, run }: Kept): Promise<void> {
+    const path = join(this.#folder, file);
+    const temporary = `${path}.${crypto.randomUUID()}.tmp`;
+    try {
+      const text = JSON.stringify(await this.#runs.result(run), null, 2);
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      await writeFile(temporary, `${text}\n`, { mode: 0o600 });
+      await rename(temporary, path);
+    } catch (error) {
+      console.error(
+        `${path}: the copy of the run can't be written: ${toErrorRecord(error).message}`,
+      );
+    }
+  }
+}
+
+const isOver = (status: ThreadRow["status"]): boolean =>
+  status === "completed" || status === "failed" || status === "killed" || status === "corrupt";

@@ -1,0 +1,38 @@
+import { graphIn } from "@uncaged/workflow-graph";
+import { documentsIn } from "@uncaged/workflow-steps";
+import { type Host, WorkflowError } from "@uncaged/workflow/host";
+
+/** The document that a version was built from, and the texts of those that its steps run. */
+export type SavedDocument = {
+  workflow: string;
+  hash: string;
+  kind: "graph" | "steps";
+  /** The name of its file. The extension says whether it is JSON or YAML. */
+  file: string;
+  text: string;
+  subflows: Record<string, string>;
+};
+
+/**
+ * The agent graph or step workflow that a version was built from, byte for byte as it was saved last: texts that
+ * differ by spaces only make the same version.
+ *
+ * @throws WorkflowError `NO_DOCUMENT` (missing) for one that was built from something else.
+ */
+export async function savedDocument(host: Host, version: string): Promise<SavedDocument> {
+  const { workflow, hash, descriptor, document: file } = await host.version(version);
+  const steps = documentsIn(descriptor ?? {});
+  const isGraph = descriptor !== null && graphIn(descriptor) !== undefined;
+  if ((steps === null && !isGraph) || file === null) throw noDocument(workflow);
+  const text = await host.source(hash, file);
+  const parts = Object.entries(steps?.subflows ?? {});
+  const subflows = Object.fromEntries(parts.map(([path, part]) => [path, JSON.stringify(part)]));
+  return { workflow, hash, kind: isGraph ? "graph" : "steps", file, text, subflows };
+}
+
+const noDocument = (workflow: string): WorkflowError =>
+  WorkflowError.missing(
+    "NO_DOCUMENT",
+    `${workflow} was not built from an agent graph or a step workflow`,
+    "see what it was built from: /api/bundles/{workflow}/source",
+  );

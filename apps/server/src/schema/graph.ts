@@ -1,0 +1,80 @@
+import { z } from "@hono/zod-openapi";
+import { number, optionalText, text } from "./value.ts";
+
+const runId = text.openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
+const given = text.min(1).describe("The run's id; that of a record that was imported is one too.");
+
+/** What else a graph has is kept, and so is what else a body has: clients were written to the document. */
+const graphSchema = z
+  .looseObject({ nodes: z.array(z.unknown()), connections: z.array(z.unknown()) })
+  .openapi("Graph");
+
+export const runGraphBody = z.looseObject({ graph: graphSchema }).openapi("RunGraph");
+
+export const resumeGraphBody = z
+  .looseObject({
+    runId: given,
+    input: z
+      .unknown()
+      .optional()
+      .describe(
+        "A text rejects when it contains `reject`, an object when its `decision` is that; its `note` is kept.",
+      ),
+  })
+  .openapi("ResumeGraph");
+
+export const cancelGraphBody = z.looseObject({ runId: given }).openapi("CancelGraph");
+
+export const retryGraphBody = z
+  .looseObject({
+    runId: given,
+    nodeId: optionalText.describe("Begins anew at the last run of this node."),
+  })
+  .openapi("RetryGraph");
+
+export const graphRunPath = z.object({ runId: text.describe("The run's id.") });
+
+const logEntrySchema = z
+  .object({ timestamp: number, nodeId: text, type: text, content: text })
+  .openapi("WorkflowLogEntry");
+
+export const runResultSchema = z
+  .object({
+    runId,
+    status: z.enum(["pending", "running", "paused", "completed", "failed", "cancelled"]),
+    logs: z.array(logEntrySchema),
+    state: z.record(text, z.unknown()),
+    waitingForInput: z.boolean(),
+    currentNodeId: text.nullable(),
+    workflow: z.record(text, z.unknown()),
+  })
+  .openapi("RunResult");
+
+export const startedGraphSchema = z.object({ runId }).openapi("StartedGraphRun");
+
+export const workflowGraphSchema = graphSchema;
+
+export const configSchema = z
+  .looseObject({
+    providers: z.array(
+      z.looseObject({
+        id: text,
+        name: text,
+        enabled: z.boolean(),
+        models: z.array(
+          z.looseObject({ id: text, name: text, reasoningEfforts: z.array(text).optional() }),
+        ),
+      }),
+    ),
+  })
+  .openapi("GraphConfig");
+
+/** How a refusal of these paths looks: as their documentation has it, and not as elsewhere. */
+export const graphFailureSchema = z
+  .object({
+    error: text.openapi({ example: "Run not found" }),
+    code: optionalText,
+    hint: text.nullable().optional(),
+    details: z.union([text, z.array(text)]).optional(),
+  })
+  .openapi("GraphFailure");

@@ -1,0 +1,189 @@
+import { z } from "@hono/zod-openapi";
+import { number, orNull, text, threadId } from "./value.ts";
+
+/* Plans as the protocol names them: ISO times, fields with underscores. */
+
+const moment = text.openapi({ example: "2026-11-23T08:00:00.000Z" });
+const json = z.unknown();
+
+export const planPath = z.object({
+  id: text.describe("A plan's id, or any unique beginning of it, with or without wf_."),
+});
+export const plannerPath = z.object({ session: text.describe("The id of a planner session.") });
+
+export const phaseSchema = z.enum([
+  ...["planning", "awaiting_confirmation", "active", "executing", "paused"],
+  ...["completed", "failed"],
+] as const);
+
+const triggerSchema = z.looseObject({
+  type: z.enum(["poll", "cron", "manual"]),
+  interval_seconds: number.optional(),
+  check_script: text.optional(),
+  diff_mode: z.enum(["new_items", "any_change"]).optional(),
+  expression: text.optional(),
+  timezone: text.optional(),
+});
+
+const planStepSchema = z.looseObject({
+  id: text,
+  description: text,
+  expected_output: text.optional(),
+  agent: z.literal("claude"),
+  inputs: z.record(text, json),
+  depends_on: z.array(text),
+  position: z.object({ x: number, y: number }).optional(),
+});
+
+const failurePolicySchema = z.object({
+  on_step_failure: z.enum(["stop", "skip_dependents", "ask_user"]),
+  max_retries: number,
+  retry_delay_ms: number,
+});
+
+export const planSchema = z
+  .object({
+    schema_version: text,
+    id: text,
+    name: text,
+    description: text,
+    trigger: triggerSchema,
+    steps: z.array(planStepSchema),
+    failure_policy: failurePolicySchema,
+    phase: phaseSchema,
+    created_at: moment,
+    updated_at: moment,
+    metadata: z.record(text, json).optional(),
+  })
+  .openapi("Plan");
+
+const stepRunSchema = z
+  .object({
+    id: text,
+    run_id: text,
+    step_id: text,
+    status: z.enum(["pending", "running", "succeeded", "failed", "skipped"]),
+    output_json: orNull(text).describe("The JSON text of the whole output."),
+    error: orNull(text),
+    started_at: orNull(moment),
+    completed_at: orNull(moment),
+    duration_ms: orNull(number),
+  })
+  .openapi("StepRun");
+
+const runSchema = z.object({
+  id: text.describe("run_ and the id of the run's thread."),
+  workflow_id: text,
+  trigger_data: orNull(text),
+  status: z.enum(["running", "completed", "failed"]),
+  started_at: moment,
+  completed_at: orNull(moment),
+  error: orNull(text),
+  duration_ms: orNull(number),
+});
+
+const planRunSchema = runSchema.extend({ steps: z.array(stepRunSchema) }).openapi("PlanRun");
+
+const triggerStateSchema = z
+  .object({
+    last_result: orNull(text),
+    last_check_at: orNull(moment),
+    last_fire_at: orNull(moment),
+    last_error: orNull(text),
+  })
+  .openapi("TriggerState");
+
+const previewSchema = z
+  .object({
+    trigger: text,
+    nextFires: z.array(moment).describe("The next slots of a cron trigger."),
+    credentials: z.array(z.object({ name: text, known: z.boolean() })),
+    sandbox: orNull(text).describe("What the steps run in, or why they can't."),
+  })
+  .openapi("PlanPreview");
+
+export const wantedSchema = z
+  .object({
+    workflowId: text,
+    runId: text,
+    threadId,
+    stepId: text,
+    error: text,
+    expiresAt: orNull(number),
+  })
+  .openapi("WantedDecision");
+
+export const planRowSchema = z
+  .object({
+    ...planSchema.shape,
+    trigger_text: text.describe("Its trigger in a few words."),
+    next_fire_at: orNull(moment),
+    last_fire_at: orNull(moment),
+    last_run: orNull(runSchema.openapi("PlanRunRow")),
+    wanted: z.array(wantedSchema).describe("The decisions that its run waits for."),
+  })
+  .openapi("PlanRow");
+
+export const planViewSchema = z
+  .object({
+    ...planSchema.shape,
+    next_fire_at: orNull(moment),
+    runs: z.array(planRunSchema).describe("Newest first."),
+    trigger_state: orNull(triggerStateSchema),
+    hash: text.describe("Of what a confirmation would confirm."),
+    draft: orNull(planSchema).describe("The change of a confirmed plan that is to be confirmed."),
+    preview: previewSchema,
+    wanted: z.array(wantedSchema).describe("The decisions that its run waits for."),
+  })
+  .openapi("PlanView");
+
+export const startedPlanSchema = z
+  .object({
+    workflowId: text,
+    phase: phaseSchema,
+    runId: orNull(text),
+    threadId: orNull(threadId),
+  })
+  .openapi("StartedPlan");
+
+export const decidedSchema = z
+  .object({ workflowId: text, runId: text, stepId: text, decision: text })
+  .openapi("Decided");
+
+export const deletedPlanSchema = z.object({ id: text }).openapi("DeletedPlan");
+
+// Requests
+const words = text.min(1).max(1_000_000);
+export const wishBody = z.strictObject({ text: words }).openapi("PlanWish");
+export const definitionBody = z
+  .strictObject({
+    name: text,
+    description: text,
+    trigger: z.record(text, json),
+    steps: z.array(z.record(text, json)),
+    failure_policy: z.record(text, json),
+  })
+  .openapi("PlanDefinition");
+export const confirmBody = z
+  .strictObject({ hash: text.optional().describe("Refused when it is another plan's.") })
+  .openapi("ConfirmPlan");
+export const runPlanBody = z
+  .strictObject({ data: text.optional().describe("The run's trigger data.") })
+  .openapi("RunPlan");
+export const decisionBody = z
+  .strictObject({
+    decision: z.enum(["retry", "skip", "abort"]),
+    stepId: text.optional().describe("Refused when it is asked about another step."),
+  })
+  .openapi("AnswerPlan");
+
+/** The messages of a conversation's stream. */
+export type PlannerEvents = {
+  token: { text: string };
+  turn: {
+    session: string;
+    turn: { type: "question" | "plan" | "text" | "error"; content: string };
+    workflow: z.infer<typeof planSchema> | null;
+  };
+  error: { code: string; message: string; hint: string | null };
+};
