@@ -25,6 +25,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // Read by the packing, which ships it with those of all other parts.
+    license: { fileName: "licenses.json" },
   },
   server: {
     proxy: { "/api": toServer, "^/workflow/": toServer },

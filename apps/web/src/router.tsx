@@ -7,6 +7,7 @@ import {
 import { ApiError, request } from "./lib/request.ts";
 import {
   readAddSearch,
+  readStepsSearch,
   readThreadSearch,
   readThreadsSearch,
   readWorkflowSearch,
@@ -77,9 +78,51 @@ const add = createRoute({
   component: pageOf(() => import("./pages/add/add-page.tsx"), "AddPage"),
 });
 
+const plans = [
+  createRoute({
+    getParentRoute: () => root,
+    path: "/plans",
+    component: pageOf(() => import("./pages/plans/plans-page.tsx"), "PlansPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/plans/new",
+    component: pageOf(() => import("./pages/plans/new-plan-page.tsx"), "NewPlanPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/plans/$id",
+    component: pageOf(() => import("./pages/plans/plan-page.tsx"), "PlanPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/plans/$id/edit",
+    component: pageOf(() => import("./pages/plans/plan-editor-page.tsx"), "PlanEditorPage"),
+  }),
+] as const;
+
+const graphPage = pageOf(() => import("./pages/editor/graph-page.tsx"), "GraphPage");
+const stepsPage = pageOf(() => import("./pages/editor/steps-page.tsx"), "StepsPage");
+
+const editors = [
+  createRoute({ getParentRoute: () => root, path: "/editor/graph", component: graphPage }),
+  createRoute({ getParentRoute: () => root, path: "/editor/graph/$name", component: graphPage }),
+  createRoute({ getParentRoute: () => root, path: "/editor/steps", component: stepsPage }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/editor/steps/$name",
+    validateSearch: readStepsSearch,
+    component: stepsPage,
+  }),
+] as const;
+
 /** The pages, by their paths. All but the first are loaded when they are asked for. */
 export const router = createRouter({
-  routeTree: root.addChildren([threads, thread, compare, workflows, workflow, add]),
+  routeTree: root.addChildren([
+    ...([threads, thread, compare, workflows, workflow, add] as const),
+    ...plans,
+    ...editors,
+  ]),
   defaultErrorComponent: PageFailure,
   defaultPendingComponent: () => <Skeleton />,
   defaultPreload: "intent",

@@ -1,27 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { Serving, stopServing } from "../../server/test/serving.ts";
 import { child, failing, iterations, parent, sum } from "./again-flows.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { open, useConsole } from "./browser.ts";
 
-let serving: Serving;
+const serving = useConsole("counter");
 
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start("counter");
   serving.write("child.json", JSON.stringify(child));
   for (const [name, flow] of Object.entries({ sum, iterations, failing, parent })) {
     expect((await serving.add(name, JSON.stringify(flow), `${name}.json`)).ok).toBe(true);
   }
   await serving.add("shaky", shaky);
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+}, 180_000);
 
 /** Fails at its second step until the file `repaired` is there. */
 const shaky = `import { existsSync } from "node:fs";
@@ -69,7 +60,9 @@ describe("a step workflow is gone on with from a card", () => {
     expect((await ended(page, id)).forkFrom).toEqual({ threadId: id, steps: 1 });
     await page.getByText("the sum is 40").first().waitFor();
     await page.getByText("again from Set_Sum, with another $a").first().waitFor();
-  }, 60_000);
+    await page.getByRole("button", { name: /^Log/ }).click();
+    await page.getByText("Resuming from: Set_Sum").waitFor();
+  }, 180_000);
 
   test("in a loop's second iteration, with another item", async () => {
     const { id, page } = await opened("iterations");
@@ -85,7 +78,7 @@ describe("a step workflow is gone on with from a card", () => {
     await dialog.getByRole("button", { name: "Rerun" }).click();
     await ended(page, id);
     await page.getByText('it is ["a!","x?","c?"]').first().waitFor();
-  }, 60_000);
+  }, 180_000);
 
   test("with no value that is no JSON; and what was changed can be taken back", async () => {
     const { id, page } = await opened("iterations");
@@ -105,7 +98,7 @@ describe("a step workflow is gone on with from a card", () => {
     const again = await ended(page, id);
     expect(again.steps[2]?.meta).toMatchObject({ for: "rerun", overrides: {} });
     await page.getByText('it is ["a!","b!","c!"]').first().waitFor();
-  }, 60_000);
+  }, 180_000);
 
   test("and a value that it can't have is refused in the dialog, and nothing is started", async () => {
     const { page } = await opened("sum");
@@ -118,7 +111,7 @@ describe("a step workflow is gone on with from a card", () => {
     await dialog.getByRole("button", { name: "Rerun" }).click();
     await dialog.getByRole("alert").getByText("by").first().waitFor();
     expect(await threads()).toBe(before);
-  }, 60_000);
+  }, 180_000);
 
   test("at a step of a child workflow, with that workflow's values", async () => {
     const { id, page } = await opened("parent");
@@ -131,7 +124,7 @@ describe("a step workflow is gone on with from a card", () => {
     await dialog.getByRole("button", { name: "Rerun" }).click();
     await ended(page, id);
     await page.getByText("it got last word").first().waitFor();
-  }, 60_000);
+  }, 180_000);
 
   test("behind its step, with the values that it left", async () => {
     const { id, page } = await opened("sum");
@@ -143,7 +136,7 @@ describe("a step workflow is gone on with from a card", () => {
     await dialog.getByRole("button", { name: "Fork" }).click();
     expect((await ended(page, id)).forkFrom).toEqual({ threadId: id, steps: 1 });
     await page.getByText("the sum is 17").first().waitFor();
-  }, 60_000);
+  }, 180_000);
 
   test("at what failed, with what was wrong corrected", async () => {
     const { id, page } = await opened("failing", "failed");
@@ -161,7 +154,7 @@ describe("a step workflow is gone on with from a card", () => {
     }
     expect((await ended(page, id)).forkFrom).toEqual({ threadId: id, steps: 2 });
     await page.getByText("it is [4,2]").first().waitFor();
-  }, 60_000);
+  }, 180_000);
 });
 
 describe("a node of the graph", () => {
@@ -188,7 +181,7 @@ describe("a node of the graph", () => {
     await page.getByRole("menuitem", { name: "Details" }).click();
     await page.waitForURL(`**/threads/${id}?step=2`);
     await page.getByRole("article", { name: "Step 2: Set_Sum" }).waitFor();
-  }, 60_000);
+  }, 180_000);
 
   test("has it by the keyboard, and the focus comes back to it", async () => {
     const { id, page } = await opened("sum", "completed", "?view=graph");
@@ -224,7 +217,7 @@ describe("a node of the graph", () => {
     await page.keyboard.press("Enter");
     await ended(page, id);
     await page.getByText("the sum is 15").first().waitFor();
-  }, 60_000);
+  }, 180_000);
 });
 
 test("the dialog that a node's menu opened has the focus, also where nothing is waited for", async () => {
@@ -243,7 +236,7 @@ test("the dialog that a node's menu opened has the focus, also where nothing is 
     await dialog.waitFor({ state: "detached" });
     await page.waitForFunction(() => document.activeElement?.matches(".react-flow__node"));
   }
-}, 60_000);
+}, 180_000);
 
 const textOfFocused = (page: Page): Promise<string> =>
   page.evaluate(() => document.activeElement?.textContent ?? "");
@@ -260,7 +253,7 @@ test("what failed is taken up again by a retry", async () => {
   await page.getByText("repaired", { exact: true }).first().waitFor();
   const retried = await serving.until(idOf(page), "completed");
   expect(retried.forkFrom).toEqual({ threadId: id, steps: 1 });
-}, 60_000);
+}, 180_000);
 
 test("a thread is deleted when that was confirmed", async () => {
   const id = await serving.run("counter");
@@ -276,7 +269,7 @@ test("a thread is deleted when that was confirmed", async () => {
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByRole("heading", { name: "Threads" }).waitFor();
   expect((await serving.fetch(`/api/threads/${id}`)).status).toBe(404);
-}, 60_000);
+}, 180_000);
 
 test("a browser's own EventSource follows a run as the API is documented", async () => {
   const id = await serving.run("sum");
@@ -306,4 +299,4 @@ test("a browser's own EventSource follows a run as the API is documented", async
     ]),
     "workflow_done null",
   ]);
-}, 60_000);
+}, 180_000);

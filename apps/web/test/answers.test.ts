@@ -1,9 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { open, useConsole } from "./browser.ts";
 
 /** A workflow that asks, for an answer of a type, and then publishes or not. */
 const asking = (type: string, condition: string) => ({
@@ -25,12 +23,9 @@ const wait = (meta: object) =>
     yield step("reported", JSON.stringify(answer.meta.value ?? answer.content));
   `);
 
-let serving: Serving;
+const serving = useConsole();
 
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start();
   const flows = {
     object: asking("OBJECT", "=$answer.approved"),
     bool: asking("BOOL", "=$answer"),
@@ -41,11 +36,7 @@ beforeAll(async () => {
   }
   await serving.add("open", wait({}));
   await serving.add("text", wait({ schema: { type: "string", minLength: 1 } }));
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+}, 180_000);
 
 async function asked(workflow: string): Promise<{ page: Page; id: string }> {
   const id = await serving.run(workflow);
@@ -72,7 +63,7 @@ test("Approve and Reject of a Pause are what its Branch decides by", async () =>
     await press(page, button);
     expect((await serving.until(id, "completed")).result?.summary).toBe(summary);
   }
-}, 60_000);
+}, 180_000);
 
 test("an open question, and one for a text, is answered by what is typed and by no click", async () => {
   for (const [workflow, text, answer] of [
@@ -91,4 +82,4 @@ test("an open question, and one for a text, is answered by what is typed and by 
   await page.getByLabel("Your answer").fill("12");
   await press(page, "Send");
   expect((await serving.until(id, "completed")).result?.summary).toBe("published 12");
-}, 60_000);
+}, 180_000);

@@ -1,30 +1,63 @@
-import { afterAll, beforeAll } from "bun:test";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect } from "bun:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import type { Serving } from "../../server/test/serving.ts";
+import { type BundleName, Serving, stopServing } from "../../server/test/serving.ts";
+import { buildConsole } from "./built.ts";
 import { launch } from "./launch.ts";
 
 /** How a page is looked at. */
 export type Look = { width?: number; height?: number; theme?: "light" | "dark" };
 
 let browser: Browser | null = null;
-const contexts: BrowserContext[] = [];
+/** One for each look: what a page has loaded, the next one of its look has in the cache. */
+const contexts = new Map<string, BrowserContext>();
 const errors: string[] = [];
 
-/** Starts the browser for the tests of a file, and ends it after them. */
-export function useBrowser(): void {
+/**
+ * Gives the tests of a file a browser and a server with the named bundles. After each test its pages are
+ * closed, and none of them may have had an error.
+ */
+export function useConsole(...names: BundleName[]): Serving {
+  const serving = new Serving();
+  // A worker that waits for the next test's thread is quicker than a new one; it is ended with the server.
+  serving.more = { UNCAGED_WORKFLOW_IDLE_MS: "60000" };
   beforeAll(async () => {
-    browser = await launch();
-  }, 60_000);
+    await buildConsole();
+    [browser] = await Promise.all([launch(), serving.begin(...names)]);
+  }, 180_000);
+  afterEach(async () => {
+    expect(await closePages()).toEqual([]);
+  });
   afterAll(async () => {
-    await browser?.close();
+    contexts.clear();
+    await Promise.all([browser?.close(), stopServing()]);
     browser = null;
-  }, 30_000);
+  }, 180_000);
+  return serving;
 }
 
 /** Opens a page of the console as its reader would, by the address with the token. */
 export async function open(serving: Serving, path = "/", look: Look = {}): Promise<Page> {
-  if (!browser) throw new Error("useBrowser was not called");
+  const context = await contextFor(look);
+  const page = await context.newPage();
+  const url = new URL(path, `http://127.0.0.1:${serving.port}`);
+  url.searchParams.set("token", serving.token);
+  await page.goto(url.href);
+  return page;
+}
+
+/** Keeps a page as a picture, to be looked at, in the folder `CONSOLE_PICTURES`; not at all without it. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  const folder = process.env.CONSOLE_PICTURES;
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
+async function contextFor(look: Look): Promise<BrowserContext> {
+  if (!browser) throw new Error("useConsole was not called");
   const { width = 1280, height = 860, theme = "light" } = look;
+  const name = `${width} ${height} ${theme}`;
+  const before = contexts.get(name);
+  if (before) return before;
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: theme,
@@ -32,28 +65,35 @@ export async function open(serving: Serving, path = "/", look: Look = {}): Promi
     locale: "en-GB",
     timezoneId: "UTC",
   });
-  contexts.push(context);
-  context.setDefaultTimeout(15_000);
-  const page = await context.newPage();
-  listen(page);
-  const url = `http://127.0.0.1:${serving.port}`;
-  await page.goto(`${url}/?token=${serving.token}`);
-  if (path !== "/") await page.goto(url + path);
-  return page;
+  contexts.set(name, context);
+  context.setDefaultTimeout(60_000);
+  listen(context);
+  return context;
 }
 
-/** Closes the pages, and gives what went wrong in them: exceptions, and what the policy refused. */
+/**
+ * Closes the pages with what they stored, and gives what went wrong in them: exceptions, and what the policy
+ * refused.
+ */
 export async function closePages(): Promise<string[]> {
-  await Promise.all(contexts.splice(0).map((context) => context.close()));
+  const pages = [...contexts.values()].flatMap((context) => context.pages());
+  await Promise.all(
+    pages.map(async (page) => {
+      // A page of another site, or one that was never loaded, has none of the console's storage.
+      await page.evaluate(() => localStorage.clear()).catch(() => {});
+      await page.close();
+    }),
+  );
   return errors.splice(0);
 }
 
-// That the server is not reached is what some tests are about.
-const expected = /net::ERR_|status of 4\d\d|Failed to load resource|this page can't be loaded/;
+// That the server is not reached, or refuses, is what some tests are about.
+const expected =
+  /net::ERR_|blocked by CORS policy|status of 4\d\d|Failed to load resource|this page can't be loaded/;
 
-function listen(page: Page): void {
-  page.on("pageerror", (error) => errors.push(String(error)));
-  page.on("console", (message) => {
+function listen(context: BrowserContext): void {
+  context.on("weberror", (error) => errors.push(String(error.error())));
+  context.on("console", (message) => {
     if (message.type() === "error" && !expected.test(message.text())) errors.push(message.text());
   });
 }

@@ -1,46 +1,52 @@
 import { join } from "node:path";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { Serving } from "../../server/test/serving.ts";
+import type { Serving } from "../../server/test/serving.ts";
 
 const examples = join(import.meta.dir, "../../../examples");
 
 /** The threads of a {@link demo}, by what they show. */
-export type Demo = {
-  serving: Serving;
-  threads: Record<"solved" | "forked" | "asking" | "notes" | "failed" | "long" | "mail", string>;
-};
+export type Demo = Record<
+  "solved" | "forked" | "asking" | "notes" | "failed" | "stopped" | "asleep" | "long" | "mail",
+  string
+>;
 
-/** A storage root as a team would have it: a few workflows, and threads in every state. */
-export async function demo(): Promise<Demo> {
-  const serving = await Serving.start();
+/** Fills a storage root as that of a team: a few workflows, and threads in every state. */
+export async function demo(serving: Serving): Promise<Demo> {
   const repository = join(serving.folder, "median");
   const run = (...args: string[]) => command(serving, repository, ...args);
   await shell(serving, "sh", join(examples, "solve-issue/make-repository.sh"), repository);
-  await run("add", "review", join(examples, "review-repository/workflow.ts"));
-  await run("add", "review", join(examples, "review-repository/workflow-v2.ts"));
-  await run("add", "solve-issue", join(examples, "solve-issue/workflow.ts"));
-  await run("add", "announce", join(examples, "ask-a-person/workflow.ts"));
-  await run("add", "release-notes", join(examples, "release-notes/flow.json"));
-  await run("add", "import-orders", serving.write("import-orders.esm.js", importer));
+  await Promise.all([
+    run("add", "review", join(examples, "review-repository/workflow.ts")),
+    run("add", "solve-issue", join(examples, "solve-issue/workflow.ts")),
+    run("add", "announce", join(examples, "ask-a-person/workflow.ts")),
+    run("add", "release-notes", join(examples, "release-notes/flow.json")),
+    run("add", "import-orders", serving.write("import-orders.esm.js", importer)),
+    run("add", "answer-mail", serving.write("answer-mail.esm.js", mailer)),
+    run("add", "send-reminder", serving.write("send-reminder.esm.js", reminder)),
+  ]);
 
-  await run("add", "answer-mail", serving.write("answer-mail.esm.js", mailer));
-
-  const prompt = "median() is wrong for [4, 1, 3, 2]";
-  const solved = await started(run, "solve-issue", "--prompt", prompt);
-  await serving.until(solved, "completed");
-  const forked = (
-    JSON.parse(await run("fork", solved, "--from-role", "planner", "--json")) as {
-      threadId: string;
-    }
-  ).threadId;
-  const asking = await started(run, "announce", "--prompt", "Version 2: threads can be forked");
-  const notes = await started(run, "release-notes");
-  const failed = await started(run, "import-orders", "--option", "fails=true");
-  const long = await started(run, "import-orders", "--max-rounds", "100000");
-  await serving.until(failed, "failed");
-  const mail = await started(run, "answer-mail", "--prompt", "Order 1042 has not come");
-  await serving.until(mail, "completed");
-  return { serving, threads: { solved, forked, asking, notes, failed, long, mail } };
+  const median = "median() is wrong for [4, 1, 3, 2]";
+  const [solved, asking, notes, failed, stopped, asleep, long, mail] = await Promise.all([
+    started(run, "solve-issue", "--prompt", median),
+    started(run, "announce", "--prompt", "Version 2: threads can be forked"),
+    started(run, "release-notes"),
+    started(run, "import-orders", "--option", "fails=true"),
+    started(run, "import-orders", "--max-rounds", "2"),
+    started(run, "send-reminder"),
+    started(run, "import-orders", "--max-rounds", "100000"),
+    started(run, "answer-mail", "--prompt", "Order 1042 has not come"),
+    run("add", "review", join(examples, "review-repository/workflow-v2.ts")),
+  ]);
+  await Promise.all([
+    serving.until(solved, "completed"),
+    serving.until(failed, "failed"),
+    serving.until(mail, "completed"),
+    serving.until(stopped, "completed"),
+    serving.until(asleep, "waiting"),
+  ]);
+  const fork = await run("fork", solved, "--from-role", "planner", "--json");
+  const { threadId: forked } = JSON.parse(fork) as { threadId: string };
+  return { solved, forked, asking, notes, failed, stopped, asleep, long, mail };
 }
 
 const importer = bundleOf(`
@@ -50,6 +56,12 @@ const importer = bundleOf(`
   }
   if (options.fails) throw new Error("orders.csv, line 751: no date");
 `).replace("a test", "Imports orders, 250 rows at a time");
+
+const reminder = bundleOf(`
+  yield step("writer", "Your trial ends in a week");
+  const meta = { for: "reminder", sleep: true, expiresAt: Date.now() + 7 * 86_400_000 };
+  yield step("__wait__", "sleeping", meta);
+`).replace("a test", "Reminds a customer after a week");
 
 /** Publishes what a role that asks a model publishes. */
 const mailer = `import { channel } from "node:diagnostics_channel";

@@ -1,9 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { open, useConsole } from "./browser.ts";
 
 /** Commits a step for each file that is there, in the order of its roles; a role runs until its file comes. */
 const gated = `
@@ -20,18 +18,11 @@ export const run = durable(async function* (step, { params }) {
 });
 `;
 
-let serving: Serving;
+const serving = useConsole();
 
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start();
   await serving.add("gated", gated, "gated.ts");
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+}, 180_000);
 
 const viewport = (page: Page): Promise<string | null> =>
   page.locator(".react-flow__viewport").getAttribute("style");
@@ -60,9 +51,11 @@ test("a live graph marks the role at work, draws a loop, and stays as its reader
   await node("test", "running").waitFor();
   expect(await viewport(page)).toBe(zoomed);
   expect(await drawing?.evaluate((element) => element.isConnected)).toBe(true);
-  const loop = page.locator(".react-flow__edge-path").nth(1);
-  const { width = 0, height = 0 } = (await loop.boundingBox()) ?? {};
-  expect(Math.min(width, height)).toBeGreaterThan(10);
+  await page.waitForFunction(() => {
+    const loop = document.querySelectorAll(".react-flow__edge-path")[1];
+    const { width, height } = loop?.getBoundingClientRect() ?? { width: 0, height: 0 };
+    return Math.min(width, height) > 10;
+  });
   go(3);
   await node("test", "done").waitFor();
   await page.getByRole("button", { name: "Fit View" }).click();
@@ -70,4 +63,4 @@ test("a live graph marks the role at work, draws a loop, and stays as its reader
     (before) => document.querySelector(".react-flow__viewport")?.getAttribute("style") !== before,
     zoomed,
   );
-}, 60_000);
+}, 180_000);

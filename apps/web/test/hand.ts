@@ -33,7 +33,7 @@ export const keyboard = (page: Page): Hand => ({
     if (role === "menuitem") await pressUntil(page, target, "ArrowDown");
     else if (role === "tab") await toTab(page, target);
     else await pressUntil(page, target, "Tab");
-    await page.keyboard.press("Enter");
+    await page.keyboard.press(role === "checkbox" ? "Space" : "Enter");
   },
   write: async (label, text) => {
     await pressUntil(page, field(page, label), "Tab");

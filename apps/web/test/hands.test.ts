@@ -1,25 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import type { Workflow } from "@uncaged/workflow-server/api-types";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { open, useConsole } from "./browser.ts";
 import { type Hand, keyboard, mouse } from "./hand.ts";
 
-let serving: Serving;
+const serving = useConsole("counter", "endless");
 
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start("counter", "endless");
   await serving.add("asker", asker);
   await serving.add("chooser", chooser);
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+}, 180_000);
 
 /** Its question comes far below what a window shows. */
 const asker = bundleOf(`
@@ -102,7 +93,7 @@ describe.each([
     await page.getByText("what after water").waitFor();
     await status(page, "completed");
     expect((await serving.until(idOf(page), "completed")).forkFrom?.threadId).toBe(forked);
-  }, 90_000);
+  }, 180_000);
 
   test("a running thread is paused, resumed, killed and deleted", async () => {
     const id = await serving.run("endless", { delayMs: 200 });
@@ -120,7 +111,7 @@ describe.each([
     await hand.press("button", "Delete", page.getByRole("dialog"));
     await page.getByRole("heading", { name: "Threads" }).waitFor();
     expect((await serving.fetch(`/api/threads/${id}`)).status).toBe(404);
-  }, 60_000);
+  }, 180_000);
 
   test("a question is gone to and answered, and the views of a thread are gone through", async () => {
     const id = await serving.run("asker");
@@ -137,7 +128,7 @@ describe.each([
     await page.getByRole("group", { name: /reported/ }).waitFor();
     await hand.press("tab", "Steps");
     await page.getByText("line 0", { exact: true }).waitFor();
-  }, 60_000);
+  }, 180_000);
 
   test("a file is added, its versions looked at, and the workflow rolled back and removed", async () => {
     const name = take === mouse ? "greet-mouse" : "greet-keys";
@@ -173,7 +164,7 @@ describe.each([
     await hand.press("button", "Remove", page.getByRole("dialog"));
     await page.getByRole("heading", { name: "Workflows" }).waitFor();
     expect((await serving.fetch(`/api/workflows/${name}`)).status).toBe(404);
-  }, 90_000);
+  }, 180_000);
 
   test("light and dark are changed, and the keys listed", async () => {
     const page = await open(serving);
@@ -184,7 +175,7 @@ describe.each([
     await hand.press("button", "Keys");
     await hand.press("button", "Close", page.getByRole("dialog", { name: "Keys" }));
     await page.getByRole("dialog").waitFor({ state: "detached" });
-  }, 60_000);
+  }, 180_000);
 });
 
 test("a question that is gone to before the thread's log has come is shown when it comes", async () => {
@@ -203,4 +194,4 @@ test("a question that is gone to before the thread's log has come is shown when 
   await page.waitForURL((url) => !url.searchParams.has("view"));
   held.resolve();
   await page.getByRole("button", { name: "Approve" }).waitFor();
-}, 60_000);
+}, 180_000);

@@ -1,9 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { open, useConsole } from "./browser.ts";
 
 const long = "w".repeat(500);
 const nasty = `<script>window.ran = 1</script> <img src="x" onerror="window.ran = 2"> ${long}
@@ -38,19 +36,12 @@ const oddForm = bundleOf('yield step("reported", String(options.toString));').re
   `roles: {}, input: ${JSON.stringify(odd)}`,
 );
 
-let serving: Serving;
+const serving = useConsole();
 
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start();
   await serving.add("hostile", hostile);
   await serving.add("odd", oddForm);
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+}, 180_000);
 
 const tooWide = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
@@ -93,7 +84,7 @@ test("what a hostile model writes is shown as text: it runs nothing, loads nothi
       [],
     );
   }
-}, 60_000);
+}, 180_000);
 
 test("a form with fields of any name goes to what is missing, and a double click starts one thread", async () => {
   const page = await open(serving, "/?start=odd");
@@ -108,4 +99,4 @@ test("a form with fields of any name goes to what is missing, and a double click
   await page.getByRole("article", { name: "Step 1: reported" }).waitFor();
   const threads = await serving.ok<unknown[]>("/api/threads?workflow=odd");
   expect(threads).toHaveLength(1);
-}, 60_000);
+}, 180_000);

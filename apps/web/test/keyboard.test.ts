@@ -1,22 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { open, useConsole } from "./browser.ts";
 import { keyboard, pressUntil } from "./hand.ts";
 
-let serving: Serving;
+const serving = useConsole("counter");
 
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start("counter");
   await serving.add("asker", asker);
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+}, 180_000);
 
 const asker = bundleOf(`
   let answer = input.steps.find(({ role }) => role === "__input__");
@@ -39,7 +30,7 @@ test("a thread is started, answered and left with the keyboard alone", async () 
   await page.keyboard.press("g");
   await page.keyboard.press("w");
   await page.getByRole("heading", { name: "Workflows" }).waitFor();
-}, 60_000);
+}, 180_000);
 
 test("rows are gone through with j and k, opened with Enter, searched with /", async () => {
   const ids = [await serving.run("counter"), await serving.run("counter")];
@@ -75,7 +66,7 @@ test("rows are gone through with j and k, opened with Enter, searched with /", a
       .getByText(ids[0] ?? "")
       .count(),
   ).toBe(1);
-}, 60_000);
+}, 180_000);
 
 test("the keys are listed on ?, the dialog holds the focus, and Escape gives it back", async () => {
   const page = await open(serving);
@@ -92,7 +83,7 @@ test("the keys are listed on ?, the dialog holds the focus, and Escape gives it 
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Add");
-}, 60_000);
+}, 180_000);
 
 test("the first Tab leads past the navigation", async () => {
   const page = await open(serving);
@@ -101,7 +92,7 @@ test("the first Tab leads past the navigation", async () => {
   expect(await page.locator(":focus").textContent()).toBe("Skip to the content");
   await page.keyboard.press("Enter");
   expect(await page.locator(":focus").getAttribute("id")).toBe("main");
-}, 60_000);
+}, 180_000);
 
 test("a step is chosen in the timeline with Tab, the arrows and Enter", async () => {
   const id = await serving.run("counter");
@@ -119,4 +110,4 @@ test("a step is chosen in the timeline with Tab, the arrows and Enter", async ()
   expect(await page.locator(":focus").getAttribute("aria-label")).toStartWith("Step 1:");
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.searchParams.get("view") !== "timeline");
-}, 60_000);
+}, 180_000);

@@ -1,20 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { closePages, open, useConsole } from "./browser.ts";
 
-let serving: Serving;
-
-useBrowser();
-beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start("counter", "endless");
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+const serving = useConsole("counter", "endless");
 
 const hasFocus = (page: Page, name: string): Promise<unknown> =>
   page.waitForFunction((text) => document.activeElement?.textContent === text, name);
@@ -33,7 +21,7 @@ test("a start that fails keeps what was typed, and the focus; so does a click be
   await page.keyboard.press("Escape");
   await prompt.waitFor({ state: "detached" });
   await hasFocus(page, "Start");
-}, 30_000);
+}, 180_000);
 
 test("the focus stays where a button went away, and a failure is not shown a second time", async () => {
   const page = await open(serving, `/threads/${await serving.run("endless", { delayMs: 100 })}`);
@@ -55,7 +43,7 @@ test("the focus stays where a button went away, and a failure is not shown a sec
   await again.press("Enter");
   await page.getByRole("button", { name: "Retry" }).waitFor();
   await page.waitForFunction(() => document.activeElement !== document.body);
-}, 30_000);
+}, 180_000);
 
 test("going back leaves a dialog, and the status of the thread is announced", async () => {
   const id = await serving.run("counter");
@@ -66,7 +54,7 @@ test("going back leaves a dialog, and the status of the thread is announced", as
   await page.goBack();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.getByRole("status").filter({ hasText: "The thread is completed." }).waitFor();
-}, 30_000);
+}, 180_000);
 
 test("a thread that somebody deletes is reported as deleted", async () => {
   const id = await serving.run("counter");
@@ -79,7 +67,7 @@ test("a thread that somebody deletes is reported as deleted", async () => {
   await page.getByText("This thread was deleted").waitFor();
   await page.getByRole("link", { name: "To the threads", exact: true }).click();
   await page.getByRole("table", { name: "Threads" }).waitFor();
-}, 30_000);
+}, 180_000);
 
 test("a page without its token shows what to do, not that there is no server", async () => {
   const page = await open(serving);
@@ -89,7 +77,45 @@ test("a page without its token shows what to do, not that there is no server", a
   await page.getByText(/Open the URL that uncaged-workflow serve has printed/).waitFor();
   // The browser's own messages about the refusals are no errors of the page.
   await closePages();
-}, 30_000);
+}, 180_000);
+
+test("a page of another site uses the API with the token once its origin is allowed, and not before", async () => {
+  const id = await serving.run("counter");
+  await serving.until(id, "completed");
+  const other = Bun.serve({
+    port: 0,
+    hostname: "localhost",
+    fetch: () => new Response("<p>mine", { headers: { "Content-Type": "text/html" } }),
+  });
+  const origin = `http://localhost:${other.port}`;
+  try {
+    const page = await open(serving);
+    await page.goto(origin);
+    const url = `http://127.0.0.1:${serving.port}`;
+    const ask = (path: string, token: string, body?: string) =>
+      page.evaluate(
+        async ([address, bearer, sent]) => {
+          const json = { "Content-Type": "application/json" };
+          const headers = { Authorization: `Bearer ${bearer}`, ...(sent && json) };
+          const init = { headers, ...(sent && { method: "POST", body: sent }) };
+          const response = await fetch(address, init).catch(() => null);
+          return response === null ? "refused" : `${response.status} ${await response.text()}`;
+        },
+        [url + path, token, body] as const,
+      );
+    expect(await ask(`/api/threads/${id}`, serving.token)).toBe("refused");
+    const { port } = serving;
+    await serving.stop();
+    serving.flags.push("--allow-origin", origin);
+    await serving.serve(port);
+    expect(await ask(`/api/threads/${id}`, serving.token)).toMatch(/^200 /);
+    expect(await ask(`/api/threads/${id}/events`, serving.token)).toMatch(/^200 [^]*event: end/);
+    expect(await ask("/api/threads", serving.token, '{"workflow":"counter"}')).toMatch(/^201 /);
+    expect(await ask(`/api/threads/${id}`, "x")).toMatch(/^401 /);
+  } finally {
+    await other.stop(true);
+  }
+}, 180_000);
 
 test("a link of another site opens the page that it names", async () => {
   const id = await serving.run("counter");
@@ -108,4 +134,4 @@ test("a link of another site opens the page that it names", async () => {
   } finally {
     await other.stop(true);
   }
-}, 30_000);
+}, 180_000);

@@ -1,8 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { beforeAll, test } from "bun:test";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { open, useConsole } from "./browser.ts";
 
 /** Names that every object has of its own accord. */
 const names = ["constructor", "toString", "hasOwnProperty", "valueOf"];
@@ -18,18 +16,11 @@ ${bundleOf(`
   throw new Error("that was all");
 `).replace("roles: {}", `roles: { ${described.join(", ")} }`)}`;
 
-let serving: Serving;
+const serving = useConsole();
 
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start();
   await serving.add("inherited", inherited);
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+}, 180_000);
 
 test("roles with the names of what every object has are shown on every page", async () => {
   const id = await serving.run("inherited");
@@ -59,4 +50,4 @@ test("roles with the names of what every object has are shown on every page", as
   await page.getByText(/The two are the same/).waitFor();
   await page.goto(`${origin}/`);
   await page.getByRole("table", { name: "Threads" }).getByText("valueOf").first().waitFor();
-}, 60_000);
+}, 180_000);

@@ -1,29 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import axe from "axe-core";
-import type { Page } from "playwright-core";
-import { stopServing } from "../../server/test/serving.ts";
-import { closePages, type Look, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { keepPicture, type Look, open, useConsole } from "./browser.ts";
 import { type Demo, demo } from "./demo.ts";
+import { darken, violationsOf } from "./violations.ts";
 
-/** Where the pages are kept as pictures, to be looked at; not at all without it. */
-const pictures = process.env.CONSOLE_PICTURES;
+const serving = useConsole();
+let threads: Demo;
 
-let shown: Demo;
-
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  shown = await demo();
+  threads = await demo(serving);
 }, 180_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
 
-type Shown = { path: (threads: Demo["threads"]) => string; text: RegExp };
+type Shown = { path: (threads: Demo) => string; text: RegExp };
 
 /** Each page, and what is seen there when it is whole. */
 const pages: Record<string, Shown> = {
@@ -34,6 +21,8 @@ const pages: Record<string, Shown> = {
   mail: { path: ({ mail }) => `/threads/${mail}`, text: /Tuesday/ },
   question: { path: ({ asking }) => `/threads/${asking}`, text: /Your answer/ },
   failed: { path: ({ failed }) => `/threads/${failed}`, text: /no date/ },
+  stopped: { path: ({ stopped }) => `/threads/${stopped}`, text: /It is not done/ },
+  asleep: { path: ({ asleep }) => `/threads/${asleep}`, text: /Sleeping until/ },
   steps: { path: ({ notes }) => `/threads/${notes}`, text: /Tool_LastTag/ },
   graph: { path: ({ notes }) => `/threads/${notes}?view=graph`, text: /Find the last tag/ },
   timeline: { path: ({ solved }) => `/threads/${solved}?view=timeline`, text: /reviewer/ },
@@ -51,41 +40,27 @@ const pages: Record<string, Shown> = {
 };
 
 const looks: Record<string, Look> = {
-  light: { theme: "light" },
-  dark: { theme: "dark" },
-  phone: { theme: "light", width: 380, height: 760 },
+  wide: {},
+  phone: { width: 380, height: 760 },
 };
 
 describe.each(Object.entries(looks))("in the look %s", (lookName, look) => {
   test.each(Object.entries(pages))(
     "the page %s is whole, and no rule of axe is broken",
     async (name, { path, text }) => {
-      const page = await open(shown.serving, path(shown.threads), look);
+      const page = await open(serving, path(threads), look);
       await page.getByText(text).locator("visible=true").first().waitFor();
       await page.locator("[class*=shimmer]").first().waitFor({ state: "detached" });
       expect(await violationsOf(page)).toEqual([]);
       const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       expect(tooWide).toBeLessThanOrEqual(0);
-      if (pictures) await keep(page, pictures, `${name}-${lookName}.png`);
+      await keepPicture(page, lookName === "wide" ? `${name}-light` : `${name}-${lookName}`);
+      if (lookName !== "wide") return;
+      // Of the same page in the dark, the colours alone are others.
+      await darken(page);
+      expect(await violationsOf(page, "color-contrast")).toEqual([]);
+      await keepPicture(page, `${name}-dark`);
     },
-    60_000,
+    180_000,
   );
 });
-
-async function keep(page: Page, folder: string, name: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, name) });
-}
-
-/** What axe finds wrong, a line each. */
-async function violationsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: typeof axe }).axe.run(document, {
-      resultTypes: ["violations"],
-    }),
-  );
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`),
-  );
-}

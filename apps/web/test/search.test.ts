@@ -1,22 +1,17 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { open, useConsole } from "./browser.ts";
 
 const failing = bundleOf(`
   yield step("importer", "rows 1 to 250");
   throw new Error("orders.csv has no date in line 751");
 `);
 
-let serving: Serving;
+const serving = useConsole("counter");
 let needle: string;
 let failed: string;
 
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start("counter");
   await serving.add("failing", failing);
   const body = { workflow: "counter", prompt: "find the Needle", params: { depot: "Ulm" } };
   needle = (await serving.ok<{ threadId: string }>("/api/threads", body)).threadId;
@@ -35,11 +30,7 @@ beforeAll(async () => {
       `${JSON.stringify(start)}\n${JSON.stringify(end)}\n`,
     );
   }
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+}, 180_000);
 
 test("a thread is found by what it is about, however many are newer, and the search is in the address", async () => {
   const page = await open(serving);
@@ -65,4 +56,4 @@ test("a thread is found by what it is about, however many are newer, and the sea
   const listed = serving.spawn("threads", "--search", "Needle", "--json");
   const rows = JSON.parse(await new Response(listed.stdout).text()) as { threadId: string }[];
   expect(rows.map(({ threadId }) => threadId)).toEqual([needle]);
-}, 60_000);
+}, 180_000);

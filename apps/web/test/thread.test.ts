@@ -1,24 +1,22 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import {
+  endLine,
+  logOf,
+  startLine,
+  stepLine,
+} from "../../../packages/workflow/test/fixtures/records.ts";
+import { withMoreTime } from "../../../packages/workflow/test/fixtures/until.ts";
+import { open, useConsole } from "./browser.ts";
 
-let serving: Serving;
+const serving = useConsole("counter", "endless");
 
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start("counter", "endless");
   await serving.add("greeter", greeter);
   await serving.add("chooser", chooser);
   await serving.add("writer", writer);
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+}, 180_000);
 
 /** Its descriptor has an input, from which the form is made. */
 const greeter = bundleOf(`
@@ -81,7 +79,7 @@ test("a thread is started by a form made from the workflow's schema, and its ste
   await status(page, "completed");
   const thread = await serving.until(idOf(page), "completed");
   expect(thread.steps.map(({ content }) => content)).toEqual(["HELLO Ada", "HELLO all"]);
-}, 60_000);
+}, 180_000);
 
 test("what a model writes is seen while it streams", async () => {
   const go = `${serving.folder}/go`;
@@ -92,12 +90,15 @@ test("what a model writes is seen while it streams", async () => {
   serving.write("go", "");
   await page.getByText("The first words, and the last").first().waitFor();
   await status(page, "completed");
-}, 60_000);
+}, 180_000);
 
 test("a running thread is paused, resumed and killed", async () => {
-  const id = await serving.run("endless", { delayMs: 200 });
+  const id = await serving.run("endless", { delayMs: 100 });
   const page = await open(serving, `/threads/${id}`);
-  await page.getByRole("article", { name: /^Step 12:/ }).waitFor();
+  await page
+    .getByRole("article", { name: /^Step (1[2-9]|[2-9]\d|\d{3,}):/ })
+    .first()
+    .waitFor();
   // The page is at its end, and the controls are in sight all the same.
   const pause = await page.getByRole("button", { name: "Pause" }).boundingBox();
   expect(pause?.y).toBeGreaterThan(0);
@@ -112,7 +113,7 @@ test("a running thread is paused, resumed and killed", async () => {
   await confirm.getByRole("button", { name: "Kill" }).click();
   await status(page, "killed");
   await serving.until(id, "killed");
-}, 60_000);
+}, 180_000);
 
 test("a question is answered, and the thread goes on", async () => {
   await serving.add(
@@ -129,7 +130,46 @@ test("a question is answered, and the thread goes on", async () => {
   await page.getByRole("button", { name: "Approve" }).click();
   await page.getByText("published", { exact: true }).waitFor();
   await serving.until(id, "completed");
-}, 60_000);
+}, 180_000);
+
+test("a thread that sleeps shows until when, asks nothing, and continues although its worker was killed", async () => {
+  await serving.add(
+    "sleeper",
+    bundleOf(`
+      const meta = { for: "sleep", sleep: true, expiresAt: Date.now() + options.ms };
+      if (!input.steps.some(({ role }) => role === "__input__")) yield step("__wait__", "sleeping", meta);
+      yield step("reported", "slept well");
+    `),
+  );
+  const long = await serving.run("sleeper", { ms: 3_600_000 });
+  await serving.until(long, "waiting");
+  const short = await withMoreTime(3_000, async (ms) => {
+    const id = await serving.run("sleeper", { ms });
+    const { threadId } = await serving.until(id, "waiting");
+    await serving.killWorkers();
+    expect((await serving.ok<{ status: string }>(`/api/threads/${id}`)).status).toBe("waiting");
+    return threadId;
+  });
+  const page = await open(serving);
+  const row = page.getByRole("row").filter({ hasText: long });
+  await row.getByText("sleeping", { exact: true }).waitFor();
+  await row.getByText(/wakes in 5\d m/).waitFor();
+  await page.getByRole("link", { name: long }).click();
+  await page.getByRole("article", { name: "Step 1: Sleep" }).waitFor();
+  await page
+    .getByRole("timer")
+    .getByText(/continues in 5\d m/)
+    .waitFor();
+  expect(await page.getByRole("button", { name: "Answer" }).count()).toBe(0);
+  expect(await page.getByRole("textbox").count()).toBe(0);
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${short}`);
+  await page.getByText("slept well").waitFor();
+  await page.getByRole("article", { name: "Step 2: Woken" }).waitFor();
+  await status(page, "completed");
+  await page.getByRole("tab", { name: "Timeline" }).click();
+  await page.getByRole("group", { name: /^Sleep: 1 sleep, / }).waitFor();
+  await serving.ok(`/api/threads/${long}/kill`, { force: true });
+}, 180_000);
 
 test("a fork from a card goes on with the edited value, and the two are compared", async () => {
   const id = await serving.run("chooser");
@@ -157,11 +197,12 @@ test("a fork from a card goes on with the edited value, and the two are compared
   const second = page.getByRole("region", { name: "Step 2" });
   expect(await second.locator("mark").allTextContents()).toEqual(["coffee", "tea"]);
   await page.getByText("Step 3 is the same").waitFor();
-}, 60_000);
+}, 180_000);
 
 test("a thread of 5,000 steps shows few cards at a time, its first and its last", async () => {
-  const id = await serving.run("counter", { count: 5_000 });
-  await serving.until(id, "completed", 5_000);
+  const { hash, threadId: id } = JSON.parse(startLine) as { hash: string; threadId: string };
+  const steps = Array.from({ length: 5_000 }, (_, at) => stepLine(String(at)));
+  serving.write(`root/logs/${hash}/${id}.data.jsonl`, String(logOf(startLine, ...steps, endLine)));
   const page = await open(serving, `/threads/${id}?step=5000`);
   await page.getByRole("article", { name: "Step 5000: count" }).waitFor();
   expect(await page.getByRole("article").count()).toBeLessThan(60);
@@ -171,4 +212,4 @@ test("a thread of 5,000 steps shows few cards at a time, its first and its last"
   await page.locator('article[aria-label="Step 1: count"]:focus').waitFor();
   await page.keyboard.press("End");
   await page.getByRole("article", { name: "Step 5000: count" }).waitFor();
-}, 120_000);
+}, 180_000);

@@ -1,24 +1,15 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { open, useConsole } from "./browser.ts";
 
-let serving: Serving;
+const serving = useConsole();
 
-useBrowser();
 beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start();
   await serving.add("reader", reader);
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+}, 180_000);
 
 /** A model that is given 60 KB, and whose tool reads 30 KB: nothing of either is committed. */
 const reader = `import { channel } from "node:diagnostics_channel";
@@ -50,7 +41,7 @@ test("an input of 60 KB and a tool's output of 30 KB open in full", async () => 
     await page.getByText(word).waitFor();
   }
   expect(await page.getByRole("button", { name: /^Show all/ }).count()).toBe(0);
-}, 60_000);
+}, 180_000);
 
 test("a value that is lost is reported as lost, and a request that failed can be repeated", async () => {
   const id = await serving.run("reader");
@@ -69,7 +60,7 @@ test("a value that is lost is reported as lost, and a request that failed can be
   rmSync(join(serving.path, "logs", hash, `${id}.values.jsonl`));
   await page.getByRole("button", { name: /^Show all/ }).click();
   await page.getByText("The log keeps no more of it than this.").waitFor();
-}, 60_000);
+}, 180_000);
 
 test("one of more than a megabyte opens in a tab of its own", async () => {
   const id = await serving.run("reader", { more: 1_500_000 });
@@ -82,4 +73,4 @@ test("one of more than a megabyte opens in a tab of its own", async () => {
   ]);
   await tab.waitForLoadState();
   expect((await tab.content()).length).toBeGreaterThan(1_500_000);
-}, 60_000);
+}, 180_000);

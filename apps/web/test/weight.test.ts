@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { buildConsole, dist } from "./built.ts";
 
-beforeAll(buildConsole, 120_000);
+beforeAll(buildConsole, 180_000);
 
 const kib = 1024;
 

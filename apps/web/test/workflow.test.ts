@@ -1,23 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Bundle, Workflow } from "@uncaged/workflow-server/api-types";
 import type { Locator, Page } from "playwright-core";
 import { unsealed } from "../../../packages/workflow/test/fixtures/records.ts";
-import { Serving, stopServing } from "../../server/test/serving.ts";
-import { closePages, open, useBrowser } from "./browser.ts";
-import { buildConsole } from "./built.ts";
+import { open, useConsole } from "./browser.ts";
 
-let serving: Serving;
-
-useBrowser();
-beforeAll(async () => {
-  await buildConsole();
-  serving = await Serving.start();
-}, 120_000);
-afterAll(stopServing, 60_000);
-afterEach(async () => {
-  expect(await closePages()).toEqual([]);
-});
+const serving = useConsole();
 
 const source = (description: string, roles = "greeter") => `type Input = { prompt: string };
 export const descriptor = {
@@ -55,7 +43,7 @@ test("a file's problems are shown at their line; corrected, it is added", async 
   await page.getByText("greet was added").waitFor();
   await page.getByRole("link", { name: "Open greet" }).click();
   await page.getByText("The first version.").waitFor();
-}, 60_000);
+}, 180_000);
 
 /** Drops files and folders of the disk, as from a file manager. */
 async function drop(page: Page, zone: Locator, ...files: string[]): Promise<void> {
@@ -111,7 +99,7 @@ test("files are dropped together, and an imported one's problems are shown at it
   await page.getByText("asker was added").waitFor();
   const { sources } = await serving.ok<Bundle>("/api/bundles/asker");
   expect(sources.toSorted()).toEqual(["asks.ts", "lib/ask.ts"]);
-}, 60_000);
+}, 180_000);
 
 test("a file that is dropped is taken, and a step workflow too", async () => {
   const page = await open(serving, "/add");
@@ -131,11 +119,11 @@ test("a file that is dropped is taken, and a step workflow too", async () => {
   await zone.dispatchEvent("dragover", { dataTransfer: data });
   await zone.dispatchEvent("drop", { dataTransfer: data });
   await page.getByRole("button", { name: "Add", exact: true }).click();
-  await page.getByText("flow was added").waitFor({ timeout: 30_000 });
+  await page.getByText("flow was added").waitFor();
   await page.getByRole("link", { name: "Open flow" }).click();
   await page.getByRole("tab", { name: "Graph" }).click();
   await page.getByRole("figure").getByText("Stop_End").waitFor();
-}, 60_000);
+}, 180_000);
 
 test("what a version changed is shown, and the workflow is rolled back", async () => {
   await serving.add("greet", source("greets"), "greet.ts");
@@ -157,7 +145,7 @@ test("what a version changed is shown, and the workflow is rolled back", async (
   await first.getByText("current", { exact: true }).waitFor();
   expect(await serving.ok<Workflow>("/api/workflows/greet")).toMatchObject({ hash: older });
   await newest.getByRole("button", { name: "Make it current" }).waitFor();
-}, 60_000);
+}, 180_000);
 
 test("the source and the roles of a version are shown", async () => {
   await serving.add("shown", source("shown"), "shown.ts");
@@ -169,7 +157,7 @@ test("the source and the roles of a version are shown", async () => {
   await page.getByRole("tab", { name: "Roles" }).click();
   await page.getByRole("heading", { name: "greeter" }).waitFor();
   await page.getByText("Any values.").waitFor();
-}, 60_000);
+}, 180_000);
 
 test("for a workflow that is not there the page shows what to do", async () => {
   const page = await open(serving, "/workflows/nobody");
@@ -177,7 +165,7 @@ test("for a workflow that is not there the page shows what to do", async () => {
     .getByRole("alert")
     .getByText(/nobody/)
     .waitFor();
-}, 60_000);
+}, 180_000);
 
 test("the list of threads counts them, of a version and of all", async () => {
   await serving.add("many", source("many"), "many.ts");
@@ -194,4 +182,4 @@ test("the list of threads counts them, of a version and of all", async () => {
   await page.getByText("the newest 100 threads").waitFor();
   await page.mouse.wheel(0, 20_000);
   await page.getByText(/^12[01] threads$/).waitFor();
-}, 60_000);
+}, 180_000);

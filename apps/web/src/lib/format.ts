@@ -73,15 +73,23 @@ const dateAndTime = new Intl.DateTimeFormat(undefined, {
 
 export const moment = (at: number): string => dateAndTime.format(at);
 
+/** What stands for the role of a sleep: the engine's own is that of a question too. */
+export const sleepRole = "__sleep__";
+
 /**
- * The name of a role for a reader; the engine's own roles have words. An `__input__` may be a rerun's values
- * instead of an answer: its meta has which.
+ * The name of a role for a reader; the engine's own roles have words. Which of them a step is meant by, its meta has.
  */
 export function roleName(role: string, meta: Readonly<Record<string, unknown>> = {}): string {
+  if (role === sleepRole || (role === "__wait__" && meta.sleep === true)) return "Sleep";
   if (role === "__wait__") return "Question";
-  if (role === "__input__") return meta.for === "rerun" ? "Rerun" : "Answer";
-  return role;
+  if (role !== "__input__") return role;
+  if (meta.timedOut === true) return meta.sleep === true ? "Woken" : "Time is up";
+  return meta.for === "rerun" ? "Rerun" : "Answer";
 }
+
+/** How long until a moment: `in 4 m 05 s`, or `now` when it is over. */
+export const until = (at: number, now: number): string =>
+  at <= now ? "now" : `in ${duration(Math.ceil((at - now) / second) * second)}`;
 
 /** The time, updated every `everyMs` while `isAsked`. */
 export function useNow(everyMs: number, isAsked = true): number {

@@ -67,6 +67,35 @@ export async function requestText(path: string, options: Request = {}): Promise<
   return await response.text();
 }
 
+/** As {@link request}, for what is answered as a stream. */
+export async function requestStream(
+  path: string,
+  options: Request = {},
+): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  const { body } = await send(path, options);
+  return body ?? new ReadableStream({ start: (controller) => controller.close() });
+}
+
+/** The lines of what {@link requestStream} gives, without their ends. */
+export async function* linesOf(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+): AsyncGenerator<string> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const lines = (rest + value).split(/\r?\n/);
+      rest = lines.pop() ?? "";
+      yield* lines;
+    }
+    if (rest !== "") yield rest;
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
 /** A path of encoded parts: `pathOf("threads", id, "steps")`. */
 export const pathOf = (...parts: string[]): string =>
   `/${parts.map((part) => encodeURIComponent(part)).join("/")}`;

@@ -1,7 +1,7 @@
 import { ownIn, readJson } from "./json.ts";
 
 /** A JSON Schema as data; anything else counts as the empty one. */
-type Schema = Readonly<Record<string, unknown>>;
+export type Schema = Readonly<Record<string, unknown>>;
 
 type Kind = "text" | "long-text" | "number" | "integer" | "boolean" | "choice" | "json";
 
@@ -36,7 +36,8 @@ export function fieldsOf(schema: unknown): FormField[] {
 export const draftsOf = (fields: readonly FormField[]): Drafts =>
   Object.fromEntries(fields.map(({ name, draft }) => [name, draft]));
 
-function fieldOf(name: string, declared: Schema, mustBeThere: boolean): FormField {
+/** The control for one value. */
+export function fieldOf(name: string, declared: Schema, mustBeThere: boolean): FormField {
   const schema = { ...onlyAlternative(declared), ...declared };
   const kind = kindOf(schema);
   const choices = choicesOf(schema);
@@ -106,7 +107,8 @@ function draftOf(kind: Kind, begins: unknown): Draft {
   return typeof begins === "string" ? begins : JSON.stringify(begins);
 }
 
-const asSchema = (value: unknown): Schema =>
+/** A schema as data; the empty one for what is none. */
+export const asSchema = (value: unknown): Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Schema) : {};
 
 type FormAnswer = { value: unknown; problems: Readonly<Record<string, string>> };

@@ -56,3 +56,8 @@ export const readWorkflowSearch = ({ view, version }: Given): WorkflowSearch => 
 export const readAddSearch = ({ name }: Given): { name?: string } => ({
   name: textOf(name) || undefined,
 });
+
+/** `run` is a thread that the editor of a step workflow shows and goes on from. */
+export const readStepsSearch = ({ run }: Given): { run?: string } => ({
+  run: textOf(run) || undefined,
+});

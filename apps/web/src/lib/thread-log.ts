@@ -124,6 +124,16 @@ const isShown = ({ role, step, stepID, status, turns, error }: Attempt): boolean
 /** The role of an attempt; of one without a role, the name under which it publishes; null when it has none. */
 export const nameOf = ({ role, stepID }: Attempt): string | null => role ?? stepID;
 
+/** The step of a document that an attempt is part of: of what runs in a child workflow the step that runs that. */
+export const nodeIdOf = ({ attempt }: Card): string | null =>
+  attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
+
+/** The question that a thread waits with: its last step, when that asks and nobody has answered. */
+export const questionAmong = (cards: readonly Card[]) => {
+  const last = cards.findLast(({ step }) => step !== null)?.step;
+  return last?.role === "__wait__" ? last : null;
+};
+
 /** How long an attempt took, in milliseconds; up to `now` when it goes on. Null when that is not known. */
 export function durationOf(
   { startedAt, endedAt }: Attempt,
@@ -139,12 +149,13 @@ const mostCopied = 500;
 /** What the server counts from a thread's steps is read again this often at the most. */
 const countEveryMs = 1_000;
 
-/** A thread's log, with all that arrives while a page shows it. `threadId` is the whole id. */
-export function useThreadLog(threadId: string): ThreadLog {
+/** A thread's log, with all that arrives while a page shows it. `threadId` is the whole id; null for an empty log. */
+export function useThreadLog(threadId: string | null): ThreadLog {
   const client = useQueryClient();
   const { log } = useMemo(() => ({ threadId, log: new ThreadLog() }), [threadId]);
   const [, setDrawn] = useState(0);
   useEffect(() => {
+    if (threadId === null) return;
     let frame = 0;
     let timer: ReturnType<typeof setTimeout> | null = null;
     // A long log arrives in thousands of pieces: they are drawn together, once a frame.

@@ -1,4 +1,9 @@
-import { infiniteQueryOptions, keepPreviousData, useMutation } from "@tanstack/react-query";
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  useMutation,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type {
   AnswerThread,
@@ -22,6 +27,7 @@ import type {
   ThreadDiff,
   ThreadRow,
 } from "@uncaged/workflow-server/api-types";
+import { useEffect, useState } from "react";
 import { pathOf, queryOf, request, requestPage, type RequestQuery } from "./request.ts";
 
 type ThreadFilter = { status?: readonly Status[]; workflow?: string; search?: string };
@@ -81,9 +87,9 @@ const act = <Answer>(id: string, action: string, json: unknown = {}) =>
 export const startThread = (body: StartThread) =>
   request<StartedThread>("/threads", { method: "POST", json: body });
 
-export const pauseThread = (id: string) => act<Controlled>(id, "pause");
+const pauseThread = (id: string) => act<Controlled>(id, "pause");
 
-export const resumeThread = (id: string) => act<Controlled>(id, "resume");
+const resumeThread = (id: string) => act<Controlled>(id, "resume");
 
 export const answerThread = (id: string, body: AnswerThread) => act<Controlled>(id, "input", body);
 
@@ -96,6 +102,36 @@ export const retryThread = (id: string, body: RetryThread = {}) =>
 
 export const removeThread = (id: string) =>
   request<Controlled>(pathOf("threads", id), { method: "DELETE" });
+
+/** What controls a thread; what was refused in another status is no news in this one. */
+export function useControl(threadId: string, status: Status) {
+  const client = useQueryClient();
+  const [pausedIn, setPausedIn] = useState<Status | null>(null);
+  const work = useMutation({
+    mutationFn: (perform: () => Promise<unknown>) => perform(),
+    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
+  });
+  const { mutate, reset } = work;
+  useEffect(() => {
+    reset();
+    setPausedIn(null);
+  }, [reset, status]);
+  return {
+    work,
+    /** A pause was asked for: the step at work goes on until it ends, and a resume takes it back. */
+    isPausing: status === "running" && pausedIn === status,
+    pause: () =>
+      mutate(async () => {
+        await pauseThread(threadId);
+        setPausedIn("running");
+      }),
+    resume: () =>
+      mutate(async () => {
+        await resumeThread(threadId);
+        setPausedIn(null);
+      }),
+  };
+}
 
 const root = "/workflow";
 

@@ -4,7 +4,9 @@ import type {
   Bundle,
   RolledBack,
   RunForm,
+  SavedDocument,
   Server,
+  Tool,
   VersionRow,
   Workflow,
   WorkflowFiles,
@@ -45,16 +47,31 @@ export const sourceQuery = (version: string, file?: string) =>
       requestText(pathOf("bundles", version, "source"), { query: { file }, signal }),
   });
 
+/** The document of a version: an agent graph or a step workflow, as it was saved. */
+export const documentQuery = (version: string) =>
+  queryOf<SavedDocument>(
+    [...workflowKeys.bundle(version), "document"],
+    pathOf("bundles", version, "document"),
+  );
+
+/** The tools that the steps of a workflow may run. */
+export const toolsQuery = queryOf<Tool[]>(["tools"], "/tools");
+
 export const serverQuery = queryOf<Server>(["server"], "/server");
 
 /**
  * Registers a file under a name: a bundle, or a source that is built. Of several `file` is the path of the
- * workflow's own.
+ * workflow's own. `expects` is the version that must be the current one, `none` for a name that must be new.
  */
-export const addWorkflow = (name: string, file: string, content: Blob | WorkflowFiles) =>
+export const addWorkflow = (
+  name: string,
+  file: string,
+  content: Blob | WorkflowFiles,
+  expects?: string,
+) =>
   request<AddedWorkflow>(pathOf("workflows", name), {
     method: "POST",
-    query: { file },
+    query: { file, expects },
     ...(content instanceof Blob ? { file: content } : { json: content }),
   });
 

@@ -13,7 +13,7 @@ import { useHostEvents } from "../lib/lists.ts";
 import { useConnection } from "../lib/stream.ts";
 import { serverQuery } from "../lib/workflows.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
-import { Dialog, DialogBody } from "../ui/dialog.tsx";
+import { KeysDialog } from "../ui/dialog.tsx";
 import { Page, useKeys } from "../ui/page.tsx";
 import { Empty, FailureNotice } from "../ui/states.tsx";
 import { setTheme, type Theme, useTheme } from "../ui/theme.ts";
@@ -21,6 +21,7 @@ import { setTheme, type Theme, useTheme } from "../ui/theme.ts";
 const sections = [
   { to: "/", label: "Threads", paths: /^\/(threads|$)/ },
   { to: "/workflows", label: "Workflows", paths: /^\/workflows/ },
+  { to: "/plans", label: "Plans", paths: /^\/plans/ },
   { to: "/add", label: "Add", paths: /^\/add$/ },
 ] as const;
 
@@ -51,12 +52,16 @@ export function Shell() {
           <img src="/icon.svg" alt="" width={22} height={22} />
           <span className="max-sm:hidden">uncaged-workflow</span>
         </Link>
-        <nav className="flex flex-1 gap-1.5" aria-label="Pages">
+        <ServedProject />
+        <nav
+          className="flex min-w-0 flex-1 gap-1.5 overflow-x-auto scrollbar-none"
+          aria-label="Pages"
+        >
           {sections.map(({ to, label, paths }) => (
             <Link
               key={to}
               to={to}
-              className="rounded-md px-6.5 py-3 font-medium text-muted hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft aria-[current]:text-accent max-sm:px-5"
+              className="flex-none rounded-md px-6.5 py-3 font-medium text-muted -outline-offset-2 hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft aria-[current]:text-accent max-sm:px-5"
               aria-current={paths.test(path) ? "page" : undefined}
             >
               {label}
@@ -81,6 +86,22 @@ export function Shell() {
       </main>
       <KeysHelp isOpen={isHelping} onClose={() => setHelping(false)} />
     </>
+  );
+}
+
+/** The project whose threads these are; nothing where they are of no project. */
+function ServedProject() {
+  const { data: server } = useQuery(serverQuery);
+  if (!server?.project) return null;
+  const name = server.project.split(/[/\\]/).at(-1);
+  return (
+    <span
+      className="max-w-80 truncate rounded-md border px-5 py-1.5 text-small text-muted max-sm:max-w-45"
+      title={`The project in ${server.project}`}
+    >
+      <span className="sr-only">Project </span>
+      {name}
+    </span>
   );
 }
 
@@ -118,7 +139,7 @@ function useFocusOf(main: React.RefObject<HTMLElement | null>, path: string): vo
 function useGoKeys(onHelp: () => void): void {
   const navigate = useNavigate();
   const goneAt = useRef(0);
-  const go = (to: "/" | "/workflows") => {
+  const go = (to: "/" | "/workflows" | "/plans") => {
     if (Date.now() - goneAt.current < 1_000) void navigate({ to });
   };
   useKeys({
@@ -128,6 +149,7 @@ function useGoKeys(onHelp: () => void): void {
     },
     t: () => go("/"),
     w: () => go("/workflows"),
+    p: () => go("/plans"),
   });
 }
 
@@ -135,11 +157,12 @@ const keys: [string, string][] = [
   ["/", "Search"],
   ["j  k", "Next, previous"],
   ["Enter", "Open it"],
-  ["n", "Start a thread"],
+  ["n", "Start a thread, make a plan"],
   ["End", "To the last step"],
   ["f", "Follow a live thread, or let go"],
-  ["g t", "Go to the threads"],
-  ["g w", "Go to the workflows"],
+  ["g  t", "Go to the threads"],
+  ["g  w", "Go to the workflows"],
+  ["g  p", "Go to the plans"],
   ["?", "These keys"],
   ["Esc", "Close what is open"],
 ];
@@ -147,32 +170,14 @@ const keys: [string, string][] = [
 function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { data: server } = useQuery({ ...serverQuery, enabled: isOpen });
   return (
-    <Dialog title="Keys" isOpen={isOpen} onClose={onClose}>
-      <DialogBody>
-        <dl className="grid gap-5.5">
-          {keys.map(([key, what]) => (
-            <div key={key} className="grid grid-cols-[6rem_1fr] items-center">
-              <dt className="flex gap-3">
-                {key.split(/ +/).map((one) => (
-                  <kbd
-                    key={one}
-                    className="min-w-15 rounded-sm border border-b-2 border-line-strong bg-sunken px-4 py-0.5 text-center"
-                  >
-                    {one}
-                  </kbd>
-                ))}
-              </dt>
-              <dd>{what}</dd>
-            </div>
-          ))}
-        </dl>
-        {server && (
-          <p>
-            uncaged-workflow {server.version}, served since {moment(server.startedAt)}
-          </p>
-        )}
-      </DialogBody>
-    </Dialog>
+    <KeysDialog title="Keys" keys={keys} isOpen={isOpen} onClose={onClose}>
+      {server && (
+        <p className="wrap-anywhere">
+          uncaged-workflow {server.version}, served since {moment(server.startedAt)} from{" "}
+          <code>{server.root}</code>
+        </p>
+      )}
+    </KeysDialog>
   );
 }
 

@@ -12,6 +12,8 @@ type Props = {
   onClose: () => void;
   /** Wide enough for code. */
   wide?: boolean;
+  /** What gets the focus when it is closed; what had it before without one. */
+  focusAfter?: () => HTMLElement | null;
   children: ReactNode;
 };
 
@@ -19,9 +21,11 @@ type Props = {
  * A dialog that holds the focus while it is open; Escape closes it. So does a press beside it, as long as
  * nothing was typed that would be lost.
  */
-export function Dialog({ title, description, isOpen, onClose, wide = false, children }: Props) {
+export function Dialog(props: Props) {
+  const { title, description, isOpen, onClose, wide = false, focusAfter, children } = props;
   const isTyped = useRef(false);
-  const finalFocus = useFinalFocus(isOpen);
+  const opener = useFinalFocus(isOpen);
+  const finalFocus = () => focusAfter?.() ?? opener();
   const change = (open: boolean, { reason }: { reason: string }) => {
     if (open || (reason === "outside-press" && isTyped.current)) return;
     onClose();
@@ -125,6 +129,41 @@ export function DialogForm(props: FormProps) {
     </form>
   );
 }
+
+type KeysProps = {
+  title: string;
+  /** Keys with what they do; two blanks stand between keys of which each does it. */
+  keys: readonly (readonly [string, string])[];
+  isOpen: boolean;
+  onClose: () => void;
+  children?: ReactNode;
+};
+
+/** Lists keys. */
+export const KeysDialog = ({ keys, children, ...dialog }: KeysProps) => (
+  <Dialog {...dialog}>
+    <DialogBody>
+      <dl className="grid gap-4">
+        {keys.map(([key, what]) => (
+          <div key={key} className="grid grid-cols-[11.5rem_1fr] items-center">
+            <dt className="flex gap-3">
+              {key.split(/ {2}/).map((one) => (
+                <kbd
+                  key={one}
+                  className="min-w-15 rounded-sm border border-b-2 border-line-strong bg-sunken px-4 py-0.5 text-center"
+                >
+                  {one}
+                </kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      {children}
+    </DialogBody>
+  </Dialog>
+);
 
 type ConfirmProps = {
   title: string;

@@ -5,12 +5,17 @@ export type Fact = readonly [label: ReactNode, value: ReactNode, title?: string]
 
 const column = { item: "", label: "text-small text-faint", value: "" };
 
-/** `row` and `columns` stand beside each other, each value below its label. */
+/** `row`, `columns` and `moments` stand beside each other, each value below its label. */
 const looks = {
   row: { ...column, list: "flex flex-wrap gap-x-20 gap-y-3.5 max-sm:gap-x-12.5" },
   columns: {
     ...column,
     list: "grid grid-cols-[8.5rem_4rem_5rem] gap-10 max-lg:flex max-lg:flex-wrap max-lg:gap-x-12.5 max-lg:gap-y-2",
+    item: "max-lg:flex max-lg:gap-3.5 max-lg:text-small",
+  },
+  moments: {
+    ...column,
+    list: "grid grid-cols-[6rem_6rem_10rem] gap-10 max-lg:flex max-lg:flex-wrap max-lg:gap-x-12.5 max-lg:gap-y-2",
     item: "max-lg:flex max-lg:gap-3.5 max-lg:text-small",
   },
   list: {

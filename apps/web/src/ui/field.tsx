@@ -1,8 +1,8 @@
 import { Search } from "lucide-react";
-import { type ComponentProps, type ReactNode, useId, useRef } from "react";
+import { type ComponentProps, type ReactNode, useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { ownIn } from "../lib/json.ts";
-import type { Draft, Drafts, FormField } from "../lib/schema.ts";
+import { answerOf, type Draft, type Drafts, type FormField } from "../lib/schema.ts";
 import { useKeys } from "./page.tsx";
 
 type Around = {
@@ -42,10 +42,26 @@ function Field({ label, hint, problem, children }: FieldProps) {
   );
 }
 
-export function TextField({ label, hint, problem, ...rest }: Around & ComponentProps<"input">) {
+type TextProps = Around & ComponentProps<"input"> & { suggestions?: readonly string[] };
+
+/** A field of one line; what is suggested is offered while it is typed, and anything else can be. */
+export function TextField({ label, hint, problem, suggestions = [], ...rest }: TextProps) {
+  const list = useId();
+  const suggesting = suggestions.length > 0 ? { list } : {};
   return (
     <Field label={label} hint={hint} problem={problem}>
-      {(wiring) => <input type="text" {...rest} {...wiring} className={`${box} px-6 py-3`} />}
+      {(wiring) => (
+        <>
+          <input type="text" {...rest} {...wiring} {...suggesting} className={`${box} px-6 py-3`} />
+          {suggestions.length > 0 && (
+            <datalist id={list}>
+              {suggestions.map((one) => (
+                <option key={one} value={one} />
+              ))}
+            </datalist>
+          )}
+        </>
+      )}
     </Field>
   );
 }
@@ -117,23 +133,39 @@ export function showProblems(form: HTMLElement | null, show: () => void): void {
   form?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
 }
 
-type SchemaFieldsProps = {
-  fields: readonly FormField[];
-  drafts: Drafts;
-  problems: Readonly<Record<string, string>>;
-  onChange: (drafts: Drafts) => void;
+type Problems = Readonly<Record<string, string>>;
+
+type SchemaFormOptions = {
+  /** What the fields belong to: what was typed for one is none of another's. */
+  of?: string;
+  /** What is wrong in the controls beside them. */
+  problems?: Problems;
 };
 
-export function SchemaFields({ fields, drafts, problems, onChange }: SchemaFieldsProps) {
-  return fields.map((field) => (
+/** The form of some fields: its controls, the value that they hold, and what is wrong once it was to be sent. */
+export function useSchemaForm(fields: readonly FormField[], options: SchemaFormOptions = {}) {
+  const { of = "" } = options;
+  const [typed, setTyped] = useState<{ of: string; drafts: Drafts }>({ of, drafts: {} });
+  const [isChecked, setChecked] = useState(false);
+  const drafts = typed.of === of ? typed.drafts : {};
+  const answer = answerOf(fields, drafts);
+  const problems = { ...answer.problems, ...options.problems };
+  const shown: Problems = isChecked ? problems : {};
+  const controls = fields.map((field) => (
     <SchemaField
       key={field.name}
       field={field}
       draft={ownIn(drafts, field.name) ?? field.draft}
-      problem={ownIn(problems, field.name)}
-      onChange={(draft) => onChange({ ...drafts, [field.name]: draft })}
+      problem={ownIn(shown, field.name)}
+      onChange={(draft) => setTyped({ of, drafts: { ...drafts, [field.name]: draft } })}
     />
   ));
+  /** Sends what nothing is wrong with; else the reader is brought to what is. */
+  const submit = (form: HTMLElement | null, send: () => void) => {
+    if (Object.keys(problems).length === 0) send();
+    else showProblems(form, () => setChecked(true));
+  };
+  return { controls, value: answer.value, shown, submit };
 }
 
 type SchemaFieldProps = {

@@ -40,9 +40,11 @@ describe("a model's text", () => {
       "JaVaScRiPt:alert(1)",
       "data:text/html,x",
       "vbscript:x",
+      "<java\tscript:alert(1)>",
+      "&#1;javascript:alert(1)",
     ]) {
       expect(shown(`[here](${link})`)).toBe(
-        '<div class="markdown flex flex-col gap-6 wrap-anywhere"><p><span>here</span></p></div>',
+        '<div class="markdown flex flex-col gap-6 wrap-anywhere"><p><a href="#">here</a></p></div>',
       );
     }
     expect(shown("[there](src/a.ts) [up](#top)")).not.toContain("href");

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import Markdown from "react-markdown";
+import Markdown, { defaultUrlTransform } from "react-markdown";
 import remarkGfm from "remark-gfm";
 
 const plugins = [remarkGfm];
@@ -12,8 +12,12 @@ const headings = Object.fromEntries(
   ["h1", "h2", "h3", "h4", "h5", "h6"].map((name) => [name, Heading]),
 );
 
-/** Where a link may lead: what it names beside the console is no page of it, and a program is refused. */
+/** Where a link may lead: what it names beside the console is no page of it. */
 const outside = /^(https?|mailto):/i;
+
+/** Where a link leads that would run a program: nowhere. */
+const nowhere = "#";
+const withoutPrograms = (url: string): string => defaultUrlTransform(url) || nowhere;
 
 /**
  * A model's text, laid out. HTML in it is shown as text, never made: the parser is given no plugin that
@@ -24,10 +28,15 @@ export default function MarkdownText({ text }: { text: string }) {
     <div className="markdown flex flex-col gap-6 wrap-anywhere">
       <Markdown
         remarkPlugins={plugins}
+        urlTransform={withoutPrograms}
         components={{
           a: ({ href = "", children }) =>
             outside.test(href) ? (
               <a href={href} target="_blank" rel="noreferrer noopener">
+                {children}
+              </a>
+            ) : href === nowhere ? (
+              <a href={nowhere} onClick={(event) => event.preventDefault()}>
                 {children}
               </a>
             ) : (

@@ -3,8 +3,9 @@ import type { ReactElement, ReactNode } from "react";
 
 type ListProps = Pick<Base.Positioner.Props, "align" | "anchor"> & Base.Popup.Props;
 
+/** A menu lies in the page's content, as what it is about: a reader who goes by landmarks finds it. */
 const List = ({ align, anchor, ...popup }: ListProps) => (
-  <Base.Portal>
+  <Base.Portal container={document.getElementById("main")}>
     <Base.Positioner className="z-40" anchor={anchor} sideOffset={4} align={align}>
       <Base.Popup
         {...popup}

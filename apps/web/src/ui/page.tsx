@@ -36,7 +36,7 @@ export function useKeys(keys: Keys): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-      if (isTyping(event.target) || document.querySelector("[role=dialog],[role=menu]")) return;
+      if (isTyping(event) || document.querySelector("[role=dialog],[role=menu]")) return;
       const act = keys[event.key];
       if (!act) return;
       // Else the key is also typed into the field that gets the focus.
@@ -48,7 +48,10 @@ export function useKeys(keys: Keys): void {
   });
 }
 
-function isTyping(target: EventTarget | null): boolean {
+/** Whether a key is meant for what the reader types into. */
+export function isTyping(event: Event): boolean {
+  // Of an event in a shadow root the target is only its host.
+  const [target] = event.composedPath();
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }

@@ -11,11 +11,14 @@ type Props = {
   note?: ReactNode;
   /** Whether it is open until the reader opens or closes it. */
   isOpen?: boolean;
+  /** That of what it is a part of is one above. */
+  heading?: "h3" | "h4";
   children: () => ReactNode;
 };
 
 /** A part of a card that opens and closes; what it holds is made when it is open. */
-export function Section({ name, title, note, isOpen = false, children }: Props) {
+export function Section(props: Props) {
+  const { name, title, note, isOpen = false, heading: Heading = "h4", children } = props;
   const sections = useContext(SectionsContext);
   const [chosen, choose] = useState(sections.get(name));
   const id = useId();
@@ -26,7 +29,7 @@ export function Section({ name, title, note, isOpen = false, children }: Props) 
   };
   return (
     <section className="border-t">
-      <h4>
+      <Heading>
         <button
           type="button"
           className="group flex w-full cursor-pointer items-center gap-4 px-9 py-3.5 text-left text-small font-medium text-muted -outline-offset-2 hover:bg-hover hover:text-ink"
@@ -38,7 +41,7 @@ export function Section({ name, title, note, isOpen = false, children }: Props) 
           {title}
           {note && <span className="flex-[1_1_0] truncate font-normal text-faint">{note}</span>}
         </button>
-      </h4>
+      </Heading>
       {open && (
         <div id={id} className="pt-1.5 pr-9 pb-7.5 pl-22 max-sm:pl-9">
           {children()}

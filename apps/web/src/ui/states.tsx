@@ -9,6 +9,7 @@ const pills = {
   plain: "bg-gray-soft text-gray",
   current: "bg-accent-soft text-accent",
   changed: "bg-amber-soft text-amber",
+  paused: "bg-violet-soft text-violet",
 } as const;
 
 type PillProps = { look?: keyof typeof pills; className?: string; children: ReactNode };
@@ -20,6 +21,17 @@ export function Pill({ look = "plain", className = "", children }: PillProps) {
     </span>
   );
 }
+
+/** A pause was asked for, and the step at work goes on until it ends. */
+export const PausingNote = () => (
+  <span
+    role="status"
+    title="It pauses when the step at work has ended; Resume takes that back."
+    className="self-center"
+  >
+    <Pill look="paused">pausing</Pill>
+  </span>
+);
 
 type EmptyProps = { icon?: ReactNode; title: string; children?: ReactNode };
 

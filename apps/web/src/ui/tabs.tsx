@@ -8,15 +8,22 @@ type Props = {
   tabs: readonly Tab[];
   value: string;
   onChange: (value: string) => void;
+  /** What is chosen takes the height that is left. */
+  fills?: boolean;
   children: ReactNode;
 };
 
 /** Several views of one thing; only the chosen one is made. */
-export function Tabs({ label, tabs, value, onChange, children }: Props) {
+export function Tabs({ label, tabs, value, onChange, fills = false, children }: Props) {
+  const filling = fills ? "flex min-h-0 flex-1 flex-col" : "";
   return (
-    <Base.Root value={value} onValueChange={(chosen) => onChange(String(chosen))}>
+    <Base.Root
+      className={filling}
+      value={value}
+      onValueChange={(chosen) => onChange(String(chosen))}
+    >
       <Base.List
-        className="flex gap-2.5 overflow-x-auto border-b scrollbar-none"
+        className="flex flex-none gap-2.5 overflow-x-auto border-b scrollbar-none"
         aria-label={label}
       >
         {tabs.map((tab) => (
@@ -30,7 +37,12 @@ export function Tabs({ label, tabs, value, onChange, children }: Props) {
         ))}
       </Base.List>
       {tabs.map((tab) => (
-        <Base.Panel key={tab.value} value={tab.value} className="outline-none" tabIndex={-1}>
+        <Base.Panel
+          key={tab.value}
+          value={tab.value}
+          className={`outline-none ${tab.value === value ? filling : ""}`}
+          tabIndex={-1}
+        >
           {tab.value === value && children}
         </Base.Panel>
       ))}

@@ -3,10 +3,10 @@ import type { AnswerThread, NumberedStep, Thread } from "@uncaged/workflow-serve
 import { Check, Send, X } from "lucide-react";
 import { type ReactNode, type SubmitEvent, useEffect, useMemo, useRef, useState } from "react";
 import { moment } from "../../lib/format.ts";
-import { answerOf, type Drafts, fieldsOf } from "../../lib/schema.ts";
+import { fieldsOf } from "../../lib/schema.ts";
 import { answerThread, threadKeys } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
-import { SchemaFields, showProblems, TextArea } from "../../ui/field.tsx";
+import { TextArea, useSchemaForm } from "../../ui/field.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
 import { decided, type Question, questionOf, requestOf, takesText, textRequest } from "./answer.ts";
 
@@ -93,26 +93,16 @@ function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
   const { decision } = question;
   // What the buttons decide is not asked for a second time.
   const fields = all.filter(({ name }) => decision === null || name !== (decision.property ?? ""));
-  const [drafts, setDrafts] = useState<Drafts>({});
-  const [isChecked, setChecked] = useState(false);
-  const { value, problems } = answerOf(fields, drafts);
+  const { controls, value, submit } = useSchemaForm(fields);
   const form = useRef<HTMLFormElement>(null);
-  const answer = (what: unknown) => {
-    if (Object.keys(problems).length === 0) onAnswer(requestOf(question, what));
-    else showProblems(form.current, () => setChecked(true));
-  };
-  const submit = (event: SubmitEvent) => {
+  const answer = (what: unknown) => submit(form.current, () => onAnswer(requestOf(question, what)));
+  const send = (event: SubmitEvent) => {
     event.preventDefault();
     if (!decision) answer(value);
   };
   return (
-    <form ref={form} onSubmit={submit} className={column} noValidate>
-      <SchemaFields
-        fields={fields}
-        drafts={drafts}
-        problems={isChecked ? problems : {}}
-        onChange={setDrafts}
-      />
+    <form ref={form} onSubmit={send} className={column} noValidate>
+      {controls}
       <Buttons
         question={question}
         isBusy={isBusy}

@@ -5,7 +5,7 @@ import type {
   Rerun,
   RunValues,
 } from "@uncaged/workflow-server/api-types";
-import { formatJson, ownIn, readJson, readObject } from "../../lib/json.ts";
+import { formatJson, readObject } from "../../lib/json.ts";
 import { type ForkPoint, problemOfRounds, readCheckpoint, readValues } from "../../lib/threads.ts";
 
 export const keptBy = ({ kind, number }: ForkPoint): number =>
@@ -98,44 +98,4 @@ export function rerunOf(
     ...(workflowName !== undefined && { workflowName }),
     ...(maxRounds !== undefined && { maxRounds }),
   };
-}
-
-/** A value as it is edited: as a text, or as JSON. */
-export type Edit = { text: string; isText: boolean };
-
-export type Edits = Readonly<Record<string, Edit>>;
-
-type Values = Readonly<Record<string, unknown>>;
-
-/** Above this many characters of JSON a value is shown only when it is asked for. */
-export const mostShown = 10_240;
-
-/** A value to begin an edit with: a text as it is, all else as JSON. */
-export const editOf = (value: unknown): Edit =>
-  typeof value === "string"
-    ? { text: value, isText: true }
-    : { text: formatJson(value) ?? "", isText: false };
-
-export function switched({ text, isText }: Edit): Edit {
-  if (isText) return { text: JSON.stringify(text), isText: false };
-  const { value } = readJson(text);
-  return { text: typeof value === "string" ? value : text, isText: true };
-}
-
-/** Why an edit is no value; null when it is one. */
-export const problemOf = ({ isText, text }: Edit): string | null =>
-  isText ? null : readJson(text).problem;
-
-export const valueOf = ({ isText, text }: Edit): unknown => (isText ? text : readJson(text).value);
-
-/** Whether an edit makes another value, or none. */
-export const isChanged = (before: unknown, edit: Edit): boolean =>
-  problemOf(edit) !== null || JSON.stringify(valueOf(edit)) !== JSON.stringify(before);
-
-/** The edited values that are other ones: only these are sent. */
-export function overridesOf(before: Values, edits: Edits): Record<string, unknown> {
-  const changed = Object.entries(edits).filter(([name, edit]) =>
-    isChanged(ownIn(before, name), edit),
-  );
-  return Object.fromEntries(changed.map(([name, edit]) => [name, valueOf(edit)]));
 }

@@ -1,28 +1,9 @@
 import type { RunValues, Thread } from "@uncaged/workflow-server/api-types";
-import { Check, Eye, EyeOff, Pencil, Undo2 } from "lucide-react";
-import { useId, useRef, useState } from "react";
-import { flushSync } from "react-dom";
-import { size } from "../../lib/format.ts";
-import { ownIn } from "../../lib/json.ts";
+import { useState } from "react";
 import { forkThread, type ForkPoint, problemOfRounds, startRerun } from "../../lib/threads.ts";
-import { Button } from "../../ui/button.tsx";
-import { TextArea } from "../../ui/field.tsx";
-import { Pill } from "../../ui/states.tsx";
-import {
-  type Edit,
-  editOf,
-  type Edits,
-  isChanged,
-  type Limits,
-  limitsOf,
-  mostShown,
-  overridesOf,
-  problemOf,
-  rerunOf,
-  switched,
-  valueOf,
-} from "./fork.ts";
-import { Pre, textOf } from "../../ui/value.tsx";
+import { overridesOf, problemOf, type ValueEdits } from "../../lib/value-edits.ts";
+import { ValueList } from "../../ui/value-list.tsx";
+import { type Limits, limitsOf, rerunOf } from "./fork.ts";
 import { NewThreadForm } from "./new-thread-form.tsx";
 
 type Props = { thread: Thread; point: ForkPoint; begin: RunValues; onClose: () => void };
@@ -31,7 +12,7 @@ type Props = { thread: Thread; point: ForkPoint; begin: RunValues; onClose: () =
 export function RerunForm({ thread, point, begin, onClose }: Props) {
   const { threadId } = thread;
   const { params, variables, localVars, within } = begin;
-  const [edits, setEdits] = useState<Edits>({});
+  const [edits, setEdits] = useState<ValueEdits>({});
   const [limits, setLimits] = useState<Limits>({ on: "", maxRounds: "" });
   const all = { ...params, ...variables, ...localVars };
   const make = async () => {
@@ -70,178 +51,5 @@ export function RerunForm({ thread, point, begin, onClose }: Props) {
         <p className="text-muted">The workflow declares no variables and no params.</p>
       )}
     </NewThreadForm>
-  );
-}
-
-type ValueListProps = {
-  title: string;
-  values: Readonly<Record<string, unknown>>;
-  edits: Edits;
-  first: string | undefined;
-  onChange: (change: (before: Edits) => Edits) => void;
-};
-
-function ValueList({ title, values, edits, first, onChange }: ValueListProps) {
-  const id = useId();
-  const names = Object.keys(values);
-  if (names.length === 0) return null;
-  return (
-    <section aria-labelledby={id}>
-      <h3 id={id} className="pb-3 text-small text-muted">
-        {title}
-      </h3>
-      <ul className="divide-y rounded-md border">
-        {names.map((name) => (
-          <ValueRow
-            key={name}
-            name={name}
-            value={values[name]}
-            edit={ownIn(edits, name)}
-            isFirst={name === first}
-            onEdit={(edit) => onChange((before) => edited(before, name, edit))}
-          />
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-const edited = (before: Edits, name: string, edit: Edit | null): Edits =>
-  Object.fromEntries([
-    ...Object.entries(before).filter(([other]) => other !== name),
-    ...(edit ? [[name, edit] as const] : []),
-  ]);
-
-type ValueRowProps = {
-  name: string;
-  /** Before any edit. */
-  value: unknown;
-  edit: Edit | undefined;
-  /** Whether the dialog begins here. */
-  isFirst: boolean;
-  onEdit: (edit: Edit | null) => void;
-};
-
-function ValueRow({ name, value, edit, isFirst, onEdit }: ValueRowProps) {
-  const [isOpen, setOpen] = useState(false);
-  const toggle = useRef<HTMLButtonElement>(null);
-  const problem = edit ? problemOf(edit) : null;
-  const hasChanged = edit !== undefined && isChanged(value, edit);
-  const open = () => {
-    if (!edit) onEdit(editOf(value));
-    setOpen(!isOpen);
-  };
-  const undo = () => {
-    // The focus goes to the button that stays, which may not be pressed before.
-    flushSync(() => {
-      onEdit(null);
-      setOpen(false);
-    });
-    toggle.current?.focus();
-  };
-  return (
-    <li className="flex flex-col gap-2.5 pt-4 pr-5 pb-5 pl-7.5">
-      <div className="flex min-h-17.5 items-center gap-5">
-        <code className="text-small font-semibold wrap-anywhere">{name}</code>
-        {hasChanged && <Pill look="changed">changed</Pill>}
-        <span className="ml-auto flex flex-none gap-2.5">
-          {hasChanged && (
-            <Button
-              small
-              look="quiet"
-              icon={<Undo2 />}
-              aria-label={`Undo the change of ${name}`}
-              onClick={undo}
-            >
-              Undo
-            </Button>
-          )}
-          <Button
-            ref={toggle}
-            small
-            autoFocus={isFirst}
-            icon={isOpen ? <Check /> : <Pencil />}
-            aria-label={isOpen ? `Done with ${name}` : `Edit ${name}`}
-            aria-expanded={isOpen}
-            disabled={isOpen && problem !== null}
-            onClick={open}
-          >
-            {isOpen ? "Done" : "Edit"}
-          </Button>
-        </span>
-      </div>
-      {isOpen && edit ? (
-        <Editor name={name} edit={edit} problem={problem} onEdit={onEdit} />
-      ) : (
-        <Shown name={name} value={edit && problem === null ? valueOf(edit) : value} />
-      )}
-    </li>
-  );
-}
-
-type EditorProps = {
-  name: string;
-  edit: Edit;
-  problem: string | null;
-  onEdit: (edit: Edit) => void;
-};
-
-function Editor({ name, edit, problem, onEdit }: EditorProps) {
-  const { isText, text } = edit;
-  return (
-    <div className="flex flex-col items-start gap-2.5 [&>div]:w-full">
-      <TextArea
-        key={String(isText)}
-        autoFocus
-        code={!isText}
-        label={`${name} as ${isText ? "text" : "JSON"}`}
-        rows={Math.min(16, Math.max(3, text.split("\n").length + 1))}
-        value={text}
-        problem={problem}
-        onChange={({ target }) => onEdit({ text: target.value, isText })}
-      />
-      <Button small look="quiet" className="-ml-5" onClick={() => onEdit(switched(edit))}>
-        {isText ? "Edit as JSON" : "Edit as text"}
-      </Button>
-    </div>
-  );
-}
-
-/** What is no longer than this is shown at once. */
-const mostAtOnce = 600;
-
-function Shown({ name, value }: { name: string; value: unknown }) {
-  const [isWhole, setWhole] = useState(false);
-  const json = JSON.stringify(value);
-  const isLong = json.length > mostAtOnce;
-  const text = textOf(value);
-  return (
-    <div className="flex min-w-0 flex-col gap-2.5">
-      {isLong && (
-        <span className="flex items-center gap-2.5 text-small text-muted">
-          ({size(json.length)})
-          <Button
-            small
-            look="quiet"
-            icon={isWhole ? <EyeOff /> : <Eye />}
-            aria-label={isWhole ? `Hide ${name}` : `View ${name}`}
-            aria-expanded={isWhole}
-            onClick={() => setWhole(!isWhole)}
-          >
-            {isWhole ? "Hide" : "View"}
-          </Button>
-        </span>
-      )}
-      {isLong && isWhole && (
-        <Pre className="anywhere" aria-label={name}>
-          {text}
-        </Pre>
-      )}
-      {(!isLong || (!isWhole && json.length <= mostShown)) && (
-        <code className="anywhere text-small text-muted">
-          {isLong ? `${text.slice(0, 200)}…` : text}
-        </code>
-      )}
-    </div>
   );
 }

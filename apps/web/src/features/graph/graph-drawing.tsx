@@ -71,8 +71,13 @@ const nodeAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): Role
   ...nodeSize,
   ...(canBePressed
     ? { ariaRole: "button", domAttributes: { "aria-haspopup": "menu" } }
-    : { ariaLabel: `${roleName(node.label)}, ${states[node.state].word}, ${node.count} times` }),
+    : { ariaLabel: nameOf(node) }),
 });
+
+function nameOf({ label, state, count }: GraphNode): string {
+  const times = count > 0 ? `, ${count} times` : "";
+  return `${roleName(label)}, ${states[state].word}${times}`;
+}
 
 const edgeAt = (
   { from, to, label, kind }: Graph["edges"][number],

@@ -2,12 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Bundle, Status } from "@uncaged/workflow-server/api-types";
 import { Workflow } from "lucide-react";
-import { cardsOf, failedAmong, type ThreadLog } from "../../lib/thread-log.ts";
+import { cardsOf, failedAmong, nodeIdOf, type ThreadLog } from "../../lib/thread-log.ts";
 import { isLive, newestThreadQuery, stepsQuery } from "../../lib/threads.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
 import { Empty, Skeleton } from "../../ui/states.tsx";
 import { GraphDrawing } from "./graph-drawing.tsx";
-import { documentGraph, documentSteps, type GraphNode, nodeIdOf, roleGraph } from "./graph.ts";
+import { documentGraph, documentSteps, type GraphNode, roleGraph } from "./graph.ts";
 import type { NodeActions } from "./node-menu.tsx";
 
 type Props = {

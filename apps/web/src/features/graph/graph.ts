@@ -1,5 +1,8 @@
+import { sleepsUntil } from "@uncaged/workflow";
+import { referencesOf } from "@uncaged/workflow-steps/document";
+import { sleepRole } from "../../lib/format.ts";
 import { isRecord, readJson } from "../../lib/json.ts";
-import { type Card, nameOf } from "../../lib/thread-log.ts";
+import { type Card, nameOf, nodeIdOf, questionAmong } from "../../lib/thread-log.ts";
 
 type NodeState = Card["attempt"]["status"] | "idle" | "waiting";
 
@@ -25,18 +28,8 @@ type GraphEdge = {
 
 export type Graph = { nodes: GraphNode[]; edges: GraphEdge[] };
 
-/** The step of a document that an attempt is part of: of what runs in a child workflow the step that runs that. */
-export const nodeIdOf = ({ attempt }: Card): string | null =>
-  attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
-
 /** Whether a node's step runs in the document itself. */
 const isOwn = ({ attempt }: Card): boolean => !attempt.path.some((part) => "run" in part);
-
-/** The question that a thread waits with: its last step, when that asks and nobody has answered. */
-const questionAmong = (cards: readonly Card[]) => {
-  const last = cards.findLast(({ step }) => step !== null)?.step;
-  return last?.role === "__wait__" ? last : null;
-};
 
 /**
  * The roles of a thread: who followed whom, and how often. An answer belongs to the node of its question.
@@ -50,8 +43,11 @@ export function roleGraph(cards: readonly Card[]): Graph {
     follows.set(key, (follows.get(key) ?? 0) + 1);
   };
   let before: string | null = null;
+  let waits = "__wait__";
   for (const { attempt, step } of cards) {
-    const name = step?.role === "__input__" ? "__wait__" : nameOf(attempt);
+    if (step?.role === "__wait__") waits = sleepsUntil(step) === null ? step.role : sleepRole;
+    const isWait = step?.role === "__wait__" || step?.role === "__input__";
+    const name = isWait ? waits : nameOf(attempt);
     if (name === null) continue;
     const known = nodes.get(name);
     const node = known ?? { ...idle, id: name, label: name, note: null };
@@ -65,7 +61,7 @@ export function roleGraph(cards: readonly Card[]): Graph {
     follow(before, name);
     before = name;
   }
-  const waiting = nodes.get("__wait__");
+  const waiting = nodes.get(waits);
   if (waiting && questionAmong(cards)) waiting.state = "waiting";
   const edges = [...follows].map(([key, times]): GraphEdge => {
     const [from = "", to = ""] = JSON.parse(key) as string[];
@@ -77,9 +73,6 @@ export function roleGraph(cards: readonly Card[]): Graph {
 const idle = { count: 0, state: "idle" as NodeState, lastStep: null as number | null };
 
 type StepRecord = Readonly<Record<string, unknown>> & { id: string };
-
-/** The names that end a chain, and so lead nowhere. */
-const ends = new Set(["RETURN", "BREAK"]);
 
 /** The steps of a step workflow's document, as its descriptor holds it; null when it holds none. */
 export function documentSteps(descriptor: unknown): StepRecord[] | null {
@@ -124,20 +117,23 @@ function titleOf({ id, meta }: StepRecord): string {
   return typeof title === "string" && title !== "" ? title : id;
 }
 
-function edgesOf(step: StepRecord): GraphEdge[] {
-  const edges: GraphEdge[] = [];
-  const add = (to: unknown, kind: GraphEdge["kind"], label: string | null) => {
-    if (typeof to === "string" && !ends.has(to)) edges.push({ from: step.id, to, kind, label });
-  };
-  for (const child of listOf(step.children)) add(child, "child", null);
-  for (const pair of listOf(step.cases)) {
-    const [when, to] = listOf(pair);
-    add(to, "child", typeof when === "string" ? shortened(when) : null);
-  }
-  add(step.onError, "error", "on error");
-  if (isRecord(step.timeout)) add(step.timeout.on, "error", "too late");
-  add(step.next, "next", null);
-  return edges;
+const edgesOf = (step: StepRecord): GraphEdge[] =>
+  referencesOf(step).map(({ kind, to, path }) => {
+    switch (kind) {
+      case "case":
+        return { from: step.id, to, kind: "child", label: conditionAt(step, path[1]) };
+      case "onError":
+        return { from: step.id, to, kind: "error", label: "on error" };
+      case "timeout":
+        return { from: step.id, to, kind: "error", label: "too late" };
+      default:
+        return { from: step.id, to, kind, label: null };
+    }
+  });
+
+function conditionAt({ cases }: StepRecord, index: string | number | undefined): string | null {
+  const [when] = listOf(listOf(cases)[Number(index)]);
+  return typeof when === "string" ? shortened(when) : null;
 }
 
 const longest = 28;

@@ -2,12 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import type { StartThread } from "@uncaged/workflow-server/api-types";
 import { Play } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
-import { answerOf, type Drafts, fieldsOf, type FormField } from "../../lib/schema.ts";
+import { fieldsOf, type FormField } from "../../lib/schema.ts";
 import { problemOfRounds, startThread, useNewThread } from "../../lib/threads.ts";
 import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
 import { ButtonLink, Command } from "../../ui/button.tsx";
 import { Dialog, DialogBody, DialogForm } from "../../ui/dialog.tsx";
-import { SchemaFields, SelectField, showProblems, TextArea, TextField } from "../../ui/field.tsx";
+import { SelectField, TextArea, TextField, useSchemaForm } from "../../ui/field.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 
 type Props = {
@@ -92,37 +92,18 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
   const schema = form?.input ?? null;
   const fields = useMemo(() => (schema === null ? [anyParams] : fieldsOf(schema)), [schema]);
   const [prompt, setPrompt] = useState("");
-  // What was typed for one workflow's params is none of another's.
-  const [typed, setTyped] = useState<{ workflow: string; drafts: Drafts }>({
-    workflow,
-    drafts: {},
-  });
-  const drafts = typed.workflow === workflow ? typed.drafts : {};
   const [limits, setLimits] = useState({ maxRounds: "", maxCost: "" });
-  const [isChecked, setChecked] = useState(false);
-  const answer = answerOf(fields, drafts);
-  const problems = { ...answer.problems, ...problemsIn(limits) };
+  const params = useSchemaForm(fields, { of: workflow, problems: problemsIn(limits) });
   const start = useNewThread(async () => {
-    return (await startThread(startOf(workflow, prompt, answer.value, limits))).threadId;
+    return (await startThread(startOf(workflow, prompt, params.value, limits))).threadId;
   }, onClose);
-  const shown: Record<string, string> = isChecked ? problems : {};
-  const params = (
-    <SchemaFields
-      fields={fields}
-      drafts={drafts}
-      problems={shown}
-      onChange={(next) => setTyped({ workflow, drafts: next })}
-    />
-  );
+  const { controls, shown, submit } = params;
   return (
     <DialogForm
       action="Start"
       icon={<Play />}
       work={start}
-      onSubmit={(box) => {
-        if (Object.keys(problems).length === 0) start.mutate();
-        else showProblems(box, () => setChecked(true));
-      }}
+      onSubmit={(box) => submit(box, () => start.mutate())}
       onClose={onClose}
     >
       {choice}
@@ -135,11 +116,11 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
         hint="What the thread is to do. Every role can read it."
         onChange={({ target }) => setPrompt(target.value)}
       />
-      {form && schema === null && params}
+      {form && schema === null && controls}
       {form && schema !== null && (
         <fieldset className="flex flex-col gap-9 rounded-md border px-9 pt-6 pb-9">
           <legend className="px-3.5 text-small font-semibold text-muted">Params</legend>
-          {params}
+          {controls}
         </fieldset>
       )}
       <div className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-9">

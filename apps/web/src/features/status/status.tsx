@@ -4,12 +4,15 @@ import {
   CircleCheck,
   CircleDashed,
   CirclePause,
+  CircleStop,
   CircleX,
   FileWarning,
   LoaderCircle,
   type LucideIcon,
   MessageCircleQuestion,
+  Moon,
 } from "lucide-react";
+import { counted, moment } from "../../lib/format.ts";
 
 const looks: Record<Status, { icon: LucideIcon; ink: string; soft: string }> = {
   running: { icon: LoaderCircle, ink: "text-blue", soft: "bg-blue-soft" },
@@ -22,18 +25,37 @@ const looks: Record<Status, { icon: LucideIcon; ink: string; soft: string }> = {
   corrupt: { icon: FileWarning, ink: "text-red", soft: "bg-red-soft" },
 };
 
+/** What is said of a thread that ran out of rounds. */
+export const stoppedText = (steps: number): string => `stopped at ${counted(steps, "step")}`;
+
 /** The background of what is about a status. */
 export const softOf = (status: Status): string => looks[status].soft;
 
-export function StatusBadge({ status, large = false }: { status: Status; large?: boolean }) {
-  const { icon: Icon, ink, soft } = looks[status];
+const stopped = { icon: CircleStop, ink: "text-amber", soft: "bg-amber-soft" };
+const asleep = { icon: Moon, ink: "text-violet", soft: "bg-violet-soft" };
+
+type BadgeProps = {
+  status: Status;
+  /** Until when it sleeps, which is how it waits. */
+  sleepingUntil?: number | null | undefined;
+  /** How many steps it had when it was stopped for having as many as it may. */
+  stoppedAt?: number | null;
+  large?: boolean;
+};
+
+export function StatusBadge(props: BadgeProps) {
+  const { status, sleepingUntil = null, stoppedAt = null, large = false } = props;
+  const isAsleep = status === "waiting" && sleepingUntil !== null;
+  const isStopped = status === "completed" && stoppedAt !== null;
+  const { icon: Icon, ink, soft } = isAsleep ? asleep : isStopped ? stopped : looks[status];
   const size = large ? "py-2 pr-6.5 pl-5 text-body" : "py-1 pr-5 pl-4 text-small";
   return (
     <span
       className={`inline-flex items-center gap-3.5 rounded-full font-medium whitespace-nowrap ${size} ${ink} ${soft}`}
+      title={isAsleep ? `until ${moment(sleepingUntil)}` : undefined}
     >
       <Icon />
-      {status}
+      {isAsleep ? "sleeping" : isStopped ? stoppedText(stoppedAt) : status}
     </span>
   );
 }

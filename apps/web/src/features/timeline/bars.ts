@@ -1,4 +1,6 @@
+import { sleepsUntil } from "@uncaged/workflow";
 import type { Status } from "@uncaged/workflow-server/api-types";
+import { sleepRole } from "../../lib/format.ts";
 import { type Card, nameOf } from "../../lib/thread-log.ts";
 import { isLive } from "../../lib/threads.ts";
 
@@ -62,9 +64,11 @@ function waitsOf(cards: readonly Card[], now: number | null): Span[] {
       step && !attempt.saved ? [[step.number, step] as const] : [],
     ),
   );
-  return [...steps.values()].flatMap(({ role, number, timestamp: from }): Span[] => {
+  return [...steps.values()].flatMap((step): Span[] => {
+    const { number, timestamp: from } = step;
     const to = steps.get(number + 1)?.timestamp ?? now;
-    if (role !== "__wait__" || to === null) return [];
+    if (step.role !== "__wait__" || to === null) return [];
+    const role = sleepsUntil(step) === null ? step.role : sleepRole;
     return [{ role, key: `wait-${number}`, number, from, to, state: "waiting" }];
   });
 }

@@ -1,7 +1,7 @@
 import type { Status } from "@uncaged/workflow-server/api-types";
 import { ChartGantt } from "lucide-react";
 import { type KeyboardEvent, useRef, useState } from "react";
-import { counted, duration, roleName, useNow } from "../../lib/format.ts";
+import { counted, duration, roleName, sleepRole, useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { isLive } from "../../lib/threads.ts";
 import { Empty } from "../../ui/states.tsx";
@@ -56,6 +56,12 @@ type LaneProps = {
   onStep: (number: number) => void;
 };
 
+/** What the bars of the lanes are that are no role's. */
+const nouns: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
+  __wait__: "question",
+  [sleepRole]: "sleep",
+});
+
 const rowRem = 1.35;
 
 const moves: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
@@ -66,7 +72,7 @@ const moves: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 }
 function LaneRow({ lane: { role, bars, rows, totalMs }, from, span, onStep }: LaneProps) {
   const [current, setCurrent] = useState(0);
   const drawing = useRef<SVGSVGElement>(null);
-  const what = role === "__wait__" ? "question" : "attempt";
+  const what = nouns[role] ?? "attempt";
   const sum = `${counted(bars.length, what)}, ${duration(totalMs)}`;
   const stop = Math.min(current, bars.length - 1);
   const choose = ({ number }: Bar): void => {

@@ -1,4 +1,4 @@
-import type { Attempt, EventRecord } from "@uncaged/workflow";
+import type { EventRecord } from "@uncaged/workflow";
 import {
   CircleAlert,
   CircleCheck,
@@ -9,10 +9,11 @@ import {
   MessageSquare,
   Printer,
   RefreshCw,
+  TriangleAlert,
   Variable,
 } from "lucide-react";
 import { useState } from "react";
-import { cost, count, counted, duration, moment, tokens } from "../../lib/format.ts";
+import { cost, count, counted, duration, moment, tokens, until, useNow } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import { Button } from "../../ui/button.tsx";
@@ -24,15 +25,17 @@ import {
   contentBeside,
   groupsOf,
   isCommit,
-  lineOf,
+  logLineOf,
   type Note,
   notesOf,
   outputsOf,
   type Spending,
   spendingOf,
   type ToolCall,
+  tryOf,
   type TurnGroup,
 } from "./parts.ts";
+import { Thrown } from "./thrown.tsx";
 
 type Props = { card: Card; isRunning: boolean };
 
@@ -43,7 +46,9 @@ export function CardBody({ card, isRunning }: Props) {
   const content = contentBeside(card);
   return (
     <>
-      {attempt.error && <Failure error={attempt.error} />}
+      {attempt.error && <Thrown error={attempt.error} name={`${attempt.attempt}/error`} />}
+      <NextTry card={card} />
+      <Warnings of={attempt.warnings} />
       {content !== null && (
         <div className="px-9 pb-6">
           {content === "" ? (
@@ -64,16 +69,33 @@ export function CardBody({ card, isRunning }: Props) {
   );
 }
 
-const Failure = ({ error: { message, at } }: { error: NonNullable<Attempt["error"]> }) => (
-  <div className="anywhere flex flex-col gap-6 px-9 pb-6 text-red">
-    <p>{message}</p>
-    {at && (
-      <p>
-        {`${at.file}:${at.line}:${at.column}`} <code>{at.text}</code>
-      </p>
-    )}
-  </div>
-);
+/** What of a step does not agree with the descriptor. */
+function Warnings({ of }: { of: readonly string[] }) {
+  if (of.length === 0) return null;
+  return (
+    <ul className="flex flex-col gap-3 px-9 pb-6 text-amber" aria-label="Warnings">
+      {of.map((problem) => (
+        <li key={problem} className="flex items-baseline gap-5 wrap-anywhere">
+          <TriangleAlert aria-hidden className="translate-y-1" />
+          {problem}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** When a step that failed is tried again. */
+function NextTry({ card }: { card: Card }) {
+  const next = tryOf(card)?.next ?? null;
+  const now = useNow(1_000, next !== null && next > Date.now());
+  if (next === null) return null;
+  return (
+    <p className="flex items-center gap-5 px-9 pb-6 text-muted">
+      <RefreshCw className="text-faint" />
+      {next > now ? `Trying again ${until(next, now)}` : "It was tried again."}
+    </p>
+  );
+}
 
 /** Of more turns than these the first ones are shown when they are asked for. */
 const mostGroups = 40;
@@ -230,7 +252,7 @@ export function LogLines({ lines }: { lines: readonly EventRecord[] }) {
             <Newest of={lines} />
             {lines.slice(-mostNotes).map((line) => (
               <li key={line.seq}>
-                <time className="text-faint">{moment(line.timestamp)}</time> {lineOf(line)}
+                <time className="text-faint">{moment(line.timestamp)}</time> {logLineOf(line)}
               </li>
             ))}
           </ol>
@@ -251,6 +273,7 @@ function Tools({ calls }: { calls: readonly ToolCall[] }) {
           <div className="flex items-center gap-4 font-semibold">
             <ToolState status={call.status} />
             <code>{call.name}</code>
+            {call.continued && <span className="text-small text-faint">continued</span>}
           </div>
           <div className="text-muted">
             <Value value={call.input} />

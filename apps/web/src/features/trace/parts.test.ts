@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ThreadLog } from "../../lib/thread-log.ts";
-import { contentBeside, groupsOf, notesOf, outputsOf, spendingOf } from "./parts.ts";
+import { contentBeside, groupsOf, logLineOf, notesOf, outputsOf, spendingOf } from "./parts.ts";
 
 type Event = [type: string, payload: object];
 
@@ -107,12 +107,34 @@ describe("the turns of an attempt", () => {
   });
 });
 
+test("a tool that failed and was allowed to is marked: its step continued", () => {
+  const turnsOf = (allowError: boolean) =>
+    cardOf(
+      "",
+      {},
+      ["tool_start", { name: "run", input: {} }],
+      ["tool_error", { name: "run", error: "exit 1", allowError }],
+    ).attempt.turns;
+  expect(turnsOf(true)).toMatchObject([{ status: "failed", continued: true }]);
+  expect(turnsOf(false)[0]).not.toHaveProperty("continued");
+});
+
+test("the start of a run is a line that names it, or the step at which it is resumed", () => {
+  const line = (payload: Record<string, unknown>) =>
+    logLineOf({ type: "workflow_start", stepID: null, payload, seq: 1, timestamp: 1 });
+  const start = { name: "Sum", version: "3.18", params: {} };
+  expect(line(start)).toBe("Running: Sum");
+  expect(line({ ...start, resumedFrom: "Set_Sum" })).toBe("Resuming from: Set_Sum");
+});
+
 test("retries and all other events are notes", () => {
   const card = cardOf(
     "",
     {},
     ["llm_retry", { attempt_number: 1, delay_ms: 2_000, error: "overloaded" }],
-    ["var_changed", { name: "$n", newValue: { a: 1 } }],
+    ["var_changed", { name: "$n", oldValue: null, newValue: { a: 1 } }],
+    ["var_changed", { name: "$n", oldValue: { a: 1 }, newValue: 2 }],
+    ["file_done", { path: "out/a.txt", size_bytes: 2_048 }],
     ["step_print", { value: "hi" }],
     ["my_event", { at: 1 }],
     ["llm_done", {}],
@@ -120,6 +142,8 @@ test("retries and all other events are notes", () => {
   expect(notesOf(card)).toEqual([
     { kind: "retry", text: "tried again after 2.0 s: overloaded" },
     { kind: "variable", text: '$n = {"a":1}' },
+    { kind: "variable", text: '$n = 2, before: {"a":1}' },
+    { kind: "file", text: "out/a.txt (2.0 KB)" },
     { kind: "print", text: "hi" },
     { kind: "event", text: 'my_event a {"at":1}' },
   ]);

@@ -1,5 +1,5 @@
 import { type Attempt, type EventRecord, knownEvent, totalTokens } from "@uncaged/workflow";
-import { duration } from "../../lib/format.ts";
+import { duration, size } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
 
@@ -45,9 +45,25 @@ export function outputsOf({ attempt, step }: Card): Readonly<Record<string, unkn
   );
 }
 
-// Durable code marks how a value is to be read back; why a step failed is worth a reader's while.
-const isMark = (name: string, value: unknown): boolean =>
-  name === "__durable__" && isRecord(value) && !("failure" in value);
+// Durable code marks how a value is to be read back, or what was thrown, which the attempt has.
+const isMark = (name: string, value: unknown): boolean => name === mark && isRecord(value);
+const mark = "__durable__";
+
+/** Which try of a step an attempt is; `next` is when one that failed is followed by another. */
+export type Try = { number: number; of: number | null; next: number | null };
+
+/** Which try an attempt is; null where its step is tried once. */
+export function tryOf({ attempt, step }: Card): Try | null {
+  const note = step?.meta[mark];
+  const retry = isRecord(note) ? note.retry : null;
+  if (isRecord(retry)) {
+    const { try: number, of, at } = retry;
+    if (typeof number === "number" && typeof of === "number" && typeof at === "number")
+      return { number, of, next: at };
+  }
+  const before = attempt.retries.filter(({ attempt: tried }) => tried !== undefined).length;
+  return before === 0 ? null : { number: before + 1, of: null, next: null };
+}
 
 /** Whether a meta is the record that a step of a document commits: more than what the step gave. */
 export const isCommit = (meta: Readonly<Record<string, unknown>>): boolean =>
@@ -63,9 +79,10 @@ function writtenBy({ variables }: Readonly<Record<string, unknown>>): Record<str
   );
 }
 
-/** The content of a step, unless its model has written the same. */
+/** The content of a step, unless its model has written the same, or it is that of its error. */
 export function contentBeside({ attempt, step }: Card): string | null {
   const content = step?.content ?? null;
+  if (content !== null && content === attempt.error?.message) return null;
   const isWritten = attempt.turns.some(
     (turn) => turn.kind === "text" && turn.text.trim() === content?.trim(),
   );
@@ -114,11 +131,17 @@ function noteOf(record: EventRecord): Note | null {
     case "step_print":
       return { kind: "print", text: inLine(event.payload.value) };
     case "var_changed": {
-      const { name, newValue } = event.payload;
-      return { kind: "variable", text: `${name} = ${inLine(newValue)}` };
+      const { name, oldValue = null, newValue } = event.payload;
+      const before = oldValue === null ? "" : `, before: ${inLine(oldValue)}`;
+      return { kind: "variable", text: `${name} = ${inLine(newValue)}${before}` };
     }
-    case "file_done":
-      return { kind: "file", text: event.payload.path };
+    case "file_done": {
+      const { path, size_bytes } = event.payload;
+      return {
+        kind: "file",
+        text: size_bytes === undefined ? path : `${path} (${size(size_bytes)})`,
+      };
+    }
     case "llm_error":
       return { kind: "error", text: inLine(event.payload.error) };
     case "step_skipped":
@@ -130,7 +153,17 @@ function noteOf(record: EventRecord): Note | null {
   }
 }
 
-export const lineOf = ({ type, stepID, payload }: EventRecord): string =>
+/** An event that belongs to no attempt, as a line of the log. */
+export function logLineOf(record: EventRecord): string {
+  const event = knownEvent(record);
+  if (event?.type !== "workflow_start") return lineOf(record);
+  const { name, resumedFrom } = event.payload;
+  return typeof resumedFrom === "string"
+    ? `Resuming from: ${resumedFrom}`
+    : `Running: ${inLine(name)}`;
+}
+
+const lineOf = ({ type, stepID, payload }: EventRecord): string =>
   [type, stepID, Object.keys(payload).length > 0 ? inLine(payload) : null]
     .filter(Boolean)
     .join(" ");

@@ -1,5 +1,6 @@
-import type { Attempt, Path } from "@uncaged/workflow";
+import { type Attempt, type Path, sleepsUntil } from "@uncaged/workflow";
 import {
+  AlarmClock,
   CircleCheck,
   CircleSlash,
   CircleX,
@@ -9,6 +10,7 @@ import {
   type LucideIcon,
   MessageCircleQuestion,
   MessageSquareReply,
+  Moon,
   RotateCcw,
   SkipForward,
   Unplug,
@@ -20,7 +22,7 @@ import type { ForkPoint } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { Pill } from "../../ui/states.tsx";
 import { CardBody } from "./card-body.tsx";
-import { spendingOf } from "./parts.ts";
+import { spendingOf, tryOf } from "./parts.ts";
 
 type Props = {
   card: Card;
@@ -41,11 +43,12 @@ export const StepCard = memo(function StepCard(props: Props) {
   const title = attempt.title !== role ? attempt.title : null;
   const type = attempt.input?.type;
   const spending = spendingOf(card);
+  const tried = tryOf(card);
   const number = step?.number;
   const { icon: Icon, word, label, ink } = states[state];
   return (
     <article
-      className={`panel scroll-mt-70 overflow-clip outline-offset-1 ${looks[state] ?? "shadow-sm"} ${foot ? "border-amber/55" : ""}`}
+      className={`panel scroll-mt-70 overflow-clip outline-offset-1 ${looks[state] ?? "shadow-sm"} ${foot ? footLook(state) : ""}`}
       aria-label={`${number ? `Step ${number}` : label}: ${name}`}
       tabIndex={-1}
     >
@@ -63,6 +66,11 @@ export const StepCard = memo(function StepCard(props: Props) {
         {iterationsIn(attempt.path).map((iteration) => (
           <Tag key={iteration}>{iteration}</Tag>
         ))}
+        {tried && (
+          <Tag>
+            {tried.of === null ? `try ${tried.number}` : `try ${tried.number} of ${tried.of}`}
+          </Tag>
+        )}
         {state === "copied" && <Tag>copied</Tag>}
         <span className="flex flex-1 justify-end gap-9 text-small whitespace-nowrap text-faint">
           {spending && spending.total > 0 && (
@@ -108,6 +116,9 @@ export const StepCard = memo(function StepCard(props: Props) {
   );
 });
 
+const footLook = (state: CardState): string =>
+  state === "sleep" ? "border-violet/55" : "border-amber/55";
+
 /** The border and the depth of a card that is not as most. */
 const looks: Partial<Record<CardState, string>> = {
   running: "border-blue/55 shadow-sm",
@@ -142,6 +153,8 @@ type CardState =
   | "cancelled"
   | "lost"
   | "question"
+  | "sleep"
+  | "over"
   | "answer"
   | "rerun"
   | "copied";
@@ -155,15 +168,23 @@ const states: Record<CardState, { icon: LucideIcon; word: string; label: string;
   cancelled: { icon: CircleSlash, word: "cancelled", label: "Cancelled", ink: "text-faint" },
   lost: { icon: Unplug, word: "lost with its worker", label: "Lost", ink: "text-faint" },
   question: { icon: MessageCircleQuestion, word: "question", label: "Question", ink: "text-amber" },
+  sleep: { icon: Moon, word: "sleep", label: "Sleep", ink: "text-violet" },
+  over: { icon: AlarmClock, word: "the time is up", label: "Time is up", ink: "text-violet" },
   answer: { icon: MessageSquareReply, word: "answer", label: "Answer", ink: "text-amber" },
   rerun: { icon: RotateCcw, word: "run again from here", label: "Rerun", ink: "text-amber" },
   copied: { icon: GitBranch, word: "copied by the fork", label: "Copied", ink: "text-faint" },
 };
 
+function inputState(meta: Readonly<Record<string, unknown>>): CardState {
+  if (meta.timedOut === true) return "over";
+  return meta.for === "rerun" ? "rerun" : "answer";
+}
+
 /** The state of a card. What goes on in a thread that no worker drives is lost. */
 export function stateOf({ attempt, step }: Card, isDriven: boolean): CardState {
+  if (step && sleepsUntil(step) !== null) return "sleep";
   if (step?.role === "__wait__") return "question";
-  if (step?.role === "__input__") return step.meta.for === "rerun" ? "rerun" : "answer";
+  if (step?.role === "__input__") return inputState(step.meta);
   if (attempt.saved) return "copied";
   if (attempt.status === "running") return isDriven ? "running" : "lost";
   return attempt.status === "committed" ? "done" : attempt.status;

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import type { RetryThread, Status, Thread } from "@uncaged/workflow-server/api-types";
 import {
   Columns2,
   Ellipsis,
@@ -8,78 +8,94 @@ import {
   MessageSquareReply,
   OctagonX,
   Pause,
+  Pencil,
   Play,
   RotateCcw,
   Trash2,
 } from "lucide-react";
-import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, useId, useRef, useState } from "react";
+import { count, counted } from "../../lib/format.ts";
 import {
   type ForkPoint,
   familyQuery,
   isEnded,
   killThread,
-  pauseThread,
   recentThreadsQuery,
   removeThread,
-  resumeThread,
   retryThread,
-  threadKeys,
+  useControl,
 } from "../../lib/threads.ts";
+import { bundleQuery, documentQuery } from "../../lib/workflows.ts";
 import { Button, useKeptFocus } from "../../ui/button.tsx";
 import { Confirm, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
-import { FailureNotice } from "../../ui/states.tsx";
+import { FailureNotice, PausingNote } from "../../ui/states.tsx";
 
 type Props = {
   thread: Thread;
   status: Status;
+  /** Whether it was stopped for having as many steps as it may. */
+  isStopped: boolean;
+  /** Whether it waits for an answer. */
+  asksFor: boolean;
   onFork: (point: ForkPoint) => void;
   /** Goes to the question that a waiting thread asks. */
   onAnswer: () => void;
 };
-type Asking = "kill" | "delete" | "compare" | null;
+type Asking = "kill" | "delete" | "compare" | "retry" | null;
 
-export function Controls({ thread, status, onFork, onAnswer }: Props) {
-  const { threadId, stepCount } = thread;
+export function Controls(props: Props) {
+  const { thread, status, isStopped, asksFor, onFork, onAnswer } = props;
+  const { threadId, stepCount, workflow, hash } = thread;
   const navigate = useNavigate();
   const [asking, ask] = useState<Asking>(null);
   const client = useQueryClient();
-  const go = useMutation({
-    mutationFn: (perform: () => Promise<unknown>) => perform(),
-    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
-  });
-  const { reset } = go;
-  // What was refused in another state is no news in this one.
-  useEffect(reset, [reset, status]);
+  const { work: go, isPausing, pause, resume } = useControl(threadId, status);
   const buttons = useRef<HTMLDivElement>(null);
   useKeptFocus(buttons);
   const isEnd = isEnded(status);
-  const retry = async () => {
-    const { threadId: id } = await retryThread(threadId);
+  const file = useQuery({ ...bundleQuery(hash), retry: false }).data?.document ?? "";
+  // Without a name there is nothing that a new version could be of.
+  const isDrawn = file.endsWith(".json") && workflow !== hash;
+  const edit = async () => {
+    const { kind } = await client.query(documentQuery(hash));
+    const params = { name: workflow };
+    if (kind === "graph") await navigate({ to: "/editor/graph/$name", params });
+    else await navigate({ to: "/editor/steps/$name", params, search: { run: threadId } });
+  };
+  const retry = async (body?: RetryThread) => {
+    const { threadId: id } = await retryThread(threadId, body);
     await navigate({ to: "/threads/$id", params: { id } });
   };
-  const act = (label: string, icon: ReactNode, perform: () => Promise<unknown>) => (
+  const act = (label: string, icon: ReactNode, perform: () => void) => (
     <Button
       look={label === "Pause" ? "plain" : "solid"}
       icon={icon}
       isBusy={go.isPending}
-      onClick={() => go.mutate(perform)}
+      onClick={perform}
     >
       {label}
     </Button>
   );
   return (
     <div ref={buttons} className="flex flex-wrap gap-5">
-      {status === "running" && act("Pause", <Pause />, () => pauseThread(threadId))}
-      {status === "waiting" && (
+      {isPausing && <PausingNote />}
+      {status === "running" && !isPausing && act("Pause", <Pause />, pause)}
+      {asksFor && (
         <Button look="solid" icon={<MessageSquareReply />} onClick={onAnswer}>
           Answer
         </Button>
       )}
-      {(status === "paused" || status === "interrupted") &&
-        act("Resume", <Play />, () => resumeThread(threadId))}
-      {(status === "failed" || status === "killed") && act("Retry", <RotateCcw />, retry)}
+      {(isPausing || status === "paused" || status === "interrupted") &&
+        act("Resume", <Play />, resume)}
+      {(status === "failed" || status === "killed") &&
+        act("Retry", <RotateCcw />, () => go.mutate(() => retry()))}
+      {isStopped && (
+        <Button look="solid" icon={<RotateCcw />} onClick={() => ask("retry")}>
+          Retry with more rounds…
+        </Button>
+      )}
       {!isEnd && status !== "corrupt" && (
         <Button look="danger" icon={<OctagonX />} onClick={() => ask("kill")}>
           Kill
@@ -89,6 +105,11 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
         <MenuItem icon={<GitFork />} onClick={() => onFork({ kind: "fork", number: stepCount })}>
           Fork…
         </MenuItem>
+        {isDrawn && (
+          <MenuItem icon={<Pencil />} onClick={() => go.mutate(edit)}>
+            Edit the workflow
+          </MenuItem>
+        )}
         <MenuItem icon={<Columns2 />} onClick={() => ask("compare")}>
           Compare with…
         </MenuItem>
@@ -126,8 +147,49 @@ export function Controls({ thread, status, onFork, onAnswer }: Props) {
         <p>Its logs are deleted: {stepCount} steps and their events. Its forks stay.</p>
         {!isEnd && <p>It has not ended. Kill it first.</p>}
       </Confirm>
+      <MoreRoundsDialog
+        thread={thread}
+        isOpen={asking === "retry"}
+        onClose={() => ask(null)}
+        perform={(maxRounds) => retry({ maxRounds })}
+      />
       <CompareDialog thread={thread} isOpen={asking === "compare"} onClose={() => ask(null)} />
     </div>
+  );
+}
+
+type MoreRoundsProps = {
+  thread: Thread;
+  isOpen: boolean;
+  onClose: () => void;
+  perform: (maxRounds: number) => Promise<void>;
+};
+
+/** Continues a thread that was stopped, with more steps allowed. */
+function MoreRoundsDialog({ thread: { maxRounds }, isOpen, onClose, perform }: MoreRoundsProps) {
+  const [text, setText] = useState(String(maxRounds * 2));
+  const rounds = Number(text);
+  const isMore = Number.isInteger(rounds) && rounds > maxRounds;
+  const go = useMutation({ mutationFn: perform, onSuccess: onClose });
+  return (
+    <Dialog title="Retry with more rounds" isOpen={isOpen} onClose={onClose}>
+      <DialogForm
+        action="Retry"
+        work={go}
+        isDisabled={!isMore}
+        onSubmit={() => go.mutate(rounds)}
+        onClose={onClose}
+      >
+        <TextField
+          label="Max rounds"
+          inputMode="numeric"
+          value={text}
+          hint={`The steps of both together. It was stopped at ${counted(maxRounds, "step")}.`}
+          problem={isMore ? undefined : `A whole number above ${count(maxRounds)}.`}
+          onChange={({ target }) => setText(target.value)}
+        />
+      </DialogForm>
+    </Dialog>
   );
 }
 

@@ -1,11 +1,14 @@
+import { sleepsUntil } from "@uncaged/workflow";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
-import { ArrowDownToLine, Hourglass, LoaderCircle, RotateCcw } from "lucide-react";
+import { ArrowDownToLine, Hourglass, LoaderCircle, Moon, RotateCcw } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { AnswerForm } from "../../features/answer/answer-form.tsx";
-import { softOf, StatusIcon } from "../../features/status/status.tsx";
+import { softOf, StatusIcon, stoppedText } from "../../features/status/status.tsx";
 import { LogLines } from "../../features/trace/card-body.tsx";
 import { StepList } from "../../features/trace/step-list.tsx";
-import type { ThreadLog } from "../../lib/thread-log.ts";
+import { Position } from "../../features/trace/thrown.tsx";
+import { moment, until, useNow } from "../../lib/format.ts";
+import { failedAmong, type ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isEnded, isLive } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
@@ -31,6 +34,7 @@ export function StepsView(props: Props) {
   const isRunning = status === "running";
   const last = steps.at(-1);
   const question = status === "waiting" && last?.role === "__wait__" ? last : null;
+  const wakesAt = sleepsUntil(question);
   // The reader may have asked for the question before the log was there.
   const shownStep = props.shownStep ?? (askedToAnswer > 0 ? question?.number : undefined);
   const { isFollowing, toggle } = useFollow(isLive(status), shownStep === undefined);
@@ -49,14 +53,17 @@ export function StepsView(props: Props) {
           foot={
             question && {
               number: question.number,
-              node: (
-                <AnswerForm
-                  key={question.number}
-                  thread={thread}
-                  question={question}
-                  asked={askedToAnswer}
-                />
-              ),
+              node:
+                wakesAt === null ? (
+                  <AnswerForm
+                    key={question.number}
+                    thread={thread}
+                    question={question}
+                    asked={askedToAnswer}
+                  />
+                ) : (
+                  <Asleep until={wakesAt} />
+                ),
             }
           }
         />
@@ -75,6 +82,7 @@ export function StepsView(props: Props) {
       <EndNote
         thread={thread}
         status={status}
+        hasCard={failedAmong(all).length > 0}
         onRerun={() => onForkPoint({ kind: "rerun", number: steps.length + 1 })}
       />
       {isLive(status) && (
@@ -93,6 +101,25 @@ export function StepsView(props: Props) {
   );
 }
 
+/** Until when a thread sleeps; nobody is asked for anything. */
+function Asleep({ until: at }: { until: number }) {
+  const now = useNow(1_000);
+  return (
+    <p className="flex flex-wrap items-center gap-x-5 gap-y-2 border-t bg-violet-soft p-9">
+      <Moon className="text-violet" />
+      <span>
+        Sleeping until <time dateTime={new Date(at).toISOString()}>{moment(at)}</time>
+      </span>
+      <span className="text-muted" role="timer">
+        continues {until(at, now)}
+      </span>
+    </p>
+  );
+}
+
+const outOfRounds =
+  "It is not done: it has as many steps as it may have. Retry with more rounds continues it in a new thread.";
+
 const reasons: Partial<Record<Status, string>> = {
   interrupted: "No worker drives this thread. Resume takes it up after its last committed step.",
   corrupt: "A line of its log is broken. The steps before that line are shown.",
@@ -102,28 +129,34 @@ const reasons: Partial<Record<Status, string>> = {
 type EndNoteProps = {
   thread: Thread;
   status: Status;
+  /** Whether what failed has a card, which shows where it did. */
+  hasCard: boolean;
   onRerun: () => void;
 };
 
 /** How a thread ended, or why it does not go on. */
-function EndNote({ thread: { result, failure }, status, onRerun }: EndNoteProps) {
+function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
+  const { result, failure, stepCount } = thread;
   const end = isEnded(status) ? result : null;
-  const reason = reasons[status];
+  const isStopped = end?.reason === "maxRounds";
+  const reason = isStopped ? outOfRounds : reasons[status];
   if (!end && !reason) return null;
   return (
     <div className={`flex flex-col gap-3.5 rounded-lg px-9 py-7.5 ${softOf(status)}`}>
       <h3 className="flex items-center gap-4.5">
-        <StatusIcon status={status} /> {status}
-        {end && (
+        <StatusIcon status={status} /> {isStopped ? stoppedText(stepCount) : status}
+        {end && !isStopped && (
           <span className="text-small font-normal text-muted">return code {end.returnCode}</span>
         )}
       </h3>
       {reason && <p>{reason}</p>}
-      {end?.summary && <Prose text={end.summary} />}
+      {end?.summary && !isStopped && <Prose text={end.summary} />}
+      {end && failure?.at && !hasCard && <Position at={failure.at} />}
       {end && failure && (
         <p className="text-muted">
-          {failure.name}, at step {failure.step}. Retry keeps the committed steps and does this one
-          again; a rerun does so with other values.
+          {failure.name}
+          {typeof failure.role === "string" && ` in ${failure.role}`}, at step {failure.step}. Retry
+          keeps the committed steps and does this one again; a rerun does so with other values.
         </p>
       )}
       {end && (status === "failed" || status === "killed") && (

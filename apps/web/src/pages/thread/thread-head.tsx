@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { sleepsUntil } from "@uncaged/workflow";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ChevronRight } from "lucide-react";
 import { StatusBadge } from "../../features/status/status.tsx";
@@ -20,6 +21,8 @@ type Props = {
 
 export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   const { threadId, workflow, hash } = thread;
+  const sleepingUntil = status === "waiting" ? sleepsUntil(log.steps.at(-1) ?? thread.last) : null;
+  const isStopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
   return (
     <header className="flex flex-col gap-5 sm:contents">
       <nav className="flex items-center gap-3.5 text-small text-muted" aria-label="Where you are">
@@ -36,12 +39,24 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
           <span className="code font-normal text-faint" title={`Version ${hash}`}>
             {hash}
           </span>
-          <StatusBadge status={status} large />
+          <StatusBadge
+            status={status}
+            sleepingUntil={sleepingUntil}
+            stoppedAt={isStopped ? thread.stepCount : null}
+            large
+          />
         </h1>
-        <Controls thread={thread} status={status} onFork={onFork} onAnswer={onAnswer} />
+        <Controls
+          thread={thread}
+          status={status}
+          isStopped={isStopped}
+          asksFor={status === "waiting" && sleepingUntil === null}
+          onFork={onFork}
+          onAnswer={onAnswer}
+        />
       </div>
       <p role="status" className="sr-only">
-        The thread is {status}.
+        The thread is {isStopped ? "stopped" : sleepingUntil === null ? status : "sleeping"}.
       </p>
       <ThreadFacts thread={thread} status={status} log={log} />
     </header>

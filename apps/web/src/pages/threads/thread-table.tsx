@@ -3,7 +3,17 @@ import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import type { ThreadRow } from "@uncaged/workflow-server/api-types";
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { StatusBadge } from "../../features/status/status.tsx";
-import { ago, cost, count, duration, moment, roleName, tokens, useNow } from "../../lib/format.ts";
+import {
+  ago,
+  cost,
+  count,
+  duration,
+  moment,
+  roleName,
+  tokens,
+  until,
+  useNow,
+} from "../../lib/format.ts";
 import { isLive } from "../../lib/threads.ts";
 import { useListKeys } from "../../ui/page.tsx";
 
@@ -32,7 +42,13 @@ const columns: readonly Column[] = [
   {
     name: "Status",
     cell: "flex max-md:col-start-2 max-md:row-start-1",
-    show: ({ status }) => <StatusBadge status={status} />,
+    show: ({ status, sleepingUntil, reason, steps }) => (
+      <StatusBadge
+        status={status}
+        sleepingUntil={sleepingUntil}
+        stoppedAt={reason === undefined ? null : steps}
+      />
+    ),
   },
   {
     name: "Workflow",
@@ -63,7 +79,11 @@ const columns: readonly Column[] = [
   {
     name: "Role",
     cell: "text-muted max-md:col-start-1 max-md:row-start-2",
-    show: ({ role }) => (role ? roleName(role) : "–"),
+    titleOf: ({ sleepingUntil }) => (sleepingUntil === undefined ? "" : moment(sleepingUntil)),
+    show: ({ role, sleepingUntil }, now) => {
+      if (sleepingUntil !== undefined) return `wakes ${until(sleepingUntil, now)}`;
+      return role ? roleName(role) : "–";
+    },
   },
   {
     name: "Elapsed",
@@ -89,7 +109,7 @@ const columns: readonly Column[] = [
 ];
 
 const grid =
-  "grid grid-cols-[7.5rem_minmax(8rem,1.4fr)_14.5rem_4rem_minmax(6rem,1fr)_6rem_5rem_5.25rem_5.25rem] items-center gap-7.5 px-10 max-2xl:grid-cols-[7.5rem_minmax(7rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem_5.25rem]";
+  "grid grid-cols-[10.5rem_minmax(8rem,1.4fr)_14.5rem_4rem_minmax(6rem,1fr)_6rem_5rem_5.25rem_5.25rem] items-center gap-7.5 px-10 max-2xl:grid-cols-[10.5rem_minmax(7rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem_5.25rem]";
 const nearEnd = 30;
 
 /** The list of threads. However long it is, only what is seen is made. */
@@ -106,7 +126,7 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
   });
   const now = useNow(
     1_000,
-    rows.some(({ status }) => isLive(status)),
+    rows.some(({ status, sleepingUntil }) => isLive(status) || sleepingUntil !== undefined),
   );
   const items = virtual.getVirtualItems();
   const lastSeen = items.at(-1)?.index ?? 0;

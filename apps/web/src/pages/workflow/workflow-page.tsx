@@ -1,12 +1,18 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Workflow } from "@uncaged/workflow-server/api-types";
-import { Ellipsis, FilePlus2, ListFilter, Play, Trash2 } from "lucide-react";
+import { Ellipsis, FilePlus2, ListFilter, Pencil, Play, Trash2 } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { Roles } from "../../features/roles/roles.tsx";
 import { VersionChoice, Versions } from "../../features/versions/versions.tsx";
 import type { WorkflowSearch, WorkflowView } from "../../lib/search.ts";
-import { bundleQuery, removeWorkflow, workflowKeys, workflowQuery } from "../../lib/workflows.ts";
+import {
+  bundleQuery,
+  documentQuery,
+  removeWorkflow,
+  workflowKeys,
+  workflowQuery,
+} from "../../lib/workflows.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
@@ -96,6 +102,8 @@ function WorkflowActions({ name }: { name: string }) {
   const navigate = useNavigate();
   const client = useQueryClient();
   const [isRemoving, setRemoving] = useState(false);
+  const file = useQuery(bundleQuery(name)).data?.document ?? "";
+  const { data: drawn } = useQuery({ ...documentQuery(name), enabled: file.endsWith(".json") });
   const remove = async () => {
     await removeWorkflow(name);
     await navigate({ to: "/workflows" });
@@ -103,6 +111,11 @@ function WorkflowActions({ name }: { name: string }) {
   };
   return (
     <>
+      {drawn && (
+        <ButtonLink to={`/editor/${drawn.kind}/$name`} params={{ name }} icon={<Pencil />}>
+          Edit
+        </ButtonLink>
+      )}
       <ButtonLink to="/" search={{ workflow: name }} icon={<ListFilter />}>
         Threads
       </ButtonLink>

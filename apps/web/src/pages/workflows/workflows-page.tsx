@@ -1,13 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import type { WorkflowRow } from "@uncaged/workflow-server/api-types";
-import { FilePlus2, Play, Workflow } from "lucide-react";
+import { Bot, FilePlus2, ListOrdered, Pencil, Play, Workflow } from "lucide-react";
 import { useRef, useState } from "react";
 import { ago, count, moment, useNow } from "../../lib/format.ts";
 import { workflowsQuery } from "../../lib/workflows.ts";
-import { ButtonLink, Command } from "../../ui/button.tsx";
+import { Button, ButtonLink, Command } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { SearchField } from "../../ui/field.tsx";
+import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { Page, useListKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
 
@@ -17,13 +18,31 @@ export function WorkflowsPage() {
     <Page
       title="Workflows"
       actions={
-        <ButtonLink to="/add" look="solid" icon={<FilePlus2 />}>
-          Add
-        </ButtonLink>
+        <>
+          <NewDocument />
+          <ButtonLink to="/add" look="solid" icon={<FilePlus2 />}>
+            Add
+          </ButtonLink>
+        </>
       }
     >
       <List />
     </Page>
+  );
+}
+
+/** Draws a workflow instead of adding a file. */
+function NewDocument() {
+  const navigate = useNavigate();
+  return (
+    <Menu trigger={<Button icon={<Pencil />}>Draw</Button>}>
+      <MenuItem icon={<Bot />} onClick={() => void navigate({ to: "/editor/graph" })}>
+        New graph
+      </MenuItem>
+      <MenuItem icon={<ListOrdered />} onClick={() => void navigate({ to: "/editor/steps" })}>
+        New step workflow
+      </MenuItem>
+    </Menu>
   );
 }
 

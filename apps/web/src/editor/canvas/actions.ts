@@ -1,0 +1,287 @@
+import type { RefObject } from "react";
+import { readJson } from "../../lib/json.ts";
+import { counted } from "../../lib/format.ts";
+import type { EditedDocument } from "../document/document.ts";
+import { nothing } from "../document/history.ts";
+import type { DrawnNode, NodePosition, Point, PortAt } from "../kind.ts";
+import {
+  type Alignment,
+  aligned,
+  around,
+  containerAt,
+  overlaps,
+  type Rect,
+  type Size,
+} from "./geometry.ts";
+import { layOut } from "./positions.ts";
+import type { View } from "./view.ts";
+
+/** What actions need of the canvas that shows a document. */
+export type CanvasHandle = {
+  view: View;
+  rects: () => ReadonlyMap<string, Rect>;
+  /** Brings a node into view and gives it the focus. */
+  focus: (id: string) => void;
+};
+
+/** How far what is duplicated is from what it was made of. */
+const beside = 28;
+
+/** How far a new node is from the one that it is added to. */
+const apart = 80;
+
+/** How large a new node is, as a rule. */
+const usual: Size = { width: 220, height: 90 };
+
+/** Where a new node begins that is held at a point: by the middle of its head. */
+const heldAt = ({ x, y }: Point): Point => ({ x: x - 110, y: y - 22 });
+
+/** How large pasted and imported texts may be. */
+export const mostBytes = 1_048_576;
+
+/** What can be done with a document on a canvas, by mouse, keys and menus alike. */
+export class Actions {
+  readonly #document: EditedDocument;
+  readonly #canvas: RefObject<CanvasHandle | null>;
+  #pasted = 0;
+
+  constructor(document: EditedDocument, canvas: RefObject<CanvasHandle | null>) {
+    this.#document = document;
+    this.#canvas = canvas;
+  }
+
+  get #state() {
+    return this.#document.state();
+  }
+
+  get #rects(): ReadonlyMap<string, Rect> {
+    return this.#canvas.current?.rects() ?? new Map<string, Rect>();
+  }
+
+  get selected(): DrawnNode[] {
+    const { drawing, selection } = this.#state;
+    return drawing.nodes.filter(({ id }) => selection.nodes.has(id));
+  }
+
+  /** Adds a node under a point of the drawing; where the reader looks without one. Its id, if it was added. */
+  add(type: string, point: Point | null = null): string | null {
+    const { kind } = this.#document;
+    const at = point === null ? this.#free() : heldAt(point);
+    const parent =
+      point === null ? this.#around() : containerAt(this.#state.drawing, this.#rects, point);
+    const outer = parent === null ? undefined : this.#rects.get(parent);
+    const local = { x: Math.round(at.x - (outer?.x ?? 0)), y: Math.round(at.y - (outer?.y ?? 0)) };
+    const edit = kind.add(this.#state.value, type, local, parent, point !== null);
+    if (!this.#document.apply(edit)) return null;
+    const [id = null] = this.#state.selection.nodes;
+    return id;
+  }
+
+  /** The container that is selected, or that of the selected node. */
+  #around(): string | null {
+    const [node, ...others] = this.selected;
+    if (!node || others.length > 0) return null;
+    return node.isContainer ? node.id : node.parent;
+  }
+
+  /** A place for a new node: beside the selected one, else where the reader looks; past what is there already. */
+  #free(): Point {
+    const rects = [...this.#rects.values()];
+    const [node, ...others] = this.selected;
+    const rect = node && others.length === 0 ? this.#rects.get(node.id) : undefined;
+    let free = rect
+      ? { x: rect.x + rect.width + apart, y: rect.y }
+      : heldAt(this.#canvas.current?.view.center() ?? { x: 0, y: 0 });
+    for (;;) {
+      const inTheWay = rects.find((one) => overlaps(one, { ...free, ...usual }));
+      if (!inTheWay) return free;
+      free = rect
+        ? { x: free.x, y: inTheWay.y + inTheWay.height + beside }
+        : { x: inTheWay.x + inTheWay.width + apart, y: free.y };
+    }
+  }
+
+  remove(): void {
+    const { selection, value } = this.#state;
+    const fixed = this.selected.filter(({ isFixed }) => isFixed);
+    const nodes = [...selection.nodes].filter((id) => !fixed.some((node) => node.id === id));
+    if (nodes.length === 0 && selection.edges.size === 0) {
+      const [first] = fixed;
+      if (first) this.#document.say(`${first.title} can't be deleted.`);
+      return;
+    }
+    this.#document.apply(this.#document.kind.remove(value, nodes, [...selection.edges]));
+  }
+
+  removeEdge(id: string): void {
+    this.#document.apply(this.#document.kind.remove(this.#state.value, [], [id]));
+  }
+
+  connect(from: PortAt, to: PortAt, replacing?: string): void {
+    this.#document.apply(this.#document.kind.connect(this.#state.value, from, to, replacing));
+  }
+
+  /** Moves nodes to points of the drawing; those that are left over a container lie in it then. */
+  drop(points: ReadonlyMap<string, Point>): void {
+    const { drawing } = this.#state;
+    const rects = this.#rects;
+    const moved = new Set(points.keys());
+    const positions = drawing.nodes.flatMap((node): NodePosition[] => {
+      const point = points.get(node.id);
+      const rect = rects.get(node.id);
+      if (!point || !rect) return [];
+      // What lies in a container that is moved too goes with it.
+      const isCarried = node.parent !== null && moved.has(node.parent);
+      const middle = { x: point.x + rect.width / 2, y: point.y + rect.height / 2 };
+      const parent = isCarried
+        ? node.parent
+        : containerAt(drawing, rects, middle, within(drawing.nodes, moved));
+      const outer = (parent === null ? undefined : rects.get(parent)) ?? { x: 0, y: 0 };
+      if (isCarried) return [];
+      const at = { x: Math.round(point.x - outer.x), y: Math.round(point.y - outer.y) };
+      return [{ id: node.id, at, parent }];
+    });
+    this.#move(positions);
+  }
+
+  #move(positions: readonly NodePosition[], merge?: string): void {
+    const { move } = this.#document.kind;
+    if (!move || positions.length === 0) return;
+    const label = `Move ${counted(positions.length, "node")}`;
+    this.#document.apply({ ...move(this.#state.value, positions), label, ...(merge && { merge }) });
+  }
+
+  moveBy(x: number, y: number): void {
+    const positions = this.selected.flatMap(({ id, at, parent }) =>
+      at ? [{ id, at: { x: at.x + x, y: at.y + y }, parent }] : [],
+    );
+    this.#move(positions, `move ${positions.map(({ id }) => id).join(" ")}`);
+  }
+
+  align(how: Alignment): void {
+    const nodes = this.selected.filter(({ at }) => at !== null);
+    const rects = new Map(
+      nodes.flatMap(({ id }): [string, Rect][] => {
+        const rect = this.#rects.get(id);
+        return rect ? [[id, rect]] : [];
+      }),
+    );
+    const points = aligned(rects, how);
+    this.#move(
+      nodes.flatMap(({ id, parent }) => {
+        const point = points.get(id);
+        const outer = (parent === null ? undefined : this.#rects.get(parent)) ?? { x: 0, y: 0 };
+        if (!point) return [];
+        const at = { x: Math.round(point.x - outer.x), y: Math.round(point.y - outer.y) };
+        return [{ id, at, parent }];
+      }),
+    );
+  }
+
+  async layOut(): Promise<void> {
+    const { drawing } = this.#state;
+    const points = await layOut(drawing);
+    // It was made for another drawing than there is now.
+    if (this.#state.drawing !== drawing) return;
+    this.#move(
+      drawing.nodes.flatMap(({ id, parent }) => {
+        const at = points.get(id);
+        return at ? [{ id, at, parent }] : [];
+      }),
+    );
+    this.#canvas.current?.view.fit();
+  }
+
+  selectAll(): void {
+    const { nodes } = this.#state.drawing;
+    this.select(nodes.map(({ id }) => id));
+  }
+
+  select(ids: readonly string[]): void {
+    this.#document.select({ nodes: new Set(ids), edges: nothing.edges });
+  }
+
+  toggle(id: string): void {
+    const { nodes } = this.#state.selection;
+    this.select([...nodes.symmetricDifference(new Set([id]))]);
+  }
+
+  /** What is selected, as JSON for the clipboard; null for nothing. */
+  copied(): string | null {
+    const ids = this.selected.filter(({ isFixed }) => !isFixed).map(({ id }) => id);
+    if (ids.length === 0) {
+      const [fixed] = this.selected;
+      if (fixed) this.#document.say(`${fixed.title} can't be copied.`);
+      return null;
+    }
+    this.#pasted = 0;
+    return JSON.stringify(this.#document.kind.copy(this.#state.value, ids), null, 2);
+  }
+
+  /** Takes a text of the clipboard; it need not come from here. */
+  paste(text: string): void {
+    const { kind } = this.#document;
+    if (text.length > mostBytes) return this.#document.say("What was copied has more than 1 MB.");
+    const { value, problem } = readJson(text);
+    if (problem !== null) {
+      return this.#document.say(`What was copied is no ${kind.noun}. ${problem}`);
+    }
+    this.#pasted += 1;
+    const center = this.#canvas.current?.view.center() ?? { x: 0, y: 0 };
+    const shift = this.#pasted * beside - 60;
+    const at = { x: Math.round(center.x + shift), y: Math.round(center.y + shift) };
+    this.#insert(value, at);
+  }
+
+  duplicate(): void {
+    const ids = this.selected.filter(({ isFixed }) => !isFixed).map(({ id }) => id);
+    const rect = around(ids.flatMap((id) => this.#rects.get(id) ?? []));
+    if (!rect) return;
+    const fragment = this.#document.kind.copy(this.#state.value, ids);
+    this.#insert(fragment, { x: Math.round(rect.x + beside), y: Math.round(rect.y + beside) });
+  }
+
+  #insert(fragment: unknown, at: Point): void {
+    const { kind } = this.#document;
+    const edit = kind.paste(this.#state.value, fragment, at, null);
+    if (edit) this.#document.apply(edit);
+    else this.#document.say(otherFormat(kind.recognize(fragment), kind.noun));
+  }
+
+  /** Takes a text as the whole document. */
+  import(text: string, from: string): void {
+    const { kind } = this.#document;
+    const { value, problem } = readJson(text.replace(/^\uFEFF/, ""));
+    if (problem !== null) return this.#document.say(`${from} was not imported. ${problem}`);
+    const other = kind.recognize(value);
+    if (other !== null) {
+      return this.#document.say(`${from} was not imported: it is ${other}, not a ${kind.noun}.`);
+    }
+    this.#document.replaceAll(text.replace(/^\uFEFF/, ""), `Import ${from}`);
+    requestAnimationFrame(() => this.#canvas.current?.view.fit());
+  }
+
+  /** Takes a file as the whole document. */
+  async importFile(file: File): Promise<void> {
+    if (/^(image|audio|video)\//.test(file.type)) {
+      const what = file.type.startsWith("image/") ? "an image" : "a recording";
+      return this.#document.say(`${file.name} was not imported: it is ${what}, JSON is expected.`);
+    }
+    if (file.size > mostBytes) {
+      return this.#document.say(`${file.name} was not imported: it has more than 1 MB.`);
+    }
+    this.import(await file.text(), file.name);
+  }
+}
+
+/** The nodes that lie in some, with themselves. */
+function within(nodes: readonly DrawnNode[], ids: ReadonlySet<string>): Set<string> {
+  const inside = new Set(ids);
+  for (const { id, parent } of nodes) if (parent !== null && inside.has(parent)) inside.add(id);
+  return inside;
+}
+
+const otherFormat = (other: string | null, noun: string): string =>
+  other === null
+    ? `What was copied has no part of a ${noun}.`
+    : `What was copied is ${other}, not a part of a ${noun}.`;

@@ -1,0 +1,330 @@
+import {
+  Background,
+  type Connection,
+  type Edge,
+  type EdgeChange,
+  type FinalConnectionState,
+  type NodeChange,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+} from "@xyflow/react";
+import "@xyflow/react/dist/style.css";
+import {
+  type DragEvent,
+  type KeyboardEvent,
+  memo,
+  type RefObject,
+  startTransition,
+  useContext,
+  useEffect,
+  useImperativeHandle,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import { counted } from "../../lib/format.ts";
+import { useDocumentPart, useEdited } from "../document/use-document.ts";
+import type { DrawnNode, Point } from "../kind.ts";
+import type { Actions, CanvasHandle } from "./actions.ts";
+import { type FlowNode, flowEdges, useFlowNodes } from "./flow.ts";
+import { type Rect, rectsOf, type Size, sizesOf } from "./geometry.ts";
+import { Line } from "./line.tsx";
+import { Minimap } from "./minimap.tsx";
+import { ContainerBox, EdgeMarksContext, NodeBox, ProblemsContext } from "./node-box.tsx";
+import { usePositions } from "./positions.ts";
+import { useView, type View, viewOf, zoomLimitsOf } from "./view.ts";
+import { ZoomButtons } from "./zoom-buttons.tsx";
+
+const nodeTypes = { box: NodeBox, container: ContainerBox };
+const edgeTypes = { line: Line };
+
+const hint = "Enter edits it, question mark lists all keys.";
+
+const described = {
+  "node.a11yDescription.default": hint,
+  "node.a11yDescription.keyboardDisabled": hint,
+};
+
+/** What an item of the palette is dragged as. */
+export const draggedType = "application/x-editor-node";
+
+type Props = {
+  actions: Actions;
+  handle: RefObject<CanvasHandle | null>;
+  isReadOnly: boolean;
+  onOpen: (node: DrawnNode) => void;
+};
+
+/**
+ * The drawing of a document. Its own size is known before it is made: what it shows first is where it stays. What is
+ * drawn around it while a run goes on draws none of it again.
+ */
+export const Canvas = memo(function Canvas(props: Props) {
+  const [size, setSize] = useState<Size | null>(null);
+  const [measure] = useState(() => (element: HTMLDivElement | null) => {
+    if (!element) return;
+    const { clientWidth: width, clientHeight: height } = element;
+    // Of thousands of nodes the first drawing is made in parts, between which the page answers.
+    startTransition(() => setSize({ width, height }));
+  });
+  const drawing = useDocumentPart(useEdited(), (state) => state.drawing);
+  const positions = usePositions(drawing);
+  const isPlaced = drawing.nodes.length === 0 || positions.size > 0;
+  return (
+    <div ref={measure} className="graph relative min-h-0 min-w-0 flex-1">
+      {size && isPlaced && (
+        <ReactFlowProvider>
+          <Drawn {...props} positions={positions} first={size} />
+        </ReactFlowProvider>
+      )}
+    </div>
+  );
+});
+
+const none: ReadonlyMap<string, Point> = new Map();
+
+type DrawnProps = Props & { positions: ReadonlyMap<string, Point>; first: Size };
+
+function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnProps) {
+  const document = useEdited();
+  const drawing = useDocumentPart(document, (state) => state.drawing);
+  const selection = useDocumentPart(document, (state) => state.selection);
+  const [dragged, setDragged] = useState(none);
+  const sizes = useMemo(() => sizesOf(drawing, positions), [drawing, positions]);
+  const rects = useMemo(() => rectsOf(drawing, positions, sizes), [drawing, positions, sizes]);
+  const problems = useContext(ProblemsContext);
+  const nodes = useFlowNodes(drawing.nodes, {
+    positions,
+    sizes,
+    dragged,
+    selected: selection.nodes,
+    noteOf: (node) => noteOf(node, document.kind.palette, problems.get(node.id)?.length ?? 0),
+    isEditable: !isReadOnly && document.kind.move !== undefined,
+  });
+  const edgeMarks = useContext(EdgeMarksContext);
+  const edges = useMemo(
+    () => flowEdges(drawing.edges, selection.edges, edgeMarks),
+    [drawing.edges, selection.edges, edgeMarks],
+  );
+  const box = useRef<HTMLDivElement>(null);
+  const { screenToFlowPosition } = useReactFlow();
+  const current = useRef(rects);
+  current.current = rects;
+  const [sizeOf] = useState(() => () => ({
+    width: box.current?.clientWidth ?? first.width,
+    height: box.current?.clientHeight ?? first.height,
+  }));
+  const [rectsNow] = useState(() => () => current.current);
+  const limits = useMemo(() => zoomLimitsOf(isReadOnly), [isReadOnly]);
+  const view = useView(sizeOf, rectsNow, limits);
+  const focus = (id: string) => showSoon(id, rectsNow, view, 20);
+  useImperativeHandle(handle, () => ({ view, rects: rectsNow, focus }));
+  useWheel(box, view.zoomBy);
+  useFitting(view, isReadOnly);
+  const [begin] = useState(() => viewOf(rects, first, limits));
+  const reconnected = useRef(false);
+
+  const take = (changes: readonly NodeChange<FlowNode>[]) => {
+    takeSelection(changes, selection.nodes, (chosen) =>
+      document.select({ ...selection, nodes: chosen }),
+    );
+    const moves = changes.flatMap((change): [string, Point][] =>
+      change.type === "position" && change.dragging && change.position
+        ? [[change.id, change.position]]
+        : [],
+    );
+    if (moves.length > 0) setDragged(new Map(moves));
+  };
+  const takeEdges = (changes: readonly EdgeChange[]) =>
+    takeSelection(changes, selection.edges, (all) =>
+      document.select({ ...document.state().selection, edges: all }),
+    );
+  const dropped = (moved: readonly FlowNode[]) => {
+    const parents = new Map(drawing.nodes.map(({ id, parent }) => [id, parent]));
+    const points = moved.map(({ id, position }): [string, Point] => {
+      const outer = rects.get(parents.get(id) ?? "") ?? { x: 0, y: 0 };
+      return [id, { x: position.x + outer.x, y: position.y + outer.y }];
+    });
+    actions.drop(new Map(points));
+    setDragged(none);
+  };
+  const connect = (
+    { source, sourceHandle, target, targetHandle }: Connection,
+    replacing?: string,
+  ) =>
+    actions.connect(
+      { node: source, port: sourceHandle ?? "" },
+      { node: target, port: targetHandle ?? "" },
+      replacing,
+    );
+  const detach = (edge: Edge, { toNode }: FinalConnectionState) => {
+    if (!reconnected.current && !toNode) actions.removeEdge(edge.id);
+  };
+  const drop = (event: DragEvent) => {
+    const type = event.dataTransfer.getData(draggedType);
+    if (type === "" || isReadOnly) return;
+    event.preventDefault();
+    event.stopPropagation();
+    actions.add(type, screenToFlowPosition({ x: event.clientX, y: event.clientY }));
+  };
+  const open = (id: string) => {
+    const node = drawing.nodes.find((one) => one.id === id);
+    if (node) onOpen(node);
+  };
+  return (
+    <div
+      ref={box}
+      className="absolute inset-0"
+      onKeyDownCapture={(event) => walk(event, drawing.nodes, focus)}
+      onFocusCapture={({ target }) => {
+        const id = nodeIdOf(target);
+        if (id === null || !target.matches(":focus-visible")) return;
+        if (selection.nodes.size <= 1) actions.select([id]);
+      }}
+      onDragOver={(event) => {
+        if (event.dataTransfer.types.includes(draggedType)) event.preventDefault();
+      }}
+      onDrop={drop}
+    >
+      <ReactFlow
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={nodeTypes}
+        edgeTypes={edgeTypes}
+        defaultViewport={begin}
+        width={first.width}
+        height={first.height}
+        minZoom={limits.whole}
+        maxZoom={limits.most}
+        onlyRenderVisibleElements
+        zoomOnScroll={false}
+        zoomOnDoubleClick={false}
+        preventScrolling={false}
+        nodesConnectable={!isReadOnly}
+        edgesReconnectable={!isReadOnly}
+        elementsSelectable
+        edgesFocusable={false}
+        disableKeyboardA11y
+        autoPanOnNodeFocus={false}
+        elevateNodesOnSelect={false}
+        deleteKeyCode={null}
+        connectionRadius={24}
+        proOptions={{ hideAttribution: true }}
+        ariaLabelConfig={described}
+        onNodesChange={take}
+        onEdgesChange={takeEdges}
+        onNodeDragStop={(_, __, moved) => dropped(moved)}
+        onSelectionDragStop={(_, moved) => dropped(moved)}
+        onConnect={(connection) => connect(connection)}
+        onReconnectStart={() => (reconnected.current = false)}
+        onReconnect={(edge, connection) => {
+          reconnected.current = true;
+          connect(connection, edge.id);
+        }}
+        onReconnectEnd={(_, edge, __, state) => detach(edge, state)}
+        onNodeDoubleClick={(_, { id }) => open(id)}
+      >
+        <Background gap={20} />
+      </ReactFlow>
+      <ZoomButtons view={view} limits={limits} />
+      <Minimap
+        rects={rects}
+        onMove={({ x, y }) => {
+          const center = view.center();
+          view.panTo({ x: x - center.x, y: y - center.y });
+        }}
+      />
+    </div>
+  );
+}
+
+const boxes = ".react-flow__node";
+
+/** The node that an element is a part of. */
+export const nodeIdOf = (target: EventTarget | null): string | null =>
+  target instanceof Element ? (target.closest<HTMLElement>(boxes)?.dataset.id ?? null) : null;
+
+export const nodeElement = (id: string): HTMLElement | null =>
+  window.document.querySelector(`${boxes}[data-id="${CSS.escape(id)}"]`);
+
+/** A node that was added is drawn a frame later, and one that comes into view is made one later. */
+function showSoon(
+  id: string,
+  rects: () => ReadonlyMap<string, Rect>,
+  view: View,
+  tries: number,
+): void {
+  const rect = rects().get(id);
+  if (rect) view.show(rect);
+  const element = rect && nodeElement(id);
+  if (element) element.focus({ preventScroll: true });
+  else if (tries > 0) requestAnimationFrame(() => showSoon(id, rects, view, tries - 1));
+}
+
+/** Tab goes through all nodes in the order of the document, also those that are out of view. */
+function walk(
+  event: KeyboardEvent,
+  nodes: readonly DrawnNode[],
+  focus: (id: string) => void,
+): void {
+  const id = event.key === "Tab" ? nodeIdOf(event.target) : null;
+  if (id === null) return;
+  const next = nodes[nodes.findIndex((node) => node.id === id) + (event.shiftKey ? -1 : 1)];
+  if (!next) return;
+  event.preventDefault();
+  event.stopPropagation();
+  focus(next.id);
+}
+
+function takeSelection(
+  changes: readonly (NodeChange<FlowNode> | EdgeChange)[],
+  before: ReadonlySet<string>,
+  select: (ids: ReadonlySet<string>) => void,
+): void {
+  const chosen = changes.filter((change) => change.type === "select");
+  if (chosen.length === 0) return;
+  const after = new Set(before);
+  for (const { id, selected } of chosen) {
+    if (selected) after.add(id);
+    else after.delete(id);
+  }
+  select(after);
+}
+
+function noteOf(
+  { type }: DrawnNode,
+  palette: readonly { type: string; label: string }[],
+  problems: number,
+): string {
+  const label = palette.find((item) => item.type === type)?.label ?? type;
+  return problems > 0 ? `${label}, ${counted(problems, "problem")}` : label;
+}
+
+/** A window that becomes narrow, or wide again, shows all anew. */
+function useFitting(view: View, isReadOnly: boolean): void {
+  const shown = useRef(isReadOnly);
+  useEffect(() => {
+    if (shown.current === isReadOnly) return;
+    shown.current = isReadOnly;
+    view.fit();
+  }, [view, isReadOnly]);
+}
+
+/** The wheel zooms in steps, about the centre. */
+function useWheel(box: RefObject<HTMLDivElement | null>, zoomBy: (steps: number) => void): void {
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    let turned = 0;
+    const onWheel = (event: WheelEvent) => {
+      event.preventDefault();
+      turned += event.deltaY;
+      if (Math.abs(turned) < 40) return;
+      zoomBy(turned > 0 ? -1 : 1);
+      turned = 0;
+    };
+    element.addEventListener("wheel", onWheel, { passive: false });
+    return () => element.removeEventListener("wheel", onWheel);
+  }, [box, zoomBy]);
+}

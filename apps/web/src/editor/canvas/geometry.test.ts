@@ -1,0 +1,115 @@
+import { describe, expect, test } from "bun:test";
+import type { DrawnNode, Point } from "../kind.ts";
+import { aligned, containerAt, rectsOf, leadOf, sizeOf, sizesOf } from "./geometry.ts";
+import { layoutOf } from "./layout.ts";
+import { viewOf, zoomLimitsOf, zoomStep } from "./view.ts";
+
+const node = (id: string, parent: string | null = null, isContainer = false): DrawnNode => ({
+  id,
+  type: "box",
+  title: id,
+  lines: [],
+  at: null,
+  parent,
+  isContainer,
+  isFixed: false,
+  ports: [],
+  path: [],
+});
+
+const laidOut = (nodes: DrawnNode[], edges: [string, string][]): Map<string, Point> =>
+  new Map(
+    layoutOf({
+      nodes: nodes.map((one) => ({ ...one, size: sizeOf(one), lead: leadOf(one) })),
+      edges: edges.map(([source, target]) => ({ source, target })),
+      isWide: true,
+    }),
+  );
+
+describe("the layout", () => {
+  test("places what follows behind, and a container around what lies in it", () => {
+    const nodes = [
+      node("a"),
+      node("loop", null, true),
+      node("also", "loop"),
+      node("inner", "loop"),
+    ];
+    const placed = laidOut(nodes, [
+      ["a", "inner"],
+      ["inner", "also"],
+    ]);
+    const rects = rectsOf({ nodes, edges: [] }, placed, sizesOf({ nodes, edges: [] }, placed));
+    const rectFor = (id: string) => rects.get(id) ?? { x: 0, y: 0, width: 0, height: 0 };
+    expect(rectFor("loop").x).toBeGreaterThan(rectFor("a").x + rectFor("a").width);
+    expect(rectFor("inner").x).toBeGreaterThan(rectFor("loop").x);
+    expect(rectFor("also").x + rectFor("also").width).toBeLessThan(
+      rectFor("loop").x + rectFor("loop").width,
+    );
+    const { x, y } = rectFor("inner");
+    expect(containerAt({ nodes, edges: [] }, rects, { x: x + 1, y: y + 1 })).toBe("loop");
+  });
+
+  test("of 5,000 nodes in a chain with a loop places each once, none on another, within a second", () => {
+    const nodes = Array.from({ length: 5_000 }, (_, index) => node(`n${index}`));
+    const edges = nodes.map(({ id }, index): [string, string] => [id, `n${(index + 1) % 5_000}`]);
+    const started = performance.now();
+    const placed = laidOut(nodes, edges);
+    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(new Set([...placed.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(5_000);
+  });
+
+  test("takes nodes with the names of every object's own", () => {
+    const placed = laidOut(
+      [node("constructor"), node("__proto__")],
+      [["constructor", "__proto__"]],
+    );
+    expect(placed.size).toBe(2);
+  });
+});
+
+describe("the first view", () => {
+  const limits = zoomLimitsOf(false);
+  const size = { width: 1_000, height: 800 };
+  const first = { x: 0, y: 0, width: 220, height: 60 };
+  const viewTo = (last: { x: number; y: number }) =>
+    viewOf(
+      new Map([
+        ["first", first],
+        ["last", { ...last, width: 220, height: 60 }],
+      ]),
+      size,
+      limits,
+    );
+
+  test("is all of a drawing as long as that can be read, in steps of ten, and no larger than it is", () => {
+    expect(viewTo({ x: 300, y: 0 }).zoom).toBe(1);
+    expect(viewTo({ x: 1_200, y: 0 }).zoom).toBe(0.6);
+    const { zoom, x, y } = viewTo({ x: 2_500, y: 1_000 });
+    expect(zoom).toBe(0.3);
+    expect([x, x + 2_720 * zoom].every((at) => at > 0 && at < size.width)).toBe(true);
+    expect([y, y + 1_060 * zoom].every((at) => at > 0 && at < size.height)).toBe(true);
+  });
+
+  test("is where a larger drawing begins, at half its size", () => {
+    expect(viewTo({ x: 20_000, y: 0 })).toMatchObject({ zoom: 0.5, x: 40 });
+  });
+
+  test("is made smaller by no key when it is below the least already", () => {
+    expect([zoomStep(0.3, -1, limits), zoomStep(0.3, 1, limits)]).toEqual([0.3, 0.4]);
+    expect([zoomStep(0.5, -1, limits), zoomStep(2, 1, limits)]).toEqual([0.5, 2]);
+  });
+});
+
+test("nodes are aligned at their edges and centres, and spread with even gaps", () => {
+  const rects = new Map([
+    ["a", { x: 0, y: 0, width: 100, height: 40 }],
+    ["b", { x: 50, y: 100, width: 60, height: 40 }],
+    ["c", { x: 400, y: 300, width: 100, height: 40 }],
+  ]);
+  const xs = (how: Parameters<typeof aligned>[1]) => [...aligned(rects, how)].map(([, { x }]) => x);
+  expect(xs("left")).toEqual([0, 0, 0]);
+  expect(xs("right")).toEqual([400, 440, 400]);
+  expect(xs("center")).toEqual([200, 220, 200]);
+  expect(xs("row")).toEqual([0, 220, 400]);
+  expect([...aligned(rects, "column")].map(([, { y }]) => y)).toEqual([0, 150, 300]);
+});

@@ -1,0 +1,178 @@
+import type { Drawing, DrawnNode, Point, Port } from "../kind.ts";
+
+export type Size = { width: number; height: number };
+
+export type Rect = Point & Size;
+
+const width = 220;
+const head = 44;
+const lineHeight = 18;
+const portHeight = 22;
+
+/** Around what lies in a container. */
+export const inset = { side: 24, top: 60, bottom: 24 };
+
+/** How far from the left side of a container its content begins: lines that lead into it need room for their labels. */
+export const leadOf = ({ isContainer, ports }: DrawnNode): number =>
+  isContainer && ports.some(({ role, side }) => role === "out" && side === "left")
+    ? inset.side + 80
+    : inset.side;
+
+const smallestContainer: Size = { width: 260, height: 140 };
+
+const labelledRows = (ports: readonly Port[]): Port[] =>
+  ports.filter(({ side, label }) => (side === "left" || side === "right") && label !== null);
+
+/** The height of a node's head and body, above the rows of its ports. */
+const bodyHeight = ({ lines, isContainer }: DrawnNode): number =>
+  head + (lines.length > 0 && !isContainer ? lines.length * lineHeight + 8 : 0);
+
+/** How large a node is drawn; a container is as large as what lies in it. */
+export function sizeOf(node: DrawnNode): Size {
+  const rows = labelledRows(node.ports).length;
+  const below = node.ports.some(({ side, label }) => side === "bottom" && label !== null) ? 1 : 0;
+  return { width, height: bodyHeight(node) + (rows + below) * portHeight };
+}
+
+/** Where a port is, from the left upper corner of its node. */
+export function portAt(node: DrawnNode, size: Size, port: Port): Point {
+  if (port.side === "top" || port.side === "bottom") {
+    const beside = node.ports.filter(({ side }) => side === port.side);
+    const share = (beside.indexOf(port) + 1) / (beside.length + 1);
+    return { x: size.width * share, y: port.side === "top" ? 0 : size.height };
+  }
+  const x = port.side === "left" ? 0 : size.width;
+  const row = labelledRows(node.ports).indexOf(port);
+  if (row < 0) return { x, y: head / 2 };
+  return { x, y: bodyHeight(node) + (row + 0.5) * portHeight };
+}
+
+/** The sizes of all nodes: of a container what its nodes take, wherever they are. */
+export function sizesOf(
+  { nodes }: Drawing,
+  positions: ReadonlyMap<string, Point>,
+): Map<string, Size> {
+  const sizes = new Map<string, Size>();
+  const extents = new Map<string, Size>();
+  // What lies in a container stands behind it.
+  for (const node of nodes.toReversed()) {
+    const size = node.isContainer ? containerSize(extents.get(node.id)) : sizeOf(node);
+    sizes.set(node.id, size);
+    if (node.parent === null) continue;
+    const { x, y } = positions.get(node.id) ?? { x: 0, y: 0 };
+    const extent = extents.get(node.parent) ?? { width: 0, height: 0 };
+    extents.set(node.parent, {
+      width: Math.max(extent.width, x + size.width),
+      height: Math.max(extent.height, y + size.height),
+    });
+  }
+  return sizes;
+}
+
+const containerSize = (extent: Size | undefined): Size => ({
+  width: Math.max(smallestContainer.width, (extent?.width ?? 0) + inset.side),
+  height: Math.max(smallestContainer.height, (extent?.height ?? 0) + inset.bottom),
+});
+
+/** The nodes as rectangles of the whole drawing, in the order of the drawing. */
+export function rectsOf(
+  { nodes }: Drawing,
+  positions: ReadonlyMap<string, Point>,
+  sizes: ReadonlyMap<string, Size>,
+): Map<string, Rect> {
+  const rects = new Map<string, Rect>();
+  for (const { id, parent } of nodes) {
+    const { x, y } = positions.get(id) ?? { x: 0, y: 0 };
+    const outer = parent === null ? undefined : rects.get(parent);
+    const size = sizes.get(id) ?? { width: 0, height: 0 };
+    rects.set(id, { x: x + (outer?.x ?? 0), y: y + (outer?.y ?? 0), ...size });
+  }
+  return rects;
+}
+
+/** The rectangle around some; null around none. */
+export function around(rects: Iterable<Rect>): Rect | null {
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const { x, y, width: wide, height: high } of rects) {
+    left = Math.min(left, x);
+    top = Math.min(top, y);
+    right = Math.max(right, x + wide);
+    bottom = Math.max(bottom, y + high);
+  }
+  return left > right ? null : { x: left, y: top, width: right - left, height: bottom - top };
+}
+
+export const overlaps = (one: Rect, other: Rect): boolean =>
+  one.x < other.x + other.width &&
+  other.x < one.x + one.width &&
+  one.y < other.y + other.height &&
+  other.y < one.y + one.height;
+
+/** The innermost container at a point, but for those given. */
+export function containerAt(
+  { nodes }: Drawing,
+  rects: ReadonlyMap<string, Rect>,
+  { x, y }: Point,
+  without: ReadonlySet<string> = new Set(),
+): string | null {
+  const isOver = ({ id, isContainer }: DrawnNode): boolean => {
+    const rect = rects.get(id);
+    if (!rect || !isContainer || without.has(id)) return false;
+    return x >= rect.x && x <= rect.x + rect.width && y >= rect.y && y <= rect.y + rect.height;
+  };
+  return nodes.findLast(isOver)?.id ?? null;
+}
+
+export type Alignment =
+  | "left"
+  | "center"
+  | "right"
+  | "top"
+  | "middle"
+  | "bottom"
+  | "row"
+  | "column";
+
+/** Where nodes are when they are aligned, or spread evenly in a row or column. */
+export function aligned(rects: ReadonlyMap<string, Rect>, how: Alignment): Map<string, Point> {
+  const all = around(rects.values());
+  if (!all) return new Map();
+  if (how === "row" || how === "column") return distributed(rects, all, how);
+  return new Map(rects.entries().map(([id, rect]) => [id, alignedTo(all, rect, how)]));
+}
+
+function alignedTo(all: Rect, { x, y, width: wide, height: high }: Rect, how: Alignment): Point {
+  switch (how) {
+    case "left":
+      return { x: all.x, y };
+    case "center":
+      return { x: all.x + (all.width - wide) / 2, y };
+    case "right":
+      return { x: all.x + all.width - wide, y };
+    case "top":
+      return { x, y: all.y };
+    case "middle":
+      return { x, y: all.y + (all.height - high) / 2 };
+    default:
+      return { x, y: all.y + all.height - high };
+  }
+}
+
+function distributed(
+  rects: ReadonlyMap<string, Rect>,
+  all: Rect,
+  how: "row" | "column",
+): Map<string, Point> {
+  const [at, length] = how === "row" ? (["x", "width"] as const) : (["y", "height"] as const);
+  const ordered = [...rects].toSorted(([, one], [, other]) => one[at] - other[at]);
+  const taken = ordered.reduce((sum, [, rect]) => sum + rect[length], 0);
+  const gap = (all[length] - taken) / Math.max(1, ordered.length - 1);
+  let next = all[at];
+  return new Map(
+    ordered.map(([id, rect]) => {
+      const point = { x: rect.x, y: rect.y, [at]: next };
+      next += rect[length] + gap;
+      return [id, point];
+    }),
+  );
+}

@@ -1,0 +1,5 @@
+import { type LayoutTask, layoutOf } from "./layout.ts";
+
+addEventListener("message", ({ data }: MessageEvent<{ id: number; task: LayoutTask }>) => {
+  postMessage({ id: data.id, result: layoutOf(data.task) }, []);
+});

@@ -1,0 +1,33 @@
+import {
+  BaseEdge,
+  type EdgeProps,
+  getBezierPath,
+  getSmoothStepPath,
+  type InternalNode,
+  Position,
+  useInternalNode,
+} from "@xyflow/react";
+
+/** How far a line goes straight before it turns, and how far below nodes it passes. */
+const clearance = 24;
+
+/** A line of a drawing. One that leads back passes below its nodes, not behind them. */
+export function Line(props: EdgeProps) {
+  const { id, source, target, sourceX, targetX, sourcePosition, targetPosition } = props;
+  const { interactionWidth, label, markerEnd } = props;
+  const [from, to] = [useInternalNode(source), useInternalNode(target)];
+  const isBack =
+    targetX < sourceX && sourcePosition === Position.Right && targetPosition === Position.Left;
+  const around = { borderRadius: 12, offset: clearance };
+  const [path, labelX, labelY] = isBack
+    ? getSmoothStepPath({
+        ...props,
+        ...around,
+        centerY: Math.max(bottomOf(from), bottomOf(to)) + clearance,
+      })
+    : getBezierPath(props);
+  return <BaseEdge {...{ id, path, labelX, labelY, label, markerEnd, interactionWidth }} />;
+}
+
+const bottomOf = (node: InternalNode | undefined): number =>
+  (node?.internals.positionAbsolute.y ?? 0) + (node?.measured.height ?? 0);

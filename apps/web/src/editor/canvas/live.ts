@@ -1,0 +1,34 @@
+import { createContext, useContext, useEffect, useState, useSyncExternalStore } from "react";
+import type { LiveNode } from "../kind.ts";
+
+/** What the nodes of a drawing do, each followed alone: a token of one draws no other. */
+class LiveNodes {
+  #nodes: ReadonlyMap<string, LiveNode> = new Map();
+  readonly #listeners = new Set<() => void>();
+
+  set(nodes: ReadonlyMap<string, LiveNode>): void {
+    this.#nodes = nodes;
+    for (const listener of this.#listeners) listener();
+  }
+
+  get = (id: string): LiveNode | undefined => this.#nodes.get(id);
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+}
+
+export const LiveContext = createContext(new LiveNodes());
+
+/** The nodes that are given, for those that follow one each. */
+export function useLiveNodes(nodes: ReadonlyMap<string, LiveNode> | undefined): LiveNodes {
+  const [live] = useState(() => new LiveNodes());
+  useEffect(() => live.set(nodes ?? new Map()), [live, nodes]);
+  return live;
+}
+
+export function useLiveNode(id: string): LiveNode | undefined {
+  const live = useContext(LiveContext);
+  return useSyncExternalStore(live.subscribe, () => live.get(id));
+}

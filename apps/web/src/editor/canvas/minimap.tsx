@@ -1,0 +1,75 @@
+import { useStore } from "@xyflow/react";
+import { type PointerEvent, useEffect, useRef } from "react";
+import { around, type Rect, type Size } from "./geometry.ts";
+
+const box: Size = { width: 176, height: 120 };
+
+type Props = {
+  rects: ReadonlyMap<string, Rect>;
+  onMove: (point: { x: number; y: number }) => void;
+};
+
+/**
+ * The whole drawing, and which part of it is seen; pressing in it goes there. It is painted, not built of
+ * elements: 5,000 nodes are one picture.
+ */
+export function Minimap({ rects, onMove }: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const transform = useStore((store) => store.transform);
+  const width = useStore((store) => store.width);
+  const height = useStore((store) => store.height);
+  const [x, y, zoom] = transform;
+  const seen = { x: -x / zoom, y: -y / zoom, width: width / zoom, height: height / zoom };
+  const nodes = around(rects.values());
+  const all = around(nodes ? [nodes, seen] : [seen]) ?? seen;
+  const scale = Math.min(box.width / all.width, box.height / all.height);
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => {
+      if (canvas.current) paint(canvas.current, rects, { all, seen, scale });
+    });
+    return () => cancelAnimationFrame(frame);
+  });
+  const go = ({ currentTarget, clientX, clientY, buttons }: PointerEvent) => {
+    if (buttons !== 1) return;
+    const { left, top } = currentTarget.getBoundingClientRect();
+    onMove({ x: all.x + (clientX - left) / scale, y: all.y + (clientY - top) / scale });
+  };
+  return (
+    <canvas
+      ref={canvas}
+      role="img"
+      aria-label="Overview of the drawing"
+      className="absolute right-7.5 bottom-7.5 z-5 cursor-pointer rounded-md border bg-surface/90 max-md:hidden"
+      style={box}
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        go(event);
+      }}
+      onPointerMove={go}
+    />
+  );
+}
+
+type Picture = { all: Rect; seen: Rect; scale: number };
+
+function paint(
+  canvas: HTMLCanvasElement,
+  rects: ReadonlyMap<string, Rect>,
+  { all, seen, scale }: Picture,
+): void {
+  const density = window.devicePixelRatio;
+  canvas.width = box.width * density;
+  canvas.height = box.height * density;
+  const context = canvas.getContext("2d");
+  if (!context) return;
+  const { color } = getComputedStyle(canvas);
+  context.scale(density * scale, density * scale);
+  context.translate(-all.x, -all.y);
+  context.fillStyle = color;
+  context.strokeStyle = color;
+  context.globalAlpha = 0.35;
+  for (const { x, y, width, height } of rects.values()) context.fillRect(x, y, width, height);
+  context.globalAlpha = 0.7;
+  context.lineWidth = 1.5 / scale;
+  context.strokeRect(seen.x, seen.y, seen.width, seen.height);
+}

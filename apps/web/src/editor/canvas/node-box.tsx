@@ -1,0 +1,238 @@
+import { Handle, type NodeProps } from "@xyflow/react";
+import {
+  CircleAlert,
+  CircleCheck,
+  CircleDashed,
+  CircleSlash,
+  CircleX,
+  LoaderCircle,
+  type LucideIcon,
+  MessageCircleQuestion,
+  Square,
+  Unplug,
+} from "lucide-react";
+import { createContext, useContext } from "react";
+import { cost as dollars, duration, tokens as counted } from "../../lib/format.ts";
+import { useEdited } from "../document/use-document.ts";
+import type { DrawnNode, LiveNode, Problem } from "../kind.ts";
+import { type FlowNode, positionOf, sideOf } from "./flow.ts";
+import { portAt, type Size } from "./geometry.ts";
+import { useLiveNode } from "./live.ts";
+
+/** What is wrong with the nodes, by their ids. */
+export const ProblemsContext = createContext<ReadonlyMap<string, readonly Problem[]>>(new Map());
+
+/** How a comparison marks a node. */
+export const MarksContext = createContext<ReadonlyMap<string, "added" | "removed" | "changed">>(
+  new Map(),
+);
+
+/** How a comparison marks a line. */
+export const EdgeMarksContext = createContext<ReadonlyMap<string, "added" | "removed" | "changed">>(
+  new Map(),
+);
+
+const states: Record<
+  LiveNode["state"],
+  { icon: LucideIcon; word: string; look: string; border: string }
+> = {
+  idle: { icon: CircleDashed, word: "idle", look: "text-faint", border: "" },
+  running: {
+    icon: LoaderCircle,
+    word: "running",
+    look: "text-blue",
+    border: "border-blue ring-3 ring-blue-soft",
+  },
+  waiting: {
+    icon: MessageCircleQuestion,
+    word: "waiting",
+    look: "text-amber",
+    border: "border-amber",
+  },
+  committed: { icon: CircleCheck, word: "done", look: "text-green", border: "" },
+  failed: { icon: CircleX, word: "failed", look: "text-red", border: "border-red" },
+  skipped: { icon: CircleSlash, word: "skipped", look: "text-faint", border: "border-dashed" },
+  cancelled: { icon: CircleSlash, word: "cancelled", look: "text-faint", border: "border-dashed" },
+  lost: { icon: Unplug, word: "lost", look: "text-faint", border: "border-dashed" },
+};
+
+const marks = {
+  added: { word: "added", look: "border-green ring-3 ring-green-soft", text: "text-green" },
+  removed: {
+    word: "removed",
+    look: "border-red border-dashed ring-3 ring-red-soft",
+    text: "text-red",
+  },
+  changed: { word: "changed", look: "border-amber ring-3 ring-amber-soft", text: "text-amber" },
+} as const;
+
+const plain = "border-line-strong";
+
+/** The frame of a node: selected before anything else, then what is wrong, then what it does. */
+function useFrame(id: string, isSelected: boolean): string {
+  const live = useLiveNode(id);
+  const problems = useContext(ProblemsContext).get(id);
+  const mark = useContext(MarksContext).get(id);
+  if (mark) return marks[mark].look;
+  if (isSelected) return "border-accent ring-3 ring-accent-soft";
+  if (problems?.some(({ severity }) => severity === "error")) return "border-red";
+  return live && states[live.state].border !== "" ? states[live.state].border : plain;
+}
+
+/** A node: what it is, what it holds, what it does, and where lines begin and end. */
+export function NodeBox({ id, data: { node, size }, selected }: NodeProps<FlowNode>) {
+  const frame = useFrame(id, selected);
+  return (
+    <div
+      className={`relative flex flex-col rounded-lg border bg-surface text-small shadow-sm ${frame}`}
+      style={size}
+    >
+      <Head node={node} />
+      {node.lines.length > 0 && (
+        <div className="border-t px-7.5 py-[3px] text-tiny leading-[18px] text-muted">
+          {node.lines.map((line, index) => (
+            <p key={index} className="truncate">
+              {line}
+            </p>
+          ))}
+        </div>
+      )}
+      <Ports node={node} size={size} />
+    </div>
+  );
+}
+
+/** A node that others lie in. */
+export function ContainerBox({ id, data: { node, size }, selected }: NodeProps<FlowNode>) {
+  const frame = useFrame(id, selected);
+  return (
+    <div
+      className={`relative rounded-lg border border-dashed bg-accent-soft/35 text-small ${frame}`}
+      style={size}
+    >
+      <Head node={node} />
+      <Ports node={node} size={size} />
+    </div>
+  );
+}
+
+function Head({ node }: { node: DrawnNode }) {
+  const { palette } = useEdited().kind;
+  const item = palette.find(({ type }) => type === node.type);
+  const Icon = item?.icon ?? Square;
+  const label = item?.label ?? node.type;
+  const problems = useContext(ProblemsContext).get(node.id);
+  const mark = useContext(MarksContext).get(node.id);
+  return (
+    <div className="flex h-[42px] flex-none items-center gap-5 px-7.5">
+      <Icon className="text-accent" />
+      <span className="flex min-w-0 flex-1 flex-col leading-[1.25]">
+        <span className="truncate font-medium">{node.title}</span>
+        <Doing
+          id={node.id}
+          type={
+            (node.isContainer ? node.lines[0] : undefined) ?? (label === node.title ? "" : label)
+          }
+        />
+      </span>
+      {mark && (
+        <span className={`text-tiny font-medium ${marks[mark].text}`}>{marks[mark].word}</span>
+      )}
+      {problems && problems.length > 0 && (
+        <span title={problems.map(({ message }) => message).join("\n")}>
+          <CircleAlert
+            className={
+              problems.some(({ severity }) => severity === "error") ? "text-red" : "text-amber"
+            }
+          />
+        </span>
+      )}
+      <State id={node.id} />
+    </div>
+  );
+}
+
+/** What its attempt has cost so far; what it is while it has none. */
+function Doing({ id, type }: { id: string; type: string }) {
+  const live = useLiveNode(id);
+  if (!live || live.state === "idle")
+    return <span className="truncate text-tiny text-faint">{type}</span>;
+  const { durationMs, tokens, cost, run } = live;
+  const parts = [
+    ...(run > 1 ? [`run ${run}`] : []),
+    ...(durationMs === null ? [] : [duration(durationMs)]),
+    ...(cost > 0 ? [dollars(cost)] : []),
+    ...(tokens > 0 ? [`${counted(tokens)} tok`] : []),
+  ];
+  const text = parts.join(" · ") || type;
+  return (
+    <span className="truncate text-tiny text-muted" title={text}>
+      {text}
+    </span>
+  );
+}
+
+function State({ id }: { id: string }) {
+  const live = useLiveNode(id);
+  if (!live || live.state === "idle") return null;
+  const { icon: Icon, word, look } = states[live.state];
+  return (
+    <span className={look} title={word}>
+      <Icon />
+      <span className="sr-only">{word}</span>
+    </span>
+  );
+}
+
+const looks = {
+  open: "!border-accent !bg-surface hover:!bg-accent",
+  closed: "!border-line-control !bg-sunken",
+};
+
+function Ports({ node, size }: { node: DrawnNode; size: Size }) {
+  return node.ports.map((port) => {
+    const { x, y } = portAt(node, size, port);
+    const isAside = port.side === "left" || port.side === "right";
+    const isInner = sideOf(port, node) !== positionOf[port.side];
+    // A line that leads into a container begins at its left side, on its way to the right.
+    const style = isInner
+      ? { top: y, left: x, right: "auto", transform: "translate(-50%, -50%)" }
+      : isAside
+        ? { top: y }
+        : { left: x };
+    return (
+      <span key={`${port.role} ${port.id}`}>
+        <Handle
+          id={port.id}
+          type={port.role === "in" ? "target" : "source"}
+          position={sideOf(port, node)}
+          isConnectable={port.isOpen}
+          style={style}
+          title={port.hint ?? port.label ?? undefined}
+          className={`!size-[12px] !border-2 ${port.isOpen ? looks.open : looks.closed}`}
+        />
+        {port.label !== null && (
+          <span
+            className="pointer-events-none absolute max-w-[190px] truncate text-tiny text-muted"
+            style={labelStyle(port.side, x, y, size)}
+          >
+            {port.label}
+          </span>
+        )}
+      </span>
+    );
+  });
+}
+
+function labelStyle(side: string, x: number, y: number, size: Size) {
+  switch (side) {
+    case "right":
+      return { right: 12, top: y - 9 };
+    case "left":
+      return { left: 12, top: y - 9 };
+    case "bottom":
+      return { left: x, bottom: 8, transform: "translateX(-50%)" };
+    default:
+      return { left: x, bottom: size.height + 6, transform: "translateX(-50%)" };
+  }
+}

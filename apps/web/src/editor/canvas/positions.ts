@@ -1,0 +1,85 @@
+import { useEffect, useMemo, useRef, useState } from "react";
+import type { Drawing, Point } from "../kind.ts";
+import { leadOf, sizeOf } from "./geometry.ts";
+import { type LayoutResult, type LayoutTask, layoutOf } from "./layout.ts";
+
+/** What is laid out in the page itself: more would hold it up. */
+const mostHere = 40;
+
+const taskOf = ({ nodes, edges }: Drawing): LayoutTask => ({
+  nodes: nodes.map((node) => ({
+    id: node.id,
+    parent: node.parent,
+    isContainer: node.isContainer,
+    size: sizeOf(node),
+    lead: leadOf(node),
+  })),
+  edges: edges.map(({ source, target }) => ({ source, target })),
+  isWide: nodes.some(({ ports }) =>
+    ports.some(({ role, side }) => role === "out" && side === "right"),
+  ),
+});
+
+let worker: Worker | null = null;
+let asked = 0;
+const pending = new Map<number, (result: LayoutResult) => void>();
+
+function workerOf(): Worker {
+  if (worker) return worker;
+  worker = new Worker(new URL("./layout-worker.ts", import.meta.url), { type: "module" });
+  worker.addEventListener(
+    "message",
+    ({ data: { id, result } }: MessageEvent<{ id: number; result: LayoutResult }>) => {
+      pending.get(id)?.(result);
+      pending.delete(id);
+    },
+  );
+  return worker;
+}
+
+async function laidOut(task: LayoutTask): Promise<LayoutResult> {
+  if (task.nodes.length <= mostHere) return layoutOf(task);
+  asked += 1;
+  const id = asked;
+  const result = new Promise<LayoutResult>((resolve) => pending.set(id, resolve));
+  workerOf().postMessage({ id, task }, []);
+  return await result;
+}
+
+/** Where the layout places the nodes of a drawing. */
+export const layOut = async (drawing: Drawing): Promise<ReadonlyMap<string, Point>> =>
+  new Map(await laidOut(taskOf(drawing)));
+
+/**
+ * Where the nodes are: where the document has them, else where the layout places them. A node that neither has
+ * placed yet is missing.
+ */
+export function usePositions(drawing: Drawing): ReadonlyMap<string, Point> {
+  const isPlaced = drawing.nodes.every(({ at }) => at !== null);
+  const shape = useMemo(
+    () => (isPlaced ? "" : JSON.stringify(taskOf(drawing))),
+    [drawing, isPlaced],
+  );
+  const here = useMemo(() => {
+    if (shape === "" || drawing.nodes.length > mostHere) return null;
+    return new Map(layoutOf(JSON.parse(shape) as LayoutTask));
+  }, [shape]);
+  const [there, setThere] = useState<ReadonlyMap<string, Point> | null>(null);
+  const newest = useRef("");
+  useEffect(() => {
+    newest.current = shape;
+    if (shape === "" || here) return;
+    void laidOut(JSON.parse(shape) as LayoutTask).then((result) => {
+      if (newest.current === shape) setThere(new Map(result));
+    });
+  }, [shape, here]);
+  const placed = here ?? there;
+  return useMemo(() => {
+    const positions = new Map<string, Point>();
+    for (const { id, at } of drawing.nodes) {
+      const position = at ?? placed?.get(id);
+      if (position) positions.set(id, position);
+    }
+    return positions;
+  }, [drawing, placed]);
+}

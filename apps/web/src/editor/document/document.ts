@@ -1,0 +1,337 @@
+import { type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
+import type {
+  DocumentKind,
+  DocumentPath,
+  Drawing,
+  DrawnNode,
+  Edit,
+  Problem,
+  Refused,
+} from "../kind.ts";
+import { applyEdits, editsOf, type TextEdit } from "./changes.ts";
+import { History, nothing, type Selection } from "./history.ts";
+import { isSame } from "../../lib/json.ts";
+
+/*
+ * Owns: the text of a document, which is the one truth about it, what is read from it, its history and what
+ * is selected. Does not own: where it is stored, how it is shown, what it means (its kind).
+ *
+ * 1. Every change is edits of the text, from wherever it comes; all have one history.
+ * 2. While the text is no JSON, the drawing is that of the last text that was: it can be seen, not edited.
+ * 3. A node that did not change keeps its object, so that only what changed is drawn again.
+ */
+
+/** Where a text is no JSON, and why. */
+export type Broken = { offset: number; line: number; message: string };
+
+export type DocumentState = {
+  readonly text: string;
+  /** The document that the text last was. */
+  readonly value: unknown;
+  readonly broken: Broken | null;
+  readonly drawing: Drawing;
+  readonly problems: readonly Problem[];
+  readonly selection: Selection;
+  /** The text as it was last saved or opened. */
+  readonly saved: string;
+  readonly undoable: string | null;
+  readonly redoable: string | null;
+};
+
+/** A short message about something that was not done, for some seconds. */
+export type Notice = { text: string };
+
+export type TextListener = (batches: readonly (readonly TextEdit[])[], by: object | null) => void;
+
+const checkAfterMs = 200;
+
+export class EditedDocument {
+  readonly kind: DocumentKind<string>;
+  readonly #history = new History();
+  readonly #listeners = new Set<() => void>();
+  readonly #textListeners = new Set<TextListener>();
+  readonly #revealListeners = new Set<(id: string) => void>();
+  #state: DocumentState;
+  #notice: Notice | null = null;
+  #checking: AbortController | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(kind: DocumentKind<string>, text: string = kind.emptyText) {
+    this.kind = kind;
+    const { value, broken } = parsed(text);
+    this.#state = {
+      text,
+      value,
+      broken,
+      drawing: kind.read(value),
+      problems: [],
+      selection: nothing,
+      saved: text,
+      undoable: null,
+      redoable: null,
+    };
+    this.#checkSoon();
+  }
+
+  readonly state = (): DocumentState => this.#state;
+
+  readonly notice = (): Notice | null => this.#notice;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Reports the edits of the text as they are made: `by` is who made them, given to {@link edit}. */
+  onText(listener: TextListener): () => void {
+    this.#textListeners.add(listener);
+    return () => this.#textListeners.delete(listener);
+  }
+
+  /** Does what a kind has made of an action; whether something was done. */
+  apply(edit: Edit | Refused | null): boolean {
+    if (edit === null) return false;
+    if ("refused" in edit) {
+      this.say(edit.refused);
+      return false;
+    }
+    if (this.#state.broken) {
+      this.say(`The JSON is broken in line ${this.#state.broken.line}: fix it there first.`);
+      return false;
+    }
+    const edits = editsOf(this.#state.text, edit.changes);
+    const selection = edit.select ? { nodes: new Set(edit.select), edges: nothing.edges } : null;
+    if (edits.length > 0) this.#push(edits, edit.label, edit.merge ?? null, selection, null);
+    else if (selection) this.select(selection);
+    return edits.length > 0;
+  }
+
+  /** Edits the text itself. */
+  edit(
+    edits: TextEdit[],
+    label: string,
+    by: object | null = null,
+    merge: string | null = null,
+  ): void {
+    if (edits.length > 0) this.#push(edits, label, merge, null, by);
+  }
+
+  /** Another text in place of all: an import, a version. It can be undone. */
+  replaceAll(text: string, label: string): void {
+    const { text: before } = this.#state;
+    if (text !== before) this.edit([{ offset: 0, removed: before, inserted: text }], label);
+  }
+
+  undo(): void {
+    this.#go(this.#history.undo(this.#state.text));
+  }
+
+  redo(): void {
+    this.#go(this.#history.redo(this.#state.text));
+  }
+
+  select(selection: Selection): void {
+    if (isSameSelection(selection, this.#state.selection)) return;
+    this.#set({ selection });
+  }
+
+  /** Selects the node that a value belongs to, and shows it. */
+  reveal(path: DocumentPath): void {
+    const node = nodeAt(this.#state.drawing, path);
+    if (!node) return;
+    this.select({ nodes: new Set([node.id]), edges: nothing.edges });
+    for (const listener of this.#revealListeners) listener(node.id);
+  }
+
+  /** Reports the nodes that are to be shown. */
+  onReveal(listener: (id: string) => void): () => void {
+    this.#revealListeners.add(listener);
+    return () => this.#revealListeners.delete(listener);
+  }
+
+  /** The text, or that which is given, is what is stored elsewhere. */
+  markSaved(text: string = this.#state.text): void {
+    this.#history.seal();
+    this.#set({ saved: text });
+  }
+
+  say(text: string | null): void {
+    this.#notice = text === null ? null : { text };
+    this.#emit();
+  }
+
+  /** Checks at once what would be checked soon. */
+  async check(): Promise<readonly Problem[]> {
+    clearTimeout(this.#timer);
+    this.#checking?.abort();
+    const { value, broken } = this.#state;
+    if (broken) return this.#state.problems;
+    const checking = new AbortController();
+    this.#checking = checking;
+    try {
+      const problems = await this.kind.check(value, checking.signal);
+      if (!checking.signal.aborted) this.#set({ problems });
+      return problems;
+    } catch (error) {
+      // A newer check goes on; a check that can't be made finds nothing.
+      if (checking.signal.aborted) return this.#state.problems;
+      throw error;
+    }
+  }
+
+  /** Ends what it would do later. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#checking?.abort();
+  }
+
+  #push(
+    edits: TextEdit[],
+    label: string,
+    merge: string | null,
+    after: Selection | null,
+    by: object | null,
+  ): void {
+    const { selection: before, text } = this.#state;
+    this.#take(applyEdits(text, edits), after ?? before);
+    const entry = { edits, label, merge, before, after: this.#state.selection };
+    this.#history.push(entry, performance.now());
+    this.#changed([edits], by);
+  }
+
+  #go(went: ReturnType<History["undo"]>): void {
+    if (!went) return;
+    this.#take(went.text, went.selection);
+    this.#changed(went.batches, null);
+  }
+
+  #changed(batches: TextEdit[][], by: object | null): void {
+    const { undoable, redoable } = this.#history;
+    this.#state = { ...this.#state, undoable, redoable };
+    for (const listener of this.#textListeners) listener(batches, by);
+    this.#emit();
+    this.#checkSoon();
+  }
+
+  /** Reads a text: rules 2 and 3. */
+  #take(text: string, selection: Selection): void {
+    const { value, broken } = parsed(text);
+    if (broken) {
+      this.#state = { ...this.#state, text, broken };
+      return;
+    }
+    const drawing = reconciled(this.#state.drawing, this.kind.read(value));
+    this.#state = {
+      ...this.#state,
+      text,
+      value,
+      broken,
+      drawing,
+      selection: selectionIn(drawing, selection),
+    };
+  }
+
+  #checkSoon(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.check(), checkAfterMs);
+  }
+
+  #set(change: Partial<DocumentState>): void {
+    this.#state = { ...this.#state, ...change };
+    this.#emit();
+  }
+
+  #emit(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function parsed(text: string): { value: unknown; broken: Broken | null } {
+  try {
+    return { value: JSON.parse(text) as unknown, broken: null };
+  } catch {
+    const errors: ParseError[] = [];
+    try {
+      parseTree(text, errors, { allowEmptyContent: false, disallowComments: true });
+    } catch {
+      // It is nested too deeply to say where.
+    }
+    const [first] = errors;
+    const at = first?.offset ?? text.length;
+    const offset = Math.min(at, text.trimEnd().length);
+    const line = text.slice(0, offset).split("\n").length;
+    const reason = (first && reasons[printParseErrorCode(first.error)]) ?? "this is no JSON";
+    return { value: null, broken: { offset, line, message: reason } };
+  }
+}
+
+const reasons: Record<string, string> = {
+  InvalidSymbol: "this is no value",
+  InvalidNumberFormat: "this is no number",
+  PropertyNameExpected: 'a name in " is expected',
+  ValueExpected: "a value is expected",
+  ColonExpected: 'a ":" is expected',
+  CommaExpected: 'a "," is expected',
+  CloseBraceExpected: 'a "}" is expected',
+  CloseBracketExpected: 'a "]" is expected',
+  EndOfFileExpected: "the end is expected",
+  InvalidCommentToken: "JSON has no comments",
+  UnexpectedEndOfString: 'the text has no closing "',
+  InvalidEscapeCharacter: "JSON has no such escape",
+};
+
+/** A drawing with the objects of the one before where they are the same. */
+function reconciled(before: Drawing, after: Drawing): Drawing {
+  const nodes = new Map(before.nodes.map((node) => [node.id, node]));
+  const edges = new Map(before.edges.map((edge) => [edge.id, edge]));
+  return {
+    nodes: sameList(
+      before.nodes,
+      after.nodes.map((node) => sameOf(nodes.get(node.id), node)),
+    ),
+    edges: sameList(
+      before.edges,
+      after.edges.map((edge) => sameOf(edges.get(edge.id), edge)),
+    ),
+  };
+}
+
+const sameList = <One>(before: readonly One[], after: readonly One[]): readonly One[] =>
+  before.length === after.length && after.every((one, index) => one === before[index])
+    ? before
+    : after;
+
+const sameOf = <One>(before: One | undefined, after: One): One =>
+  before !== undefined && isSame(before, after) ? before : after;
+
+/** What of a selection there is; itself where that is all, so that nothing is drawn again for it. */
+function selectionIn(drawing: Drawing, selection: Selection): Selection {
+  const nodes = among(selection.nodes, drawing.nodes);
+  const edges = among(selection.edges, drawing.edges);
+  return nodes === selection.nodes && edges === selection.edges ? selection : { nodes, edges };
+}
+
+function among(
+  ids: ReadonlySet<string>,
+  all: readonly { readonly id: string }[],
+): ReadonlySet<string> {
+  if (ids.size === 0) return ids;
+  const kept = new Set(all.flatMap(({ id }) => (ids.has(id) ? [id] : [])));
+  return kept.size === ids.size ? ids : kept;
+}
+
+const isSameSelection = (one: Selection, other: Selection): boolean =>
+  one.nodes.size === other.nodes.size &&
+  one.edges.size === other.edges.size &&
+  one.nodes.isSubsetOf(other.nodes) &&
+  one.edges.isSubsetOf(other.edges);
+
+/** The node that a value of a document belongs to: the innermost whose path leads there. */
+export function nodeAt(drawing: Drawing, path: DocumentPath): DrawnNode | null {
+  let found: DrawnNode | null = null;
+  for (const node of drawing.nodes) {
+    const isOn = node.path.every((key, depth) => key === path[depth]);
+    if (isOn && node.path.length > (found?.path.length ?? 0)) found = node;
+  }
+  return found;
+}

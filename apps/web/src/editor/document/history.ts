@@ -1,0 +1,91 @@
+import { applyEdits, inverseOf, type TextEdit } from "./changes.ts";
+
+/** The ids of what is selected. */
+export type Selection = { nodes: ReadonlySet<string>; edges: ReadonlySet<string> };
+
+export const nothing: Selection = { nodes: new Set(), edges: new Set() };
+
+type Step = {
+  label: string;
+  /** Each follows the one before it. */
+  batches: TextEdit[][];
+  size: number;
+  merge: string | null;
+  at: number;
+  before: Selection;
+  after: Selection;
+};
+
+type Entry = Pick<Step, "label" | "merge" | "before" | "after"> & { edits: TextEdit[] };
+
+type Went = { text: string; selection: Selection; label: string; batches: TextEdit[][] };
+
+/** Edits of one field that are no further apart are one step. */
+const togetherMs = 1_000;
+
+/** How many characters the steps may hold together, before the oldest are forgotten. */
+const mostCharacters = 50_000_000;
+
+/** What was done to a text, as the edits of it: a step costs what it changed, not what there is. */
+export class History {
+  readonly #past: Step[] = [];
+  #future: Step[] = [];
+  #size = 0;
+
+  /** What the next undo takes back, and the next redo brings again. */
+  get undoable(): string | null {
+    return this.#past.at(-1)?.label ?? null;
+  }
+
+  get redoable(): string | null {
+    return this.#future.at(-1)?.label ?? null;
+  }
+
+  push({ edits, ...entry }: Entry, at: number): void {
+    this.#future = [];
+    const size = edits.reduce(
+      (sum, { removed, inserted }) => sum + removed.length + inserted.length,
+      64,
+    );
+    const last = this.#past.at(-1);
+    this.#size += size;
+    if (last && entry.merge !== null && last.merge === entry.merge && at - last.at < togetherMs) {
+      last.batches.push(edits);
+      last.size += size;
+      last.at = at;
+      last.after = entry.after;
+    } else {
+      this.#past.push({ ...entry, batches: [edits], size, at });
+    }
+    while (this.#size > mostCharacters && this.#past.length > 1) {
+      this.#size -= this.#past.shift()?.size ?? 0;
+    }
+  }
+
+  /** What is typed or done next is a step of its own. */
+  seal(): void {
+    const last = this.#past.at(-1);
+    if (last) last.merge = null;
+  }
+
+  undo(text: string): Went | null {
+    const step = this.#past.pop();
+    if (!step) return null;
+    this.#future.push(step);
+    const batches = step.batches.toReversed().map(inverseOf);
+    return {
+      text: batches.reduce(applyEdits, text),
+      batches,
+      selection: step.before,
+      label: step.label,
+    };
+  }
+
+  redo(text: string): Went | null {
+    const step = this.#future.pop();
+    if (!step) return null;
+    this.#past.push(step);
+    const { batches, after, label } = step;
+    return { text: batches.reduce(applyEdits, text), batches, selection: after, label };
+  }
+}

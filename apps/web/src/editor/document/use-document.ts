@@ -1,0 +1,17 @@
+import { createContext, useContext, useSyncExternalStore } from "react";
+import type { DocumentState, EditedDocument } from "./document.ts";
+
+export const DocumentContext = createContext<EditedDocument | null>(null);
+
+/** The document of the editor that this is a part of. */
+export function useEdited(): EditedDocument {
+  const document = useContext(DocumentContext);
+  if (!document) throw new Error("no editor is around this part");
+  return document;
+}
+
+/** A part of a document's state; drawn again when that part is another. `part` must give the same object for the same state. */
+export const useDocumentPart = <Part>(
+  document: EditedDocument,
+  part: (state: DocumentState) => Part,
+): Part => useSyncExternalStore(document.subscribe, () => part(document.state()));

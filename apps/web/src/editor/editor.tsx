@@ -1,0 +1,357 @@
+import { Cable, Copy, Pencil, Trash2, TriangleAlert } from "lucide-react";
+import {
+  lazy,
+  type ReactNode,
+  Suspense,
+  useEffect,
+  useEffectEvent,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
+import { MenuAt, MenuItem } from "../ui/menu.tsx";
+import { Skeleton } from "../ui/states.tsx";
+import { Actions, type CanvasHandle } from "./canvas/actions.ts";
+import { Canvas, nodeElement, nodeIdOf } from "./canvas/canvas.tsx";
+import { LiveContext, useLiveNodes } from "./canvas/live.ts";
+import { ProblemsContext } from "./canvas/node-box.tsx";
+import { ConnectDialog, EditorKeys } from "./dialogs.tsx";
+import { type EditedDocument, nodeAt } from "./document/document.ts";
+import { DocumentContext, useDocumentPart, useEdited } from "./document/use-document.ts";
+import { Inspector, type NodeAction, type Panel } from "./inspector.tsx";
+import { useClipboard, useEditorKeys } from "./keys.ts";
+import type { DrawnNode, LiveNode, Problem } from "./kind.ts";
+import { AddDialog, Palette } from "./palette.tsx";
+import { Toolbar } from "./toolbar.tsx";
+
+export type EditorProps = {
+  document: EditedDocument;
+  /** What a file that is exported is called. */
+  name: string;
+  live?: ReadonlyMap<string, LiveNode>;
+  /** At the right end of the toolbar. */
+  toolbar?: ReactNode;
+  /** A banner above the canvas. */
+  notice?: ReactNode;
+  panels?: readonly Panel[];
+  /** Which of the panels is shown; `node` is the editor's own. */
+  panel?: string;
+  onPanel?: (panel: string) => void;
+  /** A node is opened, by a double click or Enter; whether the page has opened something. */
+  onOpen?: (node: DrawnNode) => boolean;
+  nodeActions?: (node: DrawnNode) => readonly NodeAction[];
+  onSave?: () => void;
+  isReadOnly?: boolean;
+};
+
+const TextPane = lazy(() => import("./text/text-pane.tsx"));
+
+const noActions = (): readonly NodeAction[] => [];
+
+/** Edits a document: its drawing, its text and its forms. */
+export function Editor(props: EditorProps) {
+  return (
+    <DocumentContext value={props.document}>
+      <Parts {...props} />
+    </DocumentContext>
+  );
+}
+
+function Parts(props: EditorProps) {
+  const { document, name, toolbar, notice, panels = [], nodeActions = noActions, onSave } = props;
+  const isNarrow = useIsNarrow();
+  const isWide = useMedia("(min-width: 75rem)");
+  const isReadOnly = props.isReadOnly === true || isNarrow;
+  const [panel, setPanel] = useState("node");
+  const [isTextChosen, chooseText] = useState<boolean | null>(null);
+  const [dialog, setDialog] = useState<"add" | "connect" | "keys" | null>(null);
+  const [menuOf, setMenuOf] = useState<string | null>(null);
+  const canvas = useRef<CanvasHandle>(null);
+  const [actions] = useState(() => new Actions(document, canvas));
+  const live = useLiveNodes(props.live);
+  const problems = useProblems(document);
+  const selected = useDocumentPart(document, (state) => state.selection.nodes);
+  const nodes = useDocumentPart(document, (state) => state.drawing.nodes);
+  const isTextShown = !isNarrow && (isTextChosen ?? isWide);
+  const showPanel = (value: string) => (props.onPanel ?? setPanel)(value);
+  const [id] = selected;
+  const node = nodes.find((one) => one.id === id);
+
+  const editFields = () => {
+    showPanel("node");
+    requestAnimationFrame(() => focusFirst(window.document.querySelector("#editor-form")));
+  };
+  /** What a double click does, and Enter: but for what folds and unfolds, which has a key of its own. */
+  const open = (opened: DrawnNode, withFirst: boolean) => {
+    if (props.onOpen?.(opened)) return;
+    const { value } = document.state();
+    const [first] =
+      isReadOnly || !withFirst ? [] : (document.kind.actions?.(value, [opened.id]) ?? []);
+    if (first) document.apply(first.edit);
+    else editFields();
+  };
+  const opening = useRef(open);
+  opening.current = open;
+  const [onOpen] = useState(() => (opened: DrawnNode) => opening.current(opened, true));
+  const help = () => setDialog("keys");
+  useEditorKeys({
+    document,
+    actions,
+    canvas,
+    isReadOnly,
+    targets: {
+      add: () => setDialog("add"),
+      connect: () => node && setDialog("connect"),
+      edit: editFields,
+      open: () => node && open(node, false),
+      menu: () => setMenuOf(nodeIdOf(window.document.activeElement)),
+      help,
+      save: onSave,
+    },
+  });
+  useClipboard({ actions, isReadOnly });
+  const reveal = useEffectEvent((shown: string) => {
+    showPanel("node");
+    canvas.current?.focus(shown);
+  });
+  useEffect(() => document.onReveal((shown) => reveal(shown)), [document]);
+  const menuNode = nodes.find((one) => one.id === menuOf);
+  return (
+    <LiveContext value={live}>
+      <ProblemsContext value={problems}>
+        <div
+          className="flex h-[calc(100dvh-var(--spacing-below))] min-h-0 flex-col"
+          onDragOver={(event) => {
+            if (event.dataTransfer.types.includes("Files")) event.preventDefault();
+          }}
+          onDrop={(event) => {
+            const [file] = event.dataTransfer.files;
+            if (!file) return;
+            event.preventDefault();
+            if (!isReadOnly) void actions.importFile(file);
+          }}
+        >
+          <h1 className="sr-only">{name}</h1>
+          <Toolbar
+            actions={actions}
+            name={name}
+            isReadOnly={isReadOnly}
+            isTextShown={isTextShown}
+            onText={() => chooseText(!isTextShown)}
+            onHelp={help}
+            onShow={(shown) => {
+              actions.select([shown]);
+              const rect = canvas.current?.rects().get(shown);
+              if (rect) canvas.current?.view.show(rect);
+            }}
+          >
+            {toolbar}
+          </Toolbar>
+          <Broken />
+          {notice}
+          <div className="flex min-h-0 flex-1 max-md:flex-col">
+            {!isReadOnly && (
+              <Palette
+                onAdd={(type) => {
+                  const added = actions.add(type);
+                  if (added !== null) canvas.current?.focus(added);
+                  return added;
+                }}
+              />
+            )}
+            <div
+              className="relative flex min-h-0 min-w-0 flex-1"
+              onContextMenu={(event) => {
+                const pressed = nodeIdOf(event.target);
+                if (pressed === null) return;
+                event.preventDefault();
+                if (!selected.has(pressed)) actions.select([pressed]);
+                setMenuOf(pressed);
+              }}
+            >
+              <Canvas actions={actions} handle={canvas} isReadOnly={isReadOnly} onOpen={onOpen} />
+              <NoticeText />
+            </div>
+            {isTextShown && (
+              <section
+                className="w-[min(24rem,28%)] flex-none border-l"
+                aria-label={`JSON of the ${document.kind.noun}`}
+              >
+                <Suspense fallback={<Skeleton lines={12} />}>
+                  <TextPane isReadOnly={isReadOnly} />
+                </Suspense>
+              </section>
+            )}
+            <Inspector
+              actions={actions}
+              isReadOnly={isReadOnly}
+              panels={panels}
+              panel={props.panel ?? panel}
+              onPanel={showPanel}
+              nodeActions={nodeActions}
+              onConnect={() => setDialog("connect")}
+            />
+          </div>
+        </div>
+        {menuNode && (
+          <NodeMenu
+            node={menuNode}
+            actions={actions}
+            isReadOnly={isReadOnly}
+            more={nodeActions(menuNode)}
+            onEdit={editFields}
+            onConnect={() => setDialog("connect")}
+            onClose={() => setMenuOf(null)}
+          />
+        )}
+        <AddDialog
+          isOpen={dialog === "add"}
+          onClose={() => setDialog(null)}
+          onAdd={(type) => actions.add(type)}
+        />
+        {node && (
+          <ConnectDialog
+            key={node.id}
+            node={node}
+            nodes={nodes}
+            isOpen={dialog === "connect"}
+            onClose={() => setDialog(null)}
+            onConnect={(from, to) => actions.connect(from, to)}
+          />
+        )}
+        <EditorKeys isOpen={dialog === "keys"} onClose={() => setDialog(null)} />
+      </ProblemsContext>
+    </LiveContext>
+  );
+}
+
+type MenuProps = {
+  node: DrawnNode;
+  actions: Actions;
+  isReadOnly: boolean;
+  more: readonly NodeAction[];
+  onEdit: () => void;
+  onConnect: () => void;
+  onClose: () => void;
+};
+
+/** All that can be done with a node. */
+function NodeMenu({ node, actions, isReadOnly, more, onEdit, onConnect, onClose }: MenuProps) {
+  const [isOpen, setOpen] = useState(true);
+  const next = useRef<(() => void) | null>(null);
+  const later = (act: () => void) => () => {
+    next.current = act;
+  };
+  return (
+    <MenuAt
+      anchor={() => nodeElement(node.id)}
+      label={node.title}
+      isOpen={isOpen}
+      onClose={() => setOpen(false)}
+      onClosed={() => {
+        next.current?.();
+        onClose();
+      }}
+    >
+      {more
+        .filter(({ isDisabled }) => !isDisabled)
+        .map(({ label, icon, onSelect }) => (
+          <MenuItem key={label} icon={icon} onClick={later(onSelect)}>
+            {label}
+          </MenuItem>
+        ))}
+      <MenuItem icon={<Pencil />} onClick={later(onEdit)}>
+        Edit its fields
+      </MenuItem>
+      {!isReadOnly && (
+        <>
+          <MenuItem icon={<Cable />} onClick={later(onConnect)}>
+            Connect…
+          </MenuItem>
+          {!node.isFixed && (
+            <>
+              <MenuItem icon={<Copy />} onClick={() => actions.duplicate()}>
+                Duplicate
+              </MenuItem>
+              <MenuItem icon={<Trash2 />} danger onClick={() => actions.remove()}>
+                Delete
+              </MenuItem>
+            </>
+          )}
+        </>
+      )}
+    </MenuAt>
+  );
+}
+
+function Broken() {
+  const document = useEdited();
+  const broken = useDocumentPart(document, (state) => state.broken);
+  if (!broken) return null;
+  return (
+    <p
+      className="flex items-center gap-4 bg-red-soft px-10 py-3.5 text-small text-red"
+      role="alert"
+    >
+      <TriangleAlert />
+      The JSON is broken in line {broken.line}: {broken.message}. The drawing shows what it was
+      before.
+    </p>
+  );
+}
+
+const noticeMs = 4_500;
+
+/** What was not done, and why, for some seconds. */
+function NoticeText() {
+  const document = useEdited();
+  const notice = useSyncExternalStore(document.subscribe, document.notice);
+  useEffect(() => {
+    if (!notice) return;
+    const timer = setTimeout(() => document.say(null), noticeMs);
+    return () => clearTimeout(timer);
+  }, [document, notice]);
+  return (
+    <div
+      role="alert"
+      className="pointer-events-none absolute inset-x-0 top-7.5 z-20 grid justify-items-center px-7.5"
+    >
+      {notice && (
+        <p className="max-w-260 rounded-md border border-amber bg-amber-soft px-7.5 py-5 wrap-anywhere text-amber shadow-lg">
+          {notice.text}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function useProblems(document: EditedDocument): ReadonlyMap<string, readonly Problem[]> {
+  const problems = useDocumentPart(document, (state) => state.problems);
+  return useMemo(() => {
+    const { drawing } = document.state();
+    const byNode = new Map<string, Problem[]>();
+    for (const problem of problems) {
+      const id = nodeAt(drawing, problem.path)?.id;
+      if (id !== undefined) byNode.set(id, [...(byNode.get(id) ?? []), problem]);
+    }
+    return byNode;
+  }, [document, problems]);
+}
+
+/** Whether the page is too narrow to edit in: then a document is shown, and runs. */
+export const useIsNarrow = (): boolean => useMedia("(max-width: 46rem)");
+
+function useMedia(query: string): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      const media = matchMedia(query);
+      media.addEventListener("change", listener);
+      return () => media.removeEventListener("change", listener);
+    },
+    () => matchMedia(query).matches,
+  );
+}
+
+const focusFirst = (form: Element | null): void =>
+  form?.querySelector<HTMLElement>("input:enabled, textarea:enabled, select:enabled")?.focus();

@@ -1,0 +1,317 @@
+import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
+import { useState } from "react";
+import { isRecord, ownIn, readJson } from "../../lib/json.ts";
+import { asSchema, type FormField, type Schema } from "../../lib/schema.ts";
+import { Button } from "../../ui/button.tsx";
+import { SelectField, TextArea, TextField } from "../../ui/field.tsx";
+import type { Completion, DocumentPath } from "../kind.ts";
+import { ExpressionField } from "./expression-field.tsx";
+import {
+  beginning,
+  controlOf,
+  dotted,
+  isAmong,
+  resolved,
+  suggestionsOf,
+  textOf,
+} from "./schema-parts.ts";
+
+/** What all fields of a form have in common. */
+export type FormContext = {
+  root: Schema;
+  locked: Readonly<Record<string, string>>;
+  expressions: readonly string[];
+  complete: (path: DocumentPath) => readonly Completion[];
+  set: (path: DocumentPath, value: unknown) => void;
+};
+
+type Props = {
+  form: FormContext;
+  schema: unknown;
+  name: string;
+  path: DocumentPath;
+  value: unknown;
+  isRequired: boolean;
+};
+
+/** One value of a document, by its schema: a control, a group, a list or a map of them. */
+export function ValueField(props: Props) {
+  const { form, name, path, value, isRequired } = props;
+  const schema = resolved(props.schema, form.root);
+  const control = controlOf(name, schema, isRequired);
+  const label = typeof schema.title === "string" ? schema.title : name;
+  if (control.kind === "field") {
+    return <Single {...props} field={control.field} suggestions={suggestionsOf(schema)} />;
+  }
+  const hint = typeof schema.description === "string" ? schema.description : null;
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-5">
+      {path.length > 0 && <legend className="mb-3 font-medium">{label}</legend>}
+      {hint !== null && <p className="text-small text-faint">{hint}</p>}
+      {control.kind === "group" &&
+        control.names.map((one) => (
+          <ValueField
+            key={one}
+            form={form}
+            schema={asSchema(schema.properties)[one]}
+            name={one}
+            path={[...path, one]}
+            value={isRecord(value) ? ownIn(value, one) : undefined}
+            isRequired={control.required.has(one)}
+          />
+        ))}
+      {control.kind === "list" && (
+        <ListItems
+          {...props}
+          items={control.items}
+          label={label}
+          list={Array.isArray(value) ? value : []}
+        />
+      )}
+      {control.kind === "map" && (
+        <MapItems
+          {...props}
+          values={control.values}
+          label={label}
+          map={isRecord(value) ? value : {}}
+        />
+      )}
+    </fieldset>
+  );
+}
+
+type ListProps = Props & { items: Schema; label: string; list: readonly unknown[] };
+
+function ListItems({ form, path, items, label, list }: ListProps) {
+  const swap = (index: number, other: number) => {
+    const next = [...list];
+    [next[index], next[other]] = [next[other], next[index]];
+    form.set(path, next);
+  };
+  return (
+    <>
+      {list.map((item, index) => (
+        <div key={index} className="flex items-start gap-4 rounded-md border p-5">
+          <div className="min-w-0 flex-1">
+            <ValueField
+              form={form}
+              schema={items}
+              name={`${label} ${index + 1}`}
+              path={[...path, index]}
+              value={item}
+              isRequired
+            />
+          </div>
+          <div className="flex flex-col">
+            <Button
+              look="quiet"
+              small
+              icon={<X />}
+              aria-label={`Remove ${label} ${index + 1}`}
+              onClick={() => form.set([...path, index], undefined)}
+            />
+            {index > 0 && (
+              <Button
+                look="quiet"
+                small
+                icon={<ArrowUp />}
+                aria-label={`Move ${label} ${index + 1} up`}
+                onClick={() => swap(index, index - 1)}
+              />
+            )}
+            {index < list.length - 1 && (
+              <Button
+                look="quiet"
+                small
+                icon={<ArrowDown />}
+                aria-label={`Move ${label} ${index + 1} down`}
+                onClick={() => swap(index, index + 1)}
+              />
+            )}
+          </div>
+        </div>
+      ))}
+      <Button
+        small
+        className="self-start"
+        icon={<Plus />}
+        aria-label={`Add to ${label}`}
+        onClick={() => form.set([...path, list.length], beginning(items, form.root))}
+      >
+        Add
+      </Button>
+    </>
+  );
+}
+
+type MapProps = Props & { values: Schema; label: string; map: Readonly<Record<string, unknown>> };
+
+function MapItems({ form, path, values, label, map }: MapProps) {
+  const entries = Object.entries(map);
+  const rename = (from: string, to: string) => {
+    if (to === from || to === "" || Object.hasOwn(map, to)) return;
+    form.set(
+      path,
+      Object.fromEntries(entries.map(([name, one]) => [name === from ? to : name, one])),
+    );
+  };
+  const free = (): string => {
+    let number = entries.length + 1;
+    while (Object.hasOwn(map, `name${number}`)) number += 1;
+    return `name${number}`;
+  };
+  return (
+    <>
+      {entries.map(([name, one], index) => (
+        <div key={index} className="flex items-start gap-4 rounded-md border p-5">
+          <div className="flex min-w-0 flex-1 flex-col gap-4">
+            <NameField name={name} label={`Name ${index + 1} of ${label}`} onRename={rename} />
+            <ValueField
+              form={form}
+              schema={
+                typeof one === "string" || isRecord(values.properties) ? withText(values) : {}
+              }
+              name={name}
+              path={[...path, name]}
+              value={one}
+              isRequired
+            />
+          </div>
+          <Button
+            look="quiet"
+            small
+            icon={<X />}
+            aria-label={`Remove ${name}`}
+            onClick={() => form.set([...path, name], undefined)}
+          />
+        </div>
+      ))}
+      <Button
+        small
+        className="self-start"
+        icon={<Plus />}
+        aria-label={`Add to ${label}`}
+        onClick={() => form.set([...path, free()], beginning(values, form.root))}
+      >
+        Add
+      </Button>
+    </>
+  );
+}
+
+/** A map of anything has texts: expressions mostly. */
+const withText = (values: Schema): Schema =>
+  Object.keys(values).length === 0 ? { type: "string" } : values;
+
+type NameProps = { name: string; label: string; onRename: (from: string, to: string) => void };
+
+function NameField({ name, label, onRename }: NameProps) {
+  const [typed, setTyped] = useState<{ text: string; of: string } | null>(null);
+  const text = typed?.of === name ? typed.text : name;
+  return (
+    <TextField
+      label={label}
+      value={text}
+      onChange={({ target }) => setTyped({ text: target.value, of: name })}
+      onBlur={() => onRename(name, text.trim())}
+      onKeyDown={({ key }) => key === "Enter" && onRename(name, text.trim())}
+    />
+  );
+}
+
+type SingleProps = Props & { field: FormField; suggestions: readonly string[] };
+
+type Typed = { text: string; of: string };
+
+/** One control. What is typed and is no value yet stays in it, and out of the document. */
+function Single({ form, path, value, isRequired, field, suggestions }: SingleProps) {
+  const shown = textOf(field, value);
+  const [typed, setTyped] = useState<Typed | null>(null);
+  const text = typed?.of === shown ? typed.text : shown;
+  const { problem } = readText(field, text, isRequired);
+  const reason = ownIn(form.locked, dotted(path));
+  const take = (next: string) => {
+    const read = readText(field, next, isRequired);
+    setTyped({ text: next, of: read.problem === null ? textOf(field, read.value) : shown });
+    if (read.problem === null) form.set(path, read.value);
+  };
+  const around = {
+    label: isRequired ? field.label : `${field.label} (optional)`,
+    hint: reason ?? field.hint ?? undefined,
+    problem: typed === null ? null : problem,
+    value: text,
+    disabled: reason !== undefined,
+  };
+  const change = ({ target }: { target: { value: string } }) => take(target.value);
+  if (field.kind === "boolean") {
+    return (
+      <label className="flex items-start gap-5">
+        <input
+          type="checkbox"
+          className="mt-1.5 size-10 accent-solid"
+          checked={value === true}
+          disabled={reason !== undefined}
+          onChange={({ target }) =>
+            form.set(path, target.checked || isRequired ? target.checked : undefined)
+          }
+        />
+        <span>
+          {field.label}
+          {around.hint && <span className="block text-small text-faint">{around.hint}</span>}
+        </span>
+      </label>
+    );
+  }
+  const isText = field.kind === "text" || field.kind === "long-text";
+  if (isText && isAmong(path, form.expressions)) {
+    return <ExpressionField {...around} onValue={take} complete={() => form.complete(path)} />;
+  }
+  switch (field.kind) {
+    case "choice":
+      return (
+        <SelectField {...around} onChange={change}>
+          {(!isRequired || !field.choices.some((one) => JSON.stringify(one) === text)) && (
+            <option value="">–</option>
+          )}
+          {field.choices.map((choice) => (
+            <option key={JSON.stringify(choice)} value={JSON.stringify(choice)}>
+              {typeof choice === "string" ? choice : JSON.stringify(choice)}
+            </option>
+          ))}
+        </SelectField>
+      );
+    case "json":
+      return <TextArea code rows={4} {...around} onChange={change} />;
+    case "long-text":
+      return <TextArea rows={5} {...around} onChange={change} />;
+    case "number":
+    case "integer":
+      return <TextField inputMode="decimal" {...around} onChange={change} />;
+    default:
+      return <TextField suggestions={suggestions} {...around} onChange={change} />;
+  }
+}
+
+type Read = { value: unknown; problem: string | null };
+
+function readText({ kind }: FormField, text: string, isRequired: boolean): Read {
+  if (text === "" && !isRequired) return { value: undefined, problem: null };
+  switch (kind) {
+    case "number":
+    case "integer": {
+      const value = Number(text);
+      const isNumber = text.trim() !== "" && Number.isFinite(value);
+      if (isNumber && (kind === "number" || Number.isInteger(value)))
+        return { value, problem: null };
+      return {
+        value: undefined,
+        problem: kind === "integer" ? "This must be a whole number." : "This must be a number.",
+      };
+    }
+    case "choice":
+    case "json":
+      return text === "" ? { value: undefined, problem: null } : readJson(text);
+    default:
+      return { value: text, problem: null };
+  }
+}

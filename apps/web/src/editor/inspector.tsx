@@ -1,0 +1,249 @@
+import { Cable, Copy, CircleAlert, Pencil, Trash2, X } from "lucide-react";
+import type { ReactNode } from "react";
+import { counted } from "../lib/format.ts";
+import { Button } from "../ui/button.tsx";
+import { Tabs } from "../ui/tabs.tsx";
+import type { Actions } from "./canvas/actions.ts";
+import { useDocumentPart, useEdited } from "./document/use-document.ts";
+import { FormOfNode } from "./form/node-form.tsx";
+import type { DrawnNode } from "./kind.ts";
+
+/** A part beside the canvas: what runs, what happened. It fills the height and scrolls on its own. */
+export type Panel = { value: string; label: ReactNode; content: ReactNode };
+
+/** Something that the page can do with a node. */
+export type NodeAction = {
+  label: string;
+  icon: ReactNode;
+  onSelect: () => void;
+  isDisabled?: boolean;
+};
+
+type Props = {
+  actions: Actions;
+  isReadOnly: boolean;
+  panels: readonly Panel[];
+  panel: string;
+  onPanel: (panel: string) => void;
+  nodeActions: (node: DrawnNode) => readonly NodeAction[];
+  onConnect: () => void;
+};
+
+const nodePanel = "node";
+
+/** The right side of an editor: the form of what is selected, and what the page adds. */
+export function Inspector(props: Props) {
+  const { panels, panel, onPanel } = props;
+  const shown = panels.find(({ value }) => value === panel);
+  const own = (
+    <section
+      className="min-h-0 flex-1 overflow-y-auto p-7.5"
+      id="editor-form"
+      aria-label="Node"
+      // It scrolls, and what it shows need not have a field.
+      tabIndex={0}
+    >
+      <Selected {...props} />
+    </section>
+  );
+  return (
+    <aside
+      className="flex w-170 flex-none xl:w-210 flex-col border-l bg-surface max-md:h-[45%] max-md:w-full max-md:border-t max-md:border-l-0"
+      aria-label="What is selected"
+    >
+      {panels.length === 0 ? (
+        own
+      ) : (
+        <Tabs
+          label="Parts of the editor"
+          tabs={[{ value: nodePanel, label: "Node" }, ...panels]}
+          value={shown?.value ?? nodePanel}
+          onChange={onPanel}
+          fills
+        >
+          {shown && <ToForm onOpen={() => onPanel(nodePanel)} />}
+          {shown ? shown.content : own}
+        </Tabs>
+      )}
+    </aside>
+  );
+}
+
+/** While another part is shown: the way to the form of the node that is selected. */
+function ToForm({ onOpen }: { onOpen: () => void }) {
+  const chosen = useDocumentPart(useEdited(), ({ selection }) => selection.nodes.size);
+  if (chosen !== 1) return null;
+  return (
+    <div className="flex flex-none justify-end border-b px-7.5 py-3">
+      <Button small look="quiet" icon={<Pencil />} onClick={onOpen}>
+        Show the selected node
+      </Button>
+    </div>
+  );
+}
+
+function Selected(props: Props) {
+  const { actions, isReadOnly } = props;
+  const document = useEdited();
+  const selection = useDocumentPart(document, (state) => state.selection);
+  const drawing = useDocumentPart(document, (state) => state.drawing);
+  const { nodes: ids, edges } = selection;
+  const [id, ...others] = ids;
+  const node = others.length === 0 ? drawing.nodes.find((one) => one.id === id) : undefined;
+  if (node) return <OneNode {...props} node={node} />;
+  if (ids.size === 0 && edges.size === 0) return <ProblemList />;
+  return (
+    <div className="flex flex-col gap-7.5">
+      <h2>{ids.size > 0 ? counted(ids.size, "node") : counted(edges.size, "line")} selected</h2>
+      {!isReadOnly && (
+        <div className="flex flex-wrap gap-4">
+          {ids.size > 0 && (
+            <Button small icon={<Copy />} onClick={() => actions.duplicate()}>
+              Duplicate
+            </Button>
+          )}
+          <Button small look="danger" icon={<Trash2 />} onClick={() => actions.remove()}>
+            Delete
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function OneNode({
+  node,
+  actions,
+  isReadOnly,
+  nodeActions,
+  onConnect,
+}: Props & { node: DrawnNode }) {
+  const document = useEdited();
+  const { kind } = document;
+  const value = useDocumentPart(document, (state) => state.value);
+  const problems = useDocumentPart(document, (state) => state.problems);
+  const item = kind.palette.find(({ type }) => type === node.type);
+  const own = isReadOnly ? [] : (kind.actions?.(value, [node.id]) ?? []);
+  const mine = problems.filter(({ path }) => node.path.every((key, depth) => path[depth] === key));
+  const canStart = node.ports.some(({ role, isOpen }) => role === "out" && isOpen);
+  return (
+    <div className="flex flex-col gap-7.5">
+      <div>
+        <h2 className="wrap-anywhere">{node.title}</h2>
+        <p className="text-small text-muted">
+          {item?.label ?? node.type} <code className="text-faint">{node.id}</code>
+        </p>
+      </div>
+      <div className="flex flex-wrap gap-3">
+        {nodeActions(node).map(({ label, icon, onSelect, isDisabled }) => (
+          <Button key={label} small icon={icon} disabled={isDisabled} onClick={onSelect}>
+            {label}
+          </Button>
+        ))}
+        {own.map(({ label, icon: Icon, edit }) => (
+          <Button key={label} small icon={<Icon />} onClick={() => document.apply(edit)}>
+            {label}
+          </Button>
+        ))}
+        {!isReadOnly && canStart && (
+          <Button small icon={<Cable />} onClick={onConnect}>
+            Connect…
+          </Button>
+        )}
+        {!isReadOnly && !node.isFixed && (
+          <Button
+            small
+            look="danger"
+            icon={<Trash2 />}
+            aria-label={`Delete ${node.title}`}
+            onClick={() => actions.remove()}
+          />
+        )}
+      </div>
+      {mine.map(({ message, severity }) => (
+        <p
+          key={message}
+          className={`flex gap-4 text-small ${severity === "error" ? "text-red" : "text-amber"}`}
+        >
+          <CircleAlert className="mt-[1px]" /> <span className="wrap-anywhere">{message}</span>
+        </p>
+      ))}
+      <FormOfNode id={node.id} isReadOnly={isReadOnly} />
+      <Lines node={node} actions={actions} isReadOnly={isReadOnly} />
+    </div>
+  );
+}
+
+type LinesProps = { node: DrawnNode; actions: Actions; isReadOnly: boolean };
+
+/** The lines of a node, for those who can't press on them. */
+function Lines({ node, actions, isReadOnly }: LinesProps) {
+  const { nodes, edges } = useDocumentPart(useEdited(), (state) => state.drawing);
+  const own = edges.filter(({ source, target }) => source === node.id || target === node.id);
+  if (own.length === 0) return null;
+  const titleOf = (id: string): string => nodes.find((one) => one.id === id)?.title ?? id;
+  return (
+    <section aria-label="Lines">
+      <h3 className="mb-3">Lines</h3>
+      <ul className="flex flex-col gap-1">
+        {own.map(({ id, source, target, sourcePort }) => {
+          const port = nodes
+            .find((one) => one.id === source)
+            ?.ports.find((one) => one.role === "out" && one.id === sourcePort);
+          const name = source === node.id ? `to ${titleOf(target)}` : `from ${titleOf(source)}`;
+          return (
+            <li key={id} className="flex items-center gap-4 text-small">
+              <span className="min-w-0 flex-1 truncate">
+                {name}
+                {port?.label && <span className="text-faint"> ({port.label})</span>}
+              </span>
+              {!isReadOnly && (
+                <Button
+                  look="quiet"
+                  small
+                  icon={<X />}
+                  aria-label={`Remove the line ${name}`}
+                  onClick={() => actions.removeEdge(id)}
+                />
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+const mostListed = 100;
+
+/** While nothing is selected: what is wrong with the document. */
+function ProblemList() {
+  const document = useEdited();
+  const problems = useDocumentPart(document, (state) => state.problems);
+  const { nodes, edges } = useDocumentPart(document, (state) => state.drawing);
+  return (
+    <div className="flex flex-col gap-7.5">
+      <p className="text-muted">
+        {counted(nodes.length, "node")}, {counted(edges.length, "line")}. Select a node to edit it.
+      </p>
+      {problems.length > 0 && (
+        <ul className="flex flex-col gap-2" aria-label="Problems">
+          {problems.slice(0, mostListed).map(({ path, message, severity }, index) => (
+            <li key={index}>
+              <button
+                type="button"
+                className="flex w-full cursor-pointer gap-4 rounded-md px-4 py-3 text-left text-small hover:bg-hover"
+                onClick={() => document.reveal(path)}
+              >
+                <CircleAlert
+                  className={`mt-[1px] ${severity === "error" ? "text-red" : "text-amber"}`}
+                />
+                <span className="min-w-0 wrap-anywhere">{message}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,302 @@
+import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap } from "@codemirror/commands";
+import { json } from "@codemirror/lang-json";
+import {
+  bracketMatching,
+  foldGutter,
+  foldKeymap,
+  HighlightStyle,
+  indentOnInput,
+  syntaxHighlighting,
+} from "@codemirror/language";
+import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { Annotation, EditorState, type Extension } from "@codemirror/state";
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  keymap,
+  lineNumbers,
+  type ViewUpdate,
+} from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { useEffect, useRef } from "react";
+import type { TextEdit } from "../document/changes.ts";
+import { type EditedDocument, nodeAt } from "../document/document.ts";
+import { deepest, pathAt, treeOf } from "../document/tree.ts";
+import { useEdited } from "../document/use-document.ts";
+
+/** What comes from the document, and so does not go back to it. */
+const fromDocument = Annotation.define<boolean>();
+
+const highlight = HighlightStyle.define([
+  { tag: [tags.bool, tags.null, tags.keyword], color: "var(--color-violet)" },
+  { tag: tags.string, color: "var(--color-green)" },
+  { tag: tags.number, color: "var(--color-amber)" },
+  { tag: tags.propertyName, color: "var(--color-blue)" },
+  {
+    tag: [tags.separator, tags.punctuation, tags.brace, tags.squareBracket],
+    color: "var(--color-muted)",
+  },
+]);
+
+const theme = EditorView.theme({
+  "&": {
+    height: "100%",
+    fontSize: "12px",
+    backgroundColor: "var(--color-surface)",
+    color: "var(--color-ink)",
+  },
+  "&.cm-focused": { outline: "2px solid var(--color-accent)", outlineOffset: "-2px" },
+  ".cm-scroller": { fontFamily: "var(--font-mono)", lineHeight: "1.55" },
+  ".cm-gutters": {
+    backgroundColor: "var(--color-surface)",
+    color: "var(--color-faint)",
+    border: "none",
+  },
+  ".cm-content": { caretColor: "var(--color-ink)" },
+  ".cm-cursor": { borderLeftColor: "var(--color-ink)" },
+  ".cm-activeLine": { backgroundColor: "var(--color-hover)" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground":
+    {
+      backgroundColor: "light-dark(#d9d6ff, #423f86)",
+    },
+  ".cm-tooltip": {
+    backgroundColor: "var(--color-surface)",
+    color: "var(--color-ink)",
+    border: "1px solid var(--color-line)",
+    borderRadius: "6px",
+    fontFamily: "var(--font-sans)",
+  },
+  ".cm-diagnostic": { padding: "3px 8px" },
+  ".cm-panels": { backgroundColor: "var(--color-sunken)", color: "var(--color-ink)" },
+  ".cm-panels button, .cm-panels input": {
+    font: "inherit",
+    color: "inherit",
+    background: "var(--color-surface)",
+    border: "1px solid var(--color-line-control)",
+    borderRadius: "4px",
+  },
+  ".cm-foldPlaceholder": {
+    background: "var(--color-gray-soft)",
+    color: "var(--color-muted)",
+    border: "none",
+  },
+});
+
+/** The text of the document, edited as text. It is the same history as that of the canvas. */
+export default function TextPane({ isReadOnly }: { isReadOnly: boolean }) {
+  const document = useEdited();
+  const host = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!host.current) return;
+    // In a shadow root its styles are a sheet of their own: the page's policy has no styles in the page.
+    const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
+    const view = new EditorView({
+      parent: root as unknown as Element,
+      root,
+      state: EditorState.create({
+        doc: document.state().text,
+        extensions: [
+          extensionsFor(document, isReadOnly),
+          EditorView.updateListener.of((update) => pass(document, update)),
+        ],
+      }),
+    });
+    const incoming = new Incoming(view);
+    const events = ["keydown", "beforeinput", "paste", "drop", "pointerdown"] as const;
+    for (const event of events) root.addEventListener(event, incoming.flush, true);
+    const links = [
+      document.onText((batches, by) => {
+        if (by !== view) incoming.add(batches);
+      }),
+      () => {
+        for (const event of events) root.removeEventListener(event, incoming.flush, true);
+        incoming.close();
+      },
+      document.subscribe(follow(view, document, incoming)),
+    ];
+    return () => {
+      for (const unlink of links) unlink();
+      view.destroy();
+    };
+  }, [document, isReadOnly]);
+  return <div ref={host} className="h-full min-h-0 min-w-0" />;
+}
+
+function extensionsFor(document: EditedDocument, isReadOnly: boolean): Extension {
+  const redo = () => {
+    document.redo();
+    return true;
+  };
+  const undo = () => {
+    document.undo();
+    return true;
+  };
+  return [
+    // Offsets count each character, so that line ends of two stay two.
+    EditorState.lineSeparator.of("\n"),
+    EditorState.readOnly.of(isReadOnly),
+    EditorView.contentAttributes.of({
+      "aria-label": `JSON of the ${document.kind.noun}`,
+      tabindex: "0",
+    }),
+    lineNumbers(),
+    foldGutter(),
+    drawSelection(),
+    indentOnInput(),
+    bracketMatching(),
+    closeBrackets(),
+    highlightActiveLine(),
+    highlightSelectionMatches(),
+    search({ top: true }),
+    lintGutter(),
+    json(),
+    syntaxHighlighting(highlight),
+    theme,
+    keymap.of([
+      { key: "Mod-z", run: undo, shift: redo },
+      { key: "Mod-y", run: redo },
+      ...closeBracketsKeymap,
+      ...searchKeymap,
+      ...foldKeymap,
+      ...defaultKeymap,
+    ]),
+  ];
+}
+
+/** What was typed goes to the document; where the caret is, its node is selected. */
+function pass(
+  document: EditedDocument,
+  { view, transactions, docChanged, selectionSet }: ViewUpdate,
+): void {
+  for (const transaction of transactions) {
+    if (!transaction.docChanged || transaction.annotation(fromDocument)) continue;
+    const edits: TextEdit[] = [];
+    const before = transaction.startState.doc;
+    transaction.changes.iterChanges((from, to, _, __, inserted) =>
+      edits.push({
+        offset: from,
+        removed: before.sliceString(from, to),
+        inserted: inserted.toString(),
+      }),
+    );
+    document.edit(edits, "Edit the JSON", view, "text");
+  }
+  if (selectionSet && !docChanged && view.hasFocus) selectSoon(document, view);
+}
+
+const timers = new WeakMap<EditorView, ReturnType<typeof setTimeout>>();
+
+function selectSoon(document: EditedDocument, view: EditorView): void {
+  clearTimeout(timers.get(view));
+  timers.set(
+    view,
+    setTimeout(() => {
+      const { broken, text, drawing } = document.state();
+      if (broken) return;
+      const root = treeOf(text);
+      const node = root && nodeAt(drawing, pathAt(root, view.state.selection.main.head));
+      if (node) document.select({ nodes: new Set([node.id]), edges: new Set() });
+    }, 150),
+  );
+}
+
+/**
+ * What was edited elsewhere, for the text: in a task of its own, so that moving 500 nodes is not one long
+ * task, but before anything that is done to the text itself.
+ */
+class Incoming {
+  readonly #view: EditorView;
+  #batches: (readonly TextEdit[])[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(view: EditorView) {
+    this.#view = view;
+  }
+
+  add(batches: readonly (readonly TextEdit[])[]): void {
+    this.#batches.push(...batches);
+    this.#timer ??= setTimeout(this.flush);
+  }
+
+  readonly flush = (): void => {
+    this.close();
+    for (const batch of this.#batches.splice(0)) take(this.#view, batch);
+  };
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+function take(view: EditorView, edits: readonly TextEdit[]): void {
+  view.dispatch({
+    changes: edits.map(({ offset, removed, inserted }) => ({
+      from: offset,
+      to: offset + removed.length,
+      insert: inserted,
+    })),
+    annotations: fromDocument.of(true),
+  });
+}
+
+const mostDiagnostics = 200;
+
+/** Shows problems at their lines, and the text of the node that is selected elsewhere. */
+function follow(view: EditorView, document: EditedDocument, incoming: Incoming): () => void {
+  let { problems, broken, selection } = document.state();
+  let isFirst = true;
+  const look = () => {
+    const state = document.state();
+    const isOther = state.problems !== problems || state.broken !== broken || isFirst;
+    const isElsewhere = state.selection !== selection && !view.hasFocus;
+    ({ problems, broken, selection } = state);
+    isFirst = false;
+    if (isOther) {
+      incoming.flush();
+      view.dispatch(setDiagnostics(view.state, diagnosticsOf(document)));
+    }
+    const [id, ...others] = selection.nodes;
+    if (isElsewhere && id !== undefined && others.length === 0) {
+      incoming.flush();
+      reveal(view, document, id);
+    }
+  };
+  queueMicrotask(look);
+  return look;
+}
+
+function diagnosticsOf(document: EditedDocument): Diagnostic[] {
+  const { broken, problems, text } = document.state();
+  if (broken) {
+    const from = Math.min(broken.offset, text.length);
+    return [
+      { from, to: Math.min(from + 1, text.length), severity: "error", message: broken.message },
+    ];
+  }
+  const root = problems.length > 0 ? treeOf(text) : undefined;
+  if (!root) return [];
+  return problems.slice(0, mostDiagnostics).map(({ path, message, severity }) => {
+    const { offset, length } = deepest(root, path).node;
+    // A problem of a whole object is shown at its first line.
+    const end = text.indexOf("\n", offset);
+    const to = Math.min(offset + length, end < 0 ? text.length : end);
+    return { from: offset, to, severity, message };
+  });
+}
+
+function reveal(view: EditorView, document: EditedDocument, id: string): void {
+  const { drawing, text, broken } = document.state();
+  const node = drawing.nodes.find((one) => one.id === id);
+  const root = node && !broken ? treeOf(text) : undefined;
+  if (!root || !node || view.state.doc.length !== text.length) return;
+  const { offset } = deepest(root, node.path).node;
+  view.dispatch({
+    selection: { anchor: offset },
+    effects: EditorView.scrollIntoView(offset, { y: "start", yMargin: 40 }),
+    annotations: fromDocument.of(true),
+  });
+}

@@ -1,0 +1,252 @@
+import {
+  AlignCenterHorizontal,
+  AlignCenterVertical,
+  AlignEndHorizontal,
+  AlignEndVertical,
+  AlignHorizontalSpaceAround,
+  AlignStartHorizontal,
+  AlignStartVertical,
+  AlignVerticalSpaceAround,
+  Braces,
+  CircleAlert,
+  CircleCheck,
+  Download,
+  File as FileIcon,
+  Keyboard,
+  LayoutGrid,
+  Redo2,
+  Undo2,
+  Upload,
+} from "lucide-react";
+import { type ReactNode, useMemo, useRef, useState } from "react";
+import { counted } from "../lib/format.ts";
+import { Button } from "../ui/button.tsx";
+import { SearchField } from "../ui/field.tsx";
+import { Menu, MenuItem } from "../ui/menu.tsx";
+import type { Actions } from "./canvas/actions.ts";
+import type { Alignment } from "./canvas/geometry.ts";
+import { useDocumentPart, useEdited } from "./document/use-document.ts";
+import type { DrawnNode } from "./kind.ts";
+
+type Props = {
+  actions: Actions;
+  name: string;
+  isReadOnly: boolean;
+  isTextShown: boolean;
+  onText: () => void;
+  onHelp: () => void;
+  onShow: (id: string) => void;
+  children?: ReactNode;
+};
+
+/** What is done to the whole of a document. */
+export function Toolbar(props: Props) {
+  const { actions, name, isReadOnly, isTextShown, onText, onHelp, onShow, children } = props;
+  return (
+    <div
+      className="flex flex-none flex-wrap items-center gap-4 border-b bg-surface px-7.5 py-4"
+      role="toolbar"
+      aria-label="Editor"
+    >
+      {!isReadOnly && <HistoryButtons />}
+      {!isReadOnly && <Arrange actions={actions} />}
+      <Search onShow={onShow} />
+      <Problems />
+      <span className="flex-1" />
+      {!isReadOnly && (
+        <Button
+          look="quiet"
+          icon={<Braces />}
+          aria-pressed={isTextShown}
+          className="aria-pressed:bg-accent-soft aria-pressed:text-accent max-md:hidden"
+          onClick={onText}
+        >
+          JSON
+        </Button>
+      )}
+      <Files actions={actions} name={name} isReadOnly={isReadOnly} />
+      <Button
+        look="quiet"
+        className="max-md:hidden"
+        icon={<Keyboard />}
+        aria-label="Keys of the editor"
+        title="Keys (?)"
+        onClick={onHelp}
+      />
+      {children}
+    </div>
+  );
+}
+
+function HistoryButtons() {
+  const document = useEdited();
+  const undoable = useDocumentPart(document, (state) => state.undoable);
+  const redoable = useDocumentPart(document, (state) => state.redoable);
+  return (
+    <>
+      <Button
+        look="quiet"
+        icon={<Undo2 />}
+        aria-label="Undo"
+        title={undoable === null ? "Undo (Ctrl Z)" : `Undo: ${undoable} (Ctrl Z)`}
+        disabled={undoable === null}
+        onClick={() => document.undo()}
+      />
+      <Button
+        look="quiet"
+        icon={<Redo2 />}
+        aria-label="Redo"
+        title={redoable === null ? "Redo (Ctrl Y)" : `Redo: ${redoable} (Ctrl Y)`}
+        disabled={redoable === null}
+        onClick={() => document.redo()}
+      />
+    </>
+  );
+}
+
+const alignments: readonly { how: Alignment; label: string; icon: ReactNode }[] = [
+  { how: "left", label: "Align left", icon: <AlignStartVertical /> },
+  { how: "center", label: "Align centres", icon: <AlignCenterVertical /> },
+  { how: "right", label: "Align right", icon: <AlignEndVertical /> },
+  { how: "top", label: "Align top", icon: <AlignStartHorizontal /> },
+  { how: "middle", label: "Align middles", icon: <AlignCenterHorizontal /> },
+  { how: "bottom", label: "Align bottom", icon: <AlignEndHorizontal /> },
+  { how: "row", label: "Spread in a row", icon: <AlignHorizontalSpaceAround /> },
+  { how: "column", label: "Spread in a column", icon: <AlignVerticalSpaceAround /> },
+];
+
+function Arrange({ actions }: { actions: Actions }) {
+  const document = useEdited();
+  const chosen = useDocumentPart(document, ({ selection }) => selection.nodes.size);
+  if (!document.kind.move) return null;
+  return (
+    <Menu
+      trigger={
+        <Button look="quiet" icon={<LayoutGrid />}>
+          Arrange
+        </Button>
+      }
+    >
+      <MenuItem icon={<LayoutGrid />} onClick={() => void actions.layOut()}>
+        Lay out all
+      </MenuItem>
+      {chosen > 1 &&
+        alignments.map(({ how, label, icon }) => (
+          <MenuItem key={how} icon={icon} onClick={() => actions.align(how)}>
+            {label}
+          </MenuItem>
+        ))}
+    </Menu>
+  );
+}
+
+const textOf = ({ id, title, type, lines }: DrawnNode): string =>
+  [id, title, type, ...lines].join("\n").toLowerCase();
+
+/** Finds nodes by what they show; Enter goes from one to the next. */
+function Search({ onShow }: { onShow: (id: string) => void }) {
+  const document = useEdited();
+  const [text, setText] = useState("");
+  const nodes = useDocumentPart(document, (state) => state.drawing.nodes);
+  const found = useMemo(() => {
+    const wanted = text.trim().toLowerCase();
+    return wanted === "" ? [] : nodes.filter((node) => textOf(node).includes(wanted));
+  }, [nodes, text]);
+  const at = useRef(-1);
+  const next = () => {
+    at.current = (at.current + 1) % Math.max(1, found.length);
+    const node = found[at.current];
+    if (node) onShow(node.id);
+  };
+  return (
+    <div className="flex min-w-60 flex-[0_1_16rem] items-center gap-4">
+      <SearchField
+        label="Find a node"
+        value={text}
+        onChange={(value) => {
+          at.current = -1;
+          setText(value);
+        }}
+        onLeave={next}
+      />
+      <span role="status" className="flex-none text-small text-faint">
+        {text.trim() === "" ? "" : `${found.length} found`}
+      </span>
+    </div>
+  );
+}
+
+/** How many problems there are; the list of them is shown when nothing is selected. */
+function Problems() {
+  const document = useEdited();
+  const problems = useDocumentPart(document, (state) => state.problems);
+  const isBroken = useDocumentPart(document, (state) => state.broken !== null);
+  const count = problems.length + (isBroken ? 1 : 0);
+  if (count === 0) {
+    return (
+      <span className="flex items-center gap-3 text-small text-green" role="status">
+        <CircleCheck /> <span className="max-sm:sr-only">No problems</span>
+      </span>
+    );
+  }
+  return (
+    <span role="status">
+      <Button
+        look="quiet"
+        small
+        className="!text-red"
+        icon={<CircleAlert />}
+        onClick={() => document.select({ nodes: new Set(), edges: new Set() })}
+      >
+        {counted(count, "problem")}
+      </Button>
+    </span>
+  );
+}
+
+function Files({ actions, name, isReadOnly }: Pick<Props, "actions" | "name" | "isReadOnly">) {
+  const document = useEdited();
+  const input = useRef<HTMLInputElement>(null);
+  const exportIt = () => {
+    const url = URL.createObjectURL(
+      new Blob([document.state().text], { type: "application/json" }),
+    );
+    const link = window.document.createElement("a");
+    link.href = url;
+    link.download = `${name || document.kind.noun.replaceAll(" ", "-")}.json`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  };
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        accept=".json,application/json"
+        className="hidden"
+        aria-label="File to import"
+        onChange={({ target }) => {
+          const [file] = target.files ?? [];
+          if (file) void actions.importFile(file);
+          target.value = "";
+        }}
+      />
+      <Menu
+        trigger={
+          <Button look="quiet" icon={<FileIcon />}>
+            File
+          </Button>
+        }
+      >
+        {!isReadOnly && (
+          <MenuItem icon={<Upload />} onClick={() => input.current?.click()}>
+            Import…
+          </MenuItem>
+        )}
+        <MenuItem icon={<Download />} onClick={exportIt}>
+          Export
+        </MenuItem>
+      </Menu>
+    </>
+  );
+}

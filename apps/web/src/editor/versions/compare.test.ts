@@ -1,0 +1,30 @@
+import { expect, test } from "bun:test";
+import { boxes } from "../../../test/boxes.ts";
+import { compare } from "./compare.ts";
+
+const box = (id: string, name: string, x = 0) => ({ id, name, x, y: 0 });
+
+test("two versions differ by what their nodes hold and their lines, not by where they are drawn", () => {
+  const before = {
+    boxes: [box("a", "A"), box("b", "B"), box("c", "C")],
+    lines: [
+      { from: "a", to: "b" },
+      { from: "b", to: "c" },
+    ],
+  };
+  const after = {
+    boxes: [box("d", "D"), box("a", "A", 500), box("b", "Other")],
+    lines: [{ from: "a", to: "b" }],
+  };
+  const { before: old, after: now } = compare(boxes, before, after);
+  expect([...old.nodes]).toEqual([
+    ["b", "changed"],
+    ["c", "removed"],
+  ]);
+  expect([...now.nodes]).toEqual([
+    ["d", "added"],
+    ["b", "changed"],
+  ]);
+  expect([...old.edges]).toEqual([["b-c", "removed"]]);
+  expect(now.edges.size).toBe(0);
+});

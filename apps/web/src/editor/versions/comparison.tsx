@@ -1,0 +1,83 @@
+import { useMemo, useRef, useState } from "react";
+import { counted } from "../../lib/format.ts";
+import { Actions, type CanvasHandle } from "../canvas/actions.ts";
+import { Canvas } from "../canvas/canvas.tsx";
+import { EdgeMarksContext, MarksContext } from "../canvas/node-box.tsx";
+import { EditedDocument } from "../document/document.ts";
+import { DocumentContext } from "../document/use-document.ts";
+import type { DocumentKind } from "../kind.ts";
+import { compare, type Mark } from "./compare.ts";
+
+type Version = { label: string; text: string };
+
+type Props = { kind: DocumentKind; before: Version; after: Version };
+
+/** Two versions as drawings, with what was added, removed and changed marked in them and counted. */
+export function DrawnComparison({ kind, before, after }: Props) {
+  const old = useMemo(() => new EditedDocument(kind, before.text), [kind, before.text]);
+  const now = useMemo(() => new EditedDocument(kind, after.text), [kind, after.text]);
+  const marks = useMemo(
+    () => compare(kind, old.state().value, now.state().value),
+    [kind, old, now],
+  );
+  const count = (of: ReadonlyMap<string, Mark>, mark: Mark): number =>
+    of
+      .values()
+      .filter((one) => one === mark)
+      .toArray().length;
+  const parts = [
+    [count(marks.after.nodes, "added"), "node", "added"],
+    [count(marks.before.nodes, "removed"), "node", "removed"],
+    [count(marks.after.nodes, "changed"), "node", "changed"],
+    [marks.after.edges.size, "line", "added"],
+    [marks.before.edges.size, "line", "removed"],
+  ] as const;
+  const said = parts.flatMap(([number, noun, what]) =>
+    number > 0 ? [`${counted(number, noun)} ${what}`] : [],
+  );
+  return (
+    <div className="flex min-h-0 flex-1 flex-col gap-5">
+      <p role="status">{said.length > 0 ? said.join(", ") : "They are drawn the same."}</p>
+      <div className="grid min-h-0 flex-1 grid-cols-2 gap-5 max-md:grid-cols-1">
+        <Side label={before.label} document={old} {...marks.before} />
+        <Side label={after.label} document={now} {...marks.after} />
+      </div>
+    </div>
+  );
+}
+
+const unmarked: ReadonlyMap<string, Mark> = new Map();
+
+type DrawnProps = { kind: DocumentKind; version: Version };
+
+/** One version as a drawing, to be looked at. */
+export function DrawnDocument({ kind, version: { label, text } }: DrawnProps) {
+  const document = useMemo(() => new EditedDocument(kind, text), [kind, text]);
+  return <Side label={label} document={document} nodes={unmarked} edges={unmarked} />;
+}
+
+type SideProps = {
+  label: string;
+  document: EditedDocument;
+  nodes: ReadonlyMap<string, Mark>;
+  edges: ReadonlyMap<string, Mark>;
+};
+
+function Side({ label, document, nodes, edges }: SideProps) {
+  const handle = useRef<CanvasHandle>(null);
+  const [actions] = useState(() => new Actions(document, handle));
+  return (
+    <section className="flex min-h-150 min-w-0 flex-col" aria-label={label}>
+      <h3 className="mb-3 truncate">{label}</h3>
+      <div className="flex min-h-0 flex-1 overflow-hidden rounded-md border">
+        <DocumentContext value={document}>
+          <MarksContext value={nodes}>
+            <EdgeMarksContext value={edges}>
+              <Canvas actions={actions} handle={handle} isReadOnly onOpen={() => {}} />
+            </EdgeMarksContext>
+          </MarksContext>
+        </DocumentContext>
+      </div>
+    </section>
+  );
+}

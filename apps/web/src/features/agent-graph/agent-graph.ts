@@ -1,0 +1,96 @@
+import "../../lib/no-eval.ts";
+import { checkGraph, foreignFormat } from "@uncaged/workflow-graph/document";
+import { Bot, ChevronsDownUp, ChevronsUpDown, GitBranch, Play, UserRoundCheck } from "lucide-react";
+import type { DocumentKind, PaletteItem, Problem } from "../../editor/kind.ts";
+import { isRecord } from "../../lib/json.ts";
+import { drawingOf, isCollapsed } from "./drawing.ts";
+import {
+  addNode,
+  connectPorts,
+  copyNodes,
+  foldNodes,
+  moveNodes,
+  pasteNodes,
+  removeParts,
+} from "./edits.ts";
+import { type Choices, completionsAt, formOf } from "./form.ts";
+import { readDocument } from "./graph-document.ts";
+
+/** The document of a new graph: a single Start. */
+export const emptyGraph = `${JSON.stringify(
+  { nodes: [{ id: "node_1", type: "start", x: 80, y: 160, data: {} }], connections: [] },
+  null,
+  2,
+)}\n`;
+
+const palette: readonly PaletteItem[] = [
+  { type: "agent", label: "Agent", icon: Bot, hint: "Asks a model", key: "a" },
+  { type: "if", label: "Condition", icon: GitBranch, hint: "Chooses what follows", key: "c" },
+  {
+    type: "approval",
+    label: "User Approval",
+    icon: UserRoundCheck,
+    hint: "Waits for a person",
+    key: "u",
+  },
+  {
+    type: "start",
+    label: "Start",
+    icon: Play,
+    hint: "Where a run begins",
+    key: "s",
+    isHidden: true,
+  },
+];
+
+/** What the editor must know of agent graphs; what can be chosen may come later. */
+export const agentGraphKind = (choices: () => Choices): DocumentKind => ({
+  name: "graph",
+  noun: "graph",
+  emptyText: emptyGraph,
+  palette,
+  read: drawingOf,
+  check: (document) => problemsOf(document, choices()),
+  recognize: otherFormatOf,
+  add: addNode,
+  remove: removeParts,
+  move: moveNodes,
+  connect: connectPorts,
+  copy: copyNodes,
+  paste: pasteNodes,
+  form: (document, node) => formOf(document, node, choices()),
+  actions: folding,
+  complete: (_document, _node, path) => completionsAt(path),
+});
+
+function problemsOf(document: unknown, { tools }: Choices): Problem[] {
+  const { errors, warnings } = checkGraph(document, { tools });
+  return [
+    ...errors.map((error): Problem => ({ ...error, severity: "error" })),
+    ...warnings.map((warning): Problem => ({ ...warning, severity: "warning" })),
+  ];
+}
+
+/** To show the bodies of nodes, or only their heads. */
+const folding: NonNullable<DocumentKind["actions"]> = (document, ids) => {
+  const { nodes } = readDocument(document);
+  const chosen = ids.map((id) => nodes.get(id)).filter((node) => node !== undefined);
+  if (chosen.length === 0) return [];
+  const isFolded = chosen.every(isCollapsed);
+  const edit = foldNodes(document, ids, !isFolded);
+  return [
+    isFolded
+      ? { label: "Expand", icon: ChevronsUpDown, key: "e", edit }
+      : { label: "Collapse", icon: ChevronsDownUp, key: "e", edit },
+  ];
+};
+
+/** What a document is that is no graph, for the message that refuses it; null for a graph. */
+export function otherFormatOf(document: unknown): string | null {
+  const known = foreignFormat(document);
+  if (known !== null) return known;
+  if (Array.isArray(document)) return "a list";
+  if (!isRecord(document)) return document === null ? "null" : `a ${typeof document}`;
+  const isGraph = Array.isArray(document.nodes) || Array.isArray(document.connections);
+  return isGraph ? null : "an object without nodes and connections";
+}

@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { runBlocker } from "@uncaged/workflow-graph/document";
+import { applyEdits, editsOf } from "../../editor/document/changes.ts";
+import { agentGraphKind, otherFormatOf } from "./agent-graph.ts";
+
+const top = join(import.meta.dir, "../../../../..");
+const read = (path: string) => readFileSync(join(top, path), "utf8");
+const kind = agentGraphKind(() => ({ models: [], reasoningEfforts: [], tools: [] }));
+
+type Document = { nodes: { id: string }[]; connections: unknown[] };
+
+const guide = /```json\n(\{[\s\S]*?)```/.exec(read("docs/graphs.md"))?.[1] ?? "";
+
+const texts: [name: string, text: string][] = [
+  ["the research team", read("examples/research-team/team.json")],
+  ["the review pipeline", read("examples/review-pipeline/pipeline.json")],
+  ["the graph of the guide", guide],
+  ["a graph in one line with other ends of lines", `${JSON.stringify(JSON.parse(guide))}\r\n`],
+];
+
+test.each(texts)(
+  "%s is drawn as a whole, can be run, and is changed only where it is edited",
+  (_, text) => {
+    const document = JSON.parse(text) as Document;
+    expect(otherFormatOf(document)).toBeNull();
+    const { nodes, edges } = kind.read(document);
+    expect([nodes.length, edges.length]).toEqual([
+      document.nodes.length,
+      document.connections.length,
+    ]);
+    expect(nodes.flatMap(({ ports }) => ports).filter(({ isOpen }) => !isOpen)).toEqual([]);
+    expect(runBlocker(document as never)).toBeNull();
+    const [, second] = nodes;
+    const at = { id: second?.id ?? "", at: { x: 1, y: 2 }, parent: null };
+    const moved = kind.move?.(document, [at]);
+    const edits = editsOf(text, moved?.changes ?? []);
+    const once = applyEdits(text, edits);
+    expect(kind.move?.(JSON.parse(once), [at]).changes).toEqual([]);
+    const linesOf = (whole: string) => whole.split("\n");
+    const changed = linesOf(once).filter((line) => !linesOf(text).includes(line));
+    expect(changed.length).toBeLessThan(4);
+  },
+);

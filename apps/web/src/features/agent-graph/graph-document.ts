@@ -1,0 +1,153 @@
+import type { DocumentPath, Point } from "../../editor/kind.ts";
+import { isRecord } from "../../lib/json.ts";
+
+export type Data = Readonly<Record<string, unknown>>;
+
+/** A node of a document; of the type `input`, as old documents have it, it is an approval. */
+export type GraphNode = {
+  id: string;
+  type: string;
+  /** Its position among the document's nodes. */
+  index: number;
+  data: Data;
+  at: Point | null;
+};
+
+/** A connection of a document, by the port that it leaves its source from. */
+export type GraphLine = {
+  /** The same as long as the connection is. */
+  id: string;
+  source: string;
+  target: string;
+  port: string;
+  /** Its position among the document's connections. */
+  index: number;
+};
+
+/** What can be drawn of a document. */
+export type ReadGraph = {
+  nodes: ReadonlyMap<string, GraphNode>;
+  /** Also those of which an end is missing. */
+  lines: readonly GraphLine[];
+};
+
+/** The handle of an agent's lines to those that it may call. */
+export const subagent = "subagent";
+/** The handle of lines that nothing was decided for. */
+export const output = "output";
+
+/** Reads a document as far as it is one; of several nodes with one id the first is drawn. */
+export function readDocument(document: unknown): ReadGraph {
+  const { nodes, connections } = isRecord(document) ? document : {};
+  const read = new Map<string, GraphNode>();
+  for (const [index, given] of listOf(nodes).entries()) {
+    const node = readNode(given, index);
+    if (node && !read.has(node.id)) read.set(node.id, node);
+  }
+  const ids = new Set<string>();
+  const lines = listOf(connections).flatMap((given, index): GraphLine[] => {
+    const line = readLine(given, read);
+    if (!line) return [];
+    const id = ids.has(line.id) ? `${line.id} ${index}` : line.id;
+    ids.add(id);
+    return [{ ...line, id, index }];
+  });
+  return { nodes: read, lines };
+}
+
+function readNode(given: unknown, index: number): GraphNode | null {
+  const { id, type, data, x, y } = isRecord(given) ? given : {};
+  if (typeof id !== "string" || id === "") return null;
+  const isPlaced = Number.isFinite(x) && Number.isFinite(y);
+  return {
+    id,
+    type: type === "input" ? "approval" : typeof type === "string" ? type : "",
+    index,
+    data: isRecord(data) ? data : {},
+    at: isPlaced ? { x: Number(x), y: Number(y) } : null,
+  };
+}
+
+function readLine(given: unknown, nodes: ReadGraph["nodes"]): Omit<GraphLine, "index"> | null {
+  const { source, target, sourceHandle } = isRecord(given) ? given : {};
+  if (typeof source !== "string" || typeof target !== "string") return null;
+  const port = portOf(nodes.get(source), textOf(sourceHandle));
+  return { id: lineId(source, port, target), source, target, port };
+}
+
+export const lineId = (source: string, port: string, target: string): string =>
+  JSON.stringify([source, port, target]);
+
+/** The port that a handle is drawn at. Each handle of an agent but `subagent` is its output. */
+function portOf(node: GraphNode | undefined, handle: string): string {
+  if (node?.type === "if" && handle === "true") return conditionPort(0);
+  if (node?.type === "if" || node?.type === "approval") return handle || output;
+  return handle === subagent ? subagent : output;
+}
+
+/** A condition as it is tested. */
+export type Condition = { operator: string; value: string };
+
+/** The conditions of a node; the old form is one text that the input must contain. */
+export function conditionsOf({ conditions, condition }: Data): readonly unknown[] {
+  if (conditions === undefined && typeof condition === "string") {
+    return [{ operator: "contains", value: condition }];
+  }
+  return listOf(conditions);
+}
+
+export function readCondition(given: unknown): Condition {
+  const { operator, value } = isRecord(given) ? given : {};
+  return {
+    operator: operator === "contains" ? "contains" : "equal",
+    value: typeof value === "number" ? String(value) : textOf(value),
+  };
+}
+
+export const conditionPort = (index: number): string => `condition-${index}`;
+
+/** The number of the condition that a port belongs to; null for other ports. */
+export function conditionAt(port: string): number | null {
+  const number = /^condition-(\d+)$/.exec(port)?.[1];
+  return number === undefined ? null : Number(number);
+}
+
+export const callsSubagents = ({ type, data }: GraphNode): boolean =>
+  type === "agent" && isRecord(data.tools) && data.tools.subagents === true;
+
+/** The agent that calls a node, when it is a subagent. */
+export const callerOf = ({ lines }: ReadGraph, id: string): string | null =>
+  lines.find(({ port, target }) => port === subagent && target === id)?.source ?? null;
+
+/** The Start that a run begins at. */
+export function startOf({ nodes }: ReadGraph): GraphNode | null {
+  for (const node of nodes.values()) if (node.type === "start") return node;
+  return null;
+}
+
+/** A node as people know it. */
+export function nameOfNode({ type, data, id }: Pick<GraphNode, "type" | "data" | "id">): string {
+  if (type === "agent") return textOf(data.agentName).trim() || "Agent";
+  const names: Readonly<Record<string, string>> = {
+    start: "Start",
+    if: "Condition",
+    approval: "User Approval",
+  };
+  return (Object.hasOwn(names, type) ? names[type] : undefined) ?? (type || id);
+}
+
+export const pathOfNode = ({ index }: GraphNode): DocumentPath => ["nodes", index];
+
+/** The first number that no node's id has, nor any below it. */
+export function nextNumber({ nodes }: ReadGraph): number {
+  let highest = 0;
+  for (const id of nodes.keys()) {
+    const number = Number(/^node_(\d{1,15})$/.exec(id)?.[1] ?? 0);
+    if (number > highest) highest = number;
+  }
+  return highest + 1;
+}
+
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { emptyGraph } from "./agent-graph.ts";
+import { beginGraph, brokenKey, draftKey } from "./graph-draft.ts";
+
+const store = new Map<string, string>();
+const storage = {
+  getItem: (name: string) => store.get(name) ?? null,
+  setItem: (name: string, value: string) => void store.set(name, value),
+  removeItem: (name: string) => void store.delete(name),
+};
+const { fetch: fetchFrom } = globalThis;
+let answer: () => Response;
+const none = () => Response.json({ error: "there is none" }, { status: 404 });
+
+beforeEach(() => {
+  store.clear();
+  answer = none;
+  Object.assign(globalThis, { fetch: async () => answer(), localStorage: storage });
+});
+afterEach(() => {
+  Object.assign(globalThis, { fetch: fetchFrom });
+  Reflect.deleteProperty(globalThis, "localStorage");
+});
+
+const graph = { nodes: [{ id: "s", type: "start" }], connections: [] };
+const inLines = `${JSON.stringify(graph, null, 2)}\n`;
+
+test("what was edited here comes first, then the server's default, then a single Start", async () => {
+  expect(await beginGraph()).toEqual({ text: emptyGraph, notices: [] });
+  answer = () => Response.json(graph);
+  expect(await beginGraph()).toEqual({ text: inLines, notices: [] });
+  const text = '{\n "nodes": [{"id":  "mine"}], "connections": []\n}';
+  store.set(draftKey, text);
+  expect(await beginGraph()).toEqual({ text, notices: [] });
+  store.set(draftKey, '{"nodes":[],"connections":[]}');
+  expect((await beginGraph()).text).toBe(inLines);
+  store.set(draftKey, JSON.stringify(graph));
+  expect((await beginGraph()).text).toBe(inLines);
+});
+
+test("a text that was typed half is gone on with", async () => {
+  store.set(draftKey, inLines);
+  store.set(`${draftKey}-text`, '{ "nodes": [');
+  expect(await beginGraph()).toEqual({ text: '{ "nodes": [', notices: [] });
+});
+
+test("what is stored and is no graph is kept aside, and reported", async () => {
+  const wrong: [string, string][] = [
+    ["{", "It is no JSON"],
+    ['{"version":"1","steps":[]}', "it is a step workflow"],
+    ['{"nodes":[]}', "nodes and connections must be lists."],
+    ['{"nodes":[1],"connections":[]}', "a node has no id."],
+    ["5", "it is a number."],
+    ['{"theme":"dark"}', "it is an object without nodes and connections."],
+  ];
+  for (const [text, reason] of wrong) {
+    store.set(draftKey, text);
+    const { text: begun, notices } = await beginGraph();
+    expect(begun).toBe(emptyGraph);
+    expect(notices).toHaveLength(1);
+    expect(notices[0]).toContain(reason);
+    expect([store.get(brokenKey), store.has(draftKey)]).toEqual([text, false]);
+  }
+});
+
+test("a default that is none, a full storage and one that is disabled are reported", async () => {
+  answer = () => Response.json({ error: "it has no nodes" }, { status: 400 });
+  expect((await beginGraph()).notices).toEqual([
+    "The server's default graph can't be read: it has no nodes",
+  ]);
+  answer = () => Response.json({ theme: 1 });
+  expect((await beginGraph()).notices[0]).toContain("without nodes");
+  answer = none;
+  store.set(draftKey, "{");
+  const full = () => {
+    throw new Error("full");
+  };
+  Object.assign(globalThis, { localStorage: { ...storage, setItem: full } });
+  expect((await beginGraph()).notices[1]).toBe("There was no room to keep it: {");
+  Object.assign(globalThis, { localStorage: { getItem: full } });
+  expect(await beginGraph()).toEqual({
+    text: emptyGraph,
+    notices: ["This browser stores nothing: save the graph before you leave the page."],
+  });
+});

@@ -1,0 +1,54 @@
+import { totalTokens } from "@uncaged/workflow";
+import type { LiveNode } from "../../editor/kind.ts";
+import { type Card, durationOf } from "../../lib/thread-log.ts";
+import type { Writing } from "./run-view.ts";
+
+/** What the nodes of a run do, by the attempts of its thread. `asking` is the approval that waits for its answer. */
+export function liveNodes(
+  cards: readonly Card[],
+  asking: string | null,
+  now: number,
+): ReadonlyMap<string, LiveNode> {
+  const live = new Map<string, LiveNode>();
+  for (const card of cards) {
+    const { attempt } = card;
+    const { role, status, usage, cost } = attempt;
+    const id = nodeOf(card);
+    if (id === null) continue;
+    const before = live.get(id)?.run ?? 0;
+    live.set(id, {
+      state: status,
+      tokens: usage === null ? 0 : totalTokens(usage),
+      cost: cost ?? 0,
+      durationMs: durationOf(attempt, status === "running" ? now : null),
+      run: role === "__input__" ? before : before + 1,
+    });
+  }
+  if (asking !== null) {
+    const { run = 1 } = live.get(asking) ?? {};
+    live.set(asking, { state: "waiting", tokens: 0, cost: 0, durationMs: null, run });
+  }
+  return live;
+}
+
+/** What the running attempts of each node have written since their last model call began, in the order of their start. */
+export function writingOf(cards: readonly Card[]): Writing {
+  const writing = new Map<string, string[]>();
+  for (const { attempt } of cards) {
+    const { role, status, turns } = attempt;
+    if (role === null || status !== "running") continue;
+    const last = turns.findLast(({ kind }) => kind === "text");
+    writing.set(role, [...(writing.get(role) ?? []), last?.kind === "text" ? last.text : ""]);
+  }
+  return writing;
+}
+
+/** The nodes that a run can begin again at: each has a step of its own. */
+export const committedNodes = (cards: readonly Card[]): ReadonlySet<string> =>
+  new Set(cards.flatMap((card) => (card.step === null ? [] : (nodeOf(card) ?? []))));
+
+function nodeOf({ attempt: { role }, step }: Card): string | null {
+  if (role !== "__wait__" && role !== "__input__") return role;
+  const nodeId = step?.meta.nodeId;
+  return typeof nodeId === "string" ? nodeId : null;
+}

@@ -1,0 +1,65 @@
+import type {
+  ApprovalInput,
+  RunRecord,
+  RunResult,
+  WorkflowLogEntry,
+} from "@uncaged/workflow-graph/run";
+import { isRecord, readJson } from "../../lib/json.ts";
+import { linesOf, pathOf, request, requestStream } from "../../lib/request.ts";
+
+/** What a run's stream sends: its id, its log, and where it got to. */
+export type RunMessage =
+  | { type: "start"; runId: string }
+  | { type: "log"; entry: WorkflowLogEntry }
+  | { type: "done"; result: RunResult }
+  | { type: "error"; message: string };
+
+const post = { method: "POST" } as const;
+
+export const startRun = (graph: unknown, signal: AbortSignal) =>
+  streamOf("/run-stream", { ...post, json: { graph }, signal });
+
+export const answerRun = (runId: string, input: ApprovalInput, signal: AbortSignal) =>
+  streamOf("/resume-stream", { ...post, json: { runId, input }, signal });
+
+export const followRun = (runId: string, signal: AbortSignal) =>
+  streamOf(`${pathOf("run", runId)}/events`, { signal });
+
+export const readRun = (runId: string, signal: AbortSignal) =>
+  request<RunRecord>(pathOf("run", runId), { signal });
+
+export const cancelRun = (runId: string) =>
+  request<unknown>("/cancel", { ...post, json: { runId } });
+
+/**
+ * Goes on with a run that failed or was interrupted, or begins again at a node; the id may be that of another run that
+ * has its steps.
+ */
+export const retryRun = (runId: string, nodeId?: string) =>
+  request<{ runId: string }>("/retry", { ...post, json: { runId, nodeId } });
+
+/** So long a page may be busy with what has arrived before its reader gets a turn. */
+const busyMs = 20;
+
+async function* streamOf(
+  path: string,
+  options: Parameters<typeof requestStream>[1],
+): AsyncGenerator<RunMessage> {
+  const body = await requestStream(path, options);
+  let until = performance.now() + busyMs;
+  for await (const line of linesOf(body)) {
+    if (performance.now() > until) {
+      await new Promise((done) => setTimeout(done));
+      until = performance.now() + busyMs;
+    }
+    const event = eventIn(line);
+    if (event) yield event;
+  }
+}
+
+/** The event of a line `data: {json}`; null for any other line. */
+export function eventIn(line: string): RunMessage | null {
+  if (!line.startsWith("data:")) return null;
+  const { value } = readJson(line.slice("data:".length));
+  return isRecord(value) && typeof value.type === "string" ? (value as RunMessage) : null;
+}

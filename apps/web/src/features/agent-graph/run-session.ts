@@ -1,0 +1,298 @@
+import type {
+  ApprovalInput,
+  RunRecord,
+  RunResult,
+  RunStatus,
+  WorkflowLogEntry,
+} from "@uncaged/workflow-graph/run";
+import { ApiError } from "../../lib/request.ts";
+import {
+  answerRun,
+  cancelRun,
+  followRun,
+  readRun,
+  retryRun,
+  type RunMessage,
+  startRun,
+} from "./run-client.ts";
+import { isInterrupted } from "./run-view.ts";
+
+/** A graph as a run has it: it may be wrong, as far as the server takes it. */
+export type RunGraph = RunRecord["workflow"];
+
+/** A run that is shown, with the graph that it runs: a copy, which no edit of the canvas changes. */
+export type ShownRun = {
+  runId: string;
+  graph: RunGraph;
+  status: RunStatus;
+  logs: readonly WorkflowLogEntry[];
+  /** The approval that can be answered now. */
+  asking: string | null;
+  /** It is paused, and nothing is left that could be answered. */
+  isLost: boolean;
+};
+
+export type RunState = {
+  run: ShownRun | null;
+  /** What was asked of the server and is not answered yet. */
+  busy: "starting" | "recovering" | "answering" | "cancelling" | "retrying" | null;
+  /** The graph of a run that is being started. */
+  starting: RunGraph | null;
+  /** Why the server refused, or can't be reached: the run is kept. */
+  problem: string | null;
+};
+
+/** Where the id of the run is kept that a reload finds again. */
+export const runKey = "agentflow-run-id";
+
+const nothing: RunState = { run: null, busy: null, starting: null, problem: null };
+
+const isActive = (status: RunStatus): boolean => status === "running" || status === "pending";
+
+/** Whether nothing else can be begun: the run goes on, or waits for its answer. */
+export const isOpen = ({ status, isLost }: ShownRun): boolean =>
+  isActive(status) || (status === "paused" && !isLost);
+
+/** One run of an editor: started, followed, answered, cancelled, found again after a reload. */
+export class RunSession {
+  #state = nothing;
+  readonly #listeners = new Set<() => void>();
+  /** Ends what follows the run that was shown before. */
+  #following = new AbortController();
+  readonly #againMs: number;
+
+  /** The server is asked again after `againMs` when it was not reached, or a stream broke off. */
+  constructor(againMs = 2_000) {
+    this.#againMs = againMs;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  readonly snapshot = (): RunState => this.#state;
+
+  #set(change: Partial<RunState>): void {
+    this.#state = { ...this.#state, ...change };
+    for (const listener of this.#listeners) listener();
+  }
+
+  #setRun(change: Partial<ShownRun>): void {
+    const { run } = this.#state;
+    if (run) this.#set({ run: { ...run, ...change } });
+  }
+
+  /** Shows the run that was shown before the page was loaded again, if there was one. */
+  recover(): void {
+    const runId = stored.read();
+    if (runId === null) return;
+    this.#set({ busy: "recovering" });
+    void this.#follow(runId, this.#begin());
+  }
+
+  /** Stops following: the run goes on without it. */
+  close(): void {
+    this.#following.abort();
+  }
+
+  async start(graph: RunGraph): Promise<void> {
+    const copy = structuredClone(graph);
+    const signal = this.#begin();
+    this.#set({ ...nothing, busy: "starting", starting: copy });
+    await this.#read(startRun(copy, signal), signal, copy);
+  }
+
+  async answer(answer: ApprovalInput): Promise<void> {
+    const { run } = this.#state;
+    if (!run) return;
+    const signal = this.#begin();
+    this.#set({ busy: "answering", problem: null });
+    await this.#read(answerRun(run.runId, answer, signal), signal, run.graph);
+  }
+
+  /** The status that is shown is the server's: it comes by the stream, or is asked for. */
+  async cancel(): Promise<void> {
+    const { run } = this.#state;
+    if (!run) return;
+    this.#set({ busy: "cancelling", problem: null });
+    try {
+      await cancelRun(run.runId);
+      await this.#follow(run.runId, this.#begin());
+    } catch (error) {
+      this.#set({ busy: null, problem: textOf(error) });
+    }
+  }
+
+  /** Runs what failed again, or a node and what follows it, with all that was done before. */
+  async retry(nodeId?: string): Promise<void> {
+    const { run } = this.#state;
+    if (!run) return;
+    this.#set({ busy: "retrying", problem: null });
+    try {
+      const { runId } = await retryRun(run.runId, nodeId);
+      stored.write(runId);
+      await this.#follow(runId, this.#begin());
+    } catch (error) {
+      this.#set({ busy: null, problem: textOf(error) });
+    }
+  }
+
+  clear(): void {
+    this.#begin();
+    stored.write(null);
+    this.#set(nothing);
+  }
+
+  #begin(): AbortSignal {
+    this.#following.abort();
+    this.#following = new AbortController();
+    return this.#following.signal;
+  }
+
+  /** Takes a stream that was asked for; where it breaks off, the run is followed. */
+  async #read(
+    events: AsyncIterable<RunMessage>,
+    signal: AbortSignal,
+    graph: RunGraph,
+  ): Promise<void> {
+    try {
+      if (await this.#takeAll(events, signal, graph)) return;
+    } catch (error) {
+      if (signal.aborted) return;
+      const isRefused = error instanceof ApiError && error.status !== 0;
+      const isUnknown = isRefused && error.status === 404;
+      if (isUnknown) return this.#forget(error.message);
+      this.#set({ busy: null, starting: null, problem: textOf(error) });
+      const { run } = this.#state;
+      if (!run || (isRefused && error.status !== 409)) return;
+      // Somebody else may have answered, or it can't be answered yet.
+      await this.#follow(run.runId, signal);
+      if (isRefused && this.#state.run?.asking) this.#set({ problem: error.message });
+      return;
+    }
+    const { run } = this.#state;
+    if (run && !signal.aborted) await this.#follow(run.runId, signal);
+    else if (!signal.aborted) this.#set({ busy: null, starting: null });
+  }
+
+  /** Whether the stream came to its end. */
+  async #takeAll(
+    events: AsyncIterable<RunMessage>,
+    signal: AbortSignal,
+    graph: RunGraph,
+  ): Promise<boolean> {
+    for await (const event of events) {
+      if (signal.aborted) return true;
+      switch (event.type) {
+        case "start":
+          this.#started(event.runId, graph);
+          break;
+        case "log":
+          this.#setRun({ logs: [...(this.#state.run?.logs ?? []), event.entry] });
+          break;
+        case "done":
+          this.#show({ workflow: graph, ...event.result });
+          return true;
+        case "error":
+          this.#set({ problem: event.message });
+          return false;
+      }
+    }
+    return false;
+  }
+
+  #started(runId: string, graph: RunGraph): void {
+    stored.write(runId);
+    const before = this.#state.run?.runId === runId ? this.#state.run.logs : [];
+    const run: ShownRun = {
+      ...{ runId, graph, status: "running", logs: before },
+      ...{ asking: null, isLost: false },
+    };
+    this.#set({ run, busy: null, starting: null, problem: null });
+  }
+
+  #show({
+    runId,
+    status,
+    logs,
+    workflow,
+    waitingForInput,
+    currentNodeId,
+  }: RunResult | RunRecord): void {
+    const isWaiting = status === "paused" && waitingForInput === true;
+    const run: ShownRun = {
+      ...{ runId, status, logs, graph: workflow ?? this.#state.run?.graph ?? {} },
+      asking: isWaiting ? (currentNodeId ?? null) : null,
+      isLost: status === "paused" && !isWaiting,
+    };
+    // An interrupted run has not ended: a reload finds it, to continue it.
+    if (!isActive(status) && !isWaiting && !isInterrupted(status, logs)) stored.write(null);
+    this.#set({ run, busy: null, starting: null });
+  }
+
+  #forget(problem: string | null): void {
+    stored.write(null);
+    this.#set({ ...nothing, problem });
+  }
+
+  /** Shows a run as the server has it, and what it does until it ends or asks; asks again while it can't be reached. */
+  async #follow(runId: string, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const record = await readRun(runId, signal);
+        if (signal.aborted) return;
+        this.#set({ problem: null });
+        this.#show(record);
+        // What runs beside an approval goes on after the run has paused.
+        const { run } = this.#state;
+        if (!run || (!isActive(run.status) && run.asking === null)) return;
+        if (await this.#catchUp(followRun(runId, signal), signal)) return;
+      } catch (error) {
+        if (signal.aborted) return;
+        const status = error instanceof ApiError ? error.status : 0;
+        if (status === 404 || status === 400) return this.#forget(null);
+        if (status !== 0 || !this.#state.run) this.#set({ problem: textOf(error) });
+      }
+      await new Promise((done) => setTimeout(done, this.#againMs));
+    }
+  }
+
+  /** Takes a stream that begins at the run's start: of its log what is not shown yet. */
+  async #catchUp(events: AsyncIterable<RunMessage>, signal: AbortSignal): Promise<boolean> {
+    const logs: WorkflowLogEntry[] = [];
+    for await (const event of events) {
+      if (signal.aborted) return true;
+      if (event.type === "log") {
+        logs.push(event.entry);
+        if (logs.length > (this.#state.run?.logs.length ?? 0)) this.#setRun({ logs: [...logs] });
+      }
+      if (event.type === "error") return false;
+      if (event.type !== "done") continue;
+      this.#show(event.result);
+      return true;
+    }
+    return false;
+  }
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** A reload without storage begins anew: nothing else depends on it. */
+const stored = {
+  read(): string | null {
+    try {
+      return localStorage.getItem(runKey);
+    } catch {
+      return null;
+    }
+  },
+  write(runId: string | null): void {
+    try {
+      if (runId === null) localStorage.removeItem(runKey);
+      else localStorage.setItem(runKey, runId);
+    } catch {
+      // Full or disabled.
+    }
+  },
+};

@@ -1,0 +1,44 @@
+import type { PlanRun } from "../../lib/plans.ts";
+import type { Graph, GraphNode } from "./graph.ts";
+
+type PlannedStep = { id: string; description: string; depends_on: readonly string[] };
+
+type StepStatus = PlanRun["steps"][number]["status"];
+
+const states: Record<StepStatus, GraphNode["state"]> = {
+  pending: "idle",
+  running: "running",
+  succeeded: "committed",
+  failed: "failed",
+  skipped: "skipped",
+};
+
+/**
+ * The steps of a plan, each with its state in a run, when one is given; `asked` are those that a decision is wanted
+ * about. What was added to the run has no lines: its plan does not have it.
+ */
+export function planGraph(
+  planned: readonly PlannedStep[],
+  run: Pick<PlanRun, "steps"> | null = null,
+  asked: ReadonlySet<string> = new Set(),
+): Graph {
+  const ids = new Set(planned.map(({ id }) => id));
+  const rows = new Map(run?.steps.map(({ step_id, status }) => [step_id, status]));
+  const stateOf = (id: string): GraphNode["state"] =>
+    asked.has(id) ? "waiting" : states[rows.get(id) ?? "pending"];
+  const nodeOf = (id: string, note: string): GraphNode => ({
+    ...{ id, label: id, note, count: 0, state: stateOf(id), lastStep: null },
+  });
+  const added = [...rows.keys()].filter((id) => !ids.has(id));
+  return {
+    nodes: [
+      ...planned.map(({ id, description }) => nodeOf(id, description)),
+      ...added.map((id) => nodeOf(id, "added by a step of the run")),
+    ],
+    edges: planned.flatMap(({ id, depends_on }) =>
+      depends_on
+        .filter((from) => ids.has(from))
+        .map((from) => ({ from, to: id, label: null, kind: "next" as const })),
+    ),
+  };
+}

@@ -1,0 +1,50 @@
+import type { NumberedStep } from "@uncaged/workflow-server/api-types";
+
+/** One attempt of a step of a run. */
+export type PlanAttempt = {
+  /** Counts from 1, also across the series that a user asked for. */
+  number: number;
+  state: "running" | "succeeded" | "failed";
+  startedAt: number;
+  endedAt: number | null;
+  error: string | null;
+  /** When the next one begins. */
+  nextAt: number | null;
+  /** How often it was begun again because it was interrupted. */
+  interruptions: number;
+};
+
+/** The attempts of each step of a run, from the records of its thread. */
+export function attemptsOf(records: readonly NumberedStep[]): Map<string, PlanAttempt[]> {
+  const all = new Map<string, PlanAttempt[]>();
+  for (const { role, meta, timestamp } of records) {
+    const { event, attempt, error, delayMs } = meta;
+    if (typeof attempt !== "number") continue;
+    const own = all.get(role) ?? [];
+    const last = own.at(-1);
+    if (event === "started") {
+      if (last?.number === attempt) last.interruptions += 1;
+      else own.push(begun(attempt, timestamp));
+      all.set(role, own);
+      continue;
+    }
+    const state = ends.get(event);
+    if (!state || last?.number !== attempt) continue;
+    last.state = state;
+    last.endedAt = timestamp;
+    last.error = typeof error === "string" ? error : null;
+    last.nextAt = typeof delayMs === "number" ? timestamp + delayMs : null;
+  }
+  return all;
+}
+
+const begun = (number: number, startedAt: number): PlanAttempt => ({
+  ...{ number, state: "running", startedAt, endedAt: null, error: null, nextAt: null },
+  interruptions: 0,
+});
+
+const ends: ReadonlyMap<unknown, PlanAttempt["state"]> = new Map([
+  ["attempt_failed", "failed"],
+  ["failed", "failed"],
+  ["succeeded", "succeeded"],
+]);

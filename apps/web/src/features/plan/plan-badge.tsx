@@ -1,0 +1,54 @@
+import {
+  Ban,
+  CircleCheck,
+  CircleDashed,
+  CirclePause,
+  CircleSlash,
+  CircleX,
+  Hourglass,
+  LoaderCircle,
+  type LucideIcon,
+  PencilRuler,
+} from "lucide-react";
+import type { Phase, PlanRun } from "../../lib/plans.ts";
+
+type State = Phase | PlanRun["status"] | PlanRun["steps"][number]["status"];
+
+type Look = { word: string; icon: LucideIcon; look: string };
+
+const running = { icon: LoaderCircle, look: "text-blue bg-blue-soft" };
+const done = { icon: CircleCheck, look: "text-green bg-green-soft" };
+
+const looks: Record<State, Look> = {
+  planning: { word: "planning", icon: PencilRuler, look: "text-gray bg-gray-soft" },
+  awaiting_confirmation: {
+    ...{ word: "to be confirmed", icon: Hourglass, look: "text-amber bg-amber-soft" },
+  },
+  active: { word: "active", icon: CircleCheck, look: "text-accent bg-accent-soft" },
+  executing: { word: "executing", ...running },
+  paused: { word: "paused", icon: CirclePause, look: "text-violet bg-violet-soft" },
+  completed: { word: "completed", ...done },
+  failed: { word: "failed", icon: CircleX, look: "text-red bg-red-soft" },
+  running: { word: "running", ...running },
+  pending: { word: "pending", icon: CircleDashed, look: "text-gray bg-gray-soft" },
+  succeeded: { word: "succeeded", ...done },
+  skipped: { word: "skipped", icon: CircleSlash, look: "text-gray bg-gray-soft" },
+};
+
+const cancelled: Look = { word: "cancelled", icon: Ban, look: "text-gray bg-gray-soft" };
+
+type Props = { state: State; error?: string | null };
+
+/** The phase of a plan, or the state of a run or a step. */
+export function PlanBadge({ state, error = null }: Props) {
+  const isCancelled = state === "failed" && error?.startsWith("cancelled");
+  const { word, icon: Icon, look } = isCancelled ? cancelled : looks[state];
+  return (
+    <span
+      className={`inline-flex items-center gap-3.5 rounded-full py-1 pr-5 pl-4 text-small font-medium whitespace-nowrap ${look}`}
+    >
+      <Icon />
+      {word}
+    </span>
+  );
+}

@@ -1,0 +1,101 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Play } from "lucide-react";
+import { useState } from "react";
+import { overridesOf, problemOf, type ValueEdits } from "../../lib/value-edits.ts";
+import { Dialog, DialogBody, DialogForm } from "../../ui/dialog.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { ValueList } from "../../ui/value-list.tsx";
+import {
+  type Beginning,
+  beginningIn,
+  declaredBeginning,
+  type FlowDocument,
+  startFrom,
+} from "./start.ts";
+
+type Props = {
+  document: FlowDocument;
+  /** The step that it begins at; null while the dialog is closed. */
+  stepID: string | null;
+  /** The run whose values and steps it goes on with, if there is one. */
+  runID: string | null;
+  onClose: () => void;
+  onStarted: (runID: string) => void;
+};
+
+/** Runs a document from one of its steps, with the values that are given for it. */
+export function RunFromDialog({ document, stepID, runID, onClose, onStarted }: Props) {
+  return (
+    <Dialog title={`Run from ${stepID ?? ""}`} isOpen={stepID !== null} onClose={onClose} wide>
+      {stepID !== null && (
+        <From
+          key={stepID}
+          document={document}
+          stepID={stepID}
+          runID={runID}
+          onClose={onClose}
+          onStarted={onStarted}
+        />
+      )}
+    </Dialog>
+  );
+}
+
+type FromProps = Props & { stepID: string };
+
+function From({ runID, ...rest }: FromProps) {
+  const { document, stepID } = rest;
+  const { data, error, refetch } = useQuery({
+    queryKey: ["runs", runID, "before", stepID],
+    queryFn: ({ signal }) =>
+      runID === null ? declaredBeginning(document) : beginningIn(runID, stepID, signal),
+    gcTime: 0,
+    retry: false,
+  });
+  if (error) {
+    return (
+      <DialogBody>
+        <FailureNotice error={error} onRetry={() => void refetch()} />
+      </DialogBody>
+    );
+  }
+  return data ? <FromForm {...rest} begin={data} /> : <Skeleton lines={5} />;
+}
+
+type FormProps = Omit<FromProps, "runID"> & { begin: Beginning };
+
+function FromForm({ document, stepID, begin, onClose, onStarted }: FormProps) {
+  const { params, variables, threadId } = begin;
+  const [edits, setEdits] = useState<ValueEdits>({});
+  const all = { ...params, ...variables };
+  const start = useMutation({
+    mutationFn: () => startFrom(document, stepID, begin, overridesOf(all, edits)),
+    onSuccess: (run) => {
+      onStarted(run.runID);
+      onClose();
+    },
+  });
+  const [first] = Object.keys({ ...variables, ...params });
+  const listed = { edits, first, onChange: setEdits };
+  return (
+    <DialogForm
+      action="Run from here"
+      icon={<Play />}
+      work={start}
+      isDisabled={Object.values(edits).some((edit) => problemOf(edit) !== null)}
+      onSubmit={() => start.mutate()}
+      onClose={onClose}
+    >
+      <p className="text-muted">
+        {threadId === null
+          ? "No run is selected: the values are those that the workflow declares. The steps before this one do not run."
+          : "The values are those of the selected run. Its steps before this one are kept and do not run again."}
+      </p>
+      <ValueList title="Variables" values={variables} {...listed} />
+      <ValueList title="Params" values={params} {...listed} />
+      {Object.keys(all).length === 0 && (
+        <p className="text-muted">The workflow declares no variables and no params.</p>
+      )}
+    </DialogForm>
+  );
+}

@@ -1,0 +1,85 @@
+import { inputSchema, Registry } from "@uncaged/workflow-steps/document";
+import type { RunCheckpoint, RunState } from "@uncaged/workflow-server/api-types";
+import { isRecord } from "../../lib/json.ts";
+import { ApiError, pathOf, request } from "../../lib/request.ts";
+
+const root = "/workflow";
+
+/** A document as an editor holds it; whether it is valid the server decides. */
+export type FlowDocument = Readonly<Record<string, unknown>>;
+
+/** Starts a run of a document as it is, saved or not. */
+export const startRun = (workflow: FlowDocument, params: unknown) =>
+  request<{ runID: string }>("/run", { root, method: "POST", json: { workflow, params } });
+
+/** What a run from a step begins with: the values there, and the run whose steps are kept, if there is one. */
+export type Beginning = {
+  threadId: string | null;
+  steps: number;
+  params: Readonly<Record<string, unknown>>;
+  variables: Readonly<Record<string, unknown>>;
+};
+
+/** Runs a document from a step, with other values. */
+export function startFrom(
+  workflow: FlowDocument,
+  stepID: string,
+  { threadId, steps, params, variables }: Beginning,
+  overrides: Readonly<Record<string, unknown>>,
+) {
+  const checkpoint =
+    threadId === null ? { currentStepID: stepID, params, variables } : { threadId, steps };
+  const json = { workflow, checkpoint, stepID, overrides };
+  return request<RunState>("/rerun", { root, method: "POST", json });
+}
+
+/** The values that a step of a run began with; of one that has not run there those at the run's end. */
+export async function beginningIn(
+  runID: string,
+  stepID: string,
+  signal?: AbortSignal,
+): Promise<Beginning> {
+  const read = (before?: string) =>
+    request<RunCheckpoint>(pathOf(runID, "checkpoint"), { root, query: { before }, signal });
+  const {
+    params,
+    variables,
+    steps = 0,
+  } = await read(stepID).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return read();
+    throw error;
+  });
+  return { threadId: runID, steps, params, variables };
+}
+
+/** The values that a document declares, where nothing has run. */
+export function declaredBeginning(document: FlowDocument): Beginning {
+  const { params, registry } = registryOf(document);
+  const given = params.map(({ name, default: value }) => [name, value ?? null] as const);
+  return {
+    threadId: null,
+    steps: 0,
+    params: Object.fromEntries(given),
+    variables: registry?.initialVariables() ?? {},
+  };
+}
+
+/** What a run's params must be, as a JSON Schema; null where there are none. */
+export function paramsOf(document: FlowDocument): unknown {
+  const { params } = registryOf(document);
+  if (params.length === 0) return null;
+  const { registry } = document;
+  return inputSchema(isRecord(registry) ? (registry.params as string[]) : []);
+}
+
+/** A registry that can't be read declares nothing: the check reports why. */
+function registryOf({
+  registry,
+}: FlowDocument): Pick<Registry, "params"> & { registry?: Registry } {
+  try {
+    const read = new Registry(isRecord(registry) ? registry : {});
+    return { params: read.params, registry: read };
+  } catch {
+    return { params: [] };
+  }
+}

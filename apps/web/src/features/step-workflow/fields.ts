@@ -1,0 +1,214 @@
+import { getStepType, schemaOfStep } from "@uncaged/workflow-steps/document";
+import type { JsonSchema } from "../../editor/kind.ts";
+import { isRecord } from "../../lib/json.ts";
+import { inputsOf, toolOf } from "./body.ts";
+import { listOf, type StepRecord, typeOf } from "./steps.ts";
+import { documentedNames, type KnownTool } from "./tools.ts";
+
+type Fields = Readonly<Record<string, JsonSchema>>;
+
+/** Two names of one field: the second is shown only where the document has it. */
+const aliases: readonly (readonly [string, string])[] = [
+  ["in", "input"],
+  ["tool", "toolName"],
+  ["allowError", "continueOnError"],
+];
+
+const first = ["id", "title", "tool", "toolName"];
+const last = [
+  "out",
+  "children",
+  "errorStrategy",
+  "onError",
+  "timeout",
+  "if",
+  "print",
+  "next",
+  "type",
+];
+
+/** The schema of a step's form: that of its type in the format, with what only the document knows. */
+export function schemaFor(
+  step: StepRecord,
+  ids: readonly string[],
+  tools: readonly KnownTool[],
+): JsonSchema & { properties: Fields } {
+  const type = typeOf(step);
+  const { description, required, properties } = formatOf(step);
+  const { meta: _, ...all } = properties;
+  const own: Record<string, JsonSchema> = { ...all, ...special(step, ids, tools) };
+  for (const [name, other] of aliases) {
+    const isOther = step[name] === undefined && (step[other] !== undefined || prefers(type, other));
+    delete own[isOther ? name : other];
+  }
+  if (type === "Subflow") for (const name of ["tool", "toolName"]) delete own[name];
+  if (step.type === undefined) delete own.type;
+  if (listOf(step.children).length === 0) delete own.errorStrategy;
+  const names = Object.keys(own).filter((name) => isRecord(own[name]));
+  const middle = names.filter((name) => !first.includes(name) && !last.includes(name));
+  const order = [...first, ...middle, ...last].filter((name) => names.includes(name));
+  return {
+    type: "object",
+    title: type ?? step.id,
+    ...(description !== undefined && { description }),
+    required: required.filter((name) => names.includes(name)),
+    properties: Object.fromEntries(order.map((name) => [name, own[name] ?? {}])),
+  };
+}
+
+/** The calls of tools are written with `input`, all others with `in`. */
+const prefers = (type: string | null, name: string): boolean =>
+  name === "input" && (type === "Tool" || type === "Subflow");
+
+/** A step's schema in the format. One of no known type has the fields of all. */
+function formatOf({ id, type }: StepRecord) {
+  const known = getStepType({ id, ...(typeof type === "string" && { type }) }) ?? "Noop";
+  return schemaOfStep(known) as {
+    description?: string;
+    required: readonly string[];
+    properties: Fields;
+  };
+}
+
+/** The fields whose form needs more than the format's schema has. */
+function special(
+  step: StepRecord,
+  ids: readonly string[],
+  tools: readonly KnownTool[],
+): Record<string, JsonSchema> {
+  const own = formatOf(step).properties;
+  const arms = listOf(step.cases).map((pair) => listOf(pair)[1]);
+  const some: Record<string, JsonSchema> = {
+    title: { type: "string", title: "Title", description: "What the step is called in pictures." },
+    if: { ...own.if, type: "string" },
+    print: { ...own.print, type: "string" },
+    next: { ...own.next, ...oneOf(["RETURN", "BREAK", ...ids], step.next) },
+    onError: { ...own.onError, ...oneOf(ids, step.onError) },
+    children: { ...own.children, items: oneOf(ids, ...listOf(step.children)) },
+    cases: {
+      ...own.cases,
+      items: {
+        type: "object",
+        properties: {
+          when: {
+            type: "string",
+            title: "When",
+            description: "An expression, or ELSE for all other cases.",
+          },
+          then: { ...oneOf(ids, ...arms), title: "Then" },
+        },
+        required: ["when", "then"],
+      },
+    },
+    out: outSchema(step.out, own.out),
+    tool: {
+      ...own.tool,
+      ...oneOf(documentedNames(tools), step.tool),
+    },
+    reason: { ...own.reason, type: "string", format: "multiline" },
+  };
+  const inputs = inputSchema(step, tools);
+  for (const name of ["in", "input"]) some[name] = { ...own[name], ...inputs };
+  for (const name of ["while", "source", "value", "target", "model", "provider"]) {
+    if (typeof step[name] === "string" || step[name] === undefined || step[name] === null) {
+      some[name] = { ...own[name], type: "string" };
+    }
+  }
+  // A timeout in milliseconds may be an expression.
+  if (typeof step.timeout === "string") some.timeout = { ...own.timeout, type: "string" };
+  else if (isRecord(own.timeout) && !("properties" in own.timeout)) {
+    some.timeout = { type: "number", description: own.timeout.description };
+  }
+  return Object.fromEntries(
+    Object.entries(some).filter(([name]) => name === "title" || isRecord(own[name])),
+  );
+}
+
+/** More choices than this make no list that one can choose from. */
+const mostChoices = 300;
+
+/** One of some names, with those that are there already, which may be others. */
+function oneOf(names: readonly string[], ...present: readonly unknown[]): JsonSchema {
+  if (names.length === 0 || names.length > mostChoices) return { type: "string", minLength: 0 };
+  const others = present.filter((one) => typeof one === "string" && one !== "");
+  return { type: "string", enum: [...new Set([...names, ...others])] };
+}
+
+function outSchema(out: unknown, own: JsonSchema | undefined): JsonSchema {
+  const about = own?.description === undefined ? {} : { description: own.description };
+  if (typeof out === "string") return { ...about, type: "string" };
+  return { ...about, type: "object", additionalProperties: valueSchema(isRecord(out) ? out : {}) };
+}
+
+/** What the values of a map are: texts, which may be expressions, or JSON where one is more. */
+const valueSchema = (values: Readonly<Record<string, unknown>>): JsonSchema =>
+  Object.values(values).every((value) => typeof value === "string") ? { type: "string" } : {};
+
+/** The inputs of an LLM that have a field of their own. */
+const modelInputs: Fields = {
+  prompt: { type: "string", format: "multiline", description: "What the model is asked." },
+  system: { type: "string", format: "multiline", description: "Who it is, and what it must know." },
+  model: { type: "string", description: "The model, also as provider/model." },
+  messages: { description: "A whole conversation, instead of the prompt." },
+  output_config: { description: "The form of the answer: text, json_object or json_schema." },
+};
+
+/** The form of what a call gets: of a tool by the tool's own schema. */
+export function inputSchema(step: StepRecord, tools: readonly KnownTool[]): JsonSchema {
+  const given = inputsOf(step);
+  const named = namedInputs(step, tools);
+  const about = named?.description === undefined ? {} : { description: named.description };
+  if (named === null) {
+    return { type: "object", additionalProperties: valueSchema(given) };
+  }
+  const others = Object.keys(given).filter((name) => !(name in named.properties));
+  return {
+    ...about,
+    type: "object",
+    required: named.required,
+    properties: {
+      ...Object.fromEntries(
+        Object.entries(named.properties).map(([name, schema]) => [
+          name,
+          orExpression(schema, given[name]),
+        ]),
+      ),
+      ...Object.fromEntries(
+        others.map((name) => [name, typeof given[name] === "string" ? { type: "string" } : {}]),
+      ),
+    },
+  };
+}
+
+function namedInputs(
+  step: StepRecord,
+  tools: readonly KnownTool[],
+): { properties: Fields; required: readonly string[]; description?: string } | null {
+  switch (typeOf(step)) {
+    case "LLM":
+      return { properties: modelInputs, required: [] };
+    case "Subflow":
+      return {
+        properties: {
+          workflow_path: { type: "string", description: "The file or the name of the workflow." },
+          params: { type: "object", additionalProperties: {}, description: "Its params." },
+        },
+        required: ["workflow_path"],
+      };
+    case "Tool": {
+      return tools.find(({ name }) => name === toolOf(step)) ?? null;
+    }
+    default:
+      return null;
+  }
+}
+
+/** A field that takes its own type, or a text that is an expression; texts as they are. */
+function orExpression(schema: JsonSchema, value: unknown): JsonSchema {
+  const { type } = schema;
+  const isText = typeof value === "string";
+  if (isText && (type !== "string" || "enum" in schema)) {
+    return { type: "string", description: schema.description };
+  }
+  return schema;
+}

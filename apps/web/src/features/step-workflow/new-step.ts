@@ -1,0 +1,66 @@
+import { nameIn, nameOf, prefixOf } from "@uncaged/workflow-steps/document";
+import type { Change } from "../../editor/kind.ts";
+import { listOf, type StepRecord, type Steps } from "./steps.ts";
+
+/** An id of a type that no step has: `LLM_1`. */
+export function freshId({ all, registry }: Steps, type: string): string {
+  const field = fields[type];
+  const declared = field === undefined ? [] : listOf(registry[field]).flatMap(nameIn);
+  const free = declared.map((name) => `${type}_${name}`).find((id) => !all.has(id));
+  return free ?? numbered(all, (n) => `${type}_${n}`);
+}
+
+/** What the id of a step must name, by its type. */
+const fields: Readonly<Record<string, string>> = {
+  API: "apis",
+  Service: "services",
+  Component: "components",
+};
+
+/** An id for the copy of a step. What the id names is kept: of a Tool it may be the tool's name. */
+export function freshCopyId(taken: ReadonlyMap<string, unknown>, id: string): string {
+  const prefix = prefixOf(id);
+  const isCallee = ["Tool", "API", "Service", "Component"].includes(prefix);
+  if (isCallee && id !== prefix) return numbered(taken, (n) => `${prefix}_${n + 1}_${nameOf(id)}`);
+  const base = id.replace(/_?\d+$/, "");
+  return numbered(taken, (n) => `${base}_${n + 1}`);
+}
+
+function numbered(taken: ReadonlyMap<string, unknown>, name: (n: number) => string): string {
+  for (let n = 1; ; n += 1) if (!taken.has(name(n))) return name(n);
+}
+
+/** A new step, and what the registry must declare for it. */
+export function newStep(
+  type: string,
+  id: string,
+  registry: Steps["registry"],
+): { step: StepRecord; declared: Change[] } {
+  const variable = listOf(registry.vars).flatMap(nameIn)[0];
+  const made = makers[type]?.(variable ?? "$result") ?? { in: {} };
+  const step = { id, ...made, ...(type !== "Stop" && { next: "RETURN" }) };
+  const isUsed = variable === undefined && JSON.stringify(made).includes("$result");
+  return { step, declared: isUsed ? [declaration(registry)] : [] };
+}
+
+const declaration = ({ vars }: Steps["registry"]): Change =>
+  Array.isArray(vars)
+    ? { path: ["registry", "vars", vars.length], value: "$result(OBJECT)", insert: true }
+    : { path: ["registry", "vars"], value: ["$result(OBJECT)"] };
+
+/** What a new step has beside its id, by its type; `variable` is one that is declared. */
+const makers: Readonly<Record<string, (variable: string) => Record<string, unknown>>> = {
+  LLM: () => ({ in: { prompt: "" } }),
+  Tool: () => ({ tool: "", input: {} }),
+  Subflow: () => ({ input: { workflow_path: "", params: {} } }),
+  Set: (variable) => ({ target: variable, value: "" }),
+  Write: () => ({ target: "/out.txt", value: "" }),
+  Branch: () => ({ cases: [] }),
+  Loop: () => ({ source: null, children: [] }),
+  Fork: () => ({ children: [] }),
+  Noop: () => ({}),
+  Pause: (variable) => ({ reason: "", resumeResultTarget: variable }),
+  Stop: () => ({}),
+  Download: () => ({ in: { source: "" } }),
+  Unzip: () => ({ in: { source: "" } }),
+};

@@ -1,0 +1,88 @@
+import {
+  type AttemptError,
+  type ErrorPart,
+  type ErrorPosition,
+  errorParts,
+} from "@uncaged/workflow";
+import { lazy, Suspense } from "react";
+import { Section } from "../../ui/section.tsx";
+
+// It brings a grammar along.
+const CodeFrame = lazy(() => import("./code-frame.tsx"));
+
+type Props = { error: AttemptError; name: string };
+
+const mostParts = 12;
+const relations: Record<ErrorPart["relation"], string> = {
+  thrown: "",
+  cause: "caused by ",
+  part: "one of them: ",
+};
+
+/** What was thrown, the author's line with those around it, and what it was caused by. No other one has the name. */
+export function Thrown({ error, name }: Props) {
+  const parts = errorParts(error);
+  return (
+    <>
+      {parts.slice(0, mostParts).map((part, index) => (
+        <Part key={index} {...part} name={`${name}/${index}`} />
+      ))}
+      {parts.length > mostParts && (
+        <p className="px-9 pb-6 text-muted">Of {parts.length} errors these are shown.</p>
+      )}
+    </>
+  );
+}
+
+const indentRem = 1.25;
+const deepest = 4;
+
+function Part({ relation, depth, error, name }: ErrorPart & { name: string }) {
+  const { message, code, at, stack = "" } = error;
+  const calls = stack.split("\n").filter((line) => /^\s+at /.test(line));
+  const isKnown = code === undefined || message.includes(code);
+  return (
+    <div style={{ paddingLeft: `${Math.min(depth, deepest) * indentRem}rem` }}>
+      <div className="flex flex-col gap-4 px-9 pb-6">
+        <p className="text-red wrap-anywhere whitespace-pre-wrap">
+          {relations[relation]}
+          {error.name}: {message}
+          {!isKnown && <code> ({code})</code>}
+        </p>
+        {at && <Position at={at} />}
+      </div>
+      {calls.length > 1 && (
+        <Section name={`${name}/stack`} title="Stack" note={calls[0]?.trim()}>
+          {() => (
+            <ol className="code wrap-anywhere text-muted">
+              {calls.map((call, index) => (
+                <li key={index}>{call.trim()}</li>
+              ))}
+            </ol>
+          )}
+        </Section>
+      )}
+    </div>
+  );
+}
+
+/** A position in the author's source, with the lines there as far as they are known. */
+export function Position({ at }: { at: ErrorPosition }) {
+  const { file, line, column, text = "", frame } = at;
+  const position = `${file}:${line}:${column}`;
+  const shown = frame ?? (text === "" ? null : { from: line, lines: [text] });
+  return (
+    <div
+      className="overflow-hidden rounded-md border"
+      role="group"
+      aria-label={`${file}, line ${line}`}
+    >
+      <p className="code border-b bg-sunken px-6 py-2.5 text-muted wrap-anywhere">{position}</p>
+      {shown && (
+        <Suspense fallback={<pre className="code px-6 py-4">{shown.lines.join("\n")}</pre>}>
+          <CodeFrame file={file} frame={shown} line={line} />
+        </Suspense>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,226 @@
+import { useQueryClient } from "@tanstack/react-query";
+import type { SavedDocument } from "@uncaged/workflow-server/api-types";
+import { Save } from "lucide-react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { EditedDocument } from "../../editor/document/document.ts";
+import { browserStorage, forget, keepDraft, readDraft } from "../../editor/document/draft.ts";
+import { useDocumentPart } from "../../editor/document/use-document.ts";
+import type { DocumentKind } from "../../editor/kind.ts";
+import { ApiError } from "../../lib/request.ts";
+import { documentQuery } from "../../lib/workflows.ts";
+import { Button } from "../../ui/button.tsx";
+import { Page } from "../../ui/page.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { SaveDialog } from "./save-dialog.tsx";
+import { VersionsButton } from "./versions-dialog.tsx";
+
+/** What an editor begins with. */
+export type Beginning = {
+  text: string;
+  /** The hash of the version that it was read from; null for a new document. */
+  base: string | null;
+  /** What its reader must know about it. */
+  notices: readonly string[];
+};
+
+/** A document that is edited on a page: what is shown around it. */
+export type Editing = {
+  document: EditedDocument;
+  /** The version that it began with. */
+  base: string | null;
+  /** Banners: drafts, other tabs. */
+  notice: ReactNode;
+  /** Buttons for the toolbar. */
+  buttons: ReactNode;
+  save: () => void;
+};
+
+type Props = {
+  kind: DocumentKind;
+  /** The workflow that is edited; null for a new one. */
+  name: string | null;
+  /** Where this browser keeps the draft. */
+  draftKey: string;
+  /** What a new document begins with. */
+  begin: () => Promise<Beginning> | Beginning;
+  children: (editing: Editing) => ReactNode;
+};
+
+type Opened = { document: EditedDocument; beginning: Beginning };
+
+/** Opens a document, keeps its draft, and saves its versions. */
+export const Editing = (props: Props) => <Opening key={props.draftKey} {...props} />;
+
+function Opening(props: Props) {
+  const { kind, name, draftKey, begin } = props;
+  const client = useQueryClient();
+  const [opened, setOpened] = useState<Opened | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  // Once, however often the effect runs: what a browser has stored may be set aside by it.
+  const opening = useRef<Promise<Opened>>(null);
+  useEffect(() => {
+    let isLeft = false;
+    const open = async (): Promise<Opened> => {
+      const beginning =
+        name === null
+          ? await begin()
+          : beginWith(kind, draftKey, await client.query({ ...documentQuery(name), staleTime: 0 }));
+      return { document: new EditedDocument(kind, beginning.text), beginning };
+    };
+    opening.current ??= open();
+    opening.current.then(
+      (done) => !isLeft && setOpened(done),
+      (reason: unknown) =>
+        !isLeft && setError(reason instanceof Error ? reason : new Error(String(reason))),
+    );
+    return () => {
+      isLeft = true;
+    };
+  }, []);
+  if (error) {
+    return (
+      <Page title={name ?? `New ${kind.noun}`}>
+        <FailureNotice error={error} />
+      </Page>
+    );
+  }
+  if (!opened) return <Skeleton lines={10} />;
+  return <Document {...props} {...opened} />;
+}
+
+/** The draft of a workflow where there is one, else its current version. */
+function beginWith(kind: DocumentKind, draftKey: string, saved: SavedDocument): Beginning {
+  const { workflow: name, text, hash } = saved;
+  checkOpenable(kind, saved);
+  const draft = readDraft(browserStorage, draftKey);
+  if (draft.text === null || draft.text === text) return { text, base: hash, notices: [] };
+  const base = draft.base ?? hash;
+  const since = base === hash ? "" : " A newer version was saved since.";
+  const notice = `These are your changes to ${name}, which are not saved yet.${since}`;
+  return { text: draft.text, base, notices: [notice] };
+}
+
+/** @throws ApiError for a document of another kind, and for YAML: an edit would lose its comments. */
+function checkOpenable(kind: DocumentKind, { workflow, file, kind: own }: SavedDocument): void {
+  if (own !== kind.name) {
+    throw new ApiError(400, {
+      code: "OTHER_KIND",
+      message: `${workflow} is no ${kind.noun}`,
+      hint: `open it in the other editor: /editor/${own}/${workflow}`,
+    });
+  }
+  if (file.endsWith(".json")) return;
+  throw new ApiError(400, {
+    code: "NOT_JSON",
+    message: `${workflow} is written in YAML (${file}), and the editor edits JSON`,
+    hint: "edit the file and add it again",
+  });
+}
+
+function Document({ kind, name, draftKey, children, document, beginning }: Props & Opened) {
+  const [base, setBase] = useState(beginning.base);
+  const [notices, setNotices] = useState(beginning.notices);
+  const [other, setOther] = useState<string | null>(null);
+  const [isSaving, setSaving] = useState(false);
+  const isChanged = useDocumentPart(document, ({ text, saved }) => text !== saved);
+  const keeping = useRef<ReturnType<typeof keepDraft>>(null);
+  useEffect(() => {
+    const draft = keepDraft(document, {
+      key: draftKey,
+      storage: browserStorage,
+      base: () => base,
+      onOther: setOther,
+      onFailure: (message) =>
+        setNotices((before) => [...before.filter((one) => one !== message), message]),
+    });
+    keeping.current = draft;
+    return draft.stop;
+  }, [document, draftKey, base]);
+  useEffect(() => () => document.close(), [document]);
+  const save = () => setSaving(true);
+  const notice = (
+    <>
+      {notices.map((text) => (
+        <Banner
+          key={text}
+          text={text}
+          actions={[
+            ...(name !== null && text === beginning.notices[0]
+              ? [{ label: "Discard them", act: () => void discard() }]
+              : []),
+            { label: "Close", act: () => setNotices(notices.filter((one) => one !== text)) },
+          ]}
+        />
+      ))}
+      {other !== null && (
+        <Banner
+          text="Another tab has changed this draft. What is changed last is what is kept."
+          actions={[
+            {
+              label: "Take its changes",
+              act: () => {
+                document.replaceAll(other, "Take the changes of another tab");
+                setOther(null);
+              },
+            },
+            {
+              label: "Keep mine",
+              act: () => {
+                keeping.current?.keep();
+                setOther(null);
+              },
+            },
+          ]}
+        />
+      )}
+    </>
+  );
+  const client = useQueryClient();
+  const discard = async () => {
+    if (name === null) return;
+    const { text, hash } = await client.query(documentQuery(name));
+    document.replaceAll(text, "Discard the changes");
+    document.markSaved(text);
+    setBase(hash);
+    setNotices([]);
+    forget(browserStorage, draftKey);
+  };
+  const buttons = (
+    <>
+      {name !== null && <VersionsButton kind={kind} name={name} document={document} />}
+      <Button icon={<Save />} title="Save (Ctrl S)" onClick={save}>
+        {isChanged || name === null ? "Save…" : "Saved"}
+      </Button>
+      <SaveDialog
+        kind={kind}
+        name={name}
+        base={base}
+        document={document}
+        isOpen={isSaving}
+        onClose={() => setSaving(false)}
+        onSaved={(hash) => {
+          setBase(hash);
+          setNotices([]);
+          if (name !== null) forget(browserStorage, draftKey);
+        }}
+      />
+    </>
+  );
+  return children({ document, base, notice, buttons, save });
+}
+
+type BannerProps = { text: string; actions: readonly { label: string; act: () => void }[] };
+
+const Banner = ({ text, actions }: BannerProps) => (
+  <div
+    role="status"
+    className="flex flex-wrap items-center gap-5 border-b bg-amber-soft px-10 py-3 text-small text-amber"
+  >
+    <p className="min-w-0 flex-1 wrap-anywhere">{text}</p>
+    {actions.map(({ label, act }) => (
+      <Button key={label} small onClick={act}>
+        {label}
+      </Button>
+    ))}
+  </div>
+);

@@ -1,0 +1,101 @@
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { browserStorage, readDraft } from "../../editor/document/draft.ts";
+import { DrawnDocument } from "../../editor/versions/comparison.tsx";
+import type { DocumentKind } from "../../editor/kind.ts";
+import { type KnownTool, toolsOf } from "../../features/step-workflow/tools.ts";
+import { stepsKind } from "../../features/step-workflow/kind.ts";
+import { childPathOf } from "../../features/step-workflow/steps.ts";
+import { readStepsSearch } from "../../lib/search.ts";
+import { documentQuery, toolsQuery, workflowsQuery } from "../../lib/workflows.ts";
+import { Copy } from "../../ui/button.tsx";
+import { Dialog, DialogBody } from "../../ui/dialog.tsx";
+import { useTitle } from "../../ui/page.tsx";
+import { Skeleton } from "../../ui/states.tsx";
+import { Editing } from "./editing.tsx";
+import { StepsEditor } from "./steps-editor.tsx";
+
+/** Edits a step workflow: a new one, or the next version of one. */
+export function StepsPage() {
+  const { name = null } = useParams({ strict: false });
+  const { run = null } = readStepsSearch(useSearch({ strict: false }));
+  useTitle(name ?? "New step workflow");
+  const tools = useQuery(toolsQuery);
+  if (tools.isPending) return <Skeleton lines={10} />;
+  return <StepsEditing key={name} name={name} run={run} tools={toolsOf(tools.data ?? [])} />;
+}
+
+type Props = { name: string | null; run: string | null; tools: readonly KnownTool[] };
+
+type Child = { path: string; text: string };
+
+function StepsEditing({ name, run, tools }: Props) {
+  const [kind] = useState(() => stepsKind(tools));
+  const [child, setChild] = useState<Child | null>(null);
+  const navigate = useNavigate();
+  const { data: workflows = [] } = useQuery(workflowsQuery);
+  const saved = useQuery({ ...documentQuery(name ?? ""), enabled: name !== null });
+  const draftKey = `uncaged-steps-${name ?? ""}`;
+  /** Opens the workflow that a step runs: a registered one to be edited, one of this version to be seen. */
+  const openChild = (path: string): string | null => {
+    if (workflows.some((one) => one.name === path)) {
+      void navigate({ to: "/editor/steps/$name", params: { name: path } });
+      return null;
+    }
+    const text = saved.data?.subflows[path];
+    if (text === undefined)
+      return `${path} is no workflow of this console, and no file of a saved version.`;
+    setChild({ path, text });
+    return null;
+  };
+  return (
+    <>
+      <Editing
+        kind={kind}
+        name={name}
+        draftKey={draftKey}
+        begin={() => ({
+          text: readDraft(browserStorage, draftKey).text ?? kind.emptyText,
+          base: null,
+          notices: [],
+        })}
+      >
+        {({ document, notice, buttons, save }) => (
+          <StepsEditor
+            document={document}
+            name={name}
+            run={run}
+            notice={notice}
+            buttons={buttons}
+            onSave={save}
+            onChild={(node) => {
+              const path = childPathOf(document.state().value, node.id);
+              if (path === null) return false;
+              const refused = openChild(path);
+              if (refused !== null) document.say(refused);
+              return true;
+            }}
+          />
+        )}
+      </Editing>
+      <ChildDialog kind={kind} child={child} onClose={() => setChild(null)} />
+    </>
+  );
+}
+
+type ChildProps = { kind: DocumentKind; child: Child | null; onClose: () => void };
+
+/** The workflow that a step of a saved version runs, as a drawing. */
+const ChildDialog = ({ kind, child, onClose }: ChildProps) => (
+  <Dialog wide title={child?.path ?? ""} isOpen={child !== null} onClose={onClose}>
+    {child && (
+      <DialogBody>
+        <div className="flex items-center gap-4 text-muted">
+          It is a part of the saved version. <Copy text={child.text} what="its JSON" />
+        </div>
+        <DrawnDocument kind={kind} version={{ label: child.path, text: child.text }} />
+      </DialogBody>
+    )}
+  </Dialog>
+);

@@ -1,0 +1,90 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { AnswerForm } from "../../features/answer/answer-form.tsx";
+import { EventPanel } from "../../features/step-runs/event-panel.tsx";
+import { liveNodes } from "../../features/step-runs/live.ts";
+import { useRunLines } from "../../features/step-runs/run-events.ts";
+import { RunControls } from "../../features/step-runs/session-bar.tsx";
+import type { LiveNode } from "../../editor/kind.ts";
+import { cost, counted, duration, tokens, useNow } from "../../lib/format.ts";
+import { type ThreadLog, useThreadLog } from "../../lib/thread-log.ts";
+import { isLive, ledgerQuery, threadQuery } from "../../lib/threads.ts";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+
+/** How often the durations of what runs are drawn. */
+const tickMs = 1_000;
+
+/** The selected run of an editor: its log, and what each step does in it. */
+export function useSelectedRun(runID: string | null) {
+  const log = useThreadLog(runID);
+  const isRunning = log.status !== null && isLive(log.status);
+  const now = useNow(tickMs, isRunning);
+  const { cards, lastAt, status } = log;
+  const version = cards.reduce((sum, { attempt }) => sum + attempt.version, cards.length);
+  const live = useMemo(
+    (): ReadonlyMap<string, LiveNode> => liveNodes(cards, status, Math.max(now, lastAt)),
+    // Cards are made anew for each drawing: what they show changes with their attempts' versions.
+    [runID, version, status, now],
+  );
+  return { log, live };
+}
+
+type PanelProps = { runID: string | null; log: ThreadLog };
+
+/** The state of the selected run: what controls it, what it asks, how it ended. */
+export function RunPanel({ runID, log }: PanelProps) {
+  if (runID === null) {
+    return (
+      <p className="text-muted">
+        No run is selected. “Run” starts one with the document as it is; a step's menu starts one
+        from there.
+      </p>
+    );
+  }
+  return <Selected key={runID} runID={runID} log={log} />;
+}
+
+function Selected({ runID, log }: { runID: string; log: ThreadLog }) {
+  const { data: thread, error, refetch } = useQuery(threadQuery(runID));
+  const { data: ledger } = useQuery(ledgerQuery(runID));
+  if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
+  if (!thread) return <Skeleton lines={4} />;
+  const status = log.status ?? thread.status;
+  const last = log.steps.at(-1);
+  const question = status === "waiting" && last?.role === "__wait__" ? last : null;
+  const begun = log.start?.createdAt ?? null;
+  const spent = ledger ? Object.values(ledger.total.usage).reduce((sum, one) => sum + one, 0) : 0;
+  const result = log.end?.result ?? thread.result;
+  return (
+    <section className="flex flex-col gap-7.5" aria-label="The selected run">
+      <RunControls thread={thread} status={status} />
+      <p className="text-small text-muted">
+        {[
+          counted(log.steps.length, "step"),
+          ...(begun === null ? [] : [duration(log.lastAt - begun)]),
+          ...(spent > 0 ? [`${tokens(spent)} tokens`, cost(ledger?.total.cost ?? 0)] : []),
+        ].join(" · ")}
+      </p>
+      {question && (
+        <div className="overflow-hidden rounded-md border">
+          <p className="p-7.5 whitespace-pre-wrap wrap-anywhere">{question.content}</p>
+          <AnswerForm key={question.number} thread={thread} question={question} asked={0} />
+        </div>
+      )}
+      {result && (
+        <p className={`whitespace-pre-wrap wrap-anywhere ${status === "failed" ? "text-red" : ""}`}>
+          {result.summary}
+        </p>
+      )}
+    </section>
+  );
+}
+
+type EventsProps = { runID: string | null; onStep: (id: string) => void };
+
+/** The events of the selected run. */
+export function RunEvents({ runID, onStep }: EventsProps) {
+  const lines = useRunLines(runID);
+  if (runID === null) return <p className="text-muted">No run is selected.</p>;
+  return <EventPanel key={runID} lines={lines} onStep={onStep} />;
+}

@@ -1,0 +1,55 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { PlannerChat } from "../../features/plan/planner-chat.tsx";
+import { planQuery } from "../../lib/plans.ts";
+import { Page, Panel, useTitle } from "../../ui/page.tsx";
+import { Loaded } from "../../ui/states.tsx";
+import { Confirmation, PlanSteps } from "./plan-definition.tsx";
+
+/** From a request to a plan that is confirmed. */
+export function NewPlanPage() {
+  useTitle("New plan");
+  const [id, setId] = useState<string | null>(null);
+  return (
+    <Page title="New plan">
+      <Panel aria-label="Planner">
+        <PlannerChat
+          path="/plans"
+          label="What do you want done, and when?"
+          hint="For example: every weekday at nine, tell me which of my repositories have failing builds."
+          action="Plan it"
+          onPlan={setId}
+        />
+      </Panel>
+      {id !== null && <NewPlan id={id} />}
+    </Page>
+  );
+}
+
+function NewPlan({ id }: { id: string }) {
+  const navigate = useNavigate();
+  const query = useQuery(planQuery(id));
+  return (
+    <Loaded query={query} lines={8}>
+      {(plan) => (
+        <>
+          <p className="text-muted">
+            The plan{" "}
+            <Link to="/plans/$id" params={{ id }} className="underline">
+              {plan.name}
+            </Link>{" "}
+            is made. Write what is to be different, or confirm it.
+          </p>
+          {plan.phase === "awaiting_confirmation" && (
+            <Confirmation
+              plan={plan}
+              onConfirmed={() => void navigate({ to: "/plans/$id", params: { id } })}
+            />
+          )}
+          <PlanSteps plan={plan} />
+        </>
+      )}
+    </Loaded>
+  );
+}

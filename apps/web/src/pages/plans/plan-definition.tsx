@@ -1,0 +1,183 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { Plan, PlanDefinition, PlanView } from "@uncaged/workflow-server/api-types";
+import { Braces, Check, Pencil, X } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import { moment } from "../../lib/format.ts";
+import { readObject } from "../../lib/json.ts";
+import { changePlan, confirmPlan, definePlan, planKeys } from "../../lib/plans.ts";
+import { planGraph } from "../../features/graph/plan-graph.ts";
+import { Button, ButtonLink } from "../../ui/button.tsx";
+import { Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { type Fact, Facts } from "../../ui/facts.tsx";
+import { TextArea } from "../../ui/field.tsx";
+import { Panel } from "../../ui/page.tsx";
+import { Prose } from "../../ui/prose.tsx";
+import { Section } from "../../ui/section.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { Values } from "../../ui/value.tsx";
+
+const GraphDrawing = lazy(async () => ({
+  default: (await import("../../features/graph/graph-drawing.tsx")).GraphDrawing,
+}));
+
+/** The steps of a plan as they would be confirmed, else as its newest run has them. */
+export function PlanSteps({ plan }: { plan: PlanView }) {
+  const { draft, runs, wanted } = plan;
+  const { steps } = draft ?? plan;
+  const [newest = null] = draft ? [] : runs;
+  const graph = planGraph(steps, newest, new Set(wanted.map(({ stepId }) => stepId)));
+  return (
+    <Panel aria-label="Steps">
+      <div className="flex flex-wrap items-center justify-between gap-5">
+        <h2>{draft ? "Steps of the change" : "Steps"}</h2>
+        {canBeChanged(plan) && (
+          <div className="flex flex-wrap gap-5">
+            <ButtonLink to="/plans/$id/edit" params={{ id: plan.id }} small icon={<Pencil />}>
+              Edit
+            </ButtonLink>
+            <EditButton plan={plan} />
+          </div>
+        )}
+      </div>
+      <Suspense fallback={<Skeleton lines={8} />}>
+        <GraphDrawing graph={graph} label="Graph of the plan" />
+      </Suspense>
+      <div className="panel overflow-hidden [&>section:first-child]:border-t-0">
+        {steps.map((step) => (
+          <Step key={step.id} step={step} />
+        ))}
+      </div>
+    </Panel>
+  );
+}
+
+/** Whether a plan can be changed in its phase. */
+export const canBeChanged = ({ phase }: PlanView): boolean =>
+  phase !== "executing" && phase !== "paused";
+
+/** Edits the definition of a plan; what is saved is to be confirmed. */
+function EditButton({ plan }: { plan: PlanView }) {
+  const client = useQueryClient();
+  const [text, setText] = useState<string | null>(null);
+  const { value, problem } = readObject(text ?? "{}");
+  const save = useMutation({
+    mutationFn: (definition: Record<string, unknown>) =>
+      definePlan(plan.id, definition as PlanDefinition),
+    onSuccess: async () => {
+      setText(null);
+      await client.invalidateQueries({ queryKey: planKeys.all });
+    },
+  });
+  const close = () => {
+    save.reset();
+    setText(null);
+  };
+  return (
+    <>
+      <Button small icon={<Braces />} onClick={() => setText(definitionOf(plan.draft ?? plan))}>
+        Edit as JSON…
+      </Button>
+      <Dialog title={`Edit ${plan.name}`} isOpen={text !== null} onClose={close} wide>
+        <DialogForm
+          action="Save"
+          work={save}
+          isDisabled={value === null}
+          onSubmit={() => value && save.mutate(value)}
+          onClose={close}
+        >
+          <TextArea
+            code
+            label="Definition"
+            hint="It is checked as a plan of the planner is, and is to be confirmed."
+            problem={problem}
+            rows={20}
+            value={text ?? ""}
+            onChange={({ target }) => setText(target.value)}
+          />
+        </DialogForm>
+      </Dialog>
+    </>
+  );
+}
+
+/** What is edited of a plan: all but what is computed or kept. */
+export function definitionOf({
+  name,
+  description,
+  trigger,
+  failure_policy,
+  ...plan
+}: Plan): string {
+  const steps = plan.steps.map((step) => ({ ...step, position: undefined }));
+  return JSON.stringify({ name, description, trigger, steps, failure_policy }, null, 2);
+}
+
+function Step({ step }: { step: Plan["steps"][number] }) {
+  const { id, description, depends_on, inputs, expected_output = null } = step;
+  const facts: Fact[] = [
+    ["Task", <Prose key="task" text={description} isMarkdown />],
+    ["Result", expected_output],
+    ["After", depends_on.length > 0 ? depends_on.join(", ") : null],
+    ["Inputs", Object.keys(inputs).length > 0 ? <Values key="inputs" values={inputs} /> : null],
+  ];
+  return (
+    <Section heading="h3" name={`step ${id}`} title={id} note={description}>
+      {() => <Facts look="list" facts={facts} />}
+    </Section>
+  );
+}
+
+type ConfirmationProps = { plan: PlanView; onConfirmed?: () => void };
+
+/** What a confirmation would confirm, and its buttons: exactly this plan, by its hash. */
+export function Confirmation({ plan, onConfirmed }: ConfirmationProps) {
+  const { id, hash, preview, draft, phase } = plan;
+  const client = useQueryClient();
+  const decide = useMutation({
+    mutationFn: async (isConfirmed: boolean) => {
+      if (!isConfirmed) return void (await changePlan(id, "reject"));
+      await confirmPlan(id, hash);
+      onConfirmed?.();
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: planKeys.all }),
+  });
+  const { credentials, nextFires, sandbox, trigger } = preview;
+  const runs = phase === "awaiting_confirmation" && plan.trigger.type === "manual";
+  return (
+    <Panel aria-label="To be confirmed">
+      <h2>{draft ? "A change to be confirmed" : "To be confirmed"}</h2>
+      <Facts
+        look="list"
+        facts={[
+          ["Trigger", trigger],
+          [
+            "Next fires",
+            nextFires.length > 0 ? nextFires.map((at) => moment(Date.parse(at))).join("; ") : null,
+          ],
+          [
+            "Credentials",
+            credentials
+              .map(({ name, known }) => (known ? name : `${name} (not stored)`))
+              .join(", ") || "none",
+          ],
+          ["Sandbox", sandbox],
+          ["Hash", <code key="hash">{hash.slice(0, 12)}</code>, hash],
+        ]}
+      />
+      <div className="flex flex-wrap gap-5">
+        <Button
+          look="solid"
+          icon={<Check />}
+          isBusy={decide.isPending}
+          onClick={() => decide.mutate(true)}
+        >
+          {runs ? "Confirm and run" : "Confirm"}
+        </Button>
+        <Button icon={<X />} isBusy={decide.isPending} onClick={() => decide.mutate(false)}>
+          {draft ? "Drop the change" : "Reject"}
+        </Button>
+      </div>
+      {decide.error && <FailureNotice error={decide.error} />}
+    </Panel>
+  );
+}

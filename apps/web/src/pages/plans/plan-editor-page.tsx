@@ -1,0 +1,72 @@
+import "../../lib/no-eval.ts";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useParams } from "@tanstack/react-router";
+import type { PlanDefinition, PlanView } from "@uncaged/workflow-server/api-types";
+import { ArrowLeft, Save } from "lucide-react";
+import { useEffect, useState } from "react";
+import { EditedDocument } from "../../editor/document/document.ts";
+import { Editor } from "../../editor/editor.tsx";
+import { planKind } from "../../features/plan/plan-kind.ts";
+import { definePlan, planKeys, planQuery } from "../../lib/plans.ts";
+import { Button, ButtonLink } from "../../ui/button.tsx";
+import { Page, useTitle } from "../../ui/page.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { canBeChanged, definitionOf } from "./plan-definition.tsx";
+
+/** Edits the definition of a plan, on the canvas and as JSON; what is saved is to be confirmed. */
+export function PlanEditorPage() {
+  const { id } = useParams({ from: "/plans/$id/edit" });
+  const { data: plan, error } = useQuery({ ...planQuery(id), refetchInterval: false });
+  useTitle(plan ? `Edit ${plan.name}` : "Edit a plan");
+  if (plan) return <PlanEditor key={plan.id} plan={plan} />;
+  if (!error) return <Skeleton lines={10} />;
+  return (
+    <Page title="Edit a plan">
+      <FailureNotice error={error} />
+    </Page>
+  );
+}
+
+function PlanEditor({ plan }: { plan: PlanView }) {
+  const { id, name } = plan;
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [document] = useState(() => new EditedDocument(planKind, definitionOf(plan.draft ?? plan)));
+  useEffect(() => () => document.close(), [document]);
+  const save = useMutation({
+    mutationFn: async () => {
+      const { broken, value } = document.state();
+      if (broken) throw new Error(`the JSON is broken in line ${broken.line}`);
+      await definePlan(id, value as PlanDefinition);
+      await client.invalidateQueries({ queryKey: planKeys.all });
+      await navigate({ to: "/plans/$id", params: { id } });
+    },
+  });
+  return (
+    <Editor
+      document={document}
+      name={name}
+      isReadOnly={!canBeChanged(plan)}
+      notice={save.error && <FailureNotice error={save.error} />}
+      onSave={() => save.mutate()}
+      toolbar={
+        <>
+          <ButtonLink to="/plans/$id" params={{ id }} icon={<ArrowLeft />}>
+            To the plan
+          </ButtonLink>
+          {canBeChanged(plan) && (
+            <Button
+              look="solid"
+              icon={<Save />}
+              title="Save (Ctrl S)"
+              isBusy={save.isPending}
+              onClick={() => save.mutate()}
+            >
+              Save
+            </Button>
+          )}
+        </>
+      }
+    />
+  );
+}

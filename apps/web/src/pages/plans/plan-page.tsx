@@ -1,0 +1,123 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import type { PlanView } from "@uncaged/workflow-server/api-types";
+import { Decisions } from "../../features/plan/decisions.tsx";
+import { PlannerChat } from "../../features/plan/planner-chat.tsx";
+import { PlanBadge } from "../../features/plan/plan-badge.tsx";
+import { moment, until, useNow } from "../../lib/format.ts";
+import { planQuery } from "../../lib/plans.ts";
+import { pathOf } from "../../lib/request.ts";
+import { type Fact, Facts } from "../../ui/facts.tsx";
+import { Page, Panel, useTitle } from "../../ui/page.tsx";
+import { Empty, Loaded } from "../../ui/states.tsx";
+import { canBeChanged, Confirmation, PlanSteps } from "./plan-definition.tsx";
+import { PlanControls } from "./plan-controls.tsx";
+import { Runs } from "./plan-runs.tsx";
+
+export function PlanPage() {
+  const { id } = useParams({ from: "/plans/$id" });
+  const query = useQuery(planQuery(id));
+  const { data: plan } = query;
+  useTitle(plan?.name ?? "Plan");
+  return (
+    <Page
+      title={
+        plan ? (
+          <span className="inline-flex flex-wrap items-center gap-6">
+            {plan.name} <PlanBadge state={plan.phase} />
+          </span>
+        ) : (
+          "Plan"
+        )
+      }
+      note={plan?.description}
+      actions={plan && <PlanControls plan={plan} />}
+    >
+      <Loaded query={query} lines={9}>
+        {(read) => <OnePlan plan={read} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function OnePlan({ plan }: { plan: PlanView }) {
+  const { phase, draft, runs, wanted, id } = plan;
+  const isOpen = phase === "awaiting_confirmation" || draft !== null;
+  return (
+    <>
+      <Decisions wanted={wanted} />
+      {isOpen && <Confirmation plan={plan} />}
+      <PlanSteps plan={plan} />
+      <Trigger plan={plan} />
+      <Panel aria-label="Runs">
+        <h2>Runs</h2>
+        {runs.length > 0 ? (
+          <Runs runs={runs} />
+        ) : (
+          <Empty title="No run yet">
+            <p>
+              {phase === "active" ? "Its trigger begins them." : "Its confirmation comes first."}
+            </p>
+          </Empty>
+        )}
+      </Panel>
+      {canBeChanged(plan) && (
+        <Panel aria-label="Change">
+          <h2>Change</h2>
+          <PlannerChat
+            path={pathOf("plans", id, "modify")}
+            label="What is to be different?"
+            hint="The planner changes the plan; nothing counts before it is confirmed."
+            action="Change it"
+          />
+        </Panel>
+      )}
+    </>
+  );
+}
+
+/** What starts the plan, what its steps need and run in, and what comes of a failure. */
+function Trigger({ plan }: { plan: PlanView }) {
+  const { preview, trigger, trigger_state: state, next_fire_at: next, failure_policy } = plan;
+  const now = useNow(1_000, next !== null);
+  const at = (iso: string | null | undefined) => (iso ? moment(Date.parse(iso)) : null);
+  const bundle = plan.metadata?.bundle as { name?: unknown } | undefined;
+  const name = typeof bundle?.name === "string" ? bundle.name : null;
+  const facts: Fact[] = [
+    ["Trigger", preview.trigger],
+    ["Last fire", trigger.type === "manual" ? null : (at(state?.last_fire_at) ?? "never")],
+    ["Last check", trigger.type === "poll" ? (at(state?.last_check_at) ?? "never") : null],
+    ["Next fire", next && `${moment(Date.parse(next))}, ${until(Date.parse(next), now)}`],
+    ["Error of its check", state?.last_error ?? null],
+    ["When a step fails", failureText(failure_policy)],
+    ["Sandbox", preview.sandbox],
+    ["Folder", typeof plan.metadata?.cwd === "string" ? plan.metadata.cwd : null],
+    [
+      "Workflow",
+      name && (
+        <Link to="/workflows/$name" params={{ name }}>
+          {name}
+        </Link>
+      ),
+    ],
+    ["Id", <code key="id">{plan.id}</code>],
+  ];
+  return (
+    <Panel aria-label="Trigger and settings">
+      <h2>Trigger and settings</h2>
+      <Facts look="list" facts={facts} />
+    </Panel>
+  );
+}
+
+const policies: Record<PlanView["failure_policy"]["on_step_failure"], string> = {
+  stop: "the run ends",
+  skip_dependents: "what depends on it is skipped",
+  ask_user: "you are asked",
+};
+
+function failureText({ on_step_failure, max_retries }: PlanView["failure_policy"]): string {
+  const end = policies[on_step_failure];
+  if (max_retries === 0) return end;
+  return `${max_retries} more ${max_retries === 1 ? "attempt" : "attempts"}, then ${end}`;
+}

@@ -1,0 +1,155 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import type { PlanRow } from "@uncaged/workflow-server/api-types";
+import { ClipboardList, Sparkles } from "lucide-react";
+import { useRef, useState } from "react";
+import { Decisions } from "../../features/plan/decisions.tsx";
+import { PlanBadge } from "../../features/plan/plan-badge.tsx";
+import { ago, count, moment, until, useNow } from "../../lib/format.ts";
+import { plansQuery } from "../../lib/plans.ts";
+import { Button, ButtonLink, Command } from "../../ui/button.tsx";
+import { type Fact, Facts } from "../../ui/facts.tsx";
+import { SearchField } from "../../ui/field.tsx";
+import { Page, useKeys, useListKeys, useTitle } from "../../ui/page.tsx";
+import { Empty, Loaded } from "../../ui/states.tsx";
+
+export function PlansPage() {
+  useTitle("Plans");
+  const navigate = useNavigate();
+  useKeys({ n: () => void navigate({ to: "/plans/new" }) });
+  const query = useQuery(plansQuery);
+  return (
+    <Page
+      title="Plans"
+      actions={
+        <ButtonLink to="/plans/new" look="solid" icon={<Sparkles />}>
+          New plan
+        </ButtonLink>
+      }
+    >
+      <Loaded query={query}>
+        {(plans) => (plans.length > 0 ? <PlanList plans={plans} /> : <None />)}
+      </Loaded>
+    </Page>
+  );
+}
+
+function None() {
+  return (
+    <Empty icon={<ClipboardList />} title="No plan yet">
+      <p>
+        A plan is steps for agents, made of a request, that run once or by a trigger. Ask for one
+        here, or in a terminal:
+      </p>
+      <Command>{'uncaged-workflow plan new "every weekday at nine, …"'}</Command>
+      <ButtonLink to="/plans/new" look="solid">
+        Make a plan
+      </ButtonLink>
+    </Empty>
+  );
+}
+
+const atOnce = 100;
+
+const textOf = ({ name, description, id, trigger_text }: PlanRow): string =>
+  `${name} ${description} ${id} ${trigger_text}`.toLowerCase();
+
+function PlanList({ plans }: { plans: readonly PlanRow[] }) {
+  const [text, setText] = useState("");
+  const [most, setMost] = useState(atOnce);
+  const list = useRef<HTMLUListElement>(null);
+  const now = useNow(1_000);
+  const words = text.trim().toLowerCase();
+  const found = plans.filter((plan) => textOf(plan).includes(words));
+  const rows = found.slice(0, most);
+  useListKeys({ list, target: "a", length: rows.length });
+  const names = new Map(plans.map(({ id, name }) => [id, name]));
+  return (
+    <>
+      <Decisions
+        wanted={plans.flatMap(({ wanted }) => wanted)}
+        nameOf={(id) => (
+          <Link to="/plans/$id" params={{ id }} className="underline">
+            {names.get(id)}
+          </Link>
+        )}
+      />
+      <search>
+        <SearchField label="Search by name or trigger" value={text} onChange={setText} />
+      </search>
+      {rows.length === 0 ? (
+        <Empty title="No plan fits">
+          <p>No name, description, trigger or id has this text.</p>
+        </Empty>
+      ) : (
+        <ul ref={list} className="panel shadow-sm" aria-label="Plans">
+          {rows.map((plan, index) => (
+            <Row key={plan.id} plan={plan} index={index} now={now} />
+          ))}
+        </ul>
+      )}
+      {found.length > most && (
+        <div>
+          <Button onClick={() => setMost(most + atOnce)}>
+            Show more of {count(found.length - most)}
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }) {
+  const { id, name, phase, trigger_text } = plan;
+  return (
+    <li
+      className="relative grid grid-cols-[minmax(0,1fr)_9rem_auto] items-center gap-12.5 border-b px-10 py-7 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-7.5 max-lg:gap-y-4 max-lg:px-8.5 max-lg:py-7.5"
+      data-index={index}
+    >
+      <div className="min-w-0">
+        <Link
+          to="/plans/$id"
+          params={{ id }}
+          className="stretched text-name font-semibold wrap-anywhere text-ink"
+        >
+          {name}
+        </Link>
+        <p className="truncate text-muted">{trigger_text}</p>
+      </div>
+      <div>
+        <PlanBadge state={phase} />
+      </div>
+      <Facts
+        look="moments"
+        className="max-lg:col-span-full max-lg:row-start-2"
+        facts={[
+          pastFact("Last fire", plan.last_fire_at, now),
+          dueFact("Next fire", plan.next_fire_at, now),
+          lastRunFact(plan, now),
+        ]}
+      />
+    </li>
+  );
+}
+
+function pastFact(label: string, at: string | null, now: number): Fact {
+  if (at === null) return [label, "–"];
+  return [label, ago(Date.parse(at), now), moment(Date.parse(at))];
+}
+
+function dueFact(label: string, at: string | null, now: number): Fact {
+  if (at === null) return [label, "–"];
+  return [label, until(Date.parse(at), now), moment(Date.parse(at))];
+}
+
+function lastRunFact({ last_run: run }: PlanRow, now: number): Fact {
+  if (run === null) return ["Last run", "–"];
+  const at = Date.parse(run.completed_at ?? run.started_at);
+  return [
+    "Last run",
+    <span key="run" className="inline-flex flex-wrap items-center gap-3.5">
+      <PlanBadge state={run.status} error={run.error} /> {ago(at, now)}
+    </span>,
+    moment(at),
+  ];
+}

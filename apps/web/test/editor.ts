@@ -1,0 +1,93 @@
+import type { Locator, Page } from "playwright-core";
+import type { Serving } from "../../server/test/serving.ts";
+import { type Look, open } from "./browser.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
+
+type GraphText = {
+  nodes: { id: string; type: string; x: number; y: number; data?: Record<string, unknown> }[];
+  connections: { source: string; target: string; sourceHandle?: string; targetHandle?: string }[];
+};
+
+/** A graph of agents in a row, each followed by the next. */
+export const chain = (...names: string[]): GraphText => ({
+  nodes: [
+    { id: "node_1", type: "start", x: 0, y: 0 },
+    ...names.map((agentName, index) => ({
+      id: `node_${index + 2}`,
+      type: "agent",
+      x: (index + 1) * 320,
+      y: 0,
+      data: { agentName },
+    })),
+  ],
+  connections: names.map((_, index) => ({
+    source: `node_${index + 1}`,
+    target: `node_${index + 2}`,
+    sourceHandle: "output",
+    targetHandle: "input",
+  })),
+});
+
+/** Opens the editor with a draft, by the file's import: each page has a storage of its own. */
+export async function openEditor(
+  serving: Serving,
+  draft?: GraphText,
+  look: Look = {},
+): Promise<Page> {
+  const page = await open(serving, "/editor/graph", { width: 1440, height: 900, ...look });
+  await page.locator(".react-flow__node").first().waitFor();
+  if (draft) {
+    await importText(page, "draft.json", JSON.stringify(draft, null, 2));
+    // A file is read in its own time: a key that is pressed before would find another document.
+    await untilDraft(page, ({ nodes }) => nodes.length === draft.nodes.length);
+  }
+  return page;
+}
+
+export const importText = (page: Page, name: string, text: string, mimeType = "application/json") =>
+  page.getByLabel("File to import").setInputFiles({ name, mimeType, buffer: Buffer.from(text) });
+
+/** The node with a title. */
+export const nodeOf = (page: Page, title: string): Locator =>
+  page.locator(".react-flow__node").filter({ hasText: title });
+
+/** What the document is, as the draft has it. */
+export async function draftOf(page: Page): Promise<GraphText> {
+  const text = await page.evaluate(() => {
+    dispatchEvent(new Event("pagehide"));
+    return localStorage.getItem("agentflow-workflow");
+  });
+  return JSON.parse(text ?? "null") as GraphText;
+}
+
+/** Waits until the document is as it should be. */
+export async function untilDraft(
+  page: Page,
+  isRight: (draft: GraphText) => boolean,
+): Promise<void> {
+  let draft: GraphText | null = null;
+  await until(
+    async () => (draft = await draftOf(page)) !== null && isRight(draft),
+    () => `it is another one: ${JSON.stringify(draft)}`,
+  );
+}
+
+/** Drags by the mouse from the middle of one element to that of another, or to a point. */
+export async function drag(page: Page, from: Locator, to: Locator | { x: number; y: number }) {
+  const begin = await middleOf(from);
+  const end = "x" in to ? to : await middleOf(to);
+  await page.mouse.move(begin.x, begin.y);
+  await page.mouse.down();
+  await page.mouse.move((begin.x + end.x) / 2, (begin.y + end.y) / 2, { steps: 4 });
+  await page.mouse.move(end.x, end.y, { steps: 4 });
+  await page.mouse.up();
+}
+
+export async function middleOf(element: Locator): Promise<{ x: number; y: number }> {
+  const box = await element.boundingBox();
+  if (!box) throw new Error("it is not on the page");
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+}
+
+export const portOf = (page: Page, title: string, port: string): Locator =>
+  nodeOf(page, title).locator(`[data-handleid="${port}"]`);

@@ -1,0 +1,71 @@
+import type { Locator, Page } from "playwright-core";
+import type { Serving } from "../../server/test/serving.ts";
+import { openaiServer } from "../../../packages/workflow-agents/test/openai-server.ts";
+import { type Look, open } from "./browser.ts";
+
+/**
+ * A model for the graphs of a server, which gets its address. An agent with subagents calls them first; an agent with the
+ * system prompt `say: text` answers that, one with `fail once` refuses its first question, and one with `hang` falls
+ * silent after some words.
+ */
+export async function scriptedModel(serving: Serving) {
+  let failures = 0;
+  const server = await openaiServer(({ messages, tools = [] }) => {
+    const all = JSON.stringify(messages);
+    const [first] = messages;
+    const system = typeof first?.content === "string" ? first.content : "";
+    if (system === "fail once" && (failures += 1) === 1) {
+      const message = "the model is tired";
+      return { fault: { kind: "status", status: 400, type: "invalid_request_error", message } };
+    }
+    if (system === "hang") {
+      return { text: "Half of a **sentence** that", fault: { kind: "silence", after: 4 } };
+    }
+    if (system.startsWith("say: ")) return { text: system.slice("say: ".length) };
+    const calls = tools.flatMap((tool) => ("function" in tool ? [tool.function.name] : []));
+    const [call] = calls.filter((name) => name.startsWith("subagent"));
+    if (!call) return { text: "Rivers **bring** salt. ".repeat(4), tokenMs: 40 };
+    if (!all.includes('"role":"tool"')) {
+      return { tools: [{ name: call, input: { message: "What is known?" } }] };
+    }
+    return { text: all.includes("Reviewer feedback") ? "A second text." : "A first text." };
+  });
+  serving.more = { ...serving.more, OPENAI_API_KEY: server.key, OPENAI_BASE_URL: server.url };
+  return server;
+}
+
+/** Opens the editor of a new graph in a browser that has kept some values. */
+export async function openKept(
+  serving: Serving,
+  kept: Record<string, string>,
+  look: Look = { width: 1150 },
+): Promise<Page> {
+  const page = await open(serving, "/workflows", look);
+  await page.evaluate((values) => {
+    for (const [name, value] of Object.entries(values)) localStorage.setItem(name, value);
+  }, kept);
+  await page.goto(`http://127.0.0.1:${serving.port}/editor/graph`);
+  return page;
+}
+
+/** A graph as the browser keeps it: a Start, then nodes that follow each other. */
+export function chain(...nodes: { type: string; data: object }[]): string {
+  const all = [{ type: "start", data: { initialInput: "Begin" } }, ...nodes];
+  return JSON.stringify(
+    {
+      nodes: all.map((node, index) => ({ id: `n${index}`, ...node, x: index * 280, y: 100 })),
+      connections: nodes.map((_, index) => ({
+        ...{ source: `n${index}`, target: `n${index + 1}` },
+        ...(index > 0 && nodes[index - 1]?.type === "approval" && { sourceHandle: "approve" }),
+      })),
+    },
+    null,
+    2,
+  );
+}
+
+export const nodeOf = (page: Page, id: string): Locator =>
+  page.locator(`.react-flow__node[data-id="${id}"]`);
+
+export const statusIs = (page: Page, status: string): Promise<void> =>
+  page.getByRole("status", { name: `Run: ${status}` }).waitFor();

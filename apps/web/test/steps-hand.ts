@@ -1,0 +1,149 @@
+import type { Locator, Page } from "playwright-core";
+import { type Hand, keyboard, mouse, pressUntil } from "./hand.ts";
+
+/** What a reader works the editor of step workflows with. */
+export type StepsHand = Hand & {
+  /** Adds a step where the selection is: in the selected construct, or beside the selected step. */
+  add(type: string, key: string): Promise<void>;
+  /** Selects a step; null selects nothing. */
+  pick(id: string | null): Promise<void>;
+  /** Does what the page offers for a step. */
+  act(id: string, label: string): Promise<void>;
+  /** Lets a step follow another one. */
+  connect(from: string, to: string): Promise<void>;
+};
+
+export const stepOf = (page: Page, id: string): Locator =>
+  page.locator(`.react-flow__node[data-id="${id}"]`);
+
+const handleOf = (page: Page, id: string, port: string): Locator =>
+  stepOf(page, id).locator(`.react-flow__handle[data-handleid="${port}"]`);
+
+/** Waits until what is pressed stands still: a view that was fitted, a drawing that was laid out anew. */
+async function settled(element: Locator): Promise<void> {
+  await element.waitFor();
+  await element.evaluate(async (node) => {
+    const placeOf = () => JSON.stringify(node.getBoundingClientRect());
+    let [before, frames] = [placeOf(), 0];
+    while (frames < 6) {
+      await new Promise(requestAnimationFrame);
+      const now = placeOf();
+      frames = now === before ? frames + 1 : 0;
+      before = now;
+    }
+  });
+}
+
+async function middleOf(element: Locator): Promise<{ x: number; y: number }> {
+  await settled(element);
+  const box = await element.boundingBox();
+  if (!box) throw new Error(`${String(element)} is not seen`);
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+}
+
+export function byMouse(page: Page): StepsHand {
+  const hand = mouse(page);
+  const pick = async (id: string) => {
+    await hand.press("tab", "Node");
+    await fit();
+    await settled(stepOf(page, id));
+    await stepOf(page, id).click({ position: { x: 60, y: 12 } });
+    await page.getByRole("heading", { name: id }).waitFor();
+  };
+  const fit = () => page.getByRole("button", { name: "Show all" }).first().click();
+  return {
+    ...hand,
+    add: async (type) => {
+      const palette = page.getByRole("group", { name: "Add a node" });
+      await palette.getByRole("button", { name: type, exact: true }).click();
+    },
+    pick: async (id) => {
+      if (id === null) {
+        await hand.press("tab", "Node");
+        await fit();
+        const pane = await page.locator(".react-flow__pane").boundingBox();
+        await page.mouse.click((pane?.x ?? 0) + 20, (pane?.y ?? 0) + 20);
+        await page.getByText(/Select a node to edit it/).waitFor();
+        return;
+      }
+      await pick(id);
+    },
+    act: async (id, label) => {
+      await pick(id);
+      await hand.press("button", label);
+    },
+    connect: async (from, to) => {
+      await fit();
+      const [begin, end] = [handleOf(page, from, "next"), handleOf(page, to, "in")];
+      const [a, b] = [await middleOf(begin), await middleOf(end)];
+      await page.mouse.move(a.x, a.y);
+      await page.mouse.down();
+      await page.mouse.move((a.x + b.x) / 2, (a.y + b.y) / 2, { steps: 4 });
+      await page.mouse.move(b.x, b.y, { steps: 4 });
+      await page.mouse.up();
+    },
+  };
+}
+
+export function byKeyboard(page: Page): StepsHand {
+  const hand = keyboard(page);
+  return {
+    ...hand,
+    add: async (type, key) => {
+      await leaveField(page);
+      await page.keyboard.press("a");
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("button", { name: new RegExp(`^${type}`) }).waitFor();
+      // The dialog takes the focus a frame after it shows.
+      await dialog.locator(":focus").first().waitFor();
+      await page.keyboard.press(key);
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await page.locator(".react-flow__node:focus").waitFor();
+      await toForm(page);
+    },
+    pick: async (id) => {
+      await leaveField(page);
+      if (id === null) {
+        await hand.press("tab", "Node");
+        await pressUntil(page, page.locator(".react-flow__node").first(), "Tab");
+        await page.keyboard.press("Escape");
+        await page.getByText(/Select a node to edit it/).waitFor();
+        return;
+      }
+      await pressUntil(page, stepOf(page, id), "Tab");
+      await page.getByRole("heading", { name: id }).waitFor();
+      await toForm(page);
+    },
+    act: async (id, label) => {
+      await leaveField(page);
+      await pressUntil(page, stepOf(page, id), "Tab");
+      await page.keyboard.press("Shift+F10");
+      await hand.press("menuitem", label);
+    },
+    connect: async (from, to) => {
+      await leaveField(page);
+      await pressUntil(page, stepOf(page, from), "Tab");
+      await page.keyboard.press("c");
+      await page.getByRole("dialog").locator(":focus").first().waitFor();
+      await hand.choose("From", "what follows");
+      await hand.choose("To", to);
+      await hand.press("button", "Connect", page.getByRole("dialog"));
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    },
+  };
+}
+
+/** Single letters are typed where a field has the focus. */
+async function leaveField(page: Page): Promise<void> {
+  const isTyping = () =>
+    page.evaluate(() => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName ?? ""));
+  for (let presses = 0; presses < 100 && (await isTyping()); presses += 1) {
+    await page.keyboard.press("Tab");
+  }
+}
+
+/** Goes to the form of the step that has the focus. */
+async function toForm(page: Page): Promise<void> {
+  await page.keyboard.press("F2");
+  await page.locator("#editor-form :focus").waitFor();
+}
