@@ -1,7 +1,7 @@
 // 1. Plain: a workflow is a file with two named exports, `run` and `descriptor`. It imports nothing.
 //
-//     npx uncaged-workflow add count examples/01-plain.esm.js
-//     npx uncaged-workflow run count --prompt 'one two three' --wait
+//     uncaged-workflow add count examples/01-plain.esm.js
+//     uncaged-workflow run count --prompt 'one two three' --wait
 
 export const descriptor = {
   description: "Counts the words of the prompt",

@@ -1,8 +1,8 @@
 // 2. Roles and a moderator: who speaks next is a function of the steps so far. Here an editor and a
 // critic take turns until the critic has no more objections.
 //
-//     npx uncaged-workflow add shorten examples/02-moderator.ts
-//     npx uncaged-workflow run shorten --prompt 'It is really very nice to see you' --follow
+//     uncaged-workflow add shorten examples/02-moderator.ts
+//     uncaged-workflow run shorten --prompt 'It is really very nice to see you' --follow
 import { createRoleModerator, type Descriptor, END, type Role } from "@uncaged/workflow";
 
 type Editor = { removed: string | null };

@@ -1,10 +1,10 @@
 // 3. Durable: imperative code whose steps are never executed twice. Concurrent work, and a question to
 // a person: the thread then waits, for days if need be, without a process.
 //
-//     npx uncaged-workflow add inventory examples/03-durable.ts
-//     npx uncaged-workflow run inventory --prompt INVENTORY.md --wait
-//     npx uncaged-workflow resume @last --input true
-//     npx uncaged-workflow follow @last
+//     uncaged-workflow add inventory examples/03-durable.ts
+//     uncaged-workflow run inventory --prompt INVENTORY.md --wait
+//     uncaged-workflow resume @last --input true
+//     uncaged-workflow follow @last
 import { readdir, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type Descriptor, durable } from "@uncaged/workflow";

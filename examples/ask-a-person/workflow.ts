@@ -1,10 +1,10 @@
 // A person decides: an agent writes the announcement of a release, a person approves it or describes what to
 // change, and it is only then written to a file. While nobody has answered, no process is needed.
 //
-//     npx uncaged-workflow add announce examples/ask-a-person/workflow.ts
-//     npx uncaged-workflow run announce --prompt 'Version 2: threads can be forked' --wait
-//     npx uncaged-workflow resume @last --input 'Shorter, please' && npx uncaged-workflow follow @last
-//     npx uncaged-workflow resume @last --input yes && npx uncaged-workflow follow @last
+//     uncaged-workflow add announce examples/ask-a-person/workflow.ts
+//     uncaged-workflow run announce --prompt 'Version 2: threads can be forked' --wait
+//     uncaged-workflow resume @last --input 'Shorter, please' && uncaged-workflow follow @last
+//     uncaged-workflow resume @last --input yes && uncaged-workflow follow @last
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createRoleModerator, END, type Role, type WaitResult, waitFor } from "@uncaged/workflow";

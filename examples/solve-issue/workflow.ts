@@ -2,9 +2,9 @@
 // tests, and a reviewer. It goes round until the tests pass and the reviewer is content, or the thread
 // is out of rounds.
 //
-//     npx uncaged-workflow add solve-issue examples/solve-issue/workflow.ts
+//     uncaged-workflow add solve-issue examples/solve-issue/workflow.ts
 //     sh examples/solve-issue/make-repository.sh /tmp/median && cd /tmp/median
-//     npx uncaged-workflow run solve-issue --prompt 'median() is wrong for [4, 1, 3, 2]' --follow
+//     uncaged-workflow run solve-issue --prompt 'median() is wrong for [4, 1, 3, 2]' --follow
 //
 // So it plays from a script, without a model. Who plays is one flag: `--option agent=anthropic` (or
 // openai, claude-code, codex, cursor), its model another: `--option model=NAME`.

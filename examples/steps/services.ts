@@ -1,8 +1,8 @@
 // A step workflow with services, a component and a type of steps of its own: what a JSON file alone can't
 // bring along. It is added like any other source:
 //
-//     npx uncaged-workflow add services examples/steps/services.ts
-//     npx uncaged-workflow run services --follow
+//     uncaged-workflow add services examples/steps/services.ts
+//     uncaged-workflow run services --follow
 import { stepsBundle } from "@uncaged/workflow-steps";
 import flow from "./services.json";
 
