@@ -8,11 +8,13 @@ import type { Line, Row } from "./row.ts";
 import { added } from "./rows/added.ts";
 import { again } from "./rows/again.ts";
 import { consoleRow } from "./rows/console.ts";
+import { graph } from "./rows/graph.ts";
 import { growth } from "./rows/growth.ts";
 import { fan, interpreter } from "./rows/interpreter.ts";
 import { iterationsRow } from "./rows/iterations.ts";
 import { list } from "./rows/list.ts";
 import { page } from "./rows/page.ts";
+import { plansRow } from "./rows/plans.ts";
 import { thousand, together } from "./rows/many.ts";
 import { server } from "./rows/server.ts";
 import { midway } from "./rows/midway.ts";
@@ -42,8 +44,10 @@ const rowsOf = (built: Built): Row[] => [
   interpreter,
   fan,
   iterationsRow,
+  graph,
   midway,
   added(built),
+  plansRow,
 ];
 
 const { values } = parseArgs({

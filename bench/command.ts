@@ -1,10 +1,10 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pack } from "../scripts/pack.ts";
+import { pack, packStandalone } from "../scripts/pack.ts";
 
-/** Where the command and the bare scripts are. */
-export type Built = { command: string; baseline: string };
+/** Where the command and the bare scripts are, run by Bun and as binaries. */
+export type Built = { command: string; standalone: string; baseline: string };
 
 const top = fileURLToPath(new URL("..", import.meta.url));
 
@@ -14,6 +14,7 @@ const top = fileURLToPath(new URL("..", import.meta.url));
  */
 export async function makeCommand(folder: string): Promise<Built> {
   await pack();
+  const standalone = await packStandalone();
   cpSync(join(top, ".pack/cli-workflow"), join(folder, "command"), { recursive: true });
   const baseline = join(folder, "baseline");
   const { success, logs } = await Bun.build({
@@ -26,7 +27,25 @@ export async function makeCommand(folder: string): Promise<Built> {
     minify: { whitespace: true, syntax: true },
   });
   if (!success) throw new Error(logs.map(String).join("\n"));
-  return { command: join(folder, "command/bin/uncaged-workflow"), baseline };
+  for (const name of ["parent", "child"]) await compile(join(baseline, name));
+  return { command: join(folder, "command/bin/uncaged-workflow"), standalone, baseline };
+}
+
+/** Makes a binary of a bare script, as the standalone one is made, beside it. */
+async function compile(path: string): Promise<void> {
+  const { success, logs } = await Bun.build({
+    entrypoints: [`${path}.js`],
+    target: "bun",
+    format: "esm",
+    bytecode: true,
+    compile: {
+      outfile: path,
+      execArgv: ["--no-install"],
+      autoloadDotenv: false,
+      autoloadBunfig: false,
+    },
+  });
+  if (!success) throw new Error(logs.map(String).join("\n"));
 }
 
 /** How the command starts Bun; the bare scripts are started so too. */

@@ -4,6 +4,8 @@ import type { Bundle } from "../packages/workflow/src/contract/contract.ts";
 import type { Durability, StartRequest } from "../packages/workflow/src/control/control.ts";
 import { durableWriting } from "../packages/workflow/src/log/writer.ts";
 import { dataPath, infoPath } from "../packages/workflow/src/storage/paths.ts";
+import { SharedEnv } from "../packages/workflow/src/worker/context.ts";
+import { Orphans } from "../packages/workflow/src/worker/orphans.ts";
 import { Threads } from "../packages/workflow/src/worker/threads.ts";
 import { type Store, threadIdOf } from "./store.ts";
 
@@ -18,6 +20,8 @@ export function engineOf({ root, hash }: Store, bundle?: Bundle) {
     load: async () => bundle ?? (await loadBundle(root, hash)),
     writing: durableWriting(),
     followsLost: false,
+    orphans: new Orphans([], () => undefined),
+    env: new SharedEnv({}),
     note: () => {},
     onChange: () => {
       if (!threads.busy) ended();

@@ -4,11 +4,15 @@ import { join } from "node:path";
 import { findChromium } from "../apps/web/test/chromium.ts";
 import {
   aloneFiles,
-  browserTests,
+  browserAloneFiles,
+  browserParallelFiles,
+  cases,
   countOf,
   failuresIn,
   inParallel,
-  packTest,
+  inTime,
+  leftOut,
+  packTests,
   parallelFiles,
   top,
 } from "./tests.ts";
@@ -30,14 +34,20 @@ type Stage = {
 };
 
 const noBrowser = "no Chromium was found: apt-get install chromium, or name one in CHROMIUM";
-const bunTest = (seconds: number, ...args: string[]) => ({
-  command: [bun, "test", `--timeout=${seconds * 1000}`, ...args],
+const bunTest = (...args: string[]) => ({
+  command: [bun, "test", inTime, ...args],
   tests: true,
 });
 
-/** A run of the simulator: a tenth of the schedules where this is not CI. */
+const browserStage = (name: string, ...args: string[]): Stage => ({
+  name,
+  ...bunTest(...args),
+  missing: findChromium() === null ? noBrowser : null,
+});
+
+/** A run of the simulator: a tenth of the schedules where not all are asked for. */
 function simulate(scope: string, schedules: number): string[] {
-  const count = process.env.CI ? schedules : schedules / 10;
+  const count = cases === "all" ? schedules : schedules / 10;
   return [bun, "test/simulator/simulate.ts", "--scope", scope, "--schedules", String(count)];
 }
 
@@ -50,18 +60,13 @@ const groups: Stage[][] = [
     { name: "build", command: [bun, "run", "--cwd", "apps/web", "build"] },
     { name: "format", command: [join(tools, "biome"), "format"] },
   ],
-  [{ name: "tests", ...bunTest(60, ...inParallel, "--update-timings", ...parallelFiles) }],
-  [{ name: "alone", ...bunTest(60, ...aloneFiles) }],
+  [{ name: "tests", ...bunTest(...inParallel, "--update-timings", ...parallelFiles) }],
+  [{ name: "alone", ...bunTest(...aloneFiles) }],
   [{ name: "simulate", command: simulate("all", 20_000) }],
   [{ name: "workers", command: simulate("workers", 2_000) }],
-  [
-    {
-      name: "browser",
-      ...bunTest(60, browserTests),
-      missing: findChromium() === null ? noBrowser : null,
-    },
-  ],
-  [{ name: "pack", ...bunTest(300, packTest) }],
+  [browserStage("browser", ...inParallel, "--update-timings", ...browserParallelFiles)],
+  [browserStage("page", ...browserAloneFiles)],
+  [{ name: "pack", ...bunTest(...packTests) }],
 ];
 
 /** A test in an endless loop can't be timed out by its own process. */
@@ -79,6 +84,7 @@ async function perform({ command, tests }: Stage): Promise<{ code: number; outpu
       HOME: home,
       NO_COLOR: "1",
       CI: tests ? "1" : undefined,
+      TEST_CASES: cases,
     },
     stdin: "ignore",
     stdout: "pipe",
@@ -144,6 +150,7 @@ async function main(): Promise<number> {
     });
     if (!(await runGroup(stages))) return 1;
   }
+  if (leftOut.length > 0) console.log(`left out, for TEST_CASES=all: ${leftOut.join(" ")}`);
   return 0;
 }
 

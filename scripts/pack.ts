@@ -1,23 +1,18 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { consoleLicencesFile, licencesOf, licencesOfConsole, notices } from "./licences.ts";
+import { makeStandalone } from "./standalone.ts";
 
 /*
  * Makes the packages as they are published: `.pack/<name>/` and a tarball of it. What is published
  * differs from the workspace in four ways: TypeScript is built, dependencies but Bun are bundled in
  * (one file is read faster than a hundred), `workspace:` is a version, and nothing is private.
  *
- * The agents and the steps are built otherwise: file by file, and their dependencies stay dependencies.
+ * The agents, the steps, the graphs and the plans are built otherwise: file by file, and their dependencies stay dependencies.
  * Who imports them builds a bundle, and only so is what the bundle does not use left out of it. The
- * command line depends on the steps for this reason: it builds bundles of step workflows.
+ * command line depends on steps, graphs and plans for this reason: it builds bundles of them.
  */
 const top = fileURLToPath(new URL("..", import.meta.url));
 const out = join(top, ".pack");
@@ -55,6 +50,16 @@ const apart: Bun.BunPlugin = {
   },
 };
 
+/** The main file of jsonc-parser is UMD, of whose parts the bundler knows nothing. */
+const wholeParser: Bun.BunPlugin = {
+  name: "whole-parser",
+  setup: (builder) => {
+    builder.onResolve({ filter: /^jsonc-parser$/ }, ({ resolveDir }) => ({
+      path: Bun.resolveSync("jsonc-parser/lib/esm/main.js", resolveDir),
+    }));
+  },
+};
+
 /** Builds entries into a flat folder; their lazy imports stay files of their own. */
 async function build(
   entries: Entry[],
@@ -72,48 +77,12 @@ async function build(
     splitting: true,
     minify: options.readable ? false : { whitespace: true, syntax: true },
     external: ["bun"],
-    plugins: [apart],
+    plugins: [apart, wholeParser],
     metafile: true,
     throw: false,
   });
   if (!success) throw new Error(logs.map(String).join("\n"));
   return Object.keys(metafile?.inputs ?? {});
-}
-
-/** The folders of the third-party packages among a build's inputs. */
-function thirdParties(inputs: string[]): string[] {
-  const folders = inputs.flatMap((input) => {
-    const path = join(top, input);
-    const at = path.lastIndexOf("/node_modules/");
-    if (at < 0) return [];
-    const [scope = "", name = ""] = path.slice(at + "/node_modules/".length).split("/");
-    return [
-      join(path.slice(0, at), "node_modules", scope.startsWith("@") ? `${scope}/${name}` : scope),
-    ];
-  });
-  return [...new Set(folders)].sort((a, b) => basename(a).localeCompare(basename(b)));
-}
-
-/** A package's licence: a file of its own, or a section of its README. */
-function licence(folder: string): string {
-  const names = readdirSync(folder);
-  const own = names.find((name) => /^(licen[cs]e|copying)/i.test(name));
-  if (own) return readFileSync(join(folder, own), "utf8").trim();
-  const readme = names.find((name) => /^readme/i.test(name));
-  const text = readme ? readFileSync(join(folder, readme), "utf8") : "";
-  const [section] = /^#+ *licen[cs]e[\s\S]*/im.exec(text) ?? [];
-  if (!section) throw new Error(`${folder} names no licence`);
-  return section.trim();
-}
-
-/** The licences of what is bundled in, which must go along with it. */
-function notices(folders: string[]): string {
-  return folders
-    .map((folder) => {
-      const { name, version } = readManifest(folder);
-      return `${name} ${version}\n\n${licence(folder)}\n`;
-    })
-    .join(`\n${"-".repeat(80)}\n\n`);
 }
 
 /** Runs a program and returns what it printed; throws its output when it failed. */
@@ -159,8 +128,7 @@ function stage(folder: string, fields: Record<string, unknown>): string {
   const whole = { ...manifest, ...fields, engines: { node: ">=20" } };
   writeFileSync(join(staged, "package.json"), `${JSON.stringify(whole, null, 2)}\n`);
   cpSync(join(top, "LICENSE"), join(staged, "LICENSE"));
-  const readme = [join(folder, "README.md"), join(top, "README.md")].find(existsSync);
-  if (readme) cpSync(readme, join(staged, "README.md"));
+  cpSync(join(folder, "README.md"), join(staged, "README.md"));
   return staged;
 }
 
@@ -168,6 +136,8 @@ const core = join(top, "packages/workflow");
 const cli = join(top, "packages/cli-workflow");
 const agents = join(top, "packages/workflow-agents");
 const steps = join(top, "packages/workflow-steps");
+const graph = join(top, "packages/workflow-graph");
+const plan = join(top, "packages/workflow-plan");
 const web = join(top, "apps/web");
 const bun = readManifest(core).dependencies.bun;
 
@@ -187,42 +157,67 @@ const entryPoint = (name: string) => ({
   default: `./dist/${name}.js`,
 });
 
+/** What Node gets of the entry point that only Bun can run: one line, and no stack of its loader. */
+const hostInNode = `const error = new Error(
+  "@uncaged/workflow/host needs Bun: run this program with it (https://bun.com); what workflows import runs in Node too",
+);
+error.stack = \`Error: \${error.message}\`;
+throw error;
+`;
+
 async function packCore(): Promise<string> {
   const staged = stage(core, {
     exports: {
       ".": entryPoint("index"),
-      "./host": entryPoint("host"),
+      "./document": entryPoint("document"),
+      "./host": {
+        types: "./dist/host.d.ts",
+        bun: "./dist/host.js",
+        default: "./dist/host-in-node.js",
+      },
       "./testing": entryPoint("testing"),
+      "./project.schema.json": "./schema/project.schema.json",
     },
-    files: ["dist"],
+    files: ["dist", "schema"],
     dependencies: { bun },
   });
   const dist = join(staged, "dist");
   const source = (name: string) => ({ source: join(core, "src", `${name}.ts`), as: name });
   const inputs = [
-    ...(await build([source("index"), source("testing")], dist, { readable: true })),
+    ...(await build([source("index"), source("testing"), source("document")], dist, {
+      readable: true,
+    })),
     ...(await build([source("host")], dist, { readable: false })),
     ...(await buildProcesses(dist)),
   ];
-  writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(thirdParties(inputs)));
-  compile(core, dist, ["index", "host", "testing"], declarations);
+  writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licencesOf(inputs)));
+  writeFileSync(join(dist, "host-in-node.js"), hostInNode);
+  compile(core, dist, ["index", "document", "host", "testing"], declarations);
+  cpSync(join(core, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }
 
 async function packCli(): Promise<string> {
-  const dependencies = { bun, ...versionsOf(core, steps) };
-  const staged = stage(cli, { files: ["bin", "dist"], dependencies });
+  const dependencies = { bun, ...versionsOf(core, steps, graph, plan) };
+  const manual = "man/uncaged-workflow.1";
+  const fields = { files: ["bin", "dist", "man"], man: [`./${manual}`], dependencies };
+  const staged = stage(cli, fields);
   const dist = join(staged, "dist");
   const inputs = [
     ...(await buildOne("src/main.ts", "main", dist)),
     ...(await buildOne("src/program/program.ts", "program", dist)),
     ...(await buildProcesses(dist)),
   ];
-  writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(thirdParties(inputs)));
   cpSync(join(cli, "bin"), join(staged, "bin"), { recursive: true });
+  mkdirSync(join(staged, "man"));
+  const page = run([process.execPath, join(cli, "src/main.ts"), "__man"], top);
+  writeFileSync(join(staged, manual), page);
   // The built console may be older than its sources.
   run([process.execPath, "--bun", "run", "build"], web);
   cpSync(join(web, "dist"), join(dist, "console"), { recursive: true });
+  rmSync(join(dist, "console", consoleLicencesFile));
+  const licences = [...licencesOf(inputs), ...licencesOfConsole(join(web, "dist"))];
+  writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licences));
   return staged;
 }
 
@@ -255,6 +250,54 @@ function packSteps(): string {
   return staged;
 }
 
+function packGraph(): string {
+  const { dependencies } = readManifest(graph);
+  const schema = "schema/graph.schema.json";
+  const staged = stage(graph, {
+    exports: {
+      ".": entryPoint("index"),
+      "./agents": entryPoint("agents"),
+      "./document": entryPoint("document"),
+      "./run": entryPoint("run"),
+      "./source": entryPoint("source"),
+      "./schema.json": `./${schema}`,
+    },
+    files: ["dist", "schema"],
+    dependencies: { ...dependencies, ...versionsOf(core, agents) },
+  });
+  compile(graph, join(staged, "dist"), ["index", "agents", "document", "run", "source"], everyFile);
+  cpSync(join(graph, "schema"), join(staged, "schema"), { recursive: true });
+  return staged;
+}
+
+function packPlan(): string {
+  const { dependencies } = readManifest(plan);
+  const staged = stage(plan, {
+    exports: { ".": entryPoint("index"), "./source": entryPoint("source") },
+    files: ["dist"],
+    dependencies: { ...dependencies, ...versionsOf(core, agents) },
+  });
+  compile(plan, join(staged, "dist"), ["index", "source"], everyFile);
+  return staged;
+}
+
+/** The package whose name is the command's, so that npx finds it. It brings the command line along. */
+function packAlias(): string {
+  const name = "uncaged-workflow";
+  const [source, staged] = [join(top, "scripts/alias"), join(out, name)];
+  rmSync(staged, { recursive: true, force: true });
+  cpSync(source, staged, { recursive: true });
+  cpSync(join(top, "LICENSE"), join(staged, "LICENSE"));
+  const { version, license } = readManifest(cli);
+  const manifest = {
+    ...{ name, version, license, description: "The command uncaged-workflow, by its own name." },
+    ...{ bin: { [name]: `./bin/${name}` }, files: ["bin"], dependencies: versionsOf(cli) },
+    engines: { node: ">=20" },
+  };
+  writeFileSync(join(staged, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  return staged;
+}
+
 /** The names of our packages with their versions. */
 const versionsOf = (...folders: string[]): Record<string, string> =>
   Object.fromEntries(
@@ -264,27 +307,62 @@ const versionsOf = (...folders: string[]): Record<string, string> =>
 const buildOne = (source: string, as: string, dist: string) =>
   build([{ source: join(cli, source), as }], dist, { readable: false });
 
-/** The tarball of a staged package. */
-function tarball(staged: string): string {
-  const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", out];
+/** The tarball of a staged package, in a folder. */
+function tarball(staged: string, folder = out): string {
+  const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
   const [{ filename }] = JSON.parse(run(["npm", ...args], staged)) as [{ filename: string }];
-  return join(out, filename);
+  return join(folder, filename);
 }
 
 /** The paths of the tarballs. */
-export type Packed = { core: string; cli: string; agents: string; steps: string };
+export type Packed = Record<
+  "core" | "cli" | "agents" | "steps" | "graph" | "plan" | "alias",
+  string
+>;
 
-/** Packs the packages. */
-export async function pack(): Promise<Packed> {
-  mkdirSync(out, { recursive: true });
+let packed: Promise<Packed> | null = null;
+
+/** Packs the packages, once for each process. */
+export const pack = (): Promise<Packed> => (packed ??= packAll());
+
+async function packAll(): Promise<Packed> {
+  const aliasOut = join(out, "alias");
+  mkdirSync(aliasOut, { recursive: true });
   return {
     core: tarball(await packCore()),
     cli: tarball(await packCli()),
     agents: tarball(packAgents()),
     steps: tarball(packSteps()),
+    graph: tarball(packGraph()),
+    plan: tarball(packPlan()),
+    // In a folder of its own: npm gives it the file name of the core's.
+    alias: tarball(packAlias(), aliasOut),
   };
 }
 
+/**
+ * Makes the standalone binary from the packages that {@link pack} has staged, for this machine or another platform.
+ * Gives its path; what it brings along is named beside it.
+ */
+export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<string> {
+  const folder = join(out, target?.replace(/^bun-/, "standalone-") ?? "standalone");
+  const staged = (source: string) => ({ staged: join(out, basename(source)), source });
+  const parts = {
+    packages: [core, agents, steps, graph, plan].map(staged),
+    lent: ["zod"],
+    console: join(out, basename(cli), "dist/console"),
+  };
+  const inputs = await makeStandalone(folder, parts, target);
+  const licences = [...licencesOf(inputs), ...licencesOfConsole(join(web, "dist"))];
+  writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), notices(licences));
+  cpSync(join(top, "LICENSE"), join(folder, "LICENSE"));
+  return join(folder, "uncaged-workflow");
+}
+
 if (import.meta.main) {
-  for (const path of Object.values(await pack())) console.log(relative(process.cwd(), path));
+  const { values } = parseArgs({ options: { target: { type: "string", multiple: true } } });
+  const targets = (values.target ?? [undefined]) as (Bun.Build.CompileTarget | undefined)[];
+  const made = Object.values(await pack());
+  for (const target of targets) made.push(await packStandalone(target));
+  for (const path of made) console.log(relative(process.cwd(), path));
 }

@@ -152,7 +152,6 @@ function shortest(from: string, to: string): string {
 /** The command as the reader's shell finds it, from the folder where this was started. */
 function commandHere(): string {
   const here = process.env.INIT_CWD ?? top;
-  if (resolve(here) === top) return "npx uncaged-workflow";
   return quoted(shortest(here, join(bin, "uncaged-workflow")));
 }
 

@@ -1,6 +1,13 @@
-// Writes the JSON Schema of step workflows, which is published as a file: bun scripts/schema.ts
+// Writes the JSON Schemas of projects, step workflows and agent graphs, which are published as files: bun scripts/schema.ts
 import { join } from "node:path";
+import { projectSchema } from "../packages/workflow/src/project/schema.ts";
+import { graphSchema } from "../packages/workflow-graph/src/check/schema.ts";
 import { workflowSchema } from "../packages/workflow-steps/src/schema/schema.ts";
 
-const file = join(import.meta.dir, "../packages/workflow-steps/schema/workflow.schema.json");
-await Bun.write(file, `${JSON.stringify(workflowSchema(), null, 2)}\n`);
+const packages = join(import.meta.dir, "../packages");
+const write = (file: string, schema: object) =>
+  Bun.write(join(packages, file), `${JSON.stringify(schema, null, 2)}\n`);
+
+await write("workflow/schema/project.schema.json", projectSchema);
+await write("workflow-steps/schema/workflow.schema.json", workflowSchema());
+await write("workflow-graph/schema/graph.schema.json", graphSchema());

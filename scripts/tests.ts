@@ -5,28 +5,50 @@ import { join } from "node:path";
 /* The repository's test files, and how `bun test` runs them. */
 export const top = join(import.meta.dir, "..");
 
-export const packTest = "./test/pack.test.ts";
-/** The console's tests in a browser. They are a stage of their own: not every machine has a browser. */
-export const browserTests = "./apps/web/test/";
+/** What is published: each of these builds it and takes its time. */
+export const packTests = [
+  "./test/pack.test.ts",
+  "./test/pack-project.test.ts",
+  "./test/standalone.test.ts",
+];
 
 /** Every test file, named one by one: a bundle that a test has built may hold a file of that name. */
-const everyFile = [
+const namedFiles = [
   ...new Bun.Glob("{packages,apps,examples,bench,scripts,test}/**/*.test.ts").scanSync({
     cwd: top,
   }),
 ]
   .filter((path) => !/(^|\/)(node_modules|dist|template)\//.test(path))
   .sort()
-  .map((path) => `./${path}`)
-  .filter((path) => path !== packTest && !path.startsWith(browserTests));
+  .map((path) => `./${path}`);
+
+const hasMark = (mark: string) => (path: string) =>
+  new RegExp(`^// @${mark}\\b`, "m").test(readFileSync(join(top, path), "utf8"));
 
 /** A file with such a comment measures time or memory: nothing else may run beside it. */
-const isAlone = (path: string): boolean =>
-  /^\/\/ @alone\b/m.test(readFileSync(join(top, path), "utf8"));
+const isAlone = hasMark("alone");
+
+/** A file with such a comment tries in more cases what others try too: it runs where all cases are asked for. */
+const isMore = hasMark("all-cases");
+
+/** How many cases the tests generate, and which files run: `all` in CI, or where a variable of their own asks for it. */
+export const cases = process.env.TEST_CASES ?? (process.env.CI ? "all" : undefined);
+
+/** The files that are left out, because not all cases are asked for. */
+export const leftOut = cases === "all" ? [] : namedFiles.filter(isMore);
+const chosenFiles = namedFiles.filter((path) => !leftOut.includes(path));
+
+const isInBrowser = (path: string): boolean => path.startsWith("./apps/web/test/");
+const everyFile = chosenFiles.filter((path) => !packTests.includes(path) && !isInBrowser(path));
+
+/** The console's tests in a browser. They are stages of their own: not every machine has a browser. */
+const browserFiles = chosenFiles.filter(isInBrowser);
+export const browserAloneFiles = browserFiles.filter(isAlone);
+export const browserParallelFiles = browserFiles.filter((path) => !isAlone(path));
 
 export const aloneFiles = everyFile.filter(isAlone);
 export const parallelFiles = everyFile.filter((path) => !aloneFiles.includes(path));
-/** Those that start processes; a package's unit tests stand beside its sources. */
+/** Those that start processes, without a browser; a package's unit tests stand beside its sources. */
 export const processFiles = everyFile.filter((path) => !path.includes("/src/"));
 
 /** Tests wait more than they compute. */
@@ -36,6 +58,9 @@ const workers = availableParallelism() + 2;
 const timings = join(top, ".cache/test-times.json");
 
 export const inParallel = [`--parallel=${workers}`, `--timings=${timings}`];
+
+/** How long a test may take: one that hangs is ended, one on a machine with much else to do is not. */
+export const inTime = "--timeout=180000";
 
 /** The sum of the `bun test` lines ` 12 pass` or ` 1 fail`. */
 export const countOf = (output: string, word: "pass" | "fail"): number =>

@@ -7,6 +7,7 @@ import { anthropicServer } from "../packages/workflow-agents/test/anthropic-serv
 import { obliging } from "./agents-docs/obliging.ts";
 import { samplesIn, typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
+import { warningsOn } from "./warned.ts";
 
 /* Every snippet of the agents' guide, type-checked, built into a bundle and run. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-agents-docs-"));
@@ -51,7 +52,7 @@ test("the guide has snippets", () => {
 
 test("they have no type error", () => {
   expect(typeErrorsIn(sources)).toBe("");
-}, 60_000);
+}, 180_000);
 
 describe("each workflow of the guide", () => {
   test.each(workflows)(
@@ -79,6 +80,10 @@ describe("each workflow of the guide", () => {
       expect(events).toContain(/\brole\(/.test(text) ? "step_done" : "llm_done");
       if (text.includes("toolRegistry")) expect(events).toContain("tool_done");
     },
-    60_000,
+    180_000,
   );
+});
+
+test("no step of a documented workflow breaks its descriptor", async () => {
+  expect(await warningsOn(host)).toEqual([]);
 });

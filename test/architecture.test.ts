@@ -19,6 +19,9 @@ import {
 const pure =
   /^packages\/workflow\/src\/((contract|attempt|moderator|durable|testing)\/|host\/|thread\/thread\.ts)/;
 const pureEntryPoints = ["packages/workflow/src/index.ts", "packages/workflow/src/testing.ts"];
+/** What of step workflows is read in a browser. */
+const pureFormat =
+  /^packages\/workflow-steps\/src\/((expression|document|registry|target|outline|check|schema)\/|document\.ts)/;
 
 /** The programs: the files that a process begins with, and so the only ones that may end it. */
 const programs = [
@@ -124,39 +127,46 @@ describe("a test", () => {
   });
 });
 
-describe("the pure entry points", () => {
-  /** Everything that an entry point reaches, each with the import that reached it. */
-  function closure(entryPoint: string): Map<string, string> {
-    const reached = new Map<string, string>();
-    const follow = (path: string, by: string) => {
-      if (reached.has(path)) return;
-      reached.set(path, by);
-      for (const { from, line, isType } of byPath.get(path)?.imports ?? []) {
-        if (isType) continue;
-        const next = from.startsWith(".") ? target(path, from) : from;
-        follow(next, `${path}:${line}`);
-      }
-    };
-    follow(entryPoint, entryPoint);
-    reached.delete(entryPoint);
-    return reached;
-  }
+/** Everything that an entry point reaches, each with the import that reached it. */
+function closureOf(entryPoint: string): Map<string, string> {
+  const reached = new Map<string, string>();
+  const follow = (path: string, by: string) => {
+    if (reached.has(path)) return;
+    reached.set(path, by);
+    for (const { from, line, isType } of byPath.get(path)?.imports ?? []) {
+      if (isType) continue;
+      const next = from.startsWith(".") ? target(path, from) : from;
+      follow(next, `${path}:${line}`);
+    }
+  };
+  follow(entryPoint, entryPoint);
+  reached.delete(entryPoint);
+  return reached;
+}
 
+describe("the pure entry points", () => {
   test("exist", () => {
     expect(pureEntryPoints.filter((path) => !byPath.has(path))).toEqual([]);
   });
 
   test("reach only pure folders, and no Node module or dependency", () => {
     const impure = pureEntryPoints.flatMap((entryPoint) =>
-      [...closure(entryPoint)]
+      [...closureOf(entryPoint)]
         .filter(([path]) => !pure.test(path))
         .map(([path, by]) => `${by} brings ${path} into ${entryPoint}`),
     );
     expect(impure).toEqual([]);
   });
 
+  test("of the format of step workflows reaches no more than it and those", () => {
+    const impure = [...closureOf(`${steps}document.ts`)].filter(
+      ([path]) => path !== "@uncaged/workflow" && !pureFormat.test(path),
+    );
+    expect(impure).toEqual([]);
+  });
+
   test("use no global of Node or Bun", () => {
-    const reached = pureEntryPoints.flatMap((entryPoint) => [...closure(entryPoint).keys()]);
+    const reached = pureEntryPoints.flatMap((entryPoint) => [...closureOf(entryPoint).keys()]);
     const uses = [...new Set(reached)].flatMap((path) => {
       const source = byPath.get(path);
       return source ? globalsOf(source).map((use) => `${path}:${use}`) : [];
@@ -239,10 +249,11 @@ describe("the step workflows", () => {
     expect(strays(isRight)).toEqual([]);
   });
 
-  test("know the core by its first entry point alone, and nothing that they do not depend on", () => {
+  test("know the core by what a bundle may hold and by its documents, and depend on what they import", () => {
     const names = Object.keys(stepsManifest.dependencies);
-    const isRight = (_: string, from: string): boolean => {
+    const isRight = (path: string, from: string): boolean => {
       if (from.startsWith("node:")) return true;
+      if (from === "@uncaged/workflow/document") return isOutside(path);
       if (from.startsWith("@uncaged/workflow/")) return false;
       return names.some((name) => from === name || from.startsWith(`${name}/`));
     };
@@ -254,6 +265,15 @@ describe("the step workflows", () => {
       .filter(({ path }) => !isOutside(path))
       .flatMap((source) => globalsOf(source).map((use) => `${source.path}:${use}`));
     expect(uses).toEqual([]);
+  });
+});
+
+describe("what browsers have of the agent graphs", () => {
+  test.each(["document", "run"])("reaches no Node module: %s", (name) => {
+    const pureFolders =
+      /^(packages\/workflow-graph\/src\/(agent|document|outline|check|state|node|interpreter|run)\/|zod$|@uncaged\/workflow$)/;
+    const reached = [...closureOf(`packages/workflow-graph/src/${name}.ts`)];
+    expect(reached.filter(([path]) => !pureFolders.test(path))).toEqual([]);
   });
 });
 
@@ -272,7 +292,7 @@ function callsOf({ nodes }: Source, names: string[]): { node: Node; object: stri
 describe("what drives, records and observes threads", () => {
   // What authors import is pure, and is given its clock; sources are built and inspected in processes of their own.
   const others =
-    /^(system|contract|moderator|durable|testing)\/|^bundle\/(build|build-child|child|inspect-child|prepare)\.ts/;
+    /^(system|contract|moderator|durable|testing)\/|^bundle\/(build|build-child|child|inspect-child|own-packages|prepare)\.ts/;
   // A worker's program, and what it does to its own process before it loads a bundle.
   const ownProcess = ["worker/main.ts", "worker/isolate.ts"];
   const own = coreSources.filter(({ path }) => {

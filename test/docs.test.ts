@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { entries } from "../packages/cli-workflow/src/program/catalogue.ts";
+import { exitCodes } from "../packages/cli-workflow/src/output/exit-code.ts";
 import manifest from "../package.json";
 import { files, lineAt, top } from "./source.ts";
 
@@ -36,6 +37,15 @@ function* codeOf({ text }: Doc): Generator<{ offset: number; code: string }> {
     yield { offset: match.index + match[0].indexOf(code), code };
   }
 }
+
+test("no document or example has npx fetch a name that is not published", () => {
+  const texts = ["*.md", "docs/**/*.md", "packages/*/README.md", "examples/**/*.{md,ts,js}"];
+  const templates = "packages/cli-workflow/src/project/template/**/*.template";
+  const found = [...texts, templates]
+    .flatMap(files)
+    .filter((path) => readFileSync(join(top, path), "utf8").includes("npx uncaged-workflow"));
+  expect(found).toEqual([]);
+});
 
 function namedInCode(pattern: RegExp): { at: string; word: string }[] {
   return docs.flatMap((doc) =>
@@ -84,6 +94,13 @@ describe("the documents", () => {
     );
     expect(wrong.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
   });
+});
+
+test("the guide to the command line has the exit codes of the program, and no others", () => {
+  const guide = docs.find(({ path }) => path === "docs/command-line.md")?.text ?? "";
+  const table = /### Exit codes\n([\s\S]*?)\n\n[^|\n]/.exec(guide)?.[1] ?? "";
+  const codes = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  expect(codes).toEqual(Object.values(exitCodes));
 });
 
 test("the lock file names no registry", () => {

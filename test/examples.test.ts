@@ -6,6 +6,7 @@ import type { WorkflowFn } from "@uncaged/workflow";
 import { openLocalHost, settled, threadJson, type ThreadJson } from "@uncaged/workflow/host";
 import { replayEverywhere } from "@uncaged/workflow/testing";
 import { makeRepository } from "./repository.ts";
+import { warningsOn } from "./warned.ts";
 import { top } from "./source.ts";
 
 /* The examples, added and run as a person would, through the engine. */
@@ -19,7 +20,7 @@ beforeAll(async () => {
   for (const [name, file] of Object.entries(sources)) {
     await host.register(name, join(top, "examples", file));
   }
-}, 60_000);
+}, 180_000);
 
 afterAll(() => {
   if (idleBefore === undefined) delete env.UNCAGED_WORKFLOW_IDLE_MS;
@@ -112,7 +113,7 @@ test("each workflow of the guide can be added", async () => {
     writeFileSync(path, code);
     expect(await host.register(`guide-${index}`, path)).toMatchObject({ unchanged: false });
   }
-}, 60_000);
+}, 180_000);
 
 describe("the repository reviewer", () => {
   test("plans, reads the busiest files one by one, and reports what to fix", async () => {
@@ -191,4 +192,8 @@ describe("the repository reviewer", () => {
       first.steps.at(-1)?.content.split("\n")[0] as string,
     );
   });
+});
+
+test("no step of an example breaks its descriptor", async () => {
+  expect(await warningsOn(host)).toEqual([]);
 });

@@ -125,4 +125,33 @@ describe("the exported names of the step workflows", () => {
       type StepsSource"
     `);
   });
+
+  test("of @uncaged/workflow-steps/document", () => {
+    expect(listOf("workflow-steps/src/document")).toMatchInlineSnapshot(`
+      "Registry
+      SUPPORTED_VERSIONS
+      StepType
+      builtInTools
+      callTypes
+      documentedToolName
+      getStepType
+      hasField
+      inputSchema
+      literalPath
+      nameIn
+      nameOf
+      outlineOf
+      ownFieldNames
+      prefixOf
+      referencesOf
+      runsWorkflow
+      schemaOfStep
+      type KnownTools
+      type Outline
+      type Reference
+      type Violation
+      validate
+      workflowSchema"
+    `);
+  });
 });

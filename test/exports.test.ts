@@ -22,7 +22,9 @@ describe("the exported names", () => {
       attemptTime
       concurrently
       createRoleModerator
+      drainsOnPause
       durable
+      errorParts
       eventsChannel
       isWorkflowError
       knownEvent
@@ -35,7 +37,9 @@ describe("the exported names", () => {
       readEvent
       readUsage
       recorded
+      sleepsUntil
       spendingOf
+      stepKey
       totalTokens
       truncated
       type AgentFn
@@ -46,12 +50,15 @@ describe("the exported names", () => {
       type AttemptSpec
       type AttemptTurn
       type Attempts
+      type Blobs
       type Bundle
       type ConcurrencyOptions
       type Descriptor
       type DurableProgram
       type DurableStep
+      type Duration
       type ErrorKind
+      type ErrorPart
       type ErrorPosition
       type EventPayloads
       type EventRecord
@@ -62,9 +69,12 @@ describe("the exported names", () => {
       type Mask
       type Moderator
       type OpenAttempt
+      type Orphan
       type Path
       type PathPart
+      type Pause
       type Retry
+      type RetryPolicy
       type Role
       type RoleMeta
       type RoleOutput
@@ -75,6 +85,7 @@ describe("the exported names", () => {
       type StepCall
       type StepContext
       type StepFn
+      type StepOptions
       type Steps
       type TaskFailure
       type ThreadContext
@@ -95,20 +106,41 @@ describe("the exported names", () => {
     `);
   });
 
+  test("of @uncaged/workflow/document", () => {
+    expect(listOf("workflow/src/document")).toMatchInlineSnapshot(`
+      "entryFiles
+      locatedProblems
+      nearestName
+      readDocument
+      type DocumentPath
+      type DocumentProblem
+      type Position
+      type ReadDocument"
+    `);
+  });
+
   test("of @uncaged/workflow/host", () => {
     expect(listOf("workflow/src/host")).toMatchInlineSnapshot(`
       "AttemptLog
       WorkflowError
       attemptJson
       buildSource
+      bundleHash
       checkWorkflowName
       defaultMaxRounds
       endedStatus
+      failureOf
+      findProject
       follow
+      goesOn
+      isAnythingDue
       isMoving
       isWorkflowError
+      keepAwake
       keptSteps
       knownEvent
+      lockDevelopment
+      makeTemporary
       maxJsonDepth
       mostRounds
       openLocalHost
@@ -116,10 +148,15 @@ describe("the exported names", () => {
       readEvent
       readServerAddress
       retryOptions
+      rootVariable
       settled
       show
+      sleepsUntil
       statuses
+      takeLock
+      temporaryProblem
       threadDiff
+      threadEnv
       threadIdPattern
       threadJson
       toErrorRecord
@@ -149,12 +186,14 @@ describe("the exported names", () => {
       type KnownEvent
       type LiveRow
       type LocalHostOptions
+      type Lock
       type LogLine
       type LogOptions
       type ObserveOptions
       type Observed
-      type Prewarmed
+      type PrewarmedWorker
       type Problem
+      type Project
       type RegisterOptions
       type Relative
       type Retry
@@ -169,6 +208,7 @@ describe("the exported names", () => {
       type Step
       type ThreadCommand
       type ThreadDiff
+      type ThreadFailure
       type ThreadJson
       type ThreadPage
       type ThreadQuery
@@ -180,9 +220,12 @@ describe("the exported names", () => {
       type Verification
       type VersionRow
       type VersionView
+      type WakeOptions
+      type Woken
       type WorkerState
       type WorkflowRow
       type WorkflowView
+      waitForLock
       writeServerAddress"
     `);
   });
@@ -208,6 +251,7 @@ describe("the exported names of the agents", () => {
     expect(listOf("workflow-agents/src/index")).toMatchInlineSnapshot(`
       "ProviderError
       anthropicAgent
+      anthropicModels
       anthropicProvider
       claudeCode
       codex
@@ -221,8 +265,11 @@ describe("the exported names of the agents", () => {
       listFiles
       mcpTools
       modelExtractor
+      namedTools
       openaiAgent
+      openaiModels
       openaiProvider
+      ownToolName
       paid
       publish
       readClaudeCode
@@ -230,9 +277,11 @@ describe("the exported names of the agents", () => {
       readFile
       role
       roleSteps
+      runChild
       runCommand
       runTool
       scriptedAgent
+      scriptedProvider
       search
       tool
       toolRegistry
@@ -243,6 +292,7 @@ describe("the exported names of the agents", () => {
       type AnthropicAccess
       type AnthropicOptions
       type Block
+      type ChildEnd
       type CommandOptions
       type ConfinedPath
       type Conversation
@@ -259,7 +309,9 @@ describe("the exported names of the agents", () => {
       type ModelOptions
       type ModelProvider
       type ModelRequest
+      type ModelScript
       type ModelSink
+      type Models
       type OpenAIOptions
       type Paid
       type PresetOptions
@@ -274,6 +326,8 @@ describe("the exported names of the agents", () => {
       type RunToolContext
       type Script
       type ScriptedAnswer
+      type ScriptedCall
+      type ScriptedTurn
       type Spending
       type Spent
       type Stop
@@ -294,6 +348,7 @@ describe("the exported names of the agents", () => {
       type ToolUse
       type Toolbox
       type WriteOptions
+      undoEdit
       withRun
       writeConfined
       writeFile"
@@ -308,6 +363,7 @@ describe("the exported names of the agents", () => {
       ledgerOfSteps
       noTally
       priceOf
+      pricedModels
       tallyOf
       type AttemptTally
       type Ledger
@@ -320,7 +376,7 @@ describe("the exported names of the agents", () => {
 });
 
 test("an entry point only exports what its folders export, each by its name", () => {
-  const core = ["index", "host", "testing"].map((name) => `workflow/src/${name}`);
+  const core = ["index", "document", "host", "testing"].map((name) => `workflow/src/${name}`);
   const agents = ["index", "ledger"].map((name) => `workflow-agents/src/${name}`);
   const steps = ["index", "adapters", "source"].map((name) => `workflow-steps/src/${name}`);
   const strays = [...core, ...agents, ...steps].flatMap((name) =>

@@ -13,8 +13,21 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pack } from "../scripts/pack.ts";
+import { pack, packStandalone } from "../scripts/pack.ts";
+import {
+  asking,
+  bundle,
+  consumer,
+  drawing,
+  embedding,
+  flow,
+  graph,
+  plan,
+  reader,
+  roles,
+} from "./packed-sources.ts";
 import { top } from "./source.ts";
+import { Dev } from "../packages/cli-workflow/test/dev.ts";
 
 /*
  * The packages as a stranger gets them: the tarballs, installed by npm into an empty folder, with
@@ -24,90 +37,7 @@ const folder = mkdtempSync(join(tmpdir(), "uncaged pack "));
 const command = join(folder, "node_modules/.bin/uncaged-workflow");
 const bare = join(folder, "bare");
 const withAgents = join(folder, "agents");
-
-const bundle = `export const descriptor = {
-  description: "Greets.",
-  roles: { greeter: { description: "says hello", schema: { type: "object" } } },
-};
-export async function* run({ prompt }) {
-  yield { role: "greeter", content: "hello " + prompt, meta: {} };
-  return { returnCode: 0, summary: "greeted" };
-}
-`;
-
-const consumer = `import { createRoleModerator, END, type WorkflowFn } from "@uncaged/workflow";
-import { WorkflowError } from "@uncaged/workflow/host";
-import * as testing from "@uncaged/workflow/testing";
-
-type Meta = { planner: { files: string[] } };
-export const run: WorkflowFn = createRoleModerator<Meta>({
-  roles: { planner: async () => ({ content: "plan", meta: { files: [] } }) },
-  moderator: (ctx) => (ctx.steps.length === 0 ? "planner" : END),
-});
-export const failed = (error: unknown): boolean => error instanceof WorkflowError;
-export { testing };
-`;
-
-const roles = `import { createRoleModerator, END } from "@uncaged/workflow";
-import { describe, role, scriptedAgent } from "@uncaged/workflow-agents";
-import { z } from "zod";
-
-const planner = role({
-  description: "Plans",
-  agent: scriptedAgent({ "You plan": '{"files":["a.ts"]}' }),
-  systemPrompt: "You plan.",
-  schema: z.object({ files: z.array(z.string()) }),
-});
-export const descriptor = describe("Plans", { planner });
-export const run = createRoleModerator({
-  roles: { planner },
-  moderator: ({ steps }) => (steps.at(-1)?.meta.files.includes("a.ts") ? END : "planner"),
-});
-`;
-
-const flow = {
-  version: "3.16",
-  name: "count",
-  registry: { params: ['names([STRING]) = ["a", "b"]'], vars: ['$text(STRING) = ""'] },
-  steps: [
-    { id: "Loop_Names", source: "=names", children: ["Set_Text"], next: "Write_Text" },
-    { id: "Set_Text", target: "$text", value: "=$text + _item", next: "RETURN" },
-    { id: "Write_Text", target: "/text.txt", value: "=$text", next: "Stop_Done" },
-    { id: "Stop_Done", reason: "written" },
-  ],
-};
-
-const asking = {
-  ...flow,
-  steps: [
-    {
-      id: "LLM_Ask",
-      model: "claude-opus-4-6",
-      in: { prompt: "hi" },
-      out: "$text",
-      next: "Stop_Done",
-    },
-    { id: "Stop_Done" },
-  ],
-};
-
-const embedding = `import { Engine, type WorkflowDocument } from "@uncaged/workflow-steps";
-import { checkedDocument } from "@uncaged/workflow-steps/source";
-import { fileAdapter } from "@uncaged/workflow-steps/adapters";
-export const runOnce = async (text: string): Promise<string> => {
-  const document: WorkflowDocument = checkedDocument(text, "flow.json").document;
-  const context = await new Engine(document).execute({}, { file: fileAdapter({ cwd: "." }) });
-  return context.status;
-};
-`;
-
-const reader = `import type { Host } from "@uncaged/workflow/host";
-import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
-export const costOf = async (host: Host, hash: string, threadId: string): Promise<number> => {
-  const { total }: Ledger = ledgerOf(await host.attempts({ hash, threadId }));
-  return total.cost;
-};
-`;
+let standalone = "";
 
 /** What `serve --json` prints. */
 type Served = { url: string; token: string };
@@ -146,6 +76,7 @@ const installed = (name: string) => join(folder, "node_modules", name);
 
 beforeAll(async () => {
   const tarballs = Object.values(await pack());
+  standalone = await packStandalone();
   for (const name of ["home", "bare", "agents"]) mkdirSync(join(folder, name));
   for (const name of ["sh", "readlink"]) symlinkSync(Bun.which(name) ?? name, join(bare, name));
   install(folder, tarballs);
@@ -169,9 +100,14 @@ function install(prefix: string, tarballs: string[]): void {
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
 
 describe("the published packages", () => {
-  const names = ["workflow", "cli-workflow", "workflow-agents", "workflow-steps"].map(
-    (name) => `@uncaged/${name}`,
-  );
+  const names = [
+    "workflow",
+    "cli-workflow",
+    "workflow-agents",
+    "workflow-graph",
+    "workflow-plan",
+    "workflow-steps",
+  ].map((name) => `@uncaged/${name}`);
 
   test.each(names)("%s names no workspace, no source and no missing file", (name) => {
     const text = readFileSync(join(installed(name), "package.json"), "utf8");
@@ -188,11 +124,13 @@ describe("the published packages", () => {
     };
     expect(dependencies("workflow")).toEqual(["bun"]);
     expect(dependencies("cli-workflow")).toEqual([
-      ...["@uncaged/workflow", "@uncaged/workflow-steps", "bun"],
+      ...["@uncaged/workflow", "@uncaged/workflow-graph", "@uncaged/workflow-plan"],
+      ...["@uncaged/workflow-steps", "bun"],
     ]);
     expect(dependencies("workflow-steps")).toContain("@uncaged/workflow-agents");
     expect(readdirSync(installed("@uncaged")).sort()).toEqual([
-      ...["cli-workflow", "workflow", "workflow-agents", "workflow-steps"],
+      ...["cli-workflow", "workflow", "workflow-agents", "workflow-graph", "workflow-plan"],
+      "workflow-steps",
     ]);
   });
 });
@@ -205,6 +143,15 @@ describe("the installed command", () => {
     expect(stderr).toBe("");
     expect(stdout).toContain("rollback");
     expect(code).toBe(0);
+  });
+
+  test("brings its manual page", () => {
+    const page = readFileSync(
+      join(installed("@uncaged/cli-workflow"), "man/uncaged-workflow.1"),
+      "utf8",
+    );
+    expect(page).toStartWith(".TH UNCAGED-WORKFLOW 1 ");
+    expect(page).toContain("\\fBrollback\\fR");
   });
 
   test("adds a bundle and runs a thread of it", () => {
@@ -249,6 +196,23 @@ describe("the installed command", () => {
     expect(uncaged("add", "plan", "plan.ts")).toMatchObject(added);
   });
 
+  test("runs a source without a name, and again at each save", async () => {
+    writeFileSync(join(folder, "loop.ts"), bundle);
+    const { stdout } = uncaged("run", "loop.ts", "--prompt", "you", "--wait", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({
+      workflow: "loop.ts",
+      result: { summary: "greeted" },
+    });
+    const words = [command, "dev", "loop.ts", "--prompt", "you", "--json"];
+    const options = { cwd: folder, env: environment, stdout: "pipe", stderr: "pipe" } as const;
+    const dev = new Dev(Bun.spawn(words, options), join(folder, "loop.ts"));
+    expect(await dev.steps()).toEqual(["greeter: hello you"]);
+    dev.edit('"hello "', '"welcome "');
+    expect(await dev.next("thread")).toMatchObject({ changed: "greeter", forkFrom: { steps: 0 } });
+    expect(await dev.steps()).toEqual(["greeter: welcome you"]);
+    expect(await dev.end()).toBe(0);
+  });
+
   test("adds a step workflow and runs a thread of it", () => {
     writeFileSync(join(folder, "flow.json"), JSON.stringify(flow));
     expect(uncaged("add", "count", "flow.json")).toMatchObject(added);
@@ -261,17 +225,33 @@ describe("the installed command", () => {
     expect(JSON.parse(stdout)).toMatchObject({ status: "stopped", variables: { $text: "c" } });
   });
 
+  test("adds an agent graph and runs a thread of it", () => {
+    writeFileSync(join(folder, "graph.json"), JSON.stringify(graph));
+    expect(uncaged("add", "drawn", "graph.json")).toMatchObject(added);
+    const { stdout } = uncaged("run", "drawn", "--prompt", "yes", "--wait", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ status: "completed", result: { summary: "yes" } });
+  });
+
+  test("adds a plan, whose run names the agent that is missing", () => {
+    writeFileSync(join(folder, "plan.json"), JSON.stringify(plan));
+    expect(uncaged("add", "planned", "plan.json")).toMatchObject(added);
+    const { stdout } = uncaged("run", "planned", "--wait", "--json");
+    const summary = 'step only failed: the command "claude" is not there';
+    expect(JSON.parse(stdout)).toMatchObject({ status: "failed", result: { summary } });
+  });
+
   test("builds a step workflow to the same bytes wherever it is installed", () => {
     const text = JSON.stringify({ ...flow, steps: [...flow.steps.slice(0, 2), ...asking.steps] });
     const joined = text.replace('"next":"Write_Text"', '"next":"LLM_Ask"');
-    const hashes = [uncaged, uncagedWithAgents].map((run, at) => {
+    const alone = (...args: string[]) => perform([standalone, ...args], environment);
+    const hashes = [uncaged, uncagedWithAgents, alone].map((run, at) => {
       const source = join(at === 0 ? folder : withAgents, "same.json");
       writeFileSync(source, joined);
       const { code, stdout } = run("build", source, "--out", "same.esm.js", "--json");
       expect(code).toBe(0);
       return (JSON.parse(stdout) as { hash: string }).hash;
     });
-    expect(hashes[1]).toBe(hashes[0] ?? "");
+    expect([...new Set(hashes)]).toEqual([hashes[0] ?? ""]);
   });
 
   test("builds into a step workflow the models that it asks, and no others", () => {
@@ -361,6 +341,8 @@ describe("the libraries, imported in", () => {
       ...{ all: [3, 1, 2], by: { k0: 1, k1: 2, k2: 3 }, answer: { ok: true } },
       ...{ child: "completed", text: "[\n  3,\n  1,\n  2\n]", file: "[\n  3,\n  1,\n  2\n]" },
       ...{ planned: ["a.ts"], described: ["planner"] },
+      ...{ drawn: ["completed", "salt", "Add a Start node."] },
+      host: expect.stringMatching(/^@uncaged\/workflow\/host needs Bun: .*$/),
     });
   });
 });
@@ -369,12 +351,14 @@ test.each([
   ["bundler", "preserve"],
   ["node16", "node16"],
 ])("a consumer's types hold with the module resolution %s", (moduleResolution, module) => {
-  for (const [name, text] of Object.entries({ consumer, roles, reader, embedding })) {
+  for (const [name, text] of Object.entries({ consumer, roles, reader, drawing, embedding })) {
     writeFileSync(join(withAgents, `${name}.mts`), text);
   }
   const compilerOptions = { strict: true, noEmit: true, target: "esnext", types: [] };
   const settings = { compilerOptions: { ...compilerOptions, module, moduleResolution } };
-  const files = ["consumer.mts", "roles.mts", "reader.mts", "embedding.mts"];
+  const files = ["consumer", "roles", "reader", "drawing", "embedding"].map(
+    (name) => `${name}.mts`,
+  );
   writeFileSync(join(withAgents, "tsconfig.json"), JSON.stringify({ ...settings, files }));
   const tsc = join(top, "node_modules/.bin/tsc");
   const { code, stdout } = perform([tsc, "-p", withAgents], process.env);

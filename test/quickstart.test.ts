@@ -45,7 +45,7 @@ describe("the quickstart", () => {
       expect(stdout.split("\n").length).toBeLessThan(70);
     }
     expect(existsSync(join(home, ".uncaged"))).toBe(false);
-  }, 60_000);
+  }, 180_000);
 
   test("ends with commands that work as they are printed", () => {
     const { stdout } = quickstart("some repo", "--root", root);
@@ -58,14 +58,14 @@ describe("the quickstart", () => {
     expect(verify).toMatchObject({ code: 0 });
     expect(begin).toMatchObject({ code: 0 });
     expect(existsSync(join(folder, "my-workflow"))).toBe(true);
-  }, 60_000);
+  }, 180_000);
 
   test("works on a repository without a commit", () => {
     repository("empty", []);
     const { code, stdout } = quickstart("empty", "--root", root);
     expect(stdout).toContain("completed: 0 findings in 0 files");
     expect(code).toBe(0);
-  }, 60_000);
+  }, 180_000);
 
   test("refuses what is no repository in one line", () => {
     writeFileSync(join(folder, "file"), "");
@@ -89,7 +89,7 @@ describe("the quickstart", () => {
     expect(stdout).toContain("Git finds no history here");
     expect(stdout).toContain("completed: ");
     expect(code).toBe(0);
-  }, 60_000);
+  }, 180_000);
 
   test("is what npm run quickstart calls", () => {
     expect(manifest.scripts.quickstart).toEndWith("scripts/quickstart.ts");

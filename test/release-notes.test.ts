@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openRoot } from "../packages/workflow/src/storage/root.ts";
+import { signalWorkers } from "../packages/workflow/test/fixtures/store.ts";
+import { until } from "../packages/workflow/test/fixtures/until.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { retryOptions, settled, threadJson, type ThreadJson } from "@uncaged/workflow/host";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import { git } from "./repository.ts";
+import { warningsOn } from "./warned.ts";
 import { top } from "./source.ts";
 import { StepsHouse, textIn } from "./steps/examples.ts";
 
@@ -13,7 +17,7 @@ const rolesOf = ({ steps }: ThreadJson): string[] => steps.map(({ role }) => rol
 
 beforeAll(async () => {
   await house.add("release-notes", join(top, "examples/release-notes/flow.json"));
-}, 60_000);
+}, 180_000);
 
 afterAll(() => house.close());
 
@@ -152,12 +156,11 @@ describe("with a model", () => {
     const cwd = repository("a door", "a window");
     const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };
     const ref = await house.start("release-notes", { cwd, params: { approve: false, model }, env });
-    let thread = threadJson(await house.host.read(ref));
-    while (!rolesOf(thread).includes("LLM_Line") || server.came.length < 2) {
-      await Bun.sleep(10);
-      thread = threadJson(await house.host.read(ref));
-    }
-    process.kill(thread.pid ?? 0, "SIGKILL");
+    const isInSecondLine = async () =>
+      server.came.length > 1 &&
+      rolesOf(threadJson(await house.host.read(ref))).includes("LLM_Line");
+    await until(isInSecondLine);
+    await signalWorkers(openRoot({ path: house.host.root }), "SIGKILL");
     const killed = threadJson(await settled(house.host, ref));
     expect(killed.status).toBe("interrupted");
 
@@ -171,5 +174,9 @@ describe("with a model", () => {
     const asked = server.came.map(({ body }) => JSON.stringify(body.messages));
     expect(asked.filter((text) => text.includes("a door"))).toHaveLength(1);
     await server.stop();
-  }, 60_000);
+  }, 180_000);
+});
+
+test("no step of an example breaks its descriptor", async () => {
+  expect(await warningsOn(house.host)).toEqual([]);
 });

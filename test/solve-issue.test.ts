@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openRoot } from "../packages/workflow/src/storage/root.ts";
+import { signalWorkers } from "../packages/workflow/test/fixtures/store.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { createRequire } from "node:module";
@@ -9,6 +11,7 @@ import { anthropicServer } from "../packages/workflow-agents/test/anthropic-serv
 import type { Counted } from "../packages/workflow-agents/test/wire.ts";
 import { readWhole } from "../packages/cli-workflow/src/output/thread.ts";
 import { top } from "./source.ts";
+import { warningsOn } from "./warned.ts";
 import { aloud, type Hands, team } from "./solve-issue/team.ts";
 
 /* The example whole: offline, through the real SDK, and through a real command; killed and resumed. */
@@ -20,7 +23,7 @@ const idleBefore = process.env.UNCAGED_WORKFLOW_IDLE_MS;
 beforeAll(async () => {
   process.env.UNCAGED_WORKFLOW_IDLE_MS = "500";
   await host.register("solve-issue", join(top, "examples/solve-issue/workflow.ts"));
-}, 60_000);
+}, 180_000);
 
 afterAll(() => {
   if (idleBefore === undefined) delete process.env.UNCAGED_WORKFLOW_IDLE_MS;
@@ -72,8 +75,7 @@ async function killWhileItStreams(ref: Started, step: number, text: string): Pro
     streamed += (item.event.payload as { delta: string }).delta;
     if (streamed.includes(text)) break;
   }
-  const { pid } = threadJson(await host.read(ref));
-  process.kill(pid ?? 0, "SIGKILL");
+  await signalWorkers(openRoot({ path: host.root }), "SIGKILL");
 }
 
 test("it plays offline, from a script", async () => {
@@ -184,5 +186,9 @@ describe.each([
     expect(ledger.total.cost).toBeGreaterThan(ledger.lost.cost);
     expect(ledger.lost.cost).toBeGreaterThan(0);
     await server.stop();
-  }, 60_000);
+  }, 180_000);
+});
+
+test("no step of an example breaks its descriptor", async () => {
+  expect(await warningsOn(host)).toEqual([]);
 });

@@ -79,4 +79,4 @@ test("a step workflow asks a model, and its thread reports its spending and can 
   expect(server.came.length - asked).toBe(1);
   const again = await store.json<{ variables: object }>(["thread", "@last", "--checkpoint"]);
   expect(again.variables).toMatchObject({ $text: "Coffee", $topics: { topics: ["tea"] } });
-}, 60_000);
+}, 180_000);

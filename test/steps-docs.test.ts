@@ -12,6 +12,7 @@ import { samplesIn, typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
 import { StepsHouse, textIn } from "./steps/examples.ts";
 import { aroundStep } from "./steps/fragment.ts";
+import { warningsOn } from "./warned.ts";
 
 /* Every sample of the guides to step workflows: checked, built and run. */
 const house = new StepsHouse();
@@ -88,13 +89,13 @@ test.each(steps)("the step $id is valid", ({ step }) => {
 describe("the programs", () => {
   test("have no type error", () => {
     expect(typeErrorsIn(sources)).toBe("");
-  }, 60_000);
+  }, 180_000);
 
   test("make a bundle", async () => {
     await house.add("count", join(sources, `${workflow?.name}.ts`));
     const thread = await house.run("count", { cwd: house.place(), prompt: "one two" });
     expect(thread.result?.summary).toBe("2: ONE TWO!");
-  }, 60_000);
+  }, 180_000);
 
   test.each(engines)("run an engine: $name", ({ name, text }) => {
     const { stdout, exitCode } = Bun.spawnSync([process.execPath, join(sources, `${name}.ts`)]);
@@ -107,4 +108,8 @@ describe("the programs", () => {
     ];
     expect(printed).toContain(ends.find(([word]) => text.includes(word))?.[1] ?? "nothing");
   });
+});
+
+test("no step of a documented workflow breaks its descriptor", async () => {
+  expect(await warningsOn(house.host)).toEqual([]);
 });

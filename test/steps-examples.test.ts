@@ -6,6 +6,7 @@ import { getStepType, StepType, type WorkflowDocument } from "@uncaged/workflow-
 import { checkedDocument } from "@uncaged/workflow-steps/source";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
 import { files, top } from "./source.ts";
+import { warningsOn } from "./warned.ts";
 import { StepsHouse, textIn, writtenBy } from "./steps/examples.ts";
 import { webServer } from "./steps/web-server.ts";
 
@@ -25,7 +26,7 @@ beforeAll(async () => {
       warnings[name] = await house.add(name.replace(/\.\w+$/, ""), file);
     }
   }
-}, 60_000);
+}, 180_000);
 
 afterAll(() => house.close());
 
@@ -244,4 +245,8 @@ test("a JSON file with services names their source", async () => {
   expect(await house.host.read(thread)).toMatchObject({
     error: { code: "NO_ADAPTER", hint: expect.stringContaining("stepsBundle") as string },
   });
+});
+
+test("no step of an example breaks its descriptor", async () => {
+  expect(await warningsOn(house.host)).toEqual([]);
 });

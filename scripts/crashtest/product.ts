@@ -1,7 +1,15 @@
 /**
  * The product as the crash test has it: processes, their output, and HTTP. Nothing of its code is imported.
  */
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -173,8 +181,7 @@ export class Product {
       .flatMap((name) => {
         const [line = ""] = readText(join(this.root, "run", name)).split("\n");
         const pid = Number(/"pid":(\d+)/.exec(line)?.[1] ?? 0);
-        const isOurs = pid > 0 && readText(`/proc/${pid}/cmdline`).includes(this.root);
-        return isOurs ? [{ pid, hash: name.slice(0, 13) }] : [];
+        return pid > 0 && this.#isOurs(String(pid)) ? [{ pid, hash: name.slice(0, 13) }] : [];
       });
   }
 
@@ -192,8 +199,18 @@ export class Product {
   processes(): string[] {
     const workers = filesIn("/proc")
       .filter((name) => /^\d+$/.test(name))
-      .filter((pid) => readText(`/proc/${pid}/cmdline`).includes(this.root));
+      .filter((pid) => this.#isOurs(pid));
     return [...workers, ...[...this.#children].map(({ pid }) => String(pid))];
+  }
+
+  // A worker that a command has prewarmed does not have the root in its command line, but runs in it.
+  #isOurs(pid: string): boolean {
+    if (readText(`/proc/${pid}/cmdline`).includes(this.root)) return true;
+    try {
+      return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(join(this.root, "run"));
+    } catch {
+      return false;
+    }
   }
 
   #harm(chance: number, mostAfterMs: number): Harm | null {

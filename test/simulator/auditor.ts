@@ -33,6 +33,8 @@ export type Seen = {
   isOver: boolean;
   /** Whether its writer leaves the sync to the system. */
   isUnsynced: boolean;
+  /** How often somebody was answered that it was woken. */
+  woken: number;
   /** Who drove it, one after the other. */
   drivers: Process[];
 };
@@ -91,6 +93,16 @@ export class Auditor implements DiskWatch {
     const count = seen.commits.filter((one) => one.requestId === requestId).length;
     if (count !== 1)
       this.fail(`an answer to ${threadId} was taken, and its log has it ${count} times`);
+  }
+
+  /** A thread was woken: once, for who sleeps again has another step before that. */
+  woken(threadId: string): void {
+    const seen = this.#find(threadId);
+    if (!seen || seen.isDamaged || seen.removal !== "none") return;
+    const wakings = seen.commits.filter(({ isWaking }) => isWaking).length;
+    seen.woken += 1;
+    if (seen.woken > wakings)
+      this.fail(`${threadId} was woken ${seen.woken} times, and its log has ${wakings} of them`);
   }
 
   killed(threadId: string): void {
@@ -255,6 +267,8 @@ export class Auditor implements DiskWatch {
     if (wrong >= 0) this.fail(`record ${wrong} of ${threadId} is of step ${steps[wrong]?.n}`);
     const end = steps.findIndex(({ isEnd }) => isEnd);
     if (end >= 0 && end < steps.length - 1) this.fail(`${threadId} goes on after its end`);
+    const { failure } = steps[end] ?? {};
+    if (failure) this.fail(`${threadId} has failed: ${failure}`);
     const ids = steps.flatMap(({ requestId }) => requestId ?? []);
     if (new Set(ids).size < ids.length) this.fail(`an answer stands twice in ${threadId}`);
   }
@@ -335,6 +349,7 @@ export class Auditor implements DiskWatch {
       isNamed: false,
       isOver: false,
       isUnsynced: false,
+      woken: 0,
       drivers: [],
     };
     this.threads.set(key, seen);

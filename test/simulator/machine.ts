@@ -142,6 +142,9 @@ function processesOf(world: World, programs: Programs): Processes {
       if (!process) return null;
       return { pid, startTime: String(process.startedAt), bootId: String(world.boots) };
     },
+    // Its bundles start no processes.
+    withVariable: () => [],
+    signal: () => undefined,
     startWorker(args) {
       world.checkAlive();
       return world.start("worker", "worker", 1 + world.random.around(15), () =>

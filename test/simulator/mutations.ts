@@ -25,14 +25,14 @@ export const mutations: readonly Mutation[] = [
         "    void isBeginning;\n",
       ],
     ],
-    seed: 77,
+    seed: 774,
   },
   {
     name: "trusted-cache",
     what: "defect 69: after a failed sync a log is continued as the cache shows it",
     file: "packages/workflow/src/worker/create.ts",
     edits: [["  const writer = isSuspect\n", '  const writer = isSuspect && path === ""\n']],
-    seed: 44,
+    seed: 91,
   },
   {
     name: "shown-before-sync",
@@ -54,7 +54,7 @@ export const mutations: readonly Mutation[] = [
         "if (request.isGiven && threadWithId.length > 9) {",
       ],
     ],
-    seed: 224,
+    seed: 479,
   },
   {
     name: "stuck-clean-up",
@@ -75,7 +75,7 @@ export const mutations: readonly Mutation[] = [
         '    const { inode } = file;\n    if (inode.kind === "file" && inode.lockedBy?.owner === process) inode.lockedBy = null;\n',
       ],
     ],
-    seed: 1,
+    seed: 10,
   },
   {
     name: "unsynced-creation",
@@ -112,14 +112,14 @@ export const mutations: readonly Mutation[] = [
         "      void isEnded;\n    } catch",
       ],
     ],
-    seed: 52,
+    seed: 196,
   },
   {
     name: "unchecked-lock",
     what: "a worker goes on that has not got the lock",
     file: "packages/workflow/src/worker/worker.ts",
     edits: [["if (!lock) system.processes.exit(busyCode);", "void busyCode;"]],
-    seed: 1,
+    seed: 11,
   },
   {
     name: "started-twice",
@@ -159,7 +159,7 @@ export const mutations: readonly Mutation[] = [
         "void waitForLock, untilStuck;\n  const lock = { release: () => registryLockPath(root) };",
       ],
     ],
-    seed: 279,
+    seed: 410,
   },
   {
     name: "greedy-collection",
@@ -169,7 +169,7 @@ export const mutations: readonly Mutation[] = [
       ["    if (!threadIdsOf(root, hash).every(isDead)) needed.add(hash);\n", "    void isDead;\n"],
       ["  if (threadIdsOf(root, hash).length > 0) return false;\n", ""],
     ],
-    seed: 5,
+    seed: 17,
   },
   {
     name: "unlocked-collection",
@@ -181,7 +181,7 @@ export const mutations: readonly Mutation[] = [
         "  const lock = takeLock(path, 0) ?? { release: () => path };\n",
       ],
     ],
-    seed: 5,
+    seed: 15,
   },
   {
     name: "unsynced-registry",
@@ -202,14 +202,14 @@ export const mutations: readonly Mutation[] = [
         "const cut = log.torn < 0 ? truncateTail(path, threadId, log.size, log.torn) : null;",
       ],
     ],
-    seed: 243,
+    seed: 216,
   },
   {
     name: "unsynced-removal",
     what: "the removal of a thread is answered before it is durable",
-    file: "packages/workflow/src/worker/threads.ts",
-    edits: [["    syncFolder(folder);\n  }", "  }"]],
-    seed: 275,
+    file: "packages/workflow/src/worker/wake.ts",
+    edits: [["  syncFolder(folder);\n  if (at", "  if (at"]],
+    seed: 23,
   },
   {
     name: "driver-without-lock",
@@ -221,19 +221,14 @@ export const mutations: readonly Mutation[] = [
         "    if (this.#isReleased && workerClosing.length > 9) throw workerClosing();",
       ],
     ],
-    seed: 839,
+    seed: 27,
   },
   {
     name: "forgotten-loss",
     what: "a worker that follows a lost one removes the mark of the loss",
     file: "packages/workflow/src/worker/worker.ts",
-    edits: [
-      [
-        "() => info.followsLost || threads.hasUnsynced || info.remove(),",
-        "() => threads.hasUnsynced || info.remove(),",
-      ],
-    ],
-    seed: 100,
+    edits: [["() => (info.followsLost || threads.hasUnsynced ?", "() => (threads.hasUnsynced ?"]],
+    seed: 470,
   },
   {
     name: "unsynced-folder",
@@ -257,7 +252,7 @@ export const mutations: readonly Mutation[] = [
         "      this.sum = sumIn(value);\n    else this.sum = sum;",
       ],
     ],
-    seed: 644,
+    seed: 914,
   },
   {
     name: "early-kill",
@@ -269,7 +264,49 @@ export const mutations: readonly Mutation[] = [
         "    void this.#interrupt(killed(this.#parts.now()));",
       ],
     ],
-    seed: 28,
+    seed: 104,
+  },
+  {
+    name: "due-unsettled",
+    what: "that a thread is due is forgotten while a loss of power can show it asleep again",
+    file: "packages/workflow/src/worker/wake.ts",
+    edits: [["    if (!(await writer.settle())) return;\n", ""]],
+    seed: 3621,
+  },
+  {
+    name: "due-after-sleep",
+    what: "that a thread is due is noted when the step that sleeps is committed already",
+    file: "packages/workflow/src/engine/engine.ts",
+    edits: [
+      [
+        "      if (wakes !== null) this.#parts.due.add(wakes);\n      const step",
+        "      const step",
+      ],
+      [
+        "      if (attempt !== undefined) this.#attempts.committed(attempt);\n",
+        "      if (wakes !== null) this.#parts.due.add(wakes);\n      if (attempt !== undefined) this.#attempts.committed(attempt);\n",
+      ],
+    ],
+    seed: 540,
+  },
+  {
+    name: "due-unsynced",
+    what: "that a thread is due is written, and not synced",
+    file: "packages/workflow/src/storage/due.ts",
+    edits: [["      return syncFolder(folder);\n", "      return;\n"]],
+    seed: 55,
+  },
+  {
+    name: "forgotten-try",
+    what: "a failed try that was committed is not found again, and the step is taken for another",
+    file: "packages/workflow/src/durable/step.ts",
+    edits: [
+      [
+        "if (!progress.isTry(work, found)) return valueOf(found);",
+        "if (!progress.isTry(work, found) || replay.taken > 0) return valueOf(found);",
+      ],
+    ],
+    seed: 9,
   },
 ];
 

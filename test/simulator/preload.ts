@@ -33,6 +33,7 @@ const needs = (): Promise<unknown>[] => [
   host.rollback("none"),
   host.verify(),
   host.collect({ dryRun: true }),
+  host.wake({ env: {} }),
   host.changes(AbortSignal.abort()).next(),
 ];
 await Promise.allSettled(needs());

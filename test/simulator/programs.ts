@@ -1,4 +1,5 @@
 import type { RoleOutput, WorkflowFn } from "../../packages/workflow/src/contract/contract.ts";
+import { durable } from "../../packages/workflow/src/durable/durable.ts";
 import { hashOf } from "../../packages/workflow/src/bundle/hash.ts";
 import { system } from "../../packages/workflow/src/system/system.ts";
 
@@ -11,8 +12,12 @@ export type Params = {
   asksAt: number[];
   pauseMs: number;
   expiresMs?: number;
+  /** Whether it sleeps where it would ask. */
+  sleeps?: boolean;
   /** Whether it reads the file of its worker's lock before each step. */
   readsLock?: boolean;
+  /** It is a durable workflow, of whose tries some fail: the backoff, which is a timer or a sleep. */
+  backoffMs?: number;
 };
 
 /** A version of a workflow: its bundle's text. What it does is the same in all. */
@@ -38,26 +43,69 @@ type Effects = { executed(threadId: string, n: number): void };
 /** The module of a bundle's text: a workflow whose effects come before its yields. */
 export function moduleOf(text: string, effects: Effects): object {
   const lock = `${rootPath}/run/${versions.find((version) => version.text === text)?.hash}.lock`;
-  const run: WorkflowFn = async function* (input, options) {
-    const { count, asksAt, pauseMs, expiresMs, readsLock } = input.params as Params;
+  const plain: WorkflowFn = async function* (input, options) {
+    const { count, asksAt, pauseMs, readsLock, ...params } = input.params as Params;
     for (let n = input.steps.length; n < count; n += 1) {
       if (asksAt.includes(n)) {
         // The answer is the record after it.
-        yield question(n, expiresMs);
+        yield question(n, params);
         n += 1;
         continue;
       }
       effects.executed(options.threadId, n);
-      if (readsLock) system.files.close(system.files.open(lock, 0));
+      if (readsLock) lookAt(lock);
       if (pauseMs > 0) await system.clock.sleep(pauseMs);
       yield { role: `role${n % 2}`, content: `step ${n}`, meta: { n } };
     }
     return { returnCode: 0, summary: `${count}` };
   };
+  const run: WorkflowFn = (input, options) => {
+    const { backoffMs } = input.params as Params;
+    return (backoffMs === undefined ? plain : retrying(effects, backoffMs))(input, options);
+  };
   return { descriptor, run };
 }
 
-function question(n: number, expiresMs: number | undefined): RoleOutput {
+/** Opens and closes a file. On a faulty disk it can't, which is no failure of the workflow. */
+function lookAt(path: string): void {
+  try {
+    system.files.close(system.files.open(path, 0));
+  } catch {
+    // Nothing is done with it.
+  }
+}
+
+/** A durable workflow whose tries fail by the number of their record: the same one again when it was lost. */
+const retrying = (effects: Effects, backoffMs: number): WorkflowFn =>
+  async function* (input, options) {
+    let n = input.steps.length;
+    const { count, pauseMs } = input.params as Params;
+    const retry = { attempts: 5, backoff: backoffMs, maxDelay: backoffMs };
+    const work = async () => {
+      effects.executed(options.threadId, n);
+      if (pauseMs > 0) await system.clock.sleep(pauseMs);
+      if (n % 4 === 0) throw new Error("not this time");
+      return { content: `step ${n}`, meta: { n } };
+    };
+    const program = durable(async function* (step) {
+      for (let done = 0; done < count; done += 1) yield* step(`role${done % 2}`, work, { retry });
+      return `${count}`;
+    });
+    const run = program(input, options);
+    for (let sent: RoleOutput | undefined; ; ) {
+      const { done, value } = await run.next(sent);
+      if (done) return value;
+      sent = yield value;
+      // An answer is a record of its own.
+      n += sent === undefined ? 1 : 2;
+    }
+  };
+
+function question(
+  n: number,
+  { expiresMs, sleeps }: Pick<Params, "expiresMs" | "sleeps">,
+): RoleOutput {
   const expires = expiresMs === undefined ? {} : { expiresAt: system.clock.now() + expiresMs };
-  return { role: "__wait__", content: "which?", meta: { for: `q${n}`, n, ...expires } };
+  const sleep = sleeps ? { sleep: true } : {};
+  return { role: "__wait__", content: "which?", meta: { for: `q${n}`, n, ...expires, ...sleep } };
 }

@@ -4,7 +4,11 @@ export type Commit = {
   /** Which of the thread's records it is, as its workflow has numbered it; null of one that is no workflow's. */
   n: number | null;
   requestId: string | null;
+  /** Whether it is what stands for an answer that did not come in time. */
+  isWaking: boolean;
   isUnsynced: boolean;
+  /** Why its thread has failed, which none of the workflows does. */
+  failure: string | null;
 };
 
 type Json = Record<string, unknown>;
@@ -22,27 +26,37 @@ export function parseLog(bytes: Buffer, isFromStart: boolean): Commit[] | null {
 
 function parseLine(line: string, isStart: boolean): Commit | null {
   try {
-    const { role, meta, parameters } = JSON.parse(line) as {
+    const { role, content, meta, parameters } = JSON.parse(line) as {
       role?: string;
+      content?: string;
       meta?: Json;
       parameters?: Json;
     };
     const options = parameters?.options as Json | undefined;
     if (isStart) return options ? { ...plain, isUnsynced: options.unsynced === true } : null;
     if (typeof role !== "string" || !meta) return null;
-    const { n, requestId } = meta;
+    const { n, requestId, timedOut } = meta;
     return {
       ...plain,
       isEnd: role === "__end__",
       n: typeof n === "number" ? n : null,
       requestId: typeof requestId === "string" ? requestId : null,
+      isWaking: role === "__input__" && timedOut === true,
+      failure: role === "__end__" && meta.reason === "failed" ? String(content) : null,
     };
   } catch {
     return null;
   }
 }
 
-const plain: Commit = { isEnd: false, n: null, requestId: null, isUnsynced: false };
+const plain: Commit = {
+  isEnd: false,
+  n: null,
+  requestId: null,
+  isWaking: false,
+  isUnsynced: false,
+  failure: null,
+};
 
 /** The hash of a bundle's path; null of any other. */
 export const bundleOf = (path: string): string | null =>

@@ -1,5 +1,6 @@
 import "./preload.ts";
 import { isWorkflowError } from "../../packages/workflow/src/contract/error.ts";
+import { sleepsUntil } from "../../packages/workflow/src/contract/wait.ts";
 import { readLog } from "../../packages/workflow/src/log/log.ts";
 import { dataPath, type Root } from "../../packages/workflow/src/storage/paths.ts";
 import { useSystem } from "../../packages/workflow/src/system/system.ts";
@@ -85,6 +86,7 @@ class Simulation {
     const before = useSystem(
       machineOf(world, auditor, { work, module: (text) => moduleOf(text, effects) }),
     );
+    const ownTime = withTime(world);
     const idleBefore = process.env[idleVariable];
     const print = console.error;
     console.error = () => undefined;
@@ -95,6 +97,7 @@ class Simulation {
       this.#live();
     } finally {
       useSystem(before);
+      ownTime();
       console.error = print;
       if (idleBefore === undefined) delete process.env[idleVariable];
       else process.env[idleVariable] = idleBefore;
@@ -115,6 +118,8 @@ class Simulation {
     world.faults.isOver = true;
     this.#attend("setup", async () => {
       for (const version of versions.slice(0, 3)) await add(this.#work, version);
+      // From here on what sleeps is found by its entry alone.
+      await this.#work.host().wake({ env: {} });
     });
     world.faults.isOver = false;
     this.#auditor.onMoment = (process) => this.#readWithin(process);
@@ -206,7 +211,9 @@ class Simulation {
         await this.#work.ask("kill", () => host.control({ hash, threadId }, { kind: "kill" }));
         return;
       }
-      if (view.status === "waiting") {
+      const until = view.status === "waiting" ? sleepsUntil(view.question) : null;
+      if (until !== null) await this.#wake(seen, until);
+      else if (view.status === "waiting") {
         const requestId = `finish${round}-${n}`;
         await this.#work.ask("answer", () => giveAnswer(this.#work, { hash, threadId }, requestId));
       } else if (view.status === "interrupted" || view.status === "paused") {
@@ -219,6 +226,20 @@ class Simulation {
       }
       await system.clock.sleep(300);
     }
+  }
+
+  /** Lets the time of a sleep come, and has somebody wake what is due: this thread must be among that. */
+  async #wake(seen: Seen, until: number): Promise<void> {
+    const { hash, threadId } = seen;
+    const world = this.#world;
+    const steps = stepsOf(seen);
+    // What could not be woken is due again a minute later.
+    world.clockOffset += Math.max(0, until - world.wall) + 61_000;
+    const host = this.#work.host();
+    await this.#work.ask("wake", () => host.wake({ env: {} }));
+    const view = await host.read({ hash, threadId });
+    if (view.status === "waiting" && stepsOf(seen) === steps && !seen.isDamaged)
+      this.#auditor.fail(`${threadId} is due, and nobody has woken it`);
   }
 
   /** A reader of the product's at the very moment of another process's call. */
@@ -254,3 +275,19 @@ class Simulation {
 
 const isOpen = (seen: Seen): boolean =>
   seen.isThere && seen.removal !== "done" && !hasEnded(seen) && seen.commits.length > 0;
+
+/** Bundles know no port: their clock and their timers are the world's, until what this returns is called. */
+function withTime(world: World): () => void {
+  const { setTimeout, clearTimeout } = globalThis;
+  const { now } = Date;
+  type Cancel = (() => void) | undefined;
+  Object.assign(globalThis, {
+    setTimeout: (act: () => void, ms = 0): Cancel => system.clock.after(ms, act),
+    clearTimeout: (cancel: Cancel) => cancel?.(),
+  });
+  Date.now = () => world.wall;
+  return () => {
+    Object.assign(globalThis, { setTimeout, clearTimeout });
+    Date.now = now;
+  };
+}

@@ -54,7 +54,7 @@ test.each(["all", "workers"])(
     expect(stdout).toContain("200 schedules from seed 1 on");
     expect(code).toBe(0);
   },
-  60_000,
+  180_000,
 );
 
 test("a failure is printed with its seed and the fewest faults, and is replayed by the line that it prints", async () => {
@@ -70,4 +70,4 @@ test("a failure is printed with its seed and the fewest faults, and is replayed 
   const again = await simulate(...planted, "--seed", seed, "--faults", ids);
   expect(again.stdout).toContain(failed);
   expect(again.stdout).toContain(`trace ${trace}`);
-}, 120_000);
+}, 180_000);

@@ -100,12 +100,20 @@ export class Workload {
     const first = random.below(count);
     const asksAt = Array.from({ length: asks }, (_, n) => first + 2 * n);
     const pauseMs = random.pick([0, 0, random.around(20), random.around(200)]);
+    const retries = scope === "all" && asks === 0 && random.chance(0.3);
     return {
       count: count + 2 * asks,
       asksAt,
       pauseMs,
-      ...(random.chance(0.2) && { expiresMs: 5_000 }),
+      ...random.pick([
+        {},
+        {},
+        {},
+        { expiresMs: 5_000 },
+        { expiresMs: random.around(500), sleeps: true },
+      ]),
       ...(random.chance(0.15) && { readsLock: true }),
+      ...(retries && { backoffMs: random.pick([0, random.around(300), 20_000]) }),
     };
   }
 
@@ -224,6 +232,12 @@ const answer = onThread(async (work, ref) => {
   if (work.random.chance(0.5)) await work.ask("answer", () => giveAnswer(work, ref, requestId));
 }, "answer");
 
+/** Wakes what is due: each that it has woken is in its log. */
+const wake: Command = async (work) => {
+  const { woken } = await work.host().wake({ env: {} });
+  for (const { threadId } of woken) work.auditor.woken(threadId);
+};
+
 const fork = onThread(async (work, ref) => {
   const { random } = work;
   const keep = random.chance(0.5) ? undefined : { atStep: random.below(3) };
@@ -305,6 +319,7 @@ const fullTable: readonly Command[] = [
   ...often(3, answer),
   ...often(3, fork),
   ...often(2, follow),
+  ...often(2, wake),
   ...often(2, look),
   ...often(2, kill),
   ...often(1, pause),

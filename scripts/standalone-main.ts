@@ -1,0 +1,18 @@
+import { type Program, programArgument } from "../packages/workflow/src/system/programs.ts";
+
+/*
+ * What the standalone binary begins with: the command line, or one of the programs that it starts itself again as.
+ */
+const programs: Record<Program, () => Promise<unknown>> = {
+  worker: () => import("../packages/workflow/src/worker/main.ts"),
+  "inspect-child": () => import("../packages/workflow/src/bundle/inspect-child.ts"),
+  "build-child": () => import("../packages/workflow/src/bundle/build-child.ts"),
+};
+
+const called = (Object.keys(programs) as Program[]).find(
+  (program) => programArgument(program) === process.argv[2],
+);
+if (called) {
+  process.argv.splice(2, 1);
+  await programs[called]();
+} else await import("../packages/cli-workflow/src/main.ts");

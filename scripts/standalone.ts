@@ -1,0 +1,163 @@
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/*
+ * Makes the command line as one file that needs nothing else: Bun, our code with its bytecode, the console, and the
+ * packages that bundles are built of. It is its own worker and builder: `standalone-main.ts`.
+ */
+const here = fileURLToPath(new URL(".", import.meta.url));
+
+type Manifest = {
+  name: string;
+  version: string;
+  dependencies?: Record<string, string>;
+  exports: Record<string, unknown>;
+};
+
+const readManifest = (folder: string): Manifest =>
+  JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+
+/** Entry points of our packages that no bundle imports. */
+const forPrograms = ["./host", "./source", "./document"];
+
+/** What a binary is made from: the packages as they are published, where their sources are, the built console. */
+export type Parts = {
+  packages: { staged: string; source: string }[];
+  /** Third-party packages that a source may import as it may import ours. */
+  lent: string[];
+  console: string;
+};
+
+/**
+ * Makes a binary in a folder, for this machine or another platform (`bun-linux-arm64`), and gives what else than our
+ * sources went into it.
+ */
+export async function makeStandalone(
+  folder: string,
+  parts: Parts,
+  target: Bun.Build.CompileTarget | undefined,
+): Promise<string[]> {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const { files, inputs } = await collectLibrary(join(folder, "library"), parts);
+  const archive = join(folder, "library.tar");
+  await Bun.Archive.write(archive, files);
+  const { success, logs, metafile } = await Bun.build({
+    entrypoints: [join(here, "standalone-main.ts")],
+    target: "bun",
+    format: "esm",
+    splitting: true,
+    minify: { whitespace: true, syntax: true },
+    bytecode: true,
+    external: ["bun"],
+    compile: {
+      outfile: join(folder, "uncaged-workflow"),
+      assets: [parts.console, archive],
+      // Nothing of the folder that it is called in reaches it.
+      execArgv: ["--no-install"],
+      autoloadDotenv: false,
+      autoloadBunfig: false,
+      autoloadPackageJson: true,
+      ...(target && { target }),
+    },
+    metafile: true,
+    throw: false,
+  });
+  if (!success) throw new Error(logs.map(String).join("\n"));
+  rmSync(archive);
+  rmSync(join(folder, "library"), { recursive: true });
+  const all = [...inputs, ...Object.keys(metafile?.inputs ?? {})];
+  return all.filter((path) => !path.includes("/node_modules/@uncaged/"));
+}
+
+/**
+ * The files that bundles can be built of: of each package what its entry points reach, in the layout of npm. They are
+ * a project whose dependencies are what a source may import.
+ */
+async function collectLibrary(
+  folder: string,
+  { packages, lent }: Parts,
+): Promise<{ files: Record<string, Uint8Array>; inputs: string[] }> {
+  const modules = join(folder, "node_modules");
+  const dependencies: Record<string, string> = {};
+  const imports: string[] = [...lent];
+  for (const { staged, source } of packages) {
+    const { name, version, exports } = readManifest(staged);
+    cpSync(staged, join(modules, name), { recursive: true });
+    linkDependencies(source, modules);
+    dependencies[name] = version;
+    const entryPoints = Object.keys(exports).filter(
+      (path) => !forPrograms.includes(path) && !path.endsWith(".json"),
+    );
+    imports.push(...entryPoints.map((path) => join(name, path)));
+  }
+  for (const name of lent) dependencies[name] = readManifest(join(modules, name)).version;
+  const entry = join(folder, "entry.js");
+  writeFileSync(entry, imports.map((path, at) => `export * as e${at} from "${path}";\n`).join(""));
+  const { success, logs, metafile } = await Bun.build({
+    entrypoints: [entry],
+    target: "node",
+    metafile: true,
+    throw: false,
+  });
+  if (!success) throw new Error(logs.map(String).join("\n"));
+  const built = Object.keys(metafile?.inputs ?? {}).map((path) => resolve(path));
+  const inputs = importedBy(built).filter((path) => path !== entry);
+  const files: Record<string, Uint8Array> = {};
+  const own: Record<string, string> = {};
+  for (const path of inputs) {
+    const [root, name] = packageOf(path);
+    if ((own[name] ??= root) !== root) throw new Error(`two versions of ${name} can't be lent`);
+    for (const each of [path, join(root, "package.json")]) {
+      files[join("node_modules", name, relative(root, each))] = new Uint8Array(readFileSync(each));
+    }
+  }
+  files["package.json"] = new TextEncoder().encode(JSON.stringify({ private: true, dependencies }));
+  return { files, inputs };
+}
+
+/**
+ * Files with all that they import, at any depth: the bundler names only what is left of that, but looks for all of it.
+ */
+function importedBy(files: readonly string[]): string[] {
+  const found = new Set(files);
+  const transpiler = new Bun.Transpiler();
+  for (const file of found) {
+    for (const { path } of transpiler.scanImports(readFileSync(file))) {
+      const other = fileOf(path, dirname(file));
+      if (other !== null) found.add(other);
+    }
+  }
+  return [...found];
+}
+
+// What is a module of Node's, or an optional package that is not there, has none.
+function fileOf(specifier: string, folder: string): string | null {
+  try {
+    const path = Bun.resolveSync(specifier, folder);
+    return isAbsolute(path) ? path : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Puts a package's own dependencies, and no packages of ours, beside it. */
+function linkDependencies(source: string, modules: string): void {
+  for (const name of Object.keys(readManifest(source).dependencies ?? {})) {
+    const from = join(source, "node_modules", name);
+    const to = join(modules, name);
+    if (name.startsWith("@uncaged/") || name === "bun") continue;
+    mkdirSync(dirname(to), { recursive: true });
+    rmSync(to, { force: true });
+    symlinkSync(from, to);
+  }
+}
+
+/** The folder and the name of the package that a file belongs to. */
+function packageOf(path: string): [root: string, name: string] {
+  const at = path.lastIndexOf("/node_modules/") + "/node_modules/".length;
+  const [scope = "", name = ""] = path.slice(at).split("/");
+  const whole = scope.startsWith("@") ? `${scope}/${name}` : scope;
+  return [path.slice(0, at) + whole, whole];
+}
