@@ -63,6 +63,18 @@ describe("the exported names of the plans", () => {
     `);
   });
 
+  test("of @uncaged/workflow-plan/terms", () => {
+    expect(listOf("workflow-plan/src/terms")).toMatchInlineSnapshot(`
+      "decisions
+      diffModes
+      failureReactions
+      phases
+      runStatuses
+      stepStatuses
+      type Decision"
+    `);
+  });
+
   test("of @uncaged/workflow-plan/service", () => {
     expect(listOf("workflow-plan/src/service")).toMatchInlineSnapshot(`
       "Notices

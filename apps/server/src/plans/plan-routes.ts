@@ -46,13 +46,13 @@ export function planRoutes({ connections }: Context, open: () => Promise<PlanAcc
   routes.add("GET /plans", {
     summary: "List the plans, newest first",
     answer: ["The plans, each with its trigger and its last run.", z.array(schema.planRowSchema)],
-    run: async () => (await rowsOf(await access())) as never,
+    run: async () => await rowsOf(await access()),
   });
   routes.add("GET /plans/{id}", {
     summary: "Show a plan: its runs, its trigger, and what a confirmation would confirm",
     params: schema.planPath,
     answer: ["The plan.", schema.planViewSchema],
-    run: async ({ params }) => (await viewOf(await access(), params.id)) as never,
+    run: async ({ params }) => await viewOf(await access(), params.id),
   });
   routes.add("POST /plans", {
     summary: "Have a plan made of a request",
@@ -85,8 +85,8 @@ export function planRoutes({ connections }: Context, open: () => Promise<PlanAcc
       const given = await access();
       const { plans } = given;
       const before = plans.draft(params.id) ?? plans.get(params.id);
-      plans.replace(await edited(before, body as unknown as PlannerOutput));
-      return (await viewOf(given, before.id)) as never;
+      plans.replace(await edited(before, body));
+      return await viewOf(given, before.id);
     },
   });
   routes.add("POST /plans/{id}/confirm", {
@@ -130,7 +130,7 @@ export function planRoutes({ connections }: Context, open: () => Promise<PlanAcc
     routes.add(`POST /plans/{id}/${change}`, {
       ...{ summary, params: schema.planPath, answer: [answer, schema.planSchema] },
       run: async ({ params }) =>
-        (await (await access()).plans[change as keyof typeof changes](params.id)) as never,
+        await (await access()).plans[change as keyof typeof changes](params.id),
     });
   }
   routes.add("DELETE /plans/{id}", {
@@ -188,10 +188,7 @@ async function viewOf({ plans, sandbox }: PlanAccess, id: string) {
 }
 
 /** A plan with another definition, checked as a model's is. @throws WorkflowError `PLAN_INVALID` */
-async function edited<Plan extends PlannerOutput>(
-  before: Plan,
-  given: PlannerOutput,
-): Promise<Plan> {
+async function edited<Plan extends PlannerOutput>(before: Plan, given: unknown): Promise<Plan> {
   const { checkPlan, placed } = await import("@uncaged/workflow-plan");
   const { errors, plan } = checkPlan(given);
   if (plan) return { ...before, ...plan, steps: placed(plan.steps) };

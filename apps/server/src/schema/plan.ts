@@ -1,4 +1,12 @@
 import { z } from "@hono/zod-openapi";
+import {
+  decisions,
+  diffModes,
+  failureReactions,
+  phases,
+  runStatuses,
+  stepStatuses,
+} from "@uncaged/workflow-plan/terms";
 import { number, orNull, text, threadId } from "./value.ts";
 
 /* Plans as the protocol names them: ISO times, fields with underscores. */
@@ -11,16 +19,13 @@ export const planPath = z.object({
 });
 export const plannerPath = z.object({ session: text.describe("The id of a planner session.") });
 
-export const phaseSchema = z.enum([
-  ...["planning", "awaiting_confirmation", "active", "executing", "paused"],
-  ...["completed", "failed"],
-] as const);
+export const phaseSchema = z.enum(phases);
 
 const triggerSchema = z.looseObject({
   type: z.enum(["poll", "cron", "manual"]),
   interval_seconds: number.optional(),
   check_script: text.optional(),
-  diff_mode: z.enum(["new_items", "any_change"]).optional(),
+  diff_mode: z.enum(diffModes).optional(),
   expression: text.optional(),
   timezone: text.optional(),
 });
@@ -36,7 +41,7 @@ const planStepSchema = z.looseObject({
 });
 
 const failurePolicySchema = z.object({
-  on_step_failure: z.enum(["stop", "skip_dependents", "ask_user"]),
+  on_step_failure: z.enum(failureReactions),
   max_retries: number,
   retry_delay_ms: number,
 });
@@ -62,7 +67,7 @@ const stepRunSchema = z
     id: text,
     run_id: text,
     step_id: text,
-    status: z.enum(["pending", "running", "succeeded", "failed", "skipped"]),
+    status: z.enum(stepStatuses),
     output_json: orNull(text).describe("The JSON text of the whole output."),
     error: orNull(text),
     started_at: orNull(moment),
@@ -75,7 +80,7 @@ const runSchema = z.object({
   id: text.describe("run_ and the id of the run's thread."),
   workflow_id: text,
   trigger_data: orNull(text),
-  status: z.enum(["running", "completed", "failed"]),
+  status: z.enum(runStatuses),
   started_at: moment,
   completed_at: orNull(moment),
   error: orNull(text),
@@ -147,7 +152,7 @@ export const startedPlanSchema = z
   .openapi("StartedPlan");
 
 export const decidedSchema = z
-  .object({ workflowId: text, runId: text, stepId: text, decision: text })
+  .object({ workflowId: text, runId: text, stepId: text, decision: z.enum(decisions) })
   .openapi("Decided");
 
 export const deletedPlanSchema = z.object({ id: text }).openapi("DeletedPlan");
@@ -172,7 +177,7 @@ export const runPlanBody = z
   .openapi("RunPlan");
 export const decisionBody = z
   .strictObject({
-    decision: z.enum(["retry", "skip", "abort"]),
+    decision: z.enum(decisions),
     stepId: text.optional().describe("Refused when it is asked about another step."),
   })
   .openapi("AnswerPlan");

@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import type {
   Plan,
+  PlanDecision,
   PlanDefinition,
   PlannerEvents,
   PlanRow,
@@ -54,8 +55,6 @@ export const changePlan = (id: string, change: "pause" | "resume" | "cancel" | "
 
 export const definePlan = (id: string, definition: PlanDefinition) =>
   act<PlanView>(id, "definition", definition);
-
-export type PlanDecision = "retry" | "skip" | "abort";
 
 export const decidePlan = (id: string, decision: PlanDecision, stepId: string) =>
   act<unknown>(id, "answer", { decision, stepId });

@@ -1,5 +1,6 @@
 import { goesOn, isWorkflowError, keepAwake, settled, WorkflowError } from "@uncaged/workflow/host";
 import type { Plans, Started } from "@uncaged/workflow-plan/service";
+import { decisions } from "@uncaged/workflow-plan/terms";
 import { Argument, type Command } from "commander";
 import { textOrStdin } from "../arguments/values.ts";
 import { outcomeExitCode, outcomeJson, outcomeText } from "../output/outcome.ts";
@@ -136,7 +137,7 @@ export const answer = defineSubcommand({
           new Argument(
             "<decision>",
             "retry the step, skip it and what depends on it, or abort",
-          ).choices([...["retry", "skip", "abort"]]),
+          ).choices([...decisions]),
         )
         .option("--step <id>", "only if it is asked about this step"),
     ),

@@ -1,5 +1,6 @@
 import { ExecutorError } from "../error/error.ts";
 import type { FailurePolicy, PlanMetadata, PlanStep, Workflow } from "./plan.ts";
+import { failureReactions } from "./terms.ts";
 
 /** The part of a plan that a run depends on: what else changes with a plan's life makes no new version of it. */
 export type PlanDefinition = Pick<
@@ -16,8 +17,6 @@ export type PlanDocument = {
   metadata?: PlanMetadata;
 };
 
-const policies: readonly string[] = ["stop", "skip_dependents", "ask_user"];
-
 /**
  * A definition from a document that was checked, with what it left out.
  * @throws ExecutorError for one whose steps could not be run as they are.
@@ -29,8 +28,8 @@ export function definitionOf(document: PlanDocument): PlanDefinition {
   const reserved = steps.find(({ id }) => id.startsWith("__"));
   if (reserved) throw invalid(`the id ${reserved.id} is reserved`);
   if (ids.size < steps.length) throw invalid("two steps have the same id");
-  if (!policies.includes(on_step_failure)) {
-    throw invalid(`failure_policy.on_step_failure must be ${policies.join(" or ")}`);
+  if (!failureReactions.some((one) => one === on_step_failure)) {
+    throw invalid(`failure_policy.on_step_failure must be ${failureReactions.join(" or ")}`);
   }
   const failure_policy = { ...given, max_retries, retry_delay_ms } as FailurePolicy;
   return { ...document, steps: steps as PlanStep[], failure_policy };

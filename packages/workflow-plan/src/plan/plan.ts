@@ -1,4 +1,7 @@
 import { z } from "zod";
+import { diffModes, failureReactions, type WorkflowPhase } from "./terms.ts";
+
+export type { StepStatus, WorkflowPhase } from "./terms.ts";
 
 /*
  * The format of a plan, the one statement of it: the types come from it, the checks of what a model made, and the
@@ -29,7 +32,7 @@ const poll = z.object({
     .describe("Seconds from one check to the next."),
   check_script: filled(z.string()).describe("A shell script; what it prints is compared."),
   diff_mode: z
-    .enum(["new_items", "any_change"])
+    .enum(diffModes)
     .describe("new_items: lines that were not in the last output; any_change: any other text."),
 });
 
@@ -64,7 +67,7 @@ export const stepForm = z.object({
 });
 
 const failurePolicy = z.object({
-  on_step_failure: z.enum(["stop", "skip_dependents", "ask_user"]),
+  on_step_failure: z.enum(failureReactions),
   max_retries: whole(0, 20).default(0),
   retry_delay_ms: whole(0, 3_600_000).default(5000),
 });
@@ -97,16 +100,6 @@ export type PlanStep = z.infer<typeof stepForm> & {
 
 /** What the model generates. */
 export type PlannerOutput = Omit<z.infer<typeof plannerForm>, "steps"> & { steps: PlanStep[] };
-
-/** Where a plan is in its life. */
-export type WorkflowPhase =
-  | "planning"
-  | "awaiting_confirmation"
-  | "active"
-  | "executing"
-  | "paused"
-  | "completed"
-  | "failed";
 
 /** A directory of the host that a container gets. */
 export type AdditionalMount = {
@@ -170,6 +163,3 @@ export type ChannelContext = {
   chatJid?: string;
   sender?: string;
 };
-
-/** The state of one step in one run. */
-export type StepStatus = "pending" | "running" | "succeeded" | "failed" | "skipped";

@@ -10,7 +10,7 @@ import { planHash } from "../plan/hash.ts";
 import type { ChannelContext, Workflow } from "../plan/plan.ts";
 import type { Planner } from "../planner/planner.ts";
 import type { Plans } from "../service/plans.ts";
-import { decisions } from "../state/record.ts";
+import { decisions } from "../plan/terms.ts";
 import { answerMs, type Asked, Chat } from "./chat.ts";
 import { findCommand, readCommand } from "./commands.ts";
 import { Conversation } from "./conversation.ts";

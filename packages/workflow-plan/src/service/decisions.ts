@@ -1,6 +1,7 @@
 import type { Host, ThreadRef } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
-import { decisions, type FailureQuestion } from "../state/record.ts";
+import { type Decision, decisions } from "../plan/terms.ts";
+import type { FailureQuestion } from "../state/record.ts";
 import { threadIdOf } from "./projection.ts";
 import type { RunRow } from "./rows.ts";
 import { findThread } from "./threads.ts";
@@ -41,26 +42,26 @@ export async function wantedBy(
 export async function decide(
   host: Host,
   run: RunRow,
-  decision: string,
+  decision: Decision,
   { by, env, stepId }: DecisionOptions & { env: Readonly<Record<string, string | undefined>> },
-): Promise<Wanted> {
-  checkDecision(decision);
+): Promise<Pick<Wanted, "workflowId" | "runId" | "stepId"> & { decision: Decision }> {
   const wanted = await wantedBy(host, run);
   if (wanted === null) throw new ExecutorError(`${run.id} waits for no decision`);
   if (stepId !== undefined && stepId !== wanted.stepId) {
     const message = `${run.id} waits for a decision about ${wanted.stepId}, not about ${stepId}`;
     throw new ExecutorError(message);
   }
-  const { ref, token } = wanted;
+  const { ref, token, workflowId, runId } = wanted;
   const value = by === undefined ? decision : { decision, by };
   const input = { content: decision, value, meta: { token } };
   await host.control(ref, { kind: "answer", input, env });
-  return wanted;
+  return { workflowId, runId, stepId: wanted.stepId, decision };
 }
 
-/** @throws ExecutorError */
-export function checkDecision(decision: string): void {
-  if (decisions.some((one) => one === decision)) return;
+/** The decision that a text is. @throws ExecutorError */
+export function decisionOf(decision: string): Decision {
+  const known = decisions.find((one) => one === decision);
+  if (known) return known;
   throw new ExecutorError(`${JSON.stringify(decision.slice(0, 60))} is no decision`, {
     kind: "usage",
     hint: `give one of ${decisions.join(", ")}`,

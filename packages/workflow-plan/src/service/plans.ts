@@ -5,7 +5,7 @@ import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import { checkModifiable } from "../planner/workflow.ts";
 import { inMemory, PlanDatabase } from "./database.ts";
-import { checkDecision, decide, type DecisionOptions, type Wanted, wantedBy } from "./decisions.ts";
+import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from "./decisions.ts";
 import { Definitions, withoutDraft } from "./definitions.ts";
 import { removeEndedFolders } from "./folders.ts";
 import { openHome } from "./home.ts";
@@ -259,14 +259,13 @@ export class Plans extends Definitions {
     id: string,
     decision: string,
     options: DecisionOptions = {},
-  ): Promise<Pick<Wanted, "workflowId" | "runId" | "stepId"> & { decision: string }> {
-    checkDecision(decision);
+  ): ReturnType<typeof decide> {
+    const known = decisionOf(decision);
     const run = id.startsWith("run_") ? this.findRun(id) : this.#unfinishedOf(id);
     const { phase } = this.get(run.workflow_id);
     if (phase === "paused") throw phaseError(run.workflow_id, phase, "executing");
     const { env, host } = this.#options;
-    const { workflowId, runId, stepId } = await decide(host, run, decision, { ...options, env });
-    return { workflowId, runId, stepId, decision };
+    return await decide(host, run, known, { ...options, env });
   }
 
   #unfinishedOf(id: string): RunRow {

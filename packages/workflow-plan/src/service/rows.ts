@@ -1,10 +1,8 @@
 import { ExecutorError } from "../error/error.ts";
-import type { PlanMetadata, StepStatus, Workflow, WorkflowPhase } from "../plan/plan.ts";
+import type { PlanMetadata, Workflow } from "../plan/plan.ts";
+import type { RunStatus, StepStatus, WorkflowPhase } from "../plan/terms.ts";
 
 /* The rows of the tables: their columns are the protocol's. */
-
-/** How a run stands: `running` also while it waits, is paused, or was interrupted. */
-export type RunStatus = "running" | "completed" | "failed";
 
 /** A row of `workflow_runs`. */
 export type RunRow = {

@@ -1,6 +1,7 @@
 import type { RoleOutput } from "@uncaged/workflow";
 import type { StepEnvironment } from "../agent/agent.ts";
 import type { PlanStep } from "../plan/plan.ts";
+import { type Decision, decisions } from "../plan/terms.ts";
 
 /*
  * The records of a run: a role is a step's id, and `event` in its meta what happened to the step. Records of other
@@ -40,11 +41,6 @@ const events: readonly unknown[] = [
 /** The record that a step of a thread is; null for any other one. */
 export const recordOf = ({ meta }: RoleOutput): StepRecord | null =>
   events.includes(meta.event) ? (meta as StepRecord) : null;
-
-/** What is done about a step that has failed. */
-export type Decision = "retry" | "skip" | "abort";
-
-export const decisions: readonly Decision[] = ["retry", "skip", "abort"];
 
 /** What the `__wait__` step that asks about a failed step has as its meta. */
 export type FailureQuestion = {

@@ -1,10 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { WantedDecision } from "@uncaged/workflow-server/api-types";
+import type { PlanDecision, WantedDecision } from "@uncaged/workflow-server/api-types";
 import { RotateCcw, SkipForward, Square } from "lucide-react";
 import type { ReactNode } from "react";
 import { moment } from "../../lib/format.ts";
-import { decidePlan, planKeys, type PlanDecision } from "../../lib/plans.ts";
+import { decidePlan, planKeys } from "../../lib/plans.ts";
 import { Button } from "../../ui/button.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";

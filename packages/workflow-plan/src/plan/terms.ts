@@ -1,0 +1,30 @@
+/*
+ * The values of the protocol's enumerations, each in one list: the types come from these, and the schemas and choices of
+ * all packages. Nothing is imported here, so that a command line can name its choices without loading plans.
+ */
+
+/** Where a plan is in its life. */
+export const phases = [
+  ...(["planning", "awaiting_confirmation", "active", "executing", "paused"] as const),
+  ...(["completed", "failed"] as const),
+] as const;
+
+/** How a run stands: `running` also while it waits, is paused, or was interrupted. */
+export const runStatuses = ["running", "completed", "failed"] as const;
+
+/** The state of one step in one run. */
+export const stepStatuses = ["pending", "running", "succeeded", "failed", "skipped"] as const;
+
+/** What becomes of a run when a step fails. */
+export const failureReactions = ["stop", "skip_dependents", "ask_user"] as const;
+
+/** What is done about a step that has failed. */
+export const decisions = ["retry", "skip", "abort"] as const;
+
+/** What a poll compares of two outputs of its script. */
+export const diffModes = ["new_items", "any_change"] as const;
+
+export type WorkflowPhase = (typeof phases)[number];
+export type RunStatus = (typeof runStatuses)[number];
+export type StepStatus = (typeof stepStatuses)[number];
+export type Decision = (typeof decisions)[number];
