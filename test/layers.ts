@@ -108,7 +108,7 @@ export const packages: Package[] = [
       reference: 0,
       plan: 1,
       secret: 1,
-      config: 1,
+      config: 2,
       layout: 2,
       channel: 2,
       agent: 2,

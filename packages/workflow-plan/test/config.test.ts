@@ -69,6 +69,23 @@ test("${NAME} stands for a variable, else for a secret", () => {
   expect(config.max_runs).toBe(7);
 });
 
+test("no credential is shown, whichever setting it stands in", () => {
+  const secrets = { A_SECRET: "hidden-value", BOT: "123:abcdef", SHORT: "short" };
+  const given = sources(
+    "agent: { command: 'run --key=${A_SECRET}', model: '${SHORT}' }\ntelegram: { token: 'bot${BOT}', allowed_users: ['${A_SECRET}', '7'] }\n",
+    null,
+    { MY_TOKEN: "from-the-environment", UNCAGED_PLAN_PLANNER_MODEL: "m from-the-environment" },
+  );
+  const entries = configEntries({ ...given, secrets });
+  const shown = Object.fromEntries(entries.map(({ key, value }) => [key, value]));
+  expect(shown).toMatchObject({
+    ...{ "agent.command": "run --key=[secret:A_SECRET]", "agent.model": "short" },
+    ...{ "telegram.token": "***", "telegram.allowed_users": ["[secret:A_SECRET]", "7"] },
+    "planner.model": "m [secret:MY_TOKEN]",
+  });
+  expect(readConfig({ ...given, secrets }).agent.command).toBe("run --key=hidden-value");
+});
+
 describe("it names", () => {
   for (const [what, text, message] of [
     [

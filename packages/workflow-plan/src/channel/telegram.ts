@@ -17,6 +17,8 @@ export type TelegramOptions = ChannelOptions & {
   token: string;
   /** The address of another Bot API server than Telegram's. */
   apiRoot?: string;
+  /** Waits before it polls again. */
+  wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
 const longestRetryAfterS = 60;
@@ -35,6 +37,7 @@ export class TelegramChannel implements Channel {
   readonly #bot: Bot;
   readonly #closed = new AbortController();
   #isConnected = false;
+  #restartMs = firstRestartMs;
 
   constructor(options: TelegramOptions) {
     this.#options = options;
@@ -46,6 +49,7 @@ export class TelegramChannel implements Channel {
         throw error;
       });
       if (answer.ok || method === "getUpdates") this.#isConnected = answer.ok && !this.#isClosed();
+      if (answer.ok && method === "getUpdates") this.#restartMs = firstRestartMs;
       return answer;
     });
     this.#bot.catch(({ error }) => this.#options.log(`telegram: ${reasonOf(error)}`));
@@ -119,14 +123,14 @@ export class TelegramChannel implements Channel {
     return this.#closed.signal.aborted;
   }
 
-  /** Polls until the channel is closed: also after another program has polled for the same bot. */
+  /**
+   * Polls until the channel is closed: also after another program has polled for the same bot. Each failure in a row doubles
+   * the wait; a poll that is answered ends the row.
+   */
   async #poll(begun: () => void): Promise<void> {
     const { signal } = this.#closed;
-    for (
-      let waitMs = firstRestartMs;
-      !signal.aborted;
-      waitMs = Math.min(waitMs * 2, longestRestartMs)
-    ) {
+    const { log, wait = waited } = this.#options;
+    while (!signal.aborted) {
       try {
         // The type is that of a polyfill, which is not used.
         await this.#bot.init(signal as unknown as Parameters<Bot["init"]>[0]);
@@ -135,8 +139,10 @@ export class TelegramChannel implements Channel {
         this.#isConnected = false;
         if (signal.aborted) return;
         if (isAnswer(error, /unauthorized|not found/i)) throw invalidToken();
-        this.#options.log(`telegram: ${reasonOf(error)}; trying again in ${waitMs / 1000} s`);
-        await waited(waitMs, signal);
+        const ms = this.#restartMs;
+        this.#restartMs = Math.min(ms * 2, longestRestartMs);
+        log(`telegram: ${reasonOf(error)}; trying again in ${ms / 1000} s`);
+        await wait(ms, signal);
       }
     }
   }

@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import { type Document, parseDocument } from "yaml";
 import { ConfigError } from "../error/error.ts";
+import { credentialsOf, withoutSecrets } from "../secret/secret.ts";
 import { type CueclawConfig, form, type Setting, settings } from "./form.ts";
 
 /** Where settings come from: the file in the plan home, that of the project, the environment; the later counts. */
@@ -33,14 +34,16 @@ const longestWaitMs = 10_000;
 /** The settings as they hold. @throws ConfigError */
 export const readConfig = (sources: ConfigSources): CueclawConfig => checked(givenIn(sources));
 
-/** Each setting with its value, as it may be shown, and where that was set. @throws ConfigError */
+/** Each setting with its value, without any credential, and where that was set. @throws ConfigError */
 export function configEntries(sources: ConfigSources): ConfigEntry[] {
   const given = givenIn(sources);
   const config = checked(given);
+  const known = { ...credentialsOf(sources.env), ...sources.secrets };
   return settings.map((setting) => {
     const from = given.get(setting.key)?.from ?? "default";
     const value = valueAt(config, setting.key) ?? null;
-    return { ...setting, value: value !== null && hidden.has(setting.key) ? "***" : value, from };
+    const isHidden = value !== null && hidden.has(setting.key);
+    return { ...setting, value: isHidden ? "***" : withoutSecrets(value, known), from };
   });
 }
 

@@ -66,17 +66,18 @@ function parsed(text: string, path: string): Secrets {
   return value as Secrets;
 }
 
+/** The credentials of an environment: those that their names show to be some. */
+export const credentialsOf = (env: Readonly<Record<string, string | undefined>>): Secrets =>
+  Object.fromEntries(offeredNames(env).map((name) => [name, env[name] ?? ""]));
+
 /**
- * The credentials that steps can be given: what is stored, and of an environment what its name shows to be one.
+ * The credentials that steps can be given: what is stored, and what is in an environment.
  * @throws ConfigError
  */
 export const credentialsIn = (
   home: string,
   env: Readonly<Record<string, string | undefined>>,
-): Secrets => ({
-  ...Object.fromEntries(offeredNames(env).map((name) => [name, env[name] ?? ""])),
-  ...readSecrets(home),
-});
+): Secrets => ({ ...credentialsOf(env), ...readSecrets(home) });
 
 /** The secrets whose names occur in texts as words: those that a step or a script gets. */
 export function secretsFor(texts: readonly string[], secrets: Secrets): Secrets {

@@ -10,7 +10,13 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
 });
 
-async function begin({ isConnected = true } = {}) {
+async function begin({
+  isConnected = true,
+  wait,
+}: {
+  isConnected?: boolean;
+  wait?: (ms: number) => Promise<void>;
+} = {}) {
   const server = botApi();
   ends.push(() => server.stop());
   const came: { jid: string; message: NewMessage }[] = [];
@@ -20,6 +26,7 @@ async function begin({ isConnected = true } = {}) {
     onMessage: (jid, message) => void came.push({ jid, message }),
     describe: ({ name }) => name,
     log: (line) => void lines.push(line),
+    ...(wait && { wait }),
   });
   ends.push(() => channel.disconnect());
   if (isConnected) await channel.connect();
@@ -103,6 +110,26 @@ test("a failed poll ends nothing, and what comes twice is not confirmed twice", 
   await until(() => came.length > 0, "the message");
   await until(() => server.offsets.at(-1) === 2, "the confirmation of what came");
   expect(came).toHaveLength(1);
+});
+
+test("each poll that fails in a row doubles the wait, and one that is answered ends the row", async () => {
+  const waits: number[] = [];
+  const wait = async (ms: number) => void waits.push(ms);
+  const { came, server } = await begin({ wait });
+  const conflict = { error_code: 409, description: "Conflict: another program polls" };
+  const failing = async (times: number, sign: string) => {
+    for (let n = 0; n < times; n += 1) server.refuse({ method: "getUpdates", ...conflict });
+    // What came is answered by the poll that is open; the next one is refused.
+    server.write(42, sign);
+    await until(() => came.at(-1)?.message.text === sign, sign);
+    server.write(42, `${sign} again`);
+    await until(() => came.at(-1)?.message.text === `${sign} again`, `${sign} again`);
+  };
+  await until(() => server.offsets.length > 0, "the first poll");
+  await failing(3, "one");
+  expect(waits).toEqual([1_000, 2_000, 4_000]);
+  await failing(2, "two");
+  expect(waits.slice(3)).toEqual([1_000, 2_000]);
 });
 
 test("a token that is refused is an error that names the setting and not the token", async () => {
