@@ -12,6 +12,7 @@ describe("the exported names", () => {
       "AttemptLog
       END
       INPUT
+      Limit
       START
       Scheduler
       StepFailure

@@ -5,7 +5,7 @@ import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ServiceProcess } from "./daemon/process.ts";
 import type { Workflow } from "../src/index.ts";
-import { earliestDue } from "../src/daemon/due.ts";
+import { earliestDue } from "../src/daemon/triggers.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 
 /*

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { settleSlots } from "../src/trigger/cron.ts";
 import { compareCheck, lastDue } from "../src/trigger/poll.ts";
 import {
   type CronTrigger,
   type PollTrigger,
   registered,
+  settleSlots,
   type TriggerState,
 } from "../src/trigger/state.ts";
 

@@ -54,6 +54,7 @@ export {
   concurrently,
   type ConcurrencyOptions,
   recorded,
+  Limit,
   Scheduler,
   type TaskFailure,
   type Turn,

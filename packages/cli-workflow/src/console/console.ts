@@ -1,7 +1,7 @@
 import { isWorkflowError, readServerAddress, WorkflowError } from "@uncaged/workflow/host";
 import type { RunningServer } from "@uncaged/workflow-server";
 import manifest from "../../package.json" with { type: "json" };
-import { planAccess } from "../plan/access.ts";
+import { planAccess } from "../plan/home.ts";
 import type { Session } from "../session/session.ts";
 
 const { version } = manifest;

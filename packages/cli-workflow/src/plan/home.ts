@@ -6,6 +6,7 @@ import type {
   Plans,
   SandboxReport,
 } from "@uncaged/workflow-plan/service";
+import type { PlanAccess } from "@uncaged/workflow-server";
 import { isWorkflowError, threadEnv } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { ownProgram } from "../session/own-command.ts";
@@ -142,4 +143,15 @@ export async function sandboxText(session: Session, plans: Plans, workflow: Work
     if (isWorkflowError(error)) return error.message;
     throw error;
   }
+}
+
+/** The plans of a call as the server uses them. @throws ConfigError, ExecutorError */
+export async function planAccess(session: Session): Promise<PlanAccess> {
+  const { Planning } = await import("@uncaged/workflow-plan/service");
+  const plans = await openPlansOf(session);
+  return {
+    plans,
+    planning: new Planning(plans, await plannerOf(session, plans)),
+    sandbox: (workflow) => sandboxOf(session, plans, workflow),
+  };
 }

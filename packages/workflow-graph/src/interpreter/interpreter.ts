@@ -1,6 +1,7 @@
 import {
   type Attempts,
   INPUT,
+  Limit,
   openAttempt,
   type PathPart,
   type RoleOutput,
@@ -16,7 +17,6 @@ import type { ApprovalMeta, GraphState, NodeMeta, NodeRun, Progress } from "../s
 import { decisionOf } from "../state/review.ts";
 import { textOf } from "../state/arrivals.ts";
 import { type Done, execute } from "./execute.ts";
-import { Limit } from "./limit.ts";
 import { type LogType, logEvent } from "./log.ts";
 
 /** What a run is driven with. */

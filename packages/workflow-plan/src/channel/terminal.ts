@@ -11,7 +11,7 @@ export type TerminalOptions = ChannelOptions & {
   ) => void;
 };
 
-/** The terminal as a channel: what is written at it comes in by {@link TerminalChannel.say}. */
+/** The terminal as a channel: what is written at it comes in by {@link TerminalChannel.receive}. */
 export class TerminalChannel implements Channel {
   readonly name = "terminal";
   readonly #options: TerminalOptions;
@@ -40,7 +40,7 @@ export class TerminalChannel implements Channel {
   }
 
   /** Takes what the user has written. */
-  say(text: string): void {
+  receive(text: string): void {
     const timestamp = new Date().toISOString();
     try {
       this.#options.onMessage(terminalJid, { text, sender: terminalJid, timestamp });

@@ -2,9 +2,8 @@ import type { Host } from "@uncaged/workflow/host";
 import type { Plans } from "../service/plans.ts";
 import type { Begun } from "../service/runs.ts";
 import { isoOf } from "../trigger/state.ts";
-import { earliestDue } from "./due.ts";
 import { lockTriggers } from "./control.ts";
-import { type Fired, Triggers, type TriggersOptions } from "./triggers.ts";
+import { earliestDue, type Fired, Triggers, type TriggersOptions } from "./triggers.ts";
 
 export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
   host: Host;

@@ -10,7 +10,7 @@ export type CommandCall = {
   conversation: Conversation;
   by: string;
   now: number;
-  say: (text: string) => Promise<void>;
+  reply: (text: string) => Promise<void>;
   confirm: (id: string) => Promise<void>;
 };
 
@@ -54,7 +54,7 @@ function about(
     async execute(args, call) {
       const { id, rest } = idIn(args, usage);
       const answer = await act(call.plans.get(id).id, call, rest);
-      if (answer !== null) await call.say(answer);
+      if (answer !== null) await call.reply(answer);
     },
   };
 }
@@ -75,17 +75,17 @@ const commands: readonly ChatCommand[] = [
     name: "list",
     usage: "/list",
     description: "all plans",
-    async execute(_, { plans, say }) {
+    async execute(_, { plans, reply }) {
       const all = await plans.list();
       const short = shortIds(all.map(({ id }) => id));
       const lines = all.map(({ id, name, phase }) => `${short.get(id)}  ${phase}  ${name}`);
-      await say(lines.length > 0 ? lines.join("\n") : "There are no plans. /new TEXT makes one.");
+      await reply(lines.length > 0 ? lines.join("\n") : "There are no plans. /new TEXT makes one.");
     },
   },
   about("show", "a plan with its steps; asks for its confirmation", async (id, call) => {
     const view = await call.plans.show(id);
     const draft = call.plans.draft(id);
-    await call.say(planLines(view).join("\n"));
+    await call.reply(planLines(view).join("\n"));
     const open: Workflow | null = view.phase === "awaiting_confirmation" ? view : draft;
     if (open) await call.conversation.ask(open);
     return null;
@@ -94,10 +94,10 @@ const commands: readonly ChatCommand[] = [
     name: "status",
     usage: "/status [ID]",
     description: "what goes on, or the last run of a plan",
-    async execute(args, { plans, say }) {
+    async execute(args, { plans, reply }) {
       if (args !== "") {
         const view = await plans.show(idIn(args, "/status ID").id);
-        return await say(statusLines(view).join("\n"));
+        return await reply(statusLines(view).join("\n"));
       }
       const all = await plans.list();
       const wanted = await plans.wanted();
@@ -110,7 +110,7 @@ const commands: readonly ChatCommand[] = [
           ({ error, runId, stepId }) => `${runId}: ${stepId} has failed and waits: ${error}`,
         ),
       ];
-      await say(lines.join("\n"));
+      await reply(lines.join("\n"));
     },
   },
   about("confirm", "confirms a plan", async (id, { confirm }) => {
@@ -142,21 +142,21 @@ const commands: readonly ChatCommand[] = [
     name: "cancel",
     usage: "/cancel [ID]",
     description: "ends the planning, or kills the run of a plan",
-    async execute(args, { conversation, plans, say }) {
+    async execute(args, { conversation, plans, reply }) {
       if (args === "") {
         const text = conversation.end()
           ? "The planning has ended."
           : "There is no planning to end.";
-        return await say(text);
+        return await reply(text);
       }
       const { id, name, phase } = plans.get(idIn(args, "/cancel ID").id);
       if (phase === "awaiting_confirmation") plans.reject(id);
       if (phase === "awaiting_confirmation" || phase === "planning") {
         conversation.endOf(id);
-        return await say(`${name} is not confirmed. /delete ${id} removes it.`);
+        return await reply(`${name} is not confirmed. /delete ${id} removes it.`);
       }
       await plans.cancel(id);
-      await say(`The run of ${name} was cancelled.`);
+      await reply(`The run of ${name} was cancelled.`);
     },
   },
   about("delete", "removes a plan and its runs", async (id, call) => {
@@ -179,20 +179,20 @@ const commands: readonly ChatCommand[] = [
     name: "answer",
     usage: "/answer ID DECISION",
     description: "decides about a step that has failed: retry, skip or abort",
-    async execute(args, { by, plans, say }) {
+    async execute(args, { by, plans, reply }) {
       const { id, rest } = idIn(args, "/answer ID DECISION");
       const { decision, stepId } = await plans.answer(id, rest.toLowerCase(), { by });
-      await say(`${stepId}: ${decision}`);
+      await reply(`${stepId}: ${decision}`);
     },
   },
   {
     name: "help",
     usage: "/help",
     description: "these commands",
-    async execute(_, { say }) {
+    async execute(_, { reply }) {
       const lines = commands.map(({ description, usage }) => `${usage}: ${description}`);
       const how = "Write what is to be done, or a command. An id may be any beginning of it.";
-      await say([how, ...lines].join("\n"));
+      await reply([how, ...lines].join("\n"));
     },
   },
 ];

@@ -1,6 +1,6 @@
 import type { Host } from "@uncaged/workflow/host";
+import { join } from "node:path";
 import { type Channel, type ChannelOptions, reasonOf } from "../channel/channel.ts";
-import { openChannels } from "../channel/open.ts";
 import type { CueclawConfig } from "../config/form.ts";
 import { Notices } from "./notices.ts";
 import { Router, type RouterOptions } from "./router.ts";
@@ -54,4 +54,26 @@ export async function openMessaging(options: MessagingOptions): Promise<Messagin
       await Promise.all(closing);
     },
   };
+}
+
+/** The channels that the settings name. Their clients are loaded for them alone. @throws ConfigError */
+async function openChannels(
+  { telegram, whatsapp }: Pick<CueclawConfig, "telegram" | "whatsapp">,
+  options: ChannelOptions & { home: string },
+): Promise<Channel[]> {
+  const channels: Channel[] = [];
+  if (telegram.enabled && telegram.token !== undefined) {
+    const { TelegramChannel } = await import("../channel/telegram.ts");
+    const { api_root, token } = telegram;
+    channels.push(new TelegramChannel({ ...options, token, apiRoot: api_root }));
+  }
+  if (whatsapp.enabled) {
+    const { WhatsAppChannel } = await import("../channel/whatsapp.ts");
+    const { whatsAppOpener } = await import("../channel/baileys.ts");
+    const openSocket = await whatsAppOpener(options.home, options.log);
+    const { auth_dir = join(options.home, "whatsapp"), phone } = whatsapp;
+    const more = { authDir: auth_dir, openSocket, ...(phone !== undefined && { phone }) };
+    channels.push(new WhatsAppChannel({ ...options, ...more }));
+  }
+  return channels;
 }

@@ -94,7 +94,9 @@ export class Router {
     if (channel.name === "terminal") return false;
     const { isFirstTooMany, isTooMany } = chat.count(this.#now());
     if (isFirstTooMany)
-      chat.next(() => this.#say({ channel, chat }, "That is too much at once. Wait for a minute."));
+      chat.next(() =>
+        this.#reply({ channel, chat }, "That is too much at once. Wait for a minute."),
+      );
     return isTooMany;
   }
 
@@ -105,7 +107,7 @@ export class Router {
       const isOurs = isWorkflowError(error);
       this.#log(`${received.channel.name}: ${reasonOf(error)}`);
       const hint = isOurs && error.hint ? ` (${error.hint})` : "";
-      await this.#say(received, `${reasonOf(error)}${hint}`);
+      await this.#reply(received, `${reasonOf(error)}${hint}`);
     }
   }
 
@@ -123,7 +125,7 @@ export class Router {
       return await found.execute(command.args, {
         ...{ plans: this.#options.plans, conversation },
         ...{ by: `${channel.name}:${sender}`, now: this.#now() },
-        say: (answer) => this.#say(received, answer),
+        reply: (answer) => this.#reply(received, answer),
         confirm: (id) => this.#confirm(received, id),
       });
     }
@@ -151,7 +153,7 @@ export class Router {
     }
     chat.set({ asked: null });
     if (!action) return false;
-    await this.#say(
+    await this.#reply(
       received,
       `That was asked more than ten minutes ago. Confirm it with /confirm ${workflowId}, or look at it with /show ${workflowId}.`,
     );
@@ -166,16 +168,16 @@ export class Router {
     const shown = plans.draft(id) ?? plans.get(id);
     if (!planHash(shown).startsWith(hash)) {
       const how = `/show ${id} shows it as it is now.`;
-      return await this.#say(received, `This plan has changed. ${how}`);
+      return await this.#reply(received, `This plan has changed. ${how}`);
     }
     if (action === "confirm") return await this.#confirm(received, id, hash);
     if (action === "modify") {
       chat.set({ asked: { workflowId: id, planHash: hash, at: this.#now(), wants: "change" } });
-      return await this.#say(received, "What is to change?");
+      return await this.#reply(received, "What is to change?");
     }
     plans.reject(id);
     chat.set({ asked: null, session: null });
-    await this.#say(
+    await this.#reply(
       received,
       `${shown.name} is not confirmed. Change it with /modify ${id} and what is to change, or remove it with /delete ${id}.`,
     );
@@ -187,7 +189,7 @@ export class Router {
     received.chat.set({ asked: null, session: null });
     const { name } = plans.get(workflowId);
     const what = runId === null ? `is ${phase}` : `runs now (${runId})`;
-    await this.#say(received, `Confirmed: ${name} ${what}.`);
+    await this.#reply(received, `Confirmed: ${name} ${what}.`);
   }
 
   /** Takes a text as the decision about the one step that this chat was asked about; false when there is none. */
@@ -202,12 +204,12 @@ export class Router {
     if (others.length > 0) {
       const lines = wanted.map(({ runId, stepId }) => `/answer ${runId} ${decision} (${stepId})`);
       const all = ["More than one step waits for a decision. Which one?", ...lines];
-      await this.#say(received, all.join("\n"));
+      await this.#reply(received, all.join("\n"));
       return true;
     }
     const by = `${channel.name}:${message.sender}`;
     await plans.answer(one.runId, decision.toLowerCase(), { by, stepId: one.stepId });
-    await this.#say(received, `${one.stepId}: ${decision.toLowerCase()}`);
+    await this.#reply(received, `${one.stepId}: ${decision.toLowerCase()}`);
     return true;
   }
 
@@ -217,12 +219,12 @@ export class Router {
     const intent = await classify?.(text).catch((error: unknown) => {
       this.#log(`the intent of a message is not known: ${reasonOf(error)}`);
     });
-    if (intent?.type === "chat_reply") return await this.#say(received, intent.text);
+    if (intent?.type === "chat_reply") return await this.#reply(received, intent.text);
     await conversation.begin(text);
   }
 
   /** Sends a text to a chat, without any secret. A channel that throws is logged. */
-  async #say({ channel, chat }: Pick<Received, "channel" | "chat">, text: string): Promise<void> {
+  async #reply({ channel, chat }: Pick<Received, "channel" | "chat">, text: string): Promise<void> {
     const clean = this.#options.plans.secrets.hidden(text);
     await channel.sendMessage(chat.jid, clean).catch((error: unknown) => {
       this.#log(`${channel.name}: ${reasonOf(error)}`);

@@ -11,7 +11,7 @@ import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import type { PlanDatabase } from "./database.ts";
 import { withoutFolder } from "./folders.ts";
-import { keptOf } from "./kept.ts";
+import { keptOf } from "../state/kept.ts";
 import { cancelledByUser, projected, type RunLog, runIdOf, threadIdOf } from "./projection.ts";
 import {
   type Ended,

@@ -1,4 +1,5 @@
 import type { Step } from "@uncaged/workflow";
+import type { PlanStep } from "../plan/plan.ts";
 import { recordOf } from "./record.ts";
 
 /**
@@ -18,3 +19,39 @@ export function keptByRetry(steps: readonly Pick<Step, "role" | "content" | "met
     return succeeded.has(owner) ? [index] : [];
   });
 }
+
+type Steps = { steps: readonly PlanStep[] };
+
+/**
+ * The numbers of the records that a retry keeps on a version of the plan: those of the steps that have succeeded, unless
+ * the version has another step of that id, or something that it depends on is done again.
+ *
+ * @param before the definition that the records are of; null when it is not known, and taken to be the same
+ */
+export function keptOf(records: readonly Step[], before: Steps | null, now: Steps): number[] {
+  const kept = keptByRetry(records);
+  if (before === null) return kept;
+  const changed = new Set(changedSteps(before, now));
+  return kept.filter((index) => {
+    const record = records[index];
+    const found = record && recordOf(record);
+    return record && !changed.has(found?.event === "subtask" ? found.by : record.role);
+  });
+}
+
+/** The ids of a definition's steps that are done otherwise in another one, and of those that depend on them. */
+function changedSteps(before: Steps, now: Steps): string[] {
+  const same = new Set<string>();
+  const after = new Map(now.steps.map((step) => [step.id, textOf(step)]));
+  for (let size = -1; size !== same.size; ) {
+    size = same.size;
+    for (const step of before.steps) {
+      const isSame = after.get(step.id) === textOf(step);
+      if (isSame && step.depends_on.every((id) => same.has(id))) same.add(step.id);
+    }
+  }
+  return before.steps.map(({ id }) => id).filter((id) => !same.has(id));
+}
+
+const textOf = ({ depends_on, description, expected_output, inputs }: PlanStep): string =>
+  JSON.stringify([description, expected_output, inputs, depends_on]);

@@ -62,7 +62,7 @@ class TerminalChat {
       setThemeVersion: (change) => {
         this.#theme = change(this.#theme);
       },
-      send: (text) => this.#channel?.say(text),
+      send: (text) => this.#channel?.receive(text),
       follow: (id) => this.#follower.follow(id),
       exit: () => this.#end(),
     };
@@ -122,7 +122,7 @@ class TerminalChat {
   async #take(text: string): Promise<void> {
     if (text === "") return;
     const command = readCommand(text);
-    if (!command) return this.#channel?.say(text);
+    if (!command) return this.#channel?.receive(text);
     const found = findCommand(command.name);
     if (!found) {
       const unknown = `there is no command /${command.name}; /help lists them`;

@@ -21,7 +21,7 @@ channelContract("terminal", async (options) => {
   });
   await channel.connect();
   const write = (text: string | null, { sender }: { sender?: null } = {}) => {
-    if (text !== null && sender !== null) channel.say(text);
+    if (text !== null && sender !== null) channel.receive(text);
   };
   const longest = Number.POSITIVE_INFINITY;
   const more = { refuse: null, writeAgain: () => {} };

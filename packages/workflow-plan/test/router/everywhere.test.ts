@@ -63,7 +63,7 @@ async function everywhere() {
   const users: User[] = [
     {
       ...{ channel: local, owner: { channel: "tui" }, shown: () => terminal },
-      write: (text) => local.say(text),
+      write: (text) => local.receive(text),
     },
     {
       channel: new TelegramChannel({ ...options, token, apiRoot: url }),
