@@ -6,7 +6,6 @@ export type { ErrorKind, ErrorRecord } from "./contract/error.ts";
 export {
   type Added,
   type ControlResult,
-  type Environment,
   type Forked,
   type ForkOptions,
   type Garbage,
@@ -56,6 +55,7 @@ export { endedStatus, goesOn, isMoving } from "./thread/thread.ts";
 
 // Projects and the storage root
 export { findProject, type Project } from "./project/project.ts";
+export type { Environment } from "./system/port.ts";
 export { rootVariable } from "./storage/root.ts";
 export { checkWorkflowName, threadIdPattern } from "./storage/paths.ts";
 export { type Lock, takeLock, waitForLock } from "./storage/lock.ts";

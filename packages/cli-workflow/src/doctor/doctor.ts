@@ -1,13 +1,17 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type Host, temporaryProblem, toErrorRecord } from "@uncaged/workflow/host";
+import {
+  type Environment,
+  type Host,
+  temporaryProblem,
+  toErrorRecord,
+} from "@uncaged/workflow/host";
 import manifest from "../../package.json" with { type: "json" };
 import { count } from "../output/text.ts";
 
 export type Problem = { code: string; message: string; hint: string };
 
-type Environment = Readonly<Record<string, string | undefined>>;
 type Check<About> = (about: About) => Iterable<Problem> | AsyncIterable<Problem>;
 
 const ofMachine: Check<Environment>[] = [

@@ -1,6 +1,6 @@
 import { nearestName, readDocument } from "@uncaged/workflow/document";
 import { isWorkflowError } from "@uncaged/workflow";
-import { takeLock } from "@uncaged/workflow/host";
+import { type Environment, takeLock } from "@uncaged/workflow/host";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ export type ConfigSources = {
   home: string;
   /** The folder of the project, if any. */
   project?: string | null;
-  env: Readonly<Record<string, string | undefined>>;
+  env: Environment;
   /** What `${NAME}` stands for besides the variables of the environment. */
   secrets?: Readonly<Record<string, string>>;
 };

@@ -1,3 +1,4 @@
+import type { Environment } from "@uncaged/workflow/host";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -12,8 +13,6 @@ export type ServiceStatus = {
   /** The file of its unit; null while it is not installed. */
   unit: string | null;
 };
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const pollMs = 50;
 /** How long a service may take to end, without what a drain takes. */

@@ -1,4 +1,4 @@
-import { type Host, isAnythingDue, type ThreadRef } from "@uncaged/workflow/host";
+import { type Environment, type Host, isAnythingDue, type ThreadRef } from "@uncaged/workflow/host";
 import { openHome } from "../service/home.ts";
 import type { Plans } from "../service/plans.ts";
 import { threadIdOf } from "../service/projection.ts";
@@ -34,7 +34,7 @@ export type ServiceMessaging = {
 export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
   home: string;
   host: Host;
-  env: Readonly<Record<string, string | undefined>>;
+  env: Environment;
   /** Opens the plans of the home, when this process is its service. */
   open: () => Plans | Promise<Plans>;
   /** Opens the channels; they are connected when runs have been recovered. */

@@ -1,4 +1,4 @@
-import type { Host } from "@uncaged/workflow/host";
+import type { Environment, Host } from "@uncaged/workflow/host";
 import type { Plans } from "../service/plans.ts";
 import type { Begun } from "../service/runs.ts";
 import { isoOf } from "../trigger/state.ts";
@@ -7,7 +7,7 @@ import { earliestDue, type Fired, Triggers, type TriggersOptions } from "./trigg
 
 export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
   host: Host;
-  env: Readonly<Record<string, string | undefined>>;
+  env: Environment;
   /** What owners are to know is kept here until somebody sends it. */
   notices?: { add(workflowId: string, text: string): unknown };
 };

@@ -1,7 +1,9 @@
+import type { Environment } from "@uncaged/workflow/host";
 import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { ConfigError } from "../error/error.ts";
+import { homeVariable } from "../service/home.ts";
 
 /** What a unit starts, and with what. */
 export type UnitOptions = {
@@ -14,7 +16,7 @@ export type UnitOptions = {
   env: Readonly<Record<string, string>>;
   platform: NodeJS.Platform;
   /** The user's: `HOME` and `XDG_CONFIG_HOME` are looked at. */
-  userEnv: Readonly<Record<string, string | undefined>>;
+  userEnv: Environment;
 };
 
 /** A unit of the system's manager of services: its file, and the commands that make the manager take it. */
@@ -52,7 +54,7 @@ const suffixOf = ({ home, isDefaultHome }: UnitOptions): string =>
   isDefaultHome ? "" : `-${createHash("sha256").update(home).digest("hex").slice(0, 8)}`;
 
 const variablesOf = ({ env, home }: UnitOptions): [name: string, value: string][] =>
-  Object.entries({ ...env, UNCAGED_PLAN_HOME: home });
+  Object.entries({ ...env, [homeVariable]: home });
 
 function systemdUnit(options: UnitOptions): Unit {
   const { argv, userEnv } = options;

@@ -1,3 +1,4 @@
+import type { Environment } from "@uncaged/workflow/host";
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { refusalOf, writeRefusal } from "./guard.ts";
@@ -9,10 +10,7 @@ export type HookAnswer = { exitCode: 0 | 2; message: string };
  * The hook that Claude Code calls before it uses a tool: it reads what is about to be done, and refuses it or not. What
  * can't be read is refused. Source: https://code.claude.com/docs/en/hooks
  */
-export function guardCall(
-  text: string,
-  env: Readonly<Record<string, string | undefined>>,
-): HookAnswer {
+export function guardCall(text: string, env: Environment): HookAnswer {
   try {
     const { cwd, tool_input: input, tool_name: tool } = JSON.parse(text) as HookInput;
     const directories = { cwd: cwd ?? "/", home: env.HOME ?? "/root" };

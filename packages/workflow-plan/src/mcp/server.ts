@@ -1,11 +1,10 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { maskOf } from "@uncaged/workflow";
+import type { Environment } from "@uncaged/workflow/host";
 import { z } from "zod";
 import { secretsVariable, type StepMessage } from "../ipc/message.ts";
 import { StepCalls } from "./calls.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Serves the tools of a step over stdio, until its input ends: what they are called with goes through the step's folder

@@ -1,11 +1,10 @@
+import type { Environment } from "@uncaged/workflow/host";
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, sep } from "node:path";
 import { realOrNull } from "../mount/mount.ts";
 
 /** A program as a sandbox must show it: its real path, and the files and folders of its code. */
 export type Program = { path: string; needs: string[] };
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The real path of a command; null when there is none. */
 export function found(command: string, { PATH = "" }: Environment): string | null {

@@ -1,3 +1,4 @@
+import type { Environment } from "@uncaged/workflow/host";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { ConfigError } from "../error/error.ts";
@@ -14,8 +15,6 @@ export type Sandbox = {
   argv: string[];
   limits: string[];
 };
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const probeMs = 10_000;
 const systemPath = "/usr/local/bin:/usr/bin:/bin";

@@ -1,4 +1,5 @@
 import { maskOf } from "@uncaged/workflow";
+import type { Environment } from "@uncaged/workflow/host";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "../error/error.ts";
@@ -25,7 +26,7 @@ export function checkSecretName(name: string): void {
 }
 
 /** The names of an environment that are offered to the planner as credentials. */
-export const offeredNames = (env: Readonly<Record<string, string | undefined>>): string[] =>
+export const offeredNames = (env: Environment): string[] =>
   Object.keys(env).filter(
     (name) => offered.test(name) && nameForm.test(name) && !reserved.test(name) && env[name] !== "",
   );
@@ -67,17 +68,17 @@ function parsed(text: string, path: string): Secrets {
 }
 
 /** The credentials of an environment: those that their names show to be some. */
-export const credentialsOf = (env: Readonly<Record<string, string | undefined>>): Secrets =>
+export const credentialsOf = (env: Environment): Secrets =>
   Object.fromEntries(offeredNames(env).map((name) => [name, env[name] ?? ""]));
 
 /**
  * The credentials that steps can be given: what is stored, and what is in an environment.
  * @throws ConfigError
  */
-export const credentialsIn = (
-  home: string,
-  env: Readonly<Record<string, string | undefined>>,
-): Secrets => ({ ...credentialsOf(env), ...readSecrets(home) });
+export const credentialsIn = (home: string, env: Environment): Secrets => ({
+  ...credentialsOf(env),
+  ...readSecrets(home),
+});
 
 /** The secrets whose names occur in texts as words: those that a step or a script gets. */
 export function secretsFor(texts: readonly string[], secrets: Secrets): Secrets {
@@ -96,9 +97,7 @@ const network = /^(https?|no|all)_proxy$|^(SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA
 const model = /^(ANTHROPIC_.*|CLAUDE_CODE_.*|CLAUDE_CONFIG_DIR)$/;
 
 /** What a step or a script has of an environment, whatever it is: no credential but that of its model. */
-export const baseEnv = (
-  env: Readonly<Record<string, string | undefined>>,
-): Record<string, string> =>
+export const baseEnv = (env: Environment): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter(
       (entry): entry is [string, string] =>

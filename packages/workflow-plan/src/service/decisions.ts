@@ -1,4 +1,4 @@
-import type { Host, ThreadRef } from "@uncaged/workflow/host";
+import type { Environment, Host, ThreadRef } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
 import { type Decision, decisions } from "../plan/terms.ts";
 import type { FailureQuestion } from "../state/record.ts";
@@ -43,7 +43,7 @@ export async function decide(
   host: Host,
   run: RunRow,
   decision: Decision,
-  { by, env, stepId }: DecisionOptions & { env: Readonly<Record<string, string | undefined>> },
+  { by, env, stepId }: DecisionOptions & { env: Environment },
 ): Promise<Pick<Wanted, "workflowId" | "runId" | "stepId"> & { decision: Decision }> {
   const wanted = await wantedBy(host, run);
   if (wanted === null) throw new ExecutorError(`${run.id} waits for no decision`);

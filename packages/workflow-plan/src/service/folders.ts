@@ -1,10 +1,8 @@
-import { threadIdPattern } from "@uncaged/workflow/host";
+import { type Environment, threadIdPattern } from "@uncaged/workflow/host";
 import { removeRunFolder, runFolder, runFolders } from "../step/launch.ts";
 import type { PlanDatabase } from "./database.ts";
 import { runIdOf } from "./projection.ts";
 import { type Ended, runRowOf } from "./projections.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Removes what the steps of a run kept for each other: behind its end nothing of it is needed. */
 export function withoutFolder(run: Ended | null, env: Environment): Ended | null {

@@ -1,3 +1,4 @@
+import type { Environment } from "@uncaged/workflow/host";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigError } from "../error/error.ts";
@@ -6,10 +7,7 @@ import { ConfigError } from "../error/error.ts";
 export const homeVariable = "UNCAGED_PLAN_HOME";
 
 /** The folder in which plans are kept: what {@link homeVariable} names, or `plans` in the storage root. */
-export function planHome(
-  root: string,
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): string {
+export function planHome(root: string, env: Environment = process.env): string {
   const named = env[homeVariable];
   return named ? resolve(named) : join(root, "plans");
 }

@@ -1,4 +1,5 @@
 import {
+  type Environment,
   type Host,
   isWorkflowError,
   threadIdPattern,
@@ -30,7 +31,7 @@ export type RunsOptions = {
   host: Host;
   /** The plan home. */
   home: string;
-  env: Readonly<Record<string, string | undefined>>;
+  env: Environment;
   /** The directory of the agents of a plan that names none. */
   cwd: string;
   /** Put into the options of every thread: `agentCommand`, `maxParallelSteps`. */

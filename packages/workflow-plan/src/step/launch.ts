@@ -1,3 +1,4 @@
+import type { Environment } from "@uncaged/workflow/host";
 import { execFile } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
@@ -11,7 +12,7 @@ import {
   insidePaths,
 } from "../sandbox/launch.ts";
 import { programOf } from "../sandbox/program.ts";
-import type { CheckedSandbox, Environment } from "./view.ts";
+import type { CheckedSandbox } from "./view.ts";
 
 /** A command line in a sandbox: what stands before the command's arguments, and how what it left is ended. */
 export type Launch = {

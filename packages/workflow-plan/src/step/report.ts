@@ -1,4 +1,5 @@
 import { maskOf } from "@uncaged/workflow";
+import type { Environment } from "@uncaged/workflow/host";
 import type { ProjectAccess } from "../agent/agent.ts";
 import { ConfigError } from "../error/error.ts";
 import type { CheckedMount } from "../mount/mount.ts";
@@ -6,7 +7,7 @@ import type { Workflow } from "../plan/plan.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { baseEnv, credentialsIn, secretsFor } from "../secret/secret.ts";
 import { type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
-import { type CheckedSandbox, checkedSandbox, type Environment } from "./view.ts";
+import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 
 /** Who asks what a plan's steps run in: its plan home, the storage root, and its environment. */
 export type SandboxQuestion = {

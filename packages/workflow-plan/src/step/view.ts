@@ -1,3 +1,4 @@
+import type { Environment } from "@uncaged/workflow/host";
 import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -26,8 +27,6 @@ export type CheckedSandbox = {
   /** What must not be seen although it may lie in what is shown. */
   hidden: string[];
 };
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where a plan's steps run. */
 export type StepSite = {

@@ -7,6 +7,7 @@ import type { Controlled, Durability, InputRequest } from "../control/control.ts
 import type { EndRecord, InfoRecord, StartRecord } from "../log/record.ts";
 import type { Version } from "../registry/registry.ts";
 import type { Resolved } from "../registry/versions.ts";
+import type { Environment } from "../system/port.ts";
 import type { Keep } from "../thread/selection.ts";
 import type {
   ForkFrom,
@@ -178,8 +179,6 @@ export type StartOptions = {
   env: Environment;
   durability?: Durability;
 };
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type StartedThread = { threadId: string; workflow: string; hash: string };
 

@@ -8,11 +8,12 @@ import type {
   ResumeRequest,
 } from "../control/control.ts";
 import { withValue } from "../control/control.ts";
-import type { Environment, ThreadCommand } from "../host/host.ts";
+import type { ThreadCommand } from "../host/host.ts";
 import { takeLock } from "../storage/lock.ts";
 import { dataPath, lockPath, type Root, workerInfoPath } from "../storage/paths.ts";
 import { hasTaken, requestIdOf } from "../thread/selection.ts";
 import { corruptError, endedError, type ThreadRef, type ThreadView } from "../thread/thread.ts";
+import type { Environment } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 import { probe } from "./live.ts";

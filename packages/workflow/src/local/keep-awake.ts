@@ -1,5 +1,6 @@
-import type { Environment, Host } from "../host/host.ts";
+import type { Host } from "../host/host.ts";
 import { isAnythingDue } from "../storage/due.ts";
+import type { Environment } from "../system/port.ts";
 import { system } from "../system/system.ts";
 
 const lookEveryMs = 1_000;

@@ -1,9 +1,9 @@
 import { toErrorRecord } from "../contract/error.ts";
 import type { FolderEnv, Surroundings } from "../control/control.ts";
-import type { Environment } from "../host/host.ts";
 import { readEnvFile } from "../project/env-file.ts";
 import { findProject } from "../project/project.ts";
 import type { Root } from "../storage/paths.ts";
+import type { Environment } from "../system/port.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 
 /**

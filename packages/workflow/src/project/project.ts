@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import type { Environment } from "../system/port.ts";
 import type { ProjectFields } from "./fields.ts";
 import { readTextFile } from "./text-file.ts";
 
@@ -15,8 +16,6 @@ export type Project = {
   /** The path of each workflow's source, by name. */
   workflows: Record<string, string>;
 };
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const ownFile = "uncaged.json";
 const manifest = "package.json";

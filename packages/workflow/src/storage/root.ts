@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import type { FileStat } from "../system/port.ts";
+import type { Environment, FileStat } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { diskError } from "./disk-error.ts";
 import { makeFolder, writeFileAtomic } from "./files.ts";
@@ -9,8 +9,6 @@ import { bundlesDir, logsDir, namesIn, type Root, runDir } from "./paths.ts";
 
 /** The environment variable that moves the storage root. */
 export const rootVariable = "UNCAGED_WORKFLOW_STORAGE_ROOT";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Which storage root: a folder, or the one that an environment names, that of this process without it; or a

@@ -12,6 +12,9 @@ import { constants } from "node:fs";
 export const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
   constants;
 
+/** The variables of an environment by their names; one that is undefined is not there. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 /** What is used of stat(2). */
 export type FileStat = {
   readonly size: number;
