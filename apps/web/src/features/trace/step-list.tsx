@@ -1,6 +1,6 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import type { Status } from "@uncaged/workflow-server/api-types";
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { type Card, failedAmong } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
 import { useKeys, useListKeys } from "../../ui/page.tsx";
@@ -9,6 +9,8 @@ import { stateOf, StepCard } from "./step-card.tsx";
 type Props = {
   cards: readonly Card[];
   status: Status;
+  /** More of the log is on its way. */
+  isArriving: boolean;
   /** The step to show first; the number behind the last one is that of what failed. */
   shownStep: number | undefined;
   /** Another number shows it again. */
@@ -20,7 +22,7 @@ type Props = {
 
 /** A thread's attempts. However many there are, only those that are seen are made. */
 export function StepList(props: Props) {
-  const { cards, status, shownStep, shownTimes, onForkPoint, foot } = props;
+  const { cards, status, isArriving, shownStep, shownTimes, onForkPoint, foot } = props;
   const list = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
@@ -42,9 +44,17 @@ export function StepList(props: Props) {
   const shownIndex = cards.findIndex(
     (card) => shownStep !== undefined && (card.step?.number ?? failedNumber(card)) === shownStep,
   );
+  const bring = useCallback(
+    (aim: Aim) => {
+      if (aim === "end") window.scrollTo({ top: document.documentElement.scrollHeight });
+      else virtual.scrollToIndex(aim, { align: "start" });
+    },
+    [virtual],
+  );
+  const aimAt = useAim(bring, isArriving);
   useEffect(() => {
-    if (shownIndex >= 0) virtual.scrollToIndex(shownIndex, { align: "start" });
-  }, [shownIndex, shownTimes, virtual]);
+    if (shownIndex >= 0) aimAt(shownIndex);
+  }, [shownIndex, shownTimes, aimAt]);
   useListKeys({
     list,
     target: "article",
@@ -52,7 +62,7 @@ export function StepList(props: Props) {
     show: (index) => virtual.scrollToIndex(index),
     first: () => firstSeen(list.current),
   });
-  useKeys({ End: () => scrollToEnd(settlingFrames) });
+  useKeys({ End: () => aimAt("end") });
   return (
     <div
       ref={list}
@@ -98,10 +108,39 @@ function firstSeen(list: HTMLElement | null): number {
   return Number(seen?.getAttribute("data-index") ?? 0);
 }
 
-const settlingFrames = 20;
+/** What a reader asked to see: the card with an index, or the end. */
+type Aim = number | "end";
 
-// What is below is measured when it is made, and so the end is further on once it is reached.
-function scrollToEnd(frames: number): void {
-  window.scrollTo({ top: document.documentElement.scrollHeight });
-  if (frames > 0) requestAnimationFrame(() => scrollToEnd(frames - 1));
+/** What the reader asked for is in its place once nothing has moved for so long. */
+const settledMs = 2_000;
+const hands = ["wheel", "touchmove", "keydown", "pointerdown"] as const;
+
+/**
+ * Brings into view what a reader asks for, and again until it stays there: a log arrives in parts, cards are as high as
+ * they are found to be once they are made, and the router scrolls too. It ends as soon as the reader does something.
+ */
+function useAim(bring: (aim: Aim) => void, isArriving: boolean): (aim: Aim) => void {
+  const [aim, setAim] = useState<{ at: Aim } | null>(null);
+  useEffect(() => {
+    if (!aim) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const drop = () => setAim(null);
+    const again = () => {
+      bring(aim.at);
+      clearTimeout(timer);
+      if (!isArriving) timer = setTimeout(drop, settledMs);
+    };
+    again();
+    const observer = new ResizeObserver(again);
+    observer.observe(document.body);
+    window.addEventListener("scroll", again, { passive: true });
+    for (const hand of hands) window.addEventListener(hand, drop, { passive: true, capture: true });
+    return () => {
+      clearTimeout(timer);
+      observer.disconnect();
+      window.removeEventListener("scroll", again);
+      for (const hand of hands) window.removeEventListener(hand, drop, { capture: true });
+    };
+  }, [aim, bring, isArriving]);
+  return useCallback((at) => setAim({ at }), []);
 }

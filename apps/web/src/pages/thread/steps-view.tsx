@@ -47,6 +47,7 @@ export function StepsView(props: Props) {
         <StepList
           cards={cards}
           status={status}
+          isArriving={isEnded(status) && !log.end}
           shownStep={shownStep}
           shownTimes={askedToAnswer}
           onForkPoint={onForkPoint}
