@@ -227,6 +227,8 @@ describe("the exported names", () => {
       type WorkflowRow
       type WorkflowView
       waitForLock
+      writeFileAtomic
+      writeFileLater
       writeServerAddress"
     `);
   });

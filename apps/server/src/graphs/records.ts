@@ -1,8 +1,8 @@
-import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { GraphDocument } from "@uncaged/workflow-graph";
 import { importProblem } from "@uncaged/workflow-graph/run";
-import { type ThreadRow, toErrorRecord } from "@uncaged/workflow/host";
+import { type ThreadRow, toErrorRecord, writeFileLater } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
 import { projectRoot } from "./config.ts";
 import type { GraphControl } from "./control.ts";
@@ -140,12 +140,10 @@ export class Records {
 
   async #copy({ file, run }: Kept): Promise<void> {
     const path = join(this.#folder, file);
-    const temporary = `${path}.${crypto.randomUUID()}.tmp`;
     try {
       const text = JSON.stringify(await this.#runs.result(run), null, 2);
       await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-      await writeFile(temporary, `${text}\n`, { mode: 0o600 });
-      await rename(temporary, path);
+      await writeFileLater(path, `${text}\n`);
     } catch (error) {
       console.error(
         `${path}: the copy of the run can't be written: ${toErrorRecord(error).message}`,

@@ -1,8 +1,7 @@
 import { nearestName, readDocument } from "@uncaged/workflow/document";
 import { isWorkflowError } from "@uncaged/workflow";
-import { type Environment, takeLock } from "@uncaged/workflow/host";
-import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { type Environment, takeLock, writeFileAtomic } from "@uncaged/workflow/host";
+import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Document, parseDocument } from "yaml";
 import { ConfigError } from "../error/error.ts";
@@ -79,7 +78,7 @@ function change(path: string, act: (document: Document) => void): void {
     if (before !== null) valuesIn(path, before);
     const document = parseDocument(before ?? "");
     act(document);
-    write(path, document.toString());
+    writeFileAtomic(path, document.toString());
   } finally {
     lock.release();
   }
@@ -223,15 +222,4 @@ function valueAt(config: CueclawConfig, key: string): unknown {
   let value: unknown = config;
   for (const name of key.split(".")) value = (value as Record<string, unknown>)[name];
   return value;
-}
-
-function write(path: string, text: string): void {
-  const aside = `${path}.${randomBytes(6).toString("hex")}`;
-  try {
-    writeFileSync(aside, text, { mode: 0o600, flush: true });
-    renameSync(aside, path);
-  } catch (error) {
-    rmSync(aside, { force: true });
-    throw error;
-  }
 }

@@ -1,6 +1,6 @@
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type Lock, takeLock, waitForLock } from "@uncaged/workflow/host";
+import { type Lock, takeLock, waitForLock, writeFileAtomic } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
 
 /*
@@ -88,8 +88,5 @@ function read(home: string, file: keyof typeof files): unknown {
   }
 }
 
-function write(home: string, file: keyof typeof files, value: unknown): void {
-  const aside = `${at(home, file)}.${process.pid}`;
-  writeFileSync(aside, `${JSON.stringify(value)}\n`, { mode: 0o600 });
-  renameSync(aside, at(home, file));
-}
+const write = (home: string, file: keyof typeof files, value: unknown): void =>
+  writeFileAtomic(at(home, file), `${JSON.stringify(value)}\n`);

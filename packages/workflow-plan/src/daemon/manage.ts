@@ -1,6 +1,6 @@
-import type { Environment } from "@uncaged/workflow/host";
+import { type Environment, writeFileAtomic } from "@uncaged/workflow/host";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError, ExecutorError } from "../error/error.ts";
 import { requestStop, runningService, type ServiceInfo } from "./control.ts";
@@ -29,12 +29,13 @@ export function installService(unit: Unit, env: Environment): void {
   requireManager(unit, env);
   try {
     mkdirSync(dirname(unit.path), { recursive: true });
-    const aside = `${unit.path}.${process.pid}`;
-    writeFileSync(aside, unit.text, { mode: 0o600 });
-    renameSync(aside, unit.path);
-  } catch (error) {
-    const { message } = error as Error;
-    throw new ConfigError(`can't write the unit ${unit.path}: ${message}`, { cause: error });
+    writeFileAtomic(unit.path, unit.text);
+  } catch (cause) {
+    const hint = "check the owner and the mode of its folder";
+    throw new ConfigError(`the service can't be installed: ${(cause as Error).message}`, {
+      hint,
+      cause,
+    });
   }
   for (const argv of unit.install) call(argv, env);
 }

@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileAtomic } from "@uncaged/workflow/host";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** What a chat is in the middle of; it survives a restart. */
@@ -90,12 +91,5 @@ function readState(path: string): Partial<ChatState> {
 
 function writeState(path: string, state: ChatState): void {
   mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
-  const aside = `${path}.${randomBytes(6).toString("hex")}`;
-  try {
-    writeFileSync(aside, `${JSON.stringify(state)}\n`, { mode: 0o600, flush: true });
-    renameSync(aside, path);
-  } catch (error) {
-    rmSync(aside, { force: true });
-    throw error;
-  }
+  writeFileAtomic(path, `${JSON.stringify(state)}\n`);
 }

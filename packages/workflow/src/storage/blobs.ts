@@ -1,19 +1,8 @@
 import { join } from "node:path";
 import type { Blobs, Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { O_CREAT, O_EXCL, O_WRONLY } from "../system/port.ts";
 import { system } from "../system/system.ts";
-import { diskError } from "./disk-error.ts";
-import {
-  asideName,
-  makeFolder,
-  openOwnFile,
-  readOwnFile,
-  removeQuietly,
-  syncFolder,
-  writeAll,
-  writeFileAtomic,
-} from "./files.ts";
+import { makeFolder, readOwnFile, syncFolder, writeFileAtomic, writeFileLater } from "./files.ts";
 import { blobsDir, namesIn, type Root } from "./paths.ts";
 
 // As much as the values of a thread: what only serves to take something back must not fill the disk.
@@ -48,7 +37,7 @@ export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
       if (total + bytes.length > mostBytes) return null;
       total += bytes.length;
       makeFolder(folder);
-      await writeDurably(join(folder, id), bytes);
+      await writeFileLater(join(folder, id), bytes);
       return id;
     },
     get: async (id) => (isBlobId(id) ? readBlob(join(folder, id), id) : null),
@@ -77,25 +66,6 @@ const sizeOfAll = (folder: string): number =>
   namesIn(folder)
     .map((name) => system.files.statLink(join(folder, name))?.size ?? 0)
     .reduce((sum, size) => sum + size, 0);
-
-async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
-  const { files } = system;
-  const aside = asideName(path);
-  try {
-    const fd = openOwnFile(aside, O_WRONLY | O_CREAT | O_EXCL);
-    try {
-      writeAll(fd, bytes);
-      await files.syncDataLater(fd);
-    } finally {
-      files.close(fd);
-    }
-    files.rename(aside, path);
-    files.syncFolder(join(path, ".."));
-  } catch (error) {
-    removeQuietly(aside);
-    throw diskError(error, "write", path);
-  }
-}
 
 type Thread = { hash: string; threadId: string };
 

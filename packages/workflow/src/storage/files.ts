@@ -179,22 +179,45 @@ export function asideName(path: string): string {
   return join(dirname(path), `.${basename(path)}.${mark.padStart(8, "0")}.tmp`);
 }
 
+const onlyNew = O_WRONLY | O_CREAT | O_EXCL;
+const bytesOf = (content: Uint8Array | string): Uint8Array =>
+  typeof content === "string" ? Buffer.from(content) : content;
+
 /**
  * Replaces a file so that a reader, or a crash, sees the old bytes or the new ones and nothing
  * between: written aside with mode 0600, synced, renamed, and the folder synced.
  * @throws WorkflowError when the disk refuses; the old file is then as it was.
  */
 export function writeFileAtomic(path: string, content: Uint8Array | string): void {
-  const bytes = typeof content === "string" ? Buffer.from(content) : content;
   const aside = asideName(path);
   const write = (fd: number) => {
-    writeAll(fd, bytes);
+    writeAll(fd, bytesOf(content));
     system.files.sync(fd);
   };
   try {
-    withFile(aside, write, O_WRONLY | O_CREAT | O_EXCL);
+    withFile(aside, write, onlyNew);
     system.files.rename(aside, path);
     system.files.syncFolder(dirname(path));
+  } catch (error) {
+    removeQuietly(aside);
+    throw diskError(error, "write", path);
+  }
+}
+
+/** As {@link writeFileAtomic}; its bytes are synced on another thread of the system's. */
+export async function writeFileLater(path: string, content: Uint8Array | string): Promise<void> {
+  const { files } = system;
+  const aside = asideName(path);
+  try {
+    const fd = openOwnFile(aside, onlyNew);
+    try {
+      writeAll(fd, bytesOf(content));
+      await files.syncDataLater(fd);
+    } finally {
+      files.close(fd);
+    }
+    files.rename(aside, path);
+    files.syncFolder(dirname(path));
   } catch (error) {
     removeQuietly(aside);
     throw diskError(error, "write", path);
