@@ -36,8 +36,8 @@ export { planBundle, type PlanOptions } from "./bundle/bundle.ts";
 export { type PlanDescriptor, planIn } from "./bundle/describe.ts";
 
 // Runs
-export type { Decision } from "./plan/terms.ts";
-export { type StepRecord, stepRunId } from "./state/record.ts";
+export { type Decision, stepRunId } from "./plan/terms.ts";
+export type { StepRecord } from "./state/record.ts";
 export { PlanState, type StepState } from "./state/state.ts";
 export { keptByRetry } from "./state/kept.ts";
 

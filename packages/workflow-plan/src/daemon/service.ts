@@ -1,7 +1,7 @@
 import { type Environment, type Host, isAnythingDue, type ThreadRef } from "@uncaged/workflow/host";
+import { threadIdOf } from "../plan/terms.ts";
 import { openHome } from "../service/home.ts";
 import type { Plans } from "../service/plans.ts";
-import { threadIdOf } from "../service/projection.ts";
 import type { Begun, OnRunError } from "../service/runs.ts";
 import { isoOf } from "../trigger/state.ts";
 import {

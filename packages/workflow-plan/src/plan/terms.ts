@@ -1,6 +1,6 @@
 /*
- * The values of the protocol's enumerations, each in one list: the types come from these, and the schemas and choices of
- * all packages. Nothing is imported here, so that a command line can name its choices without loading plans.
+ * The values of the protocol's enumerations, each in one list, and its ids: the types come from these, and the schemas and
+ * choices of all packages. Nothing is imported here, so that a command line can name its choices without loading plans.
  */
 
 /** Where a plan is in its life. */
@@ -28,3 +28,17 @@ export type WorkflowPhase = (typeof phases)[number];
 export type RunStatus = (typeof runStatuses)[number];
 export type StepStatus = (typeof stepStatuses)[number];
 export type Decision = (typeof decisions)[number];
+
+/** How the ids begin: of a plan, a run, a step's run, and a conversation with the planner. */
+export const prefixes = { plan: "wf_", run: "run_", stepRun: "sr_", session: "ps_" } as const;
+
+/** The id of the run that a thread is. */
+export const runIdOf = (threadId: string): string => prefixes.run + threadId;
+
+/** The thread of a run. */
+export const threadIdOf = (runId: string): string =>
+  runId.startsWith(prefixes.run) ? runId.slice(prefixes.run.length) : runId;
+
+/** The id of a step's run: derived from the thread, so that a fork has its own. */
+export const stepRunId = (threadId: string, stepId: string): string =>
+  `${prefixes.stepRun}${threadId}_${stepId}`;

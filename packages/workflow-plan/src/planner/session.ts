@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { nanoid } from "nanoid";
 import { PlannerError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
+import { prefixes } from "../plan/terms.ts";
 
 /** A conversation that leads to a plan. */
 export type PlannerSession = {
@@ -25,7 +26,7 @@ export type PlannerTurn = {
 };
 
 export const newSession = (workflow: Workflow | null = null): PlannerSession => ({
-  id: `ps_${nanoid()}`,
+  id: prefixes.session + nanoid(),
   messages: [],
   status: "conversing",
   workflow,

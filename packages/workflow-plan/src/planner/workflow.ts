@@ -8,6 +8,7 @@ import type {
   Workflow,
   WorkflowPhase,
 } from "../plan/plan.ts";
+import { prefixes } from "../plan/terms.ts";
 
 const draftPhases: readonly WorkflowPhase[] = ["active", "completed", "failed"];
 const fixedPhases: readonly WorkflowPhase[] = ["executing", "paused"];
@@ -20,7 +21,7 @@ export function newWorkflow(plan: PlannerOutput, { context, metadata, now }: Ori
   const at = new Date(now).toISOString();
   return {
     schema_version: "1.0",
-    id: `wf_${nanoid()}`,
+    id: prefixes.plan + nanoid(),
     ...plan,
     steps: placed(plan.steps),
     phase: "awaiting_confirmation",

@@ -3,8 +3,8 @@ import { type Host, isWorkflowError, type Observed, type ThreadRef } from "@unca
 import { type Channel, reasonOf } from "../channel/channel.ts";
 import { terminalJid } from "../channel/terminal.ts";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
+import { threadIdOf } from "../plan/terms.ts";
 import type { Plans, PlanView } from "../service/plans.ts";
-import { threadIdOf } from "../service/projection.ts";
 import type { RunRow } from "../service/rows.ts";
 import { findThread } from "../service/threads.ts";
 import type { FailureQuestion } from "../state/record.ts";

@@ -1,8 +1,7 @@
 import type { Environment, Host, ThreadRef } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
-import { type Decision, decisions } from "../plan/terms.ts";
+import { type Decision, decisions, threadIdOf } from "../plan/terms.ts";
 import type { FailureQuestion } from "../state/record.ts";
-import { threadIdOf } from "./projection.ts";
 import type { RunRow } from "./rows.ts";
 import { findThread } from "./threads.ts";
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { checkPlan, metadataProblems } from "../check/check.ts";
 import { ExecutorError, PlannerError } from "../error/error.ts";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
+import { prefixes } from "../plan/terms.ts";
 import { newSession, SessionFiles } from "../planner/session.ts";
 import { checkModifiable } from "../planner/workflow.ts";
 import type { PlanDatabase } from "./database.ts";
@@ -38,14 +39,14 @@ export class Definitions {
 
   /** The plan with an id or a unique beginning of it. @throws ExecutorError */
   get(id: string): Workflow {
-    const [found, ...others] = this.#find("workflows", id, "wf_");
+    const [found, ...others] = this.#find("workflows", id, prefixes.plan);
     if (found && others.length === 0) return workflowOf(found as WorkflowRow);
     throw found ? ambiguous(id, [found, ...others]) : missing(id);
   }
 
   /** The run with an id or a unique beginning of it. @throws ExecutorError */
   findRun(id: string): RunRow {
-    const [found, ...others] = this.#find("workflow_runs", id, "run_");
+    const [found, ...others] = this.#find("workflow_runs", id, prefixes.run);
     if (found && others.length === 0) return found as RunRow;
     throw found
       ? ambiguous(id, [found, ...others])

@@ -1,7 +1,7 @@
 import { type Environment, threadIdPattern } from "@uncaged/workflow/host";
+import { runIdOf } from "../plan/terms.ts";
 import { removeRunFolder, runFolder, runFolders } from "../step/launch.ts";
 import type { PlanDatabase } from "./database.ts";
-import { runIdOf } from "./projection.ts";
 import { type Ended, runRowOf } from "./projections.ts";
 
 /** Removes what the steps of a run kept for each other: behind its end nothing of it is needed. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { ExecutorError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
+import { prefixes, threadIdOf } from "../plan/terms.ts";
 import { checkModifiable } from "../planner/workflow.ts";
 import { inMemory, PlanDatabase } from "./database.ts";
 import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from "./decisions.ts";
@@ -10,7 +11,6 @@ import { Definitions, withoutDraft } from "./definitions.ts";
 import { removeEndedFolders } from "./folders.ts";
 import { openHome } from "./home.ts";
 import { move, phaseError } from "./phase.ts";
-import { threadIdOf } from "./projection.ts";
 import {
   type Ended,
   lastRunOf,
@@ -261,7 +261,7 @@ export class Plans extends Definitions {
     options: DecisionOptions = {},
   ): ReturnType<typeof decide> {
     const known = decisionOf(decision);
-    const run = id.startsWith("run_") ? this.findRun(id) : this.#unfinishedOf(id);
+    const run = id.startsWith(prefixes.run) ? this.findRun(id) : this.#unfinishedOf(id);
     const { phase } = this.get(run.workflow_id);
     if (phase === "paused") throw phaseError(run.workflow_id, phase, "executing");
     const { env, host } = this.#options;

@@ -1,7 +1,8 @@
 import type { Step } from "@uncaged/workflow";
 import type { EndRecord, StartRecord } from "@uncaged/workflow/host";
 import type { FailurePolicy, PlanStep } from "../plan/plan.ts";
-import { recordOf, stepRunId } from "../state/record.ts";
+import { runIdOf, stepRunId, threadIdOf } from "../plan/terms.ts";
+import { recordOf } from "../state/record.ts";
 import { PlanState, type StepState } from "../state/state.ts";
 import type { RunRow, SessionRow, StepRow } from "./rows.ts";
 
@@ -27,11 +28,6 @@ type Times = {
   lastAt: number | null;
   session: string | null;
 };
-
-/** The id of the run that a thread is. */
-export const runIdOf = (threadId: string): string => `run_${threadId}`;
-/** The thread of a run. */
-export const threadIdOf = (runId: string): string => runId.replace(/^run_/, "");
 
 /** Projects the log of a run's thread to its rows. */
 export function projected(

@@ -1,7 +1,8 @@
 import type { Workflow } from "../plan/plan.ts";
+import { threadIdOf } from "../plan/terms.ts";
 import type { PlanDatabase } from "./database.ts";
 import { move } from "./phase.ts";
-import { type RunRows, threadIdOf } from "./projection.ts";
+import type { RunRows } from "./projection.ts";
 import type { RunRow, SessionRow, StepRow, WorkflowRow } from "./rows.ts";
 
 /** A run that has ended. */

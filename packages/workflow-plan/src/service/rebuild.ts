@@ -1,6 +1,7 @@
 import type { Host, ThreadRef, ThreadRow } from "@uncaged/workflow/host";
+import { runIdOf } from "../plan/terms.ts";
 import type { PlanDatabase } from "./database.ts";
-import { projected, runIdOf } from "./projection.ts";
+import { projected } from "./projection.ts";
 import { removeSteps, runRowOf, writeRows } from "./projections.ts";
 import type { RunRow } from "./rows.ts";
 import type { Runs } from "./runs.ts";

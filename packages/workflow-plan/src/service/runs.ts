@@ -10,10 +10,11 @@ import { join } from "node:path";
 import { ulid } from "ulid";
 import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
+import { runIdOf, threadIdOf } from "../plan/terms.ts";
 import type { PlanDatabase } from "./database.ts";
 import { withoutFolder } from "./folders.ts";
 import { keptOf } from "../state/kept.ts";
-import { cancelledByUser, projected, type RunLog, runIdOf, threadIdOf } from "./projection.ts";
+import { cancelledByUser, projected, type RunLog } from "./projection.ts";
 import {
   type Ended,
   failRun,

@@ -77,6 +77,3 @@ export function decisionIn({ content, meta }: RoleOutput): Decision | null {
       : value;
   return decisions.find((one) => one === given) ?? null;
 }
-
-/** The id of a step's run: derived from the thread, so that a fork has its own. */
-export const stepRunId = (threadId: string, stepId: string): string => `sr_${threadId}_${stepId}`;

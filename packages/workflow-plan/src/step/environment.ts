@@ -8,6 +8,7 @@ import { StepFolder } from "../ipc/folder.ts";
 import { secretsVariable, type StepMessage } from "../ipc/message.ts";
 import type { PlanDefinition } from "../plan/definition.ts";
 import type { PlanMetadata, PlanStep } from "../plan/plan.ts";
+import { runIdOf } from "../plan/terms.ts";
 import { baseEnv, credentialsIn, type Secrets, secretsFor } from "../secret/secret.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
@@ -103,7 +104,7 @@ export class StepEnvironments {
   }
 
   #folderOf(planHome: string, stepId: string): string {
-    return join(planHome, "ipc", this.#options.workflowId, `run_${this.#thread.threadId}`, stepId);
+    return join(planHome, "ipc", this.#options.workflowId, runIdOf(this.#thread.threadId), stepId);
   }
 
   /** The arguments that give Claude Code our tools and have it ask before it uses its own. */
