@@ -35,5 +35,12 @@ export function definitionOf(document: PlanDocument): PlanDefinition {
   return { ...document, steps: steps as PlanStep[], failure_policy };
 }
 
+/** The steps of a plan as lines for a person, each with what it comes after. */
+export const stepLines = ({ steps }: Pick<Workflow, "steps">): string[] =>
+  steps.map(({ depends_on, description, id }, at) => {
+    const after = depends_on.length === 0 ? "" : ` (after ${depends_on.join(", ")})`;
+    return `${at + 1}. ${id}${after}: ${description}`;
+  });
+
 const invalid = (message: string): ExecutorError =>
   new ExecutorError(`the plan can't be run: ${message}`, { hint: "check it with checkPlan" });

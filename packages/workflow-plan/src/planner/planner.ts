@@ -7,6 +7,7 @@ import {
 } from "@uncaged/workflow-agents";
 import { checkPlan } from "../check/check.ts";
 import { PlannerError } from "../error/error.ts";
+import { stepLines } from "../plan/definition.ts";
 import type { ChannelContext, PlanMetadata, Workflow } from "../plan/plan.ts";
 import { modification, systemPrompt } from "./prompt.ts";
 import { type Secrets, withoutSecrets } from "../secret/secret.ts";
@@ -257,12 +258,8 @@ export class Planner {
     const workflow = before
       ? modifiedWorkflow(before, plan, now())
       : newWorkflow(plan, { context, metadata, now: now() });
-    const lines = workflow.steps.map(({ depends_on, description, id }, at) => {
-      const after = depends_on.length === 0 ? "" : ` (after ${depends_on.join(", ")})`;
-      return `${at + 1}. ${id}${after}: ${description}`;
-    });
     const notes = warnings.map(({ message }) => `Warning: ${message}`);
-    const summary = [workflow.name, ...lines, ...notes].join("\n");
+    const summary = [workflow.name, ...stepLines(workflow), ...notes].join("\n");
     return { workflow, summary, problems: "" };
   }
 }

@@ -1,4 +1,5 @@
 import { scheduleOf } from "../check/schedule.ts";
+import { stepLines } from "../plan/definition.ts";
 import type { TriggerConfig, Workflow } from "../plan/plan.ts";
 import { offeredNames, secretsFor } from "../secret/secret.ts";
 import { type TriggerState, isoOf } from "../trigger/state.ts";
@@ -40,14 +41,10 @@ export function previewOf(
 /** A plan with its preview, as lines for a person. */
 export function previewText(workflow: Workflow, preview: PlanPreview): string {
   const { nextFires, credentials, sandbox, trigger } = preview;
-  const steps = workflow.steps.map(({ depends_on, description, id }, at) => {
-    const after = depends_on.length === 0 ? "" : ` (after ${depends_on.join(", ")})`;
-    return `${at + 1}. ${id}${after}: ${description}`;
-  });
   const names = credentials.map(({ known, name }) => (known ? name : `${name} (not stored)`));
   return [
     workflow.name,
-    ...steps,
+    ...stepLines(workflow),
     `Trigger: ${trigger}`,
     ...(nextFires.length === 0 ? [] : [`Next: ${nextFires.join(", ")}`]),
     ...(names.length === 0 ? [] : [`Credentials: ${names.join(", ")}`]),

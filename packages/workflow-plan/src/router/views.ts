@@ -1,4 +1,4 @@
-import type { Workflow } from "../plan/plan.ts";
+import { stepLines } from "../plan/definition.ts";
 import { triggerText } from "../preview/preview.ts";
 import type { PlanView } from "../service/plans.ts";
 
@@ -22,13 +22,6 @@ function commonLength(one: string, other: string): number {
   while (length < one.length && one[length] === other[length]) length += 1;
   return length;
 }
-
-/** The steps of a plan, each with what it comes after. */
-export const stepLines = ({ steps }: Pick<Workflow, "steps">): string[] =>
-  steps.map(({ depends_on, description, id }, at) => {
-    const after = depends_on.length === 0 ? "" : ` (after ${depends_on.join(", ")})`;
-    return `${at + 1}. ${id}${after}: ${description}`;
-  });
 
 /** What is known of a plan: its definition, and how its last runs ended. */
 export function planLines(view: PlanView): string[] {
