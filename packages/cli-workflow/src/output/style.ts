@@ -20,7 +20,10 @@ export function paintFor(wanted: boolean, terminal: boolean, env: NodeJS.Process
   return off ? noPaint : paint;
 }
 
-const looks: Record<Status, { glyph: string; style: Style }> = {
+/** How one value of a list of states is shown. */
+export type Mark = { glyph: string; style: Style };
+
+const marks: Record<Status, Mark> = {
   running: { glyph: "●", style: "cyan" },
   paused: { glyph: "‖", style: "yellow" },
   waiting: { glyph: "?", style: "yellow" },
@@ -31,7 +34,14 @@ const looks: Record<Status, { glyph: string; style: Style }> = {
   corrupt: { glyph: "✘", style: "magenta" },
 };
 
-export const statusText = (status: Status, terminal: boolean): string =>
-  terminal ? `${looks[status].glyph} ${status}` : status;
+/** A state as its name; on a terminal behind its glyph. */
+export const markedText = <State extends string>(
+  of: Readonly<Record<State, Mark>>,
+  state: State,
+  terminal: boolean,
+): string => (terminal ? `${of[state].glyph} ${state}` : state);
 
-export const statusStyle = (status: Status): Style => looks[status].style;
+export const statusText = (status: Status, terminal: boolean): string =>
+  markedText(marks, status, terminal);
+
+export const statusStyle = (status: Status): Style => marks[status].style;

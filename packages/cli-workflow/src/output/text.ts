@@ -59,15 +59,19 @@ const idDigits = 8;
 const hashDigits = 7;
 
 /**
- * How each thread id is shown on a terminal: its ending, for ids of one hour begin alike; so many digits
- * that no two of those listed are the same. An ending is accepted wherever an id is.
+ * How each of some ids is shown on a terminal: so many digits that no two of those listed are the same. Of a thread's id
+ * its ending, for ids of one hour begin alike, else its beginning; either is accepted wherever such an id is.
  */
-export function shortIds(ids: readonly string[]): (id: string) => string {
+export function shortIds(
+  ids: readonly string[],
+  part: "beginning" | "ending" = "ending",
+): (id: string) => string {
   const all = new Set(ids);
-  const distinct = (digits: number) => new Set([...all].map((id) => id.slice(-digits))).size;
+  const cut = (id: string, digits: number) =>
+    part === "ending" ? id.slice(-digits) : id.slice(0, digits);
   let digits = idDigits;
-  while (distinct(digits) < all.size) digits += 1;
-  return (id) => id.slice(-digits);
+  while (new Set([...all].map((id) => cut(id, digits))).size < all.size) digits += 1;
+  return (id) => cut(id, digits);
 }
 
 export const shortHash = (hash: string): string => hash.slice(0, hashDigits);

@@ -1,5 +1,5 @@
 import type { PlanView, Plans } from "@uncaged/workflow-plan/service";
-import { ago } from "../output/text.ts";
+import { ago, shortIds } from "../output/text.ts";
 import { pairs } from "../output/table.ts";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
@@ -10,7 +10,6 @@ import {
   phaseStyle,
   phaseText,
   previewLines,
-  shortPlanIds,
   wantedText,
 } from "./text.ts";
 
@@ -24,10 +23,8 @@ export const list = defineSubcommand({
         session.note("no plans yet; make one: uncaged-workflow plan new 'what it is to do'");
       const { look } = session;
       const now = Date.now();
-      const shown = shortPlanIds(
-        rows.map(({ id }) => id),
-        look,
-      );
+      const ids = rows.map(({ id }) => id);
+      const shown = look.terminal ? shortIds(ids, "beginning") : (id: string) => id;
       session.list(rows, ({ id }) => id, [
         { title: "ID", cell: ({ id }) => shown(id), style: () => "bold" },
         {

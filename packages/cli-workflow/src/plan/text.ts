@@ -6,11 +6,11 @@ import type {
   StepRow,
   Wanted,
 } from "@uncaged/workflow-plan/service";
-import type { Look, Style } from "../output/style.ts";
+import { type Look, type Mark, markedText, type Style } from "../output/style.ts";
 import { type Column, pairs, table } from "../output/table.ts";
 import { ago, count, elapsed, firstLine, oneLine, padded, plain } from "../output/text.ts";
 
-const phases: Record<WorkflowPhase, { glyph: string; style: Style }> = {
+const phases: Record<WorkflowPhase, Mark> = {
   planning: { glyph: "…", style: "dim" },
   awaiting_confirmation: { glyph: "?", style: "yellow" },
   active: { glyph: "◷", style: "green" },
@@ -20,7 +20,7 @@ const phases: Record<WorkflowPhase, { glyph: string; style: Style }> = {
   failed: { glyph: "✘", style: "red" },
 };
 
-const statuses: Record<StepRow["status"], { glyph: string; style: Style }> = {
+const statuses: Record<StepRow["status"], Mark> = {
   pending: { glyph: "·", style: "dim" },
   running: { glyph: "●", style: "cyan" },
   succeeded: { glyph: "✔", style: "green" },
@@ -28,27 +28,16 @@ const statuses: Record<StepRow["status"], { glyph: string; style: Style }> = {
   skipped: { glyph: "-", style: "dim" },
 };
 
-const runs: Record<RunRow["status"], { glyph: string; style: Style }> = {
+const runs: Record<RunRow["status"], Mark> = {
   running: statuses.running,
   completed: statuses.succeeded,
   failed: statuses.failed,
 };
 
 export const phaseText = (phase: WorkflowPhase, { terminal }: Look): string =>
-  terminal ? `${phases[phase].glyph} ${phase}` : phase;
+  markedText(phases, phase, terminal);
 
 export const phaseStyle = (phase: WorkflowPhase): Style => phases[phase].style;
-
-const shortest = 8;
-
-/** How each id is shown on a terminal: the beginning that no other has, which is accepted wherever an id is. */
-export function shortPlanIds(ids: readonly string[], { terminal }: Look): (id: string) => string {
-  if (!terminal) return (id) => id;
-  const all = new Set(ids);
-  let digits = shortest;
-  while (new Set([...all].map((id) => id.slice(0, digits))).size < all.size) digits += 1;
-  return (id) => id.slice(0, digits);
-}
 
 /** A moment as RFC 3339, and how far off it is. */
 export function momentText(time: string, now: number): string {
@@ -103,7 +92,7 @@ function runsText(rows: PlanView["runs"], look: Look, now: number): string {
     { title: "RUN", cell: ({ id }) => id, style: () => "bold" },
     {
       title: "STATUS",
-      cell: ({ status }) => (look.terminal ? `${runs[status].glyph} ${status}` : status),
+      cell: ({ status }) => markedText(runs, status, look.terminal),
       style: ({ status }) => runs[status].style,
     },
     { title: "STARTED", cell: ({ started_at }) => ago(Date.parse(started_at), now) },
@@ -123,7 +112,7 @@ function stepsText({ steps }: PlanView["runs"][number], look: Look): string {
     { title: "STEP", cell: ({ step_id }) => step_id, style: () => "cyan" },
     {
       title: "STATUS",
-      cell: ({ status }) => (look.terminal ? `${statuses[status].glyph} ${status}` : status),
+      cell: ({ status }) => markedText(statuses, status, look.terminal),
       style: ({ status }) => statuses[status].style,
     },
     {
