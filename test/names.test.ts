@@ -8,6 +8,7 @@ import { files, type Node, readSource, top } from "./source.ts";
 const entryPoints = [
   "workflow/src/index",
   "workflow/src/document",
+  "workflow/src/driver",
   "workflow/src/host",
   "workflow/src/testing",
   "workflow-agents/src/index",

@@ -121,7 +121,8 @@ export class Answers {
     try {
       if (!question || this.#isTaking) throw notWaiting(this.#engine.threadId);
       await this.#alone(async () => {
-        await this.#commit(question, await this.#stepOf(question.wait, input));
+        const { threadId } = this.#engine;
+        await this.#commit(question, await answerStep(threadId, question.wait, input, this.#parts));
       });
     } catch (error) {
       const stepID = question?.wait.stepID;
@@ -154,10 +155,7 @@ export class Answers {
     const { wait } = question;
     const what = wait.sleep === true ? "it has slept" : `nobody answered ${wait.for} in time`;
     this.#parts.note("M3T8KD0V", what);
-    const meta: InputMeta = { for: wait.for, timedOut: true };
-    if (wait.sleep === true) meta.sleep = true;
-    if (wait.onTimeout !== undefined) meta.value = wait.onTimeout;
-    const step = { role: INPUT, content: "", meta };
+    const step = timeoutStep(wait);
     try {
       await this.#alone(() => this.#commit(question, step));
       return true;
@@ -181,38 +179,55 @@ export class Answers {
     if (this.#question === question) this.close();
     question.answer.resolve(step);
   }
+}
 
-  /**
-   * The `__input__` step that an answer becomes. One that brings a token must bring the question's: who
-   * answers an earlier question has not seen this one. One without a token is taken.
-   */
-  async #stepOf(wait: WaitMeta, input: InputRequest): Promise<RoleOutput> {
-    const { threadId } = this.#engine;
-    if (wait.sleep === true) throw sleeping(threadId, wait);
-    const token = input.meta?.token;
-    if (token !== undefined && token !== wait.token) {
-      throw refused("ANSWER_TOKEN", threadId, `the answer's token is not that of ${wait.for}`);
-    }
-    if (isOver(wait, this.#parts.now())) {
-      const late = isoTime(wait.expiresAt);
-      const message = `the answer comes too late: ${wait.for} could be answered until ${late}`;
-      throw refused("ANSWER_LATE", threadId, message);
-    }
-    const violation = await this.#violationOf(wait, "value" in input ? input.value : input.content);
-    if (violation) {
-      const message = `the answer does not fit what ${wait.for} asks for: ${violation}`;
-      throw refused("ANSWER_INVALID", threadId, message);
-    }
-    const meta: InputMeta = { ...input.meta, for: wait.for };
-    if ("value" in input) meta.value = input.value;
-    return { role: INPUT, content: input.content, meta };
+/**
+ * The `__input__` step that an answer becomes. One that brings a token must bring the question's: who
+ * answers an earlier question has not seen this one. One without a token is taken.
+ * @throws WorkflowError `SLEEPING`, `ANSWER_TOKEN`, `ANSWER_LATE`, `ANSWER_INVALID`.
+ */
+export async function answerStep(
+  threadId: string,
+  wait: WaitMeta,
+  input: InputRequest,
+  { judge, now }: Pick<AnswerParts, "judge" | "now">,
+): Promise<RoleOutput> {
+  if (wait.sleep === true) throw sleeping(threadId, wait);
+  const token = input.meta?.token;
+  if (token !== undefined && token !== wait.token) {
+    throw refused("ANSWER_TOKEN", threadId, `the answer's token is not that of ${wait.for}`);
   }
+  if (isOver(wait, now())) {
+    const late = isoTime(wait.expiresAt);
+    const message = `the answer comes too late: ${wait.for} could be answered until ${late}`;
+    throw refused("ANSWER_LATE", threadId, message);
+  }
+  const violation = await violationOf(wait, "value" in input ? input.value : input.content, judge);
+  if (violation) {
+    const message = `the answer does not fit what ${wait.for} asks for: ${violation}`;
+    throw refused("ANSWER_INVALID", threadId, message);
+  }
+  const meta: InputMeta = { ...input.meta, for: wait.for };
+  if ("value" in input) meta.value = input.value;
+  return { role: INPUT, content: input.content, meta };
+}
 
-  async #violationOf({ schema }: WaitMeta, value: unknown): Promise<string | null> {
-    if (schema === undefined) return null;
-    const compiled = await this.#parts.judge(schema);
-    return "problem" in compiled ? compiled.problem : compiled.validate(value);
-  }
+async function violationOf(
+  { schema }: WaitMeta,
+  value: unknown,
+  judge: SchemaJudge,
+): Promise<string | null> {
+  if (schema === undefined) return null;
+  const compiled = await judge(schema);
+  return "problem" in compiled ? compiled.problem : compiled.validate(value);
+}
+
+/** The `__input__` step that stands for an answer when the time for it is over, or the thread has slept. */
+export function timeoutStep(wait: WaitMeta): RoleOutput {
+  const meta: InputMeta = { for: wait.for, timedOut: true };
+  if (wait.sleep === true) meta.sleep = true;
+  if (wait.onTimeout !== undefined) meta.value = wait.onTimeout;
+  return { role: INPUT, content: "", meta };
 }
 
 export const isOver = ({ expiresAt }: WaitMeta, now: number): boolean =>

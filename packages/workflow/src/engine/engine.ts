@@ -53,7 +53,7 @@ export type EngineParts = Omit<ClosingParts, "describe"> &
     check?: DescriptorCheck;
     mask: (text: string) => string;
     due: DueParts;
-    /** Called when the thread begins to wait for an answer. */
+    /** Called when the thread begins to wait for an answer, and when a pause has stopped it. */
     onWait: () => void;
   };
 
@@ -75,7 +75,6 @@ export type EngineThread = {
 };
 
 type Pulled = IteratorResult<RoleOutput, unknown>;
-
 const soon = Promise.resolve();
 
 /** Drives one thread from its committed steps on. */
@@ -238,6 +237,7 @@ export class ThreadEngine {
   async #gate(): Promise<typeof stopped | undefined> {
     while (this.#paused) {
       this.#parked = true;
+      this.#parts.onWait();
       const passed = await this.#halt.or(this.#paused.promise);
       this.#parked = false;
       if (passed === stopped) return stopped;

@@ -12,7 +12,7 @@ import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
 import { FileWatch } from "../storage/watch.ts";
 import { notFound } from "../thread/selection.ts";
 import { type ForkFrom, isMoving, statusOf, type ThreadRef } from "../thread/thread.ts";
-import { LiveWorkers } from "./live.ts";
+import { type Drivers, LiveWorkers } from "./live.ts";
 import { threadWithId } from "../thread/selection.ts";
 import { readView, startOf } from "./threads.ts";
 
@@ -23,6 +23,7 @@ export async function* readLines(
   root: Root,
   ref: ThreadRef,
   { backward, tail, follow, signal, ...options }: LogOptions = {},
+  live?: Drivers,
 ): AsyncGenerator<LogLine> {
   const path = infoPath(root, ref.hash, ref.threadId);
   const file = new LineFile(path);
@@ -39,7 +40,7 @@ export async function* readLines(
   const watch = follow ? new FileWatch([path], signal) : null;
   try {
     for (let goesOn = true; watch && goesOn && !signal?.aborted; ) {
-      const { status } = await readView(root, ref);
+      const { status } = await readView(root, ref, live);
       goesOn = isMoving(status) || status === "waiting";
       // The worker writes of an end in its debug log a little after the end itself.
       await watch.changed(lookEveryMs);
@@ -83,7 +84,11 @@ export function readValue(root: Root, { hash, threadId }: ThreadRef, at: number)
 }
 
 /** @see Host.attempts */
-export async function readAttempts(root: Root, ref: ThreadRef): Promise<readonly Attempt[]> {
+export async function readAttempts(
+  root: Root,
+  ref: ThreadRef,
+  live: Drivers = new LiveWorkers(root),
+): Promise<readonly Attempt[]> {
   const { hash, threadId } = ref;
   const reader = new LogReader({
     data: dataPath(root, hash, threadId),
@@ -91,7 +96,7 @@ export async function readAttempts(root: Root, ref: ThreadRef): Promise<readonly
   });
   if (!reader.exists) throw notFound(threadId);
   // Asked first: a thread that ends meanwhile has its end in the log.
-  const live = await new LiveWorkers(root).find(ref);
+  const driver = await live.find(ref);
   let log = new AttemptLog();
   let copied: ReadonlyMap<string, EventRecord[]> = new Map();
   for (const item of reader.read()) {
@@ -106,7 +111,7 @@ export async function readAttempts(root: Root, ref: ThreadRef): Promise<readonly
       log.step(item.number, item.step);
     }
   }
-  const { status } = statusOf(reader.facts, live);
+  const { status } = statusOf(reader.facts, driver);
   if (status !== "running" && status !== "paused") log.close(reader.facts.end);
   return log.attempts;
 }

@@ -51,6 +51,9 @@ function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread[] {
   }
 }
 
+/** Who knows what drives a thread: the live workers of this machine, or another host's. */
+export type Drivers = Pick<LiveWorkers, "find">;
+
 type Answer = { askedAt: number; threads: Promise<ReadonlyMap<string, LiveRow>> };
 
 /** What the live workers report of their threads, each asked once for all who want to know at the time. */

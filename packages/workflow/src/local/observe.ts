@@ -5,7 +5,7 @@ import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { notFound } from "../thread/selection.ts";
 import { endedStatus, statusOf, type ThreadRef } from "../thread/thread.ts";
-import type { LiveWorkers } from "./live.ts";
+import type { Drivers } from "./live.ts";
 
 const lookEveryMs = 300;
 // No file is open while an observer, who may be slow, has a batch.
@@ -16,7 +16,7 @@ const batchBytes = 64 * 1024;
 export async function* observe(
   root: Root,
   ref: ThreadRef,
-  live: LiveWorkers,
+  live: Drivers,
   cursor: string | undefined,
   { signal, events = true, until }: ObserveOptions,
 ): AsyncGenerator<Observed> {

@@ -12,7 +12,7 @@ import {
 } from "../control/control.ts";
 import type { Forked, ForkOptions, StartedThread, StartOptions } from "../host/host.ts";
 import { readRegistry } from "../registry/read.ts";
-import { type Resolved, resolve } from "../registry/versions.ts";
+import { type Resolved, resolve as resolveIn } from "../registry/versions.ts";
 import {
   bundlePath,
   checkThreadId,
@@ -33,7 +33,7 @@ import { askAgain, beginWorker } from "./worker-client.ts";
 
 /** What is to be run. @throws WorkflowError those of `resolve`, `BUNDLE_MISSING`, `REGISTRY_BROKEN`. */
 export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<Resolved> {
-  const found = resolve(await readRegistry(root), nameOrHash, () => storedHashes(root), root);
+  const found = resolveIn(await readRegistry(root), nameOrHash, () => storedHashes(root), root);
   checkStored(root, found.name, found.hash);
   return found;
 }
@@ -113,7 +113,8 @@ async function startedBefore(root: Root, threadId: string): Promise<StartedThrea
 // A ULID has 48 bits for the time.
 const latestId = 2 ** 48 - 1;
 
-async function newThreadId(): Promise<string> {
+/** A new thread's id. @throws WorkflowError `CLOCK_WRONG`. */
+export async function newThreadId(): Promise<string> {
   const { ulid } = await import("ulid");
   const now = system.clock.now();
   if (now >= 0 && now <= latestId) return ulid(now, () => system.random());
@@ -141,7 +142,10 @@ async function startNew(
 }
 
 /** @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name that is the engine's own. */
-function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" | "options">) {
+export function checkGiven({
+  maxRounds,
+  options = {},
+}: Pick<StartOptions, "maxRounds" | "options">) {
   if (maxRounds !== undefined && !isRounds(maxRounds)) {
     throw WorkflowError.usage(
       "BAD_MAX_ROUNDS",
@@ -159,15 +163,36 @@ function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" 
 }
 
 /**
- * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, and those of
- * `startThread`; then nothing is written.
+ * @throws WorkflowError those of `forkRequest` and of `startThread`; then nothing is written.
  * @see Host.fork
  */
 export async function forkThread(
   root: Root,
   ref: ThreadRef,
-  { keep: chosen, edit, input, on, name, threadId, env, ...given }: ForkOptions,
+  { env, threadId, ...options }: ForkOptions,
 ): Promise<Forked> {
+  const resolveOn = (on: string) => resolveWorkflow(root, on);
+  const { hash, steps, request } = await forkRequest(root, ref, options, resolveOn);
+  const surroundings = await surroundingsOf(root, ref, env);
+  const started = await sendStart(root, hash, threadId, { ...request, ...surroundings });
+  return { ...started, forkFrom: { threadId: ref.threadId, steps } };
+}
+
+/**
+ * What starts a fork, the version that it runs, and how many steps it keeps. Of the storage root only the log of the
+ * thread is read.
+ * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, and what `resolve` throws.
+ */
+export async function forkRequest(
+  root: Root,
+  ref: ThreadRef,
+  { keep: chosen, edit, input, on, name, ...given }: Omit<ForkOptions, "env" | "threadId">,
+  resolve: (on: string) => Promise<Resolved>,
+): Promise<{
+  hash: string;
+  steps: number;
+  request: Omit<StartRequest, "threadId" | "env">;
+}> {
   const { keep, workflow } = await keptOf(root, ref, chosen);
   checkGiven(given);
   const steps = "first" in keep ? keep.first : keep.length;
@@ -178,9 +203,7 @@ export async function forkThread(
       "keep at least one step: --from-role R or --at-step N",
     );
   }
-  const resolved =
-    on === undefined ? { name: workflow, hash: ref.hash } : await resolveWorkflow(root, on);
-  const { hash } = resolved;
+  const resolved = on === undefined ? { name: workflow, hash: ref.hash } : await resolve(on);
   const fork: ForkRequest = {
     hash: ref.hash,
     threadId: ref.threadId,
@@ -188,14 +211,8 @@ export async function forkThread(
     edit,
     input: input && withValue(input),
   };
-  const request = {
-    ...given,
-    workflow: name ?? resolved.name,
-    ...(await surroundingsOf(root, ref, env)),
-    fork,
-  };
-  const started = await sendStart(root, hash, threadId, request);
-  return { ...started, forkFrom: { threadId: ref.threadId, steps } };
+  const request = { ...given, workflow: name ?? resolved.name, fork };
+  return { hash: resolved.hash, steps, request };
 }
 
 /** Which steps of a thread a fork keeps, and the name of the workflow that it runs. */

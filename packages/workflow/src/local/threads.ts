@@ -18,7 +18,7 @@ import {
   type ThreadRef,
   type ThreadView,
 } from "../thread/thread.ts";
-import { LiveWorkers } from "./live.ts";
+import { type Drivers, LiveWorkers } from "./live.ts";
 
 /** All threads of the storage root, in no order. */
 export const allThreads = (root: Root): ThreadRef[] => threadsOf(root, loggedHashes(root));
@@ -49,7 +49,7 @@ export async function readDriven<Log extends ThreadLog | LogOutline>(
   root: Root,
   ref: ThreadRef,
   read: (path: string) => Log | Unreadable,
-  live: LiveWorkers,
+  live: Drivers,
 ): Promise<{ log: Log | Unreadable; driver: LiveFacts | null }> {
   const path = dataPath(root, ref.hash, ref.threadId);
   const log = read(path);
@@ -63,14 +63,16 @@ export async function readDriven<Log extends ThreadLog | LogOutline>(
 export const sizeOf = (path: string): number | undefined => system.files.stat(path)?.size;
 
 /** A whole thread. @throws WorkflowError `THREAD_NOT_FOUND` (missing), and those of the disk. */
-export async function readView(root: Root, ref: ThreadRef): Promise<ThreadView> {
+export async function readView(
+  root: Root,
+  ref: ThreadRef,
+  live: Drivers = new LiveWorkers(root),
+): Promise<ThreadView> {
   const { threadId, hash } = ref;
-  const { log, driver } = await readDriven(root, ref, readLog, new LiveWorkers(root)).catch(
-    (error: unknown) => {
-      if (systemCode(error) === "ENOENT") throw notFound(threadId);
-      throw diskError(error, "read", dataPath(root, hash, threadId));
-    },
-  );
+  const { log, driver } = await readDriven(root, ref, readLog, live).catch((error: unknown) => {
+    if (systemCode(error) === "ENOENT") throw notFound(threadId);
+    throw diskError(error, "read", dataPath(root, hash, threadId));
+  });
   if (log.kind === "empty") throw notFound(threadId);
   if (log.kind === "headless") {
     return {

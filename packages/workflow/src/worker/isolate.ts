@@ -2,7 +2,6 @@ import type { Writable } from "node:stream";
 import { WorkflowError } from "../contract/error.ts";
 import { writeAll } from "../storage/files.ts";
 import { currentContext } from "./context.ts";
-import type { Threads } from "./threads.ts";
 
 /** What a console of `node:console` can print. */
 const printing = [
@@ -84,13 +83,19 @@ export function guardExit(): void {
   };
 }
 
+/** How to fail the only thread that was ever driven in this process, if it was but one; and how all note what nobody caught. */
+export type Driven = {
+  readonly failOnly: ((thrown: unknown) => void) | null;
+  noteUncaught(thrown: unknown): void;
+};
+
 /**
  * Fails the one thread that something uncaught belongs to, and no other. Bun keeps a timer's async
  * context for `uncaughtException` but none for `unhandledRejection`: a rejection then belongs to the
  * only thread that this worker has ever driven. When it has driven several it is not known whose it
  * is, for one that has ended may have left it: it is noted in the debug log of each, and they go on.
  */
-export function catchCrashes(threads: Threads): void {
+export function catchCrashes(threads: Driven): void {
   const onUncaught = (thrown: unknown) => {
     try {
       const fail = currentContext()?.fail ?? threads.failOnly;

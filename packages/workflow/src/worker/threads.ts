@@ -18,7 +18,7 @@ import type {
 } from "../control/control.ts";
 import { isOver } from "../engine/answer.ts";
 import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
-import { ThreadEngine } from "../engine/engine.ts";
+import type { ThreadEngine } from "../engine/engine.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
 import { InfoLog } from "../log/info.ts";
 import { textOf } from "../log/record.ts";
@@ -30,11 +30,10 @@ import { withOwnBuiltIns } from "./built-ins.ts";
 import { hadEnded, recordRefusal, refusals, refuse, waiting, workerClosing } from "./refusal.ts";
 import { dueOf, forgetDue, isDue, removeLogs, surroundingsFor, wakeDue } from "./wake.ts";
 import type { Orphans } from "./orphans.ts";
-import { partsIn, type SharedEnv, type ThreadContext } from "./context.ts";
+import type { SharedEnv } from "./context.ts";
 import {
   type CreatedThread,
   checkParams,
-  compileForAnswer,
   createLog,
   isCreated,
   optionsOf,
@@ -44,6 +43,7 @@ import {
   takeOver,
   withThreadId,
 } from "./create.ts";
+import { engineFor } from "./drive.ts";
 
 export type ThreadsParts = {
   root: Root;
@@ -292,24 +292,18 @@ export class Threads {
     const env = environment.with(surroundings.env);
     const mask = maskOf(env, surroundings.secrets);
     const info = this.#infoOf(threadId, mask);
-    const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
-    const context: ThreadContext = { threadId, info, attempt: null, engine: () => engine, fail };
-    const { prompt, params } = start.parameters;
-    const options = optionsOf(root, start, env);
-    const engine = new ThreadEngine(
-      { run: bundle.run, prompt, steps, params, options },
-      {
-        log: { append: (record) => (info.flushEvents(), writer.append(record)) },
-        ...partsIn(context, bundle, this.#stacks),
-        onRefused: (stepID, reason) => recordRefusal(info, stepID, reason, engine.steps + 1),
-        judge: compileForAnswer,
-        mask,
-        due: dueOf({ root, hash, threadId, writer }, this.#parts.writing.made),
-        onWait: () => this.#parts.onChange(),
-        now: () => system.clock.now(),
-        closingMs: 5_000,
-      },
-    );
+    const { engine, fail } = engineFor({
+      bundle,
+      start,
+      steps,
+      options: optionsOf(root, start, env),
+      append: (record) => (info.flushEvents(), writer.append(record)),
+      info,
+      stacks: this.#stacks,
+      mask,
+      due: dueOf({ root, hash, threadId, writer }, this.#parts.writing.made),
+      onWait: () => this.#parts.onChange(),
+    });
     const gone = this.#settle(threadId, engine.done, info, writer);
     const since = system.clock.elapsed();
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;

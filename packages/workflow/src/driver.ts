@@ -1,0 +1,62 @@
+// Entry point 5: for hosts that drive threads elsewhere. What a claim on a thread is driven with, and the rules and
+// readers of a storage root that such a host mirrors a part of.
+
+// Driving
+export { type Driving, engineFor } from "./worker/drive.ts";
+export { describeOutcome, killed } from "./engine/ending.ts";
+export { answerStep, isOver, notWaiting, timeoutStep } from "./engine/answer.ts";
+export { recordEvents, SharedEnv } from "./worker/context.ts";
+export {
+  capturePrints,
+  catchCrashes,
+  type Driven,
+  guardExit,
+  keepAwait,
+} from "./worker/isolate.ts";
+export { refuse, waiting } from "./worker/refusal.ts";
+export { checkParams, compileForAnswer, createLog, optionsOf, roundsOf } from "./worker/create.ts";
+export { checkGiven, forkRequest, newThreadId } from "./local/start.ts";
+export { type InputRequest, type StartRequest, withValue } from "./control/control.ts";
+export type { CollectOptions, VerifyOptions } from "./host/host.ts";
+export { StackMapper } from "./bundle/stack.ts";
+export { withStrictSchemas } from "./bundle/role-schemas.ts";
+export { loadBundle, readBundle } from "./bundle/store.ts";
+export { maskOf } from "./contract/mask.ts";
+
+// Records
+export { textOf } from "./log/record.ts";
+export { sealed } from "./log/sum.ts";
+export { InfoLog } from "./log/info.ts";
+export { readLog } from "./log/log.ts";
+export { wakesAt } from "./contract/wait.ts";
+export { ulidTime } from "./contract/base32.ts";
+export { endedError } from "./thread/thread.ts";
+export { notFound, pickThread, requestIdOf } from "./thread/selection.ts";
+
+// Reading a thread
+export type { Drivers } from "./local/live.ts";
+export { readView } from "./local/threads.ts";
+export { readAttempts, readLines, readValue } from "./local/events.ts";
+export { observe } from "./local/observe.ts";
+export { hasWords, searchText, wordsOf } from "./local/search.ts";
+
+// Workflows
+export { resolve, type Resolved, hashesOf } from "./registry/versions.ts";
+export { serialiseRegistry } from "./registry/registry.ts";
+export { readRegistry } from "./registry/read.ts";
+
+// The storage root
+export { createRoot, openRoot } from "./storage/root.ts";
+export {
+  bundlePath,
+  checkThreadId,
+  dataPath,
+  descriptorPath,
+  infoPath,
+  isThreadId,
+  mapPath,
+  registryPath,
+  type Root,
+  typesPath,
+  valuesPath,
+} from "./storage/paths.ts";

@@ -1,0 +1,82 @@
+import { describe, expect, test } from "bun:test";
+import { listOf } from "./entry-point.ts";
+
+/* As `exports.test.ts`, of the entry point for hosts. */
+describe("the exported names for hosts that drive threads elsewhere", () => {
+  test("of @uncaged/workflow/driver", () => {
+    expect(listOf("workflow/src/driver")).toMatchInlineSnapshot(`
+      "InfoLog
+      SharedEnv
+      StackMapper
+      answerStep
+      bundlePath
+      capturePrints
+      catchCrashes
+      checkGiven
+      checkParams
+      checkThreadId
+      compileForAnswer
+      createLog
+      createRoot
+      dataPath
+      describeOutcome
+      descriptorPath
+      endedError
+      engineFor
+      forkRequest
+      guardExit
+      hasWords
+      hashesOf
+      infoPath
+      isOver
+      isThreadId
+      keepAwait
+      killed
+      loadBundle
+      mapPath
+      maskOf
+      newThreadId
+      notFound
+      notWaiting
+      observe
+      openRoot
+      optionsOf
+      pickThread
+      readAttempts
+      readBundle
+      readLines
+      readLog
+      readRegistry
+      readValue
+      readView
+      recordEvents
+      refuse
+      registryPath
+      requestIdOf
+      resolve
+      roundsOf
+      sealed
+      searchText
+      serialiseRegistry
+      textOf
+      timeoutStep
+      type CollectOptions
+      type Driven
+      type Drivers
+      type Driving
+      type InputRequest
+      type Resolved
+      type Root
+      type StartRequest
+      type VerifyOptions
+      typesPath
+      ulidTime
+      valuesPath
+      waiting
+      wakesAt
+      withStrictSchemas
+      withValue
+      wordsOf"
+    `);
+  });
+});
