@@ -22,6 +22,12 @@ export const Panel = (props: ComponentProps<"section">) => (
   <section {...props} className="panel flex flex-col gap-6 px-10 pt-9 pb-10 shadow-sm" />
 );
 
+/**
+ * As high as a list of which only a part is made. Each height has an element of its own: Chromium 156 now and then
+ * keeps the height that an element had, whatever its style is by then, and so ends the page too early.
+ */
+export const Spacer = ({ height }: { height: number }) => <div key={height} style={{ height }} />;
+
 export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · uncaged-workflow`;

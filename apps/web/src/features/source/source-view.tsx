@@ -6,6 +6,7 @@ import { counted, size } from "../../lib/format.ts";
 import { sourceQuery } from "../../lib/workflows.ts";
 import { Copy } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
+import { Spacer } from "../../ui/page.tsx";
 import { SourceLine, tokensOf } from "../../ui/source-line.tsx";
 import { Loaded } from "../../ui/states.tsx";
 
@@ -73,10 +74,8 @@ function SourceText({ text, file, label }: Props) {
       aria-label={label}
       tabIndex={0}
     >
-      <div
-        className="code relative my-4"
-        style={{ height: virtual.getTotalSize(), minWidth: `${widest + 8}ch` }}
-      >
+      <div className="code relative my-4" style={{ minWidth: `${widest + 8}ch` }}>
+        <Spacer height={virtual.getTotalSize()} />
         {virtual.getVirtualItems().map(({ index, key, start }) => (
           <div
             key={key}

@@ -3,7 +3,7 @@ import type { Status } from "@uncaged/workflow-server/api-types";
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { type Card, failedAmong } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
-import { useKeys, useListKeys } from "../../ui/page.tsx";
+import { Spacer, useKeys, useListKeys } from "../../ui/page.tsx";
 import { stateOf, StepCard } from "./step-card.tsx";
 
 type Props = {
@@ -70,8 +70,8 @@ export function StepList(props: Props) {
       role="feed"
       aria-label="Steps"
       aria-busy={status === "running"}
-      style={{ height: virtual.getTotalSize() }}
     >
+      <Spacer height={virtual.getTotalSize()} />
       {virtual.getVirtualItems().map(({ index, key, start }) => {
         const card = cards[index];
         return (

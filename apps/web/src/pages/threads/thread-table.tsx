@@ -15,7 +15,7 @@ import {
   useNow,
 } from "../../lib/format.ts";
 import { isLive } from "../../lib/threads.ts";
-import { useListKeys } from "../../ui/page.tsx";
+import { Spacer, useListKeys } from "../../ui/page.tsx";
 
 type Props = {
   rows: readonly ThreadRow[];
@@ -157,12 +157,8 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
           </div>
         ))}
       </div>
-      <div
-        ref={body}
-        className="relative"
-        role="rowgroup"
-        style={{ height: virtual.getTotalSize() }}
-      >
+      <div ref={body} className="relative" role="rowgroup">
+        <Spacer height={virtual.getTotalSize()} />
         {items.map(({ index, key, start }) => {
           const row = rows[index];
           if (!row) return null;
