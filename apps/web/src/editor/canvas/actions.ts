@@ -1,4 +1,5 @@
 import type { RefObject } from "react";
+import { flushSync } from "react-dom";
 import { readJson } from "../../lib/json.ts";
 import { counted } from "../../lib/format.ts";
 import type { EditedDocument } from "../document/document.ts";
@@ -183,12 +184,16 @@ export class Actions {
     const points = await layOut(drawing);
     // It was made for another drawing than there is now.
     if (this.#state.drawing !== drawing) return;
-    this.#move(
-      drawing.nodes.flatMap(({ id, parent }) => {
-        const at = points.get(id);
-        return at ? [{ id, at, parent }] : [];
-      }),
-    );
+    const positions = drawing.nodes.flatMap(({ id, parent }) => {
+      const at = points.get(id);
+      return at ? [{ id, at, parent }] : [];
+    });
+    this.#fitted(() => this.#move(positions));
+  }
+
+  /** Changes the drawing, and shows all of it from its first frame on: what is pressed then stands still. */
+  #fitted(change: () => void): void {
+    flushSync(change);
     this.#canvas.current?.view.fit();
   }
 
@@ -257,8 +262,7 @@ export class Actions {
     if (other !== null) {
       return this.#document.say(`${from} was not imported: it is ${other}, not a ${kind.noun}.`);
     }
-    this.#document.replaceAll(text.replace(/^\uFEFF/, ""), `Import ${from}`);
-    requestAnimationFrame(() => this.#canvas.current?.view.fit());
+    this.#fitted(() => this.#document.replaceAll(text.replace(/^\uFEFF/, ""), `Import ${from}`));
   }
 
   /** Takes a file as the whole document. */
