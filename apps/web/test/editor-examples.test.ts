@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Page } from "playwright-core";
 import { documentedSteps } from "../../../packages/workflow-steps/test/documented-steps.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 import { keepPicture, open, useConsole } from "./browser.ts";
 import { importText } from "./editor.ts";
 
@@ -32,6 +33,16 @@ const steps: Example[] = [
   }),
 ];
 
+/** The draft as the browser keeps it. */
+const keptText = (page: Page, kind: "graph" | "steps"): Promise<string | null> =>
+  page.evaluate(
+    (key) => {
+      dispatchEvent(new Event("pagehide"));
+      return localStorage.getItem(key);
+    },
+    kind === "graph" ? "agentflow-workflow" : "uncaged-steps-",
+  );
+
 /** The file that the editor writes. */
 async function exported(page: Page): Promise<string> {
   await page.getByRole("button", { name: "File", exact: true }).click();
@@ -53,6 +64,8 @@ test.each([
     for (const [name, text] of examples) {
       const { [list]: all } = JSON.parse(text) as Record<string, { id: string }[]>;
       await importText(page, `${name}.json`, text);
+      // The one before may have a node of the same id.
+      await until(async () => (await keptText(page, kind)) === text);
       const [first] = all ?? [];
       await page.locator(`.react-flow__node[data-id="${first?.id}"]`).waitFor();
       await keepPicture(page, `${kind}-${name}`);

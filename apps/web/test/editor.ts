@@ -72,22 +72,5 @@ export async function untilDraft(
   );
 }
 
-/** Drags by the mouse from the middle of one element to that of another, or to a point. */
-export async function drag(page: Page, from: Locator, to: Locator | { x: number; y: number }) {
-  const begin = await middleOf(from);
-  const end = "x" in to ? to : await middleOf(to);
-  await page.mouse.move(begin.x, begin.y);
-  await page.mouse.down();
-  await page.mouse.move((begin.x + end.x) / 2, (begin.y + end.y) / 2, { steps: 4 });
-  await page.mouse.move(end.x, end.y, { steps: 4 });
-  await page.mouse.up();
-}
-
-export async function middleOf(element: Locator): Promise<{ x: number; y: number }> {
-  const box = await element.boundingBox();
-  if (!box) throw new Error("it is not on the page");
-  return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-}
-
 export const portOf = (page: Page, title: string, port: string): Locator =>
   nodeOf(page, title).locator(`[data-handleid="${port}"]`);

@@ -3,6 +3,7 @@ import type { Locator, Page } from "playwright-core";
 import { keepPicture, open, useConsole } from "./browser.ts";
 import { nodeOf, scriptedModel, statusIs } from "./graph-runs.ts";
 import { type Hand, keyboard, mouse } from "./hand.ts";
+import { drag } from "./pointer.ts";
 
 const serving = useConsole();
 const model = await scriptedModel(serving);
@@ -36,10 +37,7 @@ function byMouse(page: Page): Builder {
     async connect([source, port], [target, entry]) {
       const handle = (id: string, name: string) =>
         nodeOf(page, id).locator(`[data-handleid="${name}"]`);
-      await handle(source, port).hover();
-      await page.mouse.down();
-      await handle(target, entry).hover();
-      await page.mouse.up();
+      await drag(page, handle(source, port), handle(target, entry));
     },
   };
 }
@@ -127,9 +125,11 @@ describe.each([
     ]);
     await hand.press("tab", "Run");
     await hand.write("Prompt", "Why is the sea salt?");
+    let go = model.hold();
     await hand.press("button", "Run");
     await page.getByText("Subagents: 1 running").waitFor();
     await page.reload();
+    go();
     await hand.press("tab", "Run");
     await page.getByText("A first text.").waitFor();
     await statusIs(page, "Paused");
@@ -145,13 +145,15 @@ describe.each([
     await page.getByText("User approved this step. Feedback: Good.").waitFor();
     await statusIs(page, "Completed");
     expect(await page.evaluate(() => localStorage.getItem("agentflow-run-id"))).toBeNull();
+    go = model.hold();
     await hand.press("button", "Run");
     await page.getByText("Subagents: 1 running").waitFor();
     await page.reload();
     await hand.press("tab", "Run");
-    await page.getByText("Subagents: ").waitFor();
+    await page.getByText("Subagents: 1 running").waitFor();
     await hand.press("button", "Cancel");
     await statusIs(page, "Cancelled");
+    go();
     await hand.press("button", "Clear");
     await hand.press("button", "Clear", page.getByRole("dialog"));
     await page.getByText("Write a prompt and run the graph").waitFor();

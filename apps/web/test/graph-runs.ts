@@ -6,10 +6,11 @@ import { type Look, open } from "./browser.ts";
 /**
  * A model for the graphs of a server, which gets its address. An agent with subagents calls them first; an agent with the
  * system prompt `say: text` answers that, one with `fail once` refuses its first question, and one with `hang` falls
- * silent after some words.
+ * silent after some words. After `hold()` a subagent finishes no answer until what that returned is called.
  */
 export async function scriptedModel(serving: Serving) {
   let failures = 0;
+  let held: Promise<void> | undefined;
   const server = await openaiServer(({ messages, tools = [] }) => {
     const all = JSON.stringify(messages);
     const [first] = messages;
@@ -24,14 +25,19 @@ export async function scriptedModel(serving: Serving) {
     if (system.startsWith("say: ")) return { text: system.slice("say: ".length) };
     const calls = tools.flatMap((tool) => ("function" in tool ? [tool.function.name] : []));
     const [call] = calls.filter((name) => name.startsWith("subagent"));
-    if (!call) return { text: "Rivers **bring** salt. ".repeat(4), tokenMs: 40 };
+    if (!call) return { text: "Rivers **bring** salt. ".repeat(4), held };
     if (!all.includes('"role":"tool"')) {
       return { tools: [{ name: call, input: { message: "What is known?" } }] };
     }
     return { text: all.includes("Reviewer feedback") ? "A second text." : "A first text." };
   });
   serving.more = { ...serving.more, OPENAI_API_KEY: server.key, OPENAI_BASE_URL: server.url };
-  return server;
+  const hold = () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return resolve;
+  };
+  return { ...server, hold };
 }
 
 /** Opens the editor of a new graph in a browser that has kept some values. */

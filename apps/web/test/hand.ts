@@ -42,10 +42,17 @@ export const keyboard = (page: Page): Hand => ({
   },
   choose: async (label, option) => {
     const list = field(page, label);
-    await pressUntil(page, list, "Tab");
-    await page.keyboard.type(option);
-    const chosen = await list.evaluate((box: HTMLSelectElement) => box.selectedOptions[0]?.text);
-    if (chosen !== option) throw new Error(`${chosen} is chosen, and not ${option}`);
+    await list.locator("option", { hasText: option }).first().waitFor({ state: "attached" });
+    const chosenOf = (box: HTMLSelectElement) => box.selectedOptions[0]?.text;
+    for (let tries = 0; ; tries += 1) {
+      await pressUntil(page, list, "Tab");
+      await page.keyboard.type(option);
+      const chosen = await list.evaluate(chosenOf);
+      if (chosen === option) return;
+      if (tries === 2) throw new Error(`${chosen} is chosen, and not ${option}`);
+      // What is typed with a pause in it is taken for several words, and after a pause for a new one.
+      await page.waitForTimeout(1_500);
+    }
   },
 });
 

@@ -65,6 +65,7 @@ describe.each([
     await hand.press("button", "completed");
     await hand.choose("Workflow", "chooser");
     await hand.write("Search all threads", id.slice(-6));
+    await page.getByText("1 thread", { exact: true }).waitFor();
     await hand.press("link", id);
     await page.getByText("what after none").waitFor();
 
@@ -194,4 +195,5 @@ test("a question that is gone to before the thread's log has come is shown when 
   await page.waitForURL((url) => !url.searchParams.has("view"));
   held.resolve();
   await page.getByRole("button", { name: "Approve" }).waitFor();
+  await page.unrouteAll({ behavior: "ignoreErrors" });
 }, 180_000);

@@ -1,5 +1,6 @@
 import type { Locator, Page } from "playwright-core";
 import { type Hand, keyboard, mouse, pressUntil } from "./hand.ts";
+import { drag, settled } from "./pointer.ts";
 
 /** What a reader works the editor of step workflows with. */
 export type StepsHand = Hand & {
@@ -18,28 +19,6 @@ export const stepOf = (page: Page, id: string): Locator =>
 
 const handleOf = (page: Page, id: string, port: string): Locator =>
   stepOf(page, id).locator(`.react-flow__handle[data-handleid="${port}"]`);
-
-/** Waits until what is pressed stands still: a view that was fitted, a drawing that was laid out anew. */
-async function settled(element: Locator): Promise<void> {
-  await element.waitFor();
-  await element.evaluate(async (node) => {
-    const placeOf = () => JSON.stringify(node.getBoundingClientRect());
-    let [before, frames] = [placeOf(), 0];
-    while (frames < 6) {
-      await new Promise(requestAnimationFrame);
-      const now = placeOf();
-      frames = now === before ? frames + 1 : 0;
-      before = now;
-    }
-  });
-}
-
-async function middleOf(element: Locator): Promise<{ x: number; y: number }> {
-  await settled(element);
-  const box = await element.boundingBox();
-  if (!box) throw new Error(`${String(element)} is not seen`);
-  return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-}
 
 export function byMouse(page: Page): StepsHand {
   const hand = mouse(page);
@@ -74,13 +53,7 @@ export function byMouse(page: Page): StepsHand {
     },
     connect: async (from, to) => {
       await fit();
-      const [begin, end] = [handleOf(page, from, "next"), handleOf(page, to, "in")];
-      const [a, b] = [await middleOf(begin), await middleOf(end)];
-      await page.mouse.move(a.x, a.y);
-      await page.mouse.down();
-      await page.mouse.move((a.x + b.x) / 2, (a.y + b.y) / 2, { steps: 4 });
-      await page.mouse.move(b.x, b.y, { steps: 4 });
-      await page.mouse.up();
+      await drag(page, handleOf(page, from, "next"), handleOf(page, to, "in"));
     },
   };
 }

@@ -6,6 +6,7 @@ const guards = "[data-base-ui-focus-guard]";
 
 /** What axe finds wrong in a page, a line each; by all of its rules, or by those that are named. */
 export async function violationsOf(page: Page, ...rules: string[]): Promise<string[]> {
+  await page.evaluate(stillness);
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(
     ({ exclude, values }) =>
@@ -23,15 +24,17 @@ export async function violationsOf(page: Page, ...rules: string[]): Promise<stri
   );
 }
 
-/** Shows a page in the dark, and waits until its colours, some of which change over a moment, are those of the dark. */
+/** Shows a page in the dark. */
 export async function darken(page: Page): Promise<void> {
   await page.emulateMedia({ colorScheme: "dark" });
   await page.waitForFunction(() => matchMedia("(prefers-color-scheme: dark)").matches);
-  await page.evaluate(async () => {
-    for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
-    const ending = document
-      .getAnimations()
-      .filter(({ effect }) => effect?.getTiming().iterations !== Number.POSITIVE_INFINITY);
-    await Promise.all(ending.map(({ finished }) => finished.catch(() => undefined)));
-  });
+}
+
+/** Waits in a page until what changes over a moment, such as a colour, has done so. */
+async function stillness(): Promise<void> {
+  for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+  const ending = document
+    .getAnimations()
+    .filter(({ effect }) => effect?.getTiming().iterations !== Number.POSITIVE_INFINITY);
+  await Promise.all(ending.map(({ finished }) => finished.catch(() => undefined)));
 }

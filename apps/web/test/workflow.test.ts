@@ -4,6 +4,7 @@ import type { Bundle, Workflow } from "@uncaged/workflow-server/api-types";
 import type { Locator, Page } from "playwright-core";
 import { unsealed } from "../../../packages/workflow/test/fixtures/records.ts";
 import { open, useConsole } from "./browser.ts";
+import { middleOf } from "./pointer.ts";
 
 const serving = useConsole();
 
@@ -47,12 +48,11 @@ test("a file's problems are shown at their line; corrected, it is added", async 
 
 /** Drops files and folders of the disk, as from a file manager. */
 async function drop(page: Page, zone: Locator, ...files: string[]): Promise<void> {
-  const box = await zone.boundingBox();
-  if (!box) throw new Error("there is no drop zone");
+  const { x, y } = await middleOf(zone);
   const session = await page.context().newCDPSession(page);
   const data = { items: [], files, dragOperationsMask: 1 };
   for (const type of ["dragEnter", "dragOver", "drop"] as const) {
-    await session.send("Input.dispatchDragEvent", { type, x: box.x + 1, y: box.y + 1, data });
+    await session.send("Input.dispatchDragEvent", { type, x, y, data });
   }
 }
 
@@ -80,7 +80,7 @@ test("files are dropped together, and an imported one's problems are shown at it
   await page.getByLabel("The workflow's own file").selectOption("asking/asks.ts");
   await files.getByRole("button", { name: "Remove asking/other.ts" }).click();
   expect(await files.getByRole("listitem").count()).toBe(2);
-  expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Remove asking/lib/ask.ts");
+  await page.locator('[aria-label="Remove asking/lib/ask.ts"]:focus').waitFor();
   expect(await page.getByLabel("Name").inputValue()).toBe("asks");
   await page.getByLabel("Name").fill("asker");
   await add.click();

@@ -22,7 +22,8 @@ export type Fault =
 
 /**
  * What a server answers to one request. Faults come `after` so many events. `tokenMs` waits before each
- * token; `repeat` sends the text so many times, in tokens of its whole length.
+ * token; `repeat` sends the text so many times, in tokens of its whole length. After some events it waits for
+ * what is `held`.
  */
 export type Reply = {
   thinking?: string;
@@ -31,6 +32,7 @@ export type Reply = {
   stop?: string;
   detail?: { category: string; explanation: string };
   tokenMs?: number;
+  held?: Promise<unknown> | undefined;
   repeat?: number;
   /** Without what it counted. */
   isUncounted?: boolean;
@@ -227,7 +229,7 @@ function sumOf(came: readonly { counted: Counted }[]): Counted {
 async function stream<Body>(
   protocol: Protocol<Body>,
   events: Iterable<string>,
-  { fault, tokenMs = 0 }: Reply,
+  { fault, held, tokenMs = 0 }: Reply,
   response: ServerResponse,
 ): Promise<void> {
   let sent = 0;
@@ -235,6 +237,7 @@ async function stream<Body>(
     if (fault && "after" in fault && sent === fault.after) {
       return await breakOff(protocol, fault, event, response);
     }
+    if (sent === 4) await held;
     if (tokenMs > 0) await new Promise((later) => setTimeout(later, tokenMs));
     if (response.destroyed) return;
     if (!response.write(event)) await drained(response);

@@ -1,0 +1,42 @@
+import type { Locator, Page } from "playwright-core";
+
+export type Point = { x: number; y: number };
+
+/** Waits until an element keeps its position: a view may still be fitted, a drawing laid out. */
+export async function settled(element: Locator): Promise<void> {
+  await element.waitFor();
+  await element.evaluate(async (node) => {
+    const position = () => JSON.stringify(node.getBoundingClientRect());
+    let [before, frames] = [position(), 0];
+    while (frames < 6) {
+      await new Promise(requestAnimationFrame);
+      const now = position();
+      frames = now === before ? frames + 1 : 0;
+      before = now;
+    }
+  });
+}
+
+/** The middle of an element that has come to rest. */
+export async function middleOf(element: Locator): Promise<Point> {
+  await settled(element);
+  const box = await element.boundingBox();
+  if (!box) throw new Error(`${String(element)} is not on the page`);
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+}
+
+/**
+ * Drags by the mouse from the middle of one element to that of another, or to a point. What is pressed, and what it is
+ * left on, is under the pointer and not covered: else it waits until it is.
+ */
+export async function drag(page: Page, from: Locator, to: Locator | Point): Promise<void> {
+  const end = "x" in to ? to : await middleOf(to);
+  const begin = await middleOf(from);
+  await from.hover();
+  await page.mouse.down();
+  await page.mouse.move((begin.x + end.x) / 2, (begin.y + end.y) / 2, { steps: 4 });
+  await page.mouse.move(end.x, end.y, { steps: 4 });
+  // The drawing may have moved along.
+  if (!("x" in to)) await to.hover();
+  await page.mouse.up();
+}
