@@ -8,6 +8,8 @@ while [ $# -gt 0 ]; do
   [ "$1" = --session-id ] && session=$2
   shift
 done
+# Each call, for those who count them.
+printf '%s\n' "$session" >>calls
 put() { printf '{"type":"%s","subtype":"%s","session_id":"%s",%s}\n' "$1" "$2" "$session" "$3"; }
 put system init '"model":"scripted"'
 while grep -qxF "$task" waiting 2>/dev/null; do sleep 0.05; done
