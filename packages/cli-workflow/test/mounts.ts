@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { newFolder } from "./program.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
@@ -46,8 +46,8 @@ export class SmallDisk {
     mount(path, "-t", "tmpfs", "-o", `size=${kilobytes}k,mode=700`, "tmpfs");
   }
 
-  /** Leaves no byte of room. */
-  fill(): void {
+  /** Leaves no room, or so many KB. */
+  fill(kilobytes = 0): void {
     const path = join(this.path, "ballast");
     writeFileSync(path, "");
     // A write that finds too little room fails and leaves what fitted in.
@@ -61,6 +61,7 @@ export class SmallDisk {
         "conv=notrunc",
       ]);
     }
+    truncateSync(path, Math.max(0, statSync(path).size - kilobytes * 1024));
   }
 
   free(): void {

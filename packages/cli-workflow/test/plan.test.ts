@@ -199,3 +199,41 @@ test("a run is waited for, and its return code is that of the command", async ()
   expect(JSON.parse(ended.stdout)).toMatchObject({ workflowId: id, status: "failed" });
   store.mark("broken", []);
 });
+
+test("who waits for a run that is queued and cancelled learns so in one line", async () => {
+  const env = { UNCAGED_PLAN_MAX_RUNS: "1" };
+  const by = { trigger: { type: "cron", expression: "0 0 1 1 *" } };
+  const [first, manual, timed] = [
+    ...[await store.plan({ slow: [] }), await store.plan({ look: [] })],
+    await store.plan({ look: [] }, by),
+  ];
+  store.mark("waiting", ["slow"]);
+  await store.ok(["plan", "confirm", first?.id ?? ""]);
+  await store.ok(["plan", "confirm", timed?.id ?? ""]);
+  for (const [words, after] of [
+    [["confirm", manual?.id ?? ""], "failed"],
+    [["run", timed?.id ?? ""], "active"],
+  ] as const) {
+    const [, id] = words;
+    const waiting = store.run(["plan", ...words, "--wait"], { env });
+    const queued = await store.untilPlan(id, ({ phase }) => phase === "executing");
+    expect(queued.runs).toMatchObject([{ status: "running", steps: [] }]);
+    await store.ok(["plan", "cancel", id]);
+    expect(await waiting).toEqual({
+      ...{ code: 1, stdout: "" },
+      stderr: expect.stringMatching(
+        /^error: run_\w+ has ended before it began: cancelled by user[^\n]*\n$/,
+      ),
+    });
+    const { phase, runs } = await store.view(id);
+    expect([phase, runs[0]?.status, runs[0]?.steps]).toEqual([after, "failed", []]);
+    await refusedThread(runs[0]?.id ?? "");
+  }
+  store.mark("waiting", []);
+  await store.untilPhase(first?.id ?? "", "completed");
+});
+
+/** A run that was never begun has no thread. */
+async function refusedThread(runId: string): Promise<void> {
+  expect((await store.run(["thread", runId.slice(4)])).code).toBe(4);
+}

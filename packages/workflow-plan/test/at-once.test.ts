@@ -6,7 +6,7 @@ import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { codeOf, messageOf, until } from "../../workflow/test/fixtures/until.ts";
 import type { PlannerOutput } from "../src/index.ts";
 import { runService, tick } from "../src/service.ts";
-import { cron, does, hello, poll, TestHome, workflow } from "./home.ts";
+import { command, cron, does, hello, poll, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
 /* What happens around runs at once, and what fails for one of them. Each change comes when it does most harm. */
@@ -166,4 +166,33 @@ test("a question expires after the time that the settings name, and trigger data
   const [wanted] = await home.plans.wanted();
   expect(wanted?.expiresAt ?? 0).toBeGreaterThan(Date.now() + 3_000_000);
   expect((await home.plans.show(id)).runs[0]?.trigger_data).toBe("use [secret:A_TOKEN]");
+});
+
+test("an answer behind the expiry of its question is refused, and the run is aborted", async () => {
+  const home = new TestHome({ runOptions: { agentCommand: command, answerMs: 1_500 } });
+  const asking = plan([does("bad", "max-turns"), does("next", "say it", ["bad"])], {
+    on_step_failure: "ask_user",
+  });
+  const { id } = home.plans.create(workflow(asking));
+  const { runId } = await home.plans.confirm(id);
+  await until(async () => (await home.plans.wanted()).length === 1);
+  const [wanted] = await home.plans.wanted();
+  // Nobody drives the run when the time is over.
+  await home.store.signalWorkers("SIGKILL");
+  await until(() => Date.now() > (wanted?.expiresAt ?? Infinity));
+  const late = await messageOf(home.plans.answer(id, "retry"));
+  expect(late).toContain("the answer comes too late");
+  expect(late).not.toContain("\n");
+  const env = { ...home.store.env, PATH: process.env.PATH ?? "" };
+  await home.host.wake({ env });
+  const { phase, runs } = await home.ended(id);
+  expect([phase, runs[0]?.steps.map(({ status }) => status)]).toEqual([
+    "failed",
+    ["failed", "skipped"],
+  ]);
+  const calls = readFileSync(join(home.store.folder, "calls"), "utf8").trimEnd().split("\n");
+  expect(calls).toHaveLength(1);
+  expect(await messageOf(home.plans.answer(runId ?? "", "retry"))).toContain(
+    "waits for no decision",
+  );
 });

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 
 /*
  * Takes the arguments of Claude Code and puts out its lines. What it does is the first word of its prompt: `say`,
- * `wait` (for the file `go` beside it), `fail-once`, `max-turns`, `nothing`, `empty`, `flood`, `child`.
+ * `wait` (for the file `go` beside it), `fail-once`, `max-turns`, `nothing`, `empty`, `odd`, `odd-error`, `flood`, `child`.
  */
 const args = process.argv.slice(2);
 const valueOf = (name) => args[args.indexOf(name) + 1] ?? null;
@@ -36,6 +36,18 @@ if (what === "wait") {
   process.exitCode = 0;
 } else if (what === "empty") {
   result({ result: "" });
+} else if (what.startsWith("odd")) {
+  const good = { subtype: "success", is_error: false, result: "ODD" };
+  const bad = { subtype: "error_during_execution", is_error: true, errors: ["ODD"] };
+  const line = { type: "result", session_id, ...(what === "odd" ? good : bad) };
+  const [before, after] = JSON.stringify(line).split("ODD");
+  // A zero byte, half of a pair, bytes that are no UTF-8, and JSON that ends too soon.
+  const odd = [
+    Buffer.from("a\\u0000b\\ud800c"),
+    Buffer.from([0xff, 0xc3]),
+    Buffer.from('{\\"d\\": ['),
+  ];
+  process.stdout.write(Buffer.concat([Buffer.from(before), ...odd, Buffer.from(`${after}\n`)]));
 } else if (what === "flood") {
   for (let line = 0; line < 1000; line += 1) put({ type: "filler", text: "x".repeat(1000) });
   result({ result: "too much" });
