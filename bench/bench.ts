@@ -47,7 +47,7 @@ const rowsOf = (built: Built): Row[] => [
   graph,
   midway,
   added(built),
-  plansRow,
+  plansRow(built),
 ];
 
 const { values } = parseArgs({
