@@ -96,6 +96,7 @@ describe("the exported names of the plans", () => {
       openPlansThatAre
       planHash
       planHome
+      planStamps
       previewOf
       previewText
       readAllowlist

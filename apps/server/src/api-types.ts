@@ -70,7 +70,7 @@ export type StartedPlan = z.infer<typeof plan.startedPlanSchema>;
 export type WantedDecision = z.infer<typeof plan.wantedSchema>;
 export type PlanDefinition = z.input<typeof plan.definitionBody>;
 export type PlanDecision = z.input<typeof plan.decisionBody>["decision"];
-export type { PlannerEvents } from "./schema/plan.ts";
+export type { PlanEvents, PlannerEvents } from "./schema/plan.ts";
 
 // Requests
 export type WorkflowFiles = z.input<typeof request.filesBody>;

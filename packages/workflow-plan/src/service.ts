@@ -39,6 +39,7 @@ export {
   triggerText,
 } from "./preview/preview.ts";
 export { planHome } from "./service/home.ts";
+export { planStamps } from "./service/stamps.ts";
 export { planHash } from "./plan/hash.ts";
 export type { PlanDatabase } from "./service/database.ts";
 export type { Begun } from "./service/runs.ts";

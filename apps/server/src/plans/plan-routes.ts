@@ -1,30 +1,22 @@
 import { z } from "@hono/zod-openapi";
-import type { PlannerOutput, StreamCallbacks, Workflow } from "@uncaged/workflow-plan";
-import type {
-  Planning,
-  Plans,
-  SandboxReport,
-  Turned,
-  Wanted,
-} from "@uncaged/workflow-plan/service";
+import type { PlannerOutput, StreamCallbacks } from "@uncaged/workflow-plan";
+import type { Planning, Turned } from "@uncaged/workflow-plan/service";
 import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import { type Context, Routes } from "../routes/route.ts";
 import * as schema from "../schema/plan.ts";
 import type { Source } from "../stream/connections.ts";
 import { type Bytes, sseBytes } from "../stream/sse.ts";
-
-/** What the routes of plans need: opened when the first of them is asked. */
-export type PlanAccess = {
-  plans: Plans;
-  planning: Planning;
-  /** What the steps of a plan would run in. @throws ConfigError */
-  sandbox: (workflow: Workflow) => Promise<SandboxReport>;
-};
+import { flag, optionalText } from "../schema/value.ts";
+import { PlanFeed } from "./plan-feed.ts";
+import { type PlanAccess, rowsOf, viewOf } from "./plan-rows.ts";
 
 const stream = z.string().describe("token, turn, error: see docs/server.md.");
 
 /** The routes of plans; each of them reads and writes the plan home, which other processes do as well. */
-export function planRoutes({ connections }: Context, open: () => Promise<PlanAccess>) {
+export function planRoutes(
+  { connections }: Omit<Context, "plans">,
+  open: () => Promise<PlanAccess>,
+) {
   let opened: Promise<PlanAccess> | null = null;
   const access = (): Promise<PlanAccess> => {
     opened ??= open().catch((error: unknown) => {
@@ -33,6 +25,7 @@ export function planRoutes({ connections }: Context, open: () => Promise<PlanAcc
     });
     return opened;
   };
+  const feed = new PlanFeed(access);
   const routes = new Routes("Plans");
   const converse = (take: (planning: Planning, callbacks: StreamCallbacks) => Promise<Turned>) =>
     connections.send(
@@ -45,8 +38,23 @@ export function planRoutes({ connections }: Context, open: () => Promise<PlanAcc
 
   routes.add("GET /plans", {
     summary: "List the plans, newest first",
+    query: z.object({
+      waits: flag.describe("With true only those that wait for a person."),
+    }),
     answer: ["The plans, each with its trigger and its last run.", z.array(schema.planRowSchema)],
-    run: async () => await rowsOf(await access()),
+    run: async ({ query }) => await rowsOf(await access(), query.waits === "true"),
+  });
+  routes.add("GET /plans/events", {
+    summary: "Watch the plans: each that is new or changed, and removals",
+    query: z.object({
+      from: optionalText.describe("The id of an event: begins behind it, where that is possible."),
+    }),
+    headers: z.object({ "last-event-id": optionalText }),
+    answer: ["plans, plan, plan_removed: see docs/server.md.", z.string(), "text/event-stream"],
+    async run({ query: { from } }, { req }) {
+      await access();
+      return connections.send(() => feed.listen(req.header("last-event-id") || from));
+    },
   });
   routes.add("GET /plans/{id}", {
     summary: "Show a plan: its runs, its trigger, and what a confirmation would confirm",
@@ -139,52 +147,7 @@ export function planRoutes({ connections }: Context, open: () => Promise<PlanAcc
     answer: ["It is gone.", schema.deletedPlanSchema],
     run: async ({ params }) => (await access()).plans.remove(params.id),
   });
-  return { app: routes.app, close: () => void opened?.then(({ plans }) => plans.close()) };
-}
-
-const service = () => import("@uncaged/workflow-plan/service");
-
-async function rowsOf({ plans }: PlanAccess) {
-  const { lastRunOf, nextDue, triggerStateOf, triggerText } = await service();
-  const rows = await plans.list();
-  const wanted = Map.groupBy(await plans.wanted(), ({ workflowId }) => workflowId);
-  return rows.map((row) => {
-    const state = triggerStateOf(plans.database, row.id);
-    return {
-      ...row,
-      trigger_text: triggerText(row.trigger),
-      next_fire_at: nextDue(row, state),
-      last_fire_at: state?.last_fire_at ?? null,
-      last_run: lastRunOf(plans.database, row.id),
-      wanted: (wanted.get(row.id) ?? []).map(decisionOf),
-    };
-  });
-}
-
-/** A decision without what answers are matched by. */
-const decisionOf = ({ error, expiresAt, runId, stepId, threadId, workflowId }: Wanted) => ({
-  ...{ workflowId, runId, threadId, stepId, error, expiresAt },
-});
-
-async function viewOf({ plans, sandbox }: PlanAccess, id: string) {
-  const { nextDue, planHash, previewOf } = await service();
-  const view = await plans.show(id);
-  const draft = plans.draft(view.id);
-  const shown = draft ?? view;
-  const report = await sandbox(shown).then(
-    ({ text }) => text,
-    (error: unknown) => toErrorRecord(error).message,
-  );
-  const wanted = (await plans.wanted()).filter(({ workflowId }) => workflowId === view.id);
-  const preview = { secrets: plans.credentials(), sandbox: report, now: Date.now() };
-  return {
-    ...view,
-    next_fire_at: nextDue(view, view.trigger_state),
-    hash: planHash(shown),
-    draft,
-    preview: previewOf(shown, preview),
-    wanted: wanted.map(decisionOf),
-  };
+  return { app: routes.app, feed, close: () => void opened?.then(({ plans }) => plans.close()) };
 }
 
 /** A plan with another definition, checked as a model's is. @throws WorkflowError `PLAN_INVALID` */

@@ -36,7 +36,7 @@ const tooManyThreads = (): WorkflowError =>
   );
 
 /** The routes that stream, and those that read the same page by page and value by value. */
-export function eventRoutes({ host, threadFeeds, connections }: Context) {
+export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }: Context) {
   const changes = new ChangeFeed(host);
   const routes = new Routes("Events");
   /** One of several threads: that it can't be followed is no reason not to follow the others. */
@@ -111,16 +111,25 @@ export function eventRoutes({ host, threadFeeds, connections }: Context) {
           "Follows these threads too, each given as its id, or as id~cursor to begin behind an " +
             "event of it. Before what comes of one is an event `of` with its number from 1; 0 is the changes.",
         ),
+      plans: optionalText.describe(
+        "Watches the plans too, as /plans/events does: behind the id of an event of theirs, or empty. " +
+          'Before what comes of them is an event `of` with "plans".',
+      ),
     }),
     headers: z.object({ "last-event-id": optionalText }),
     answer: ["reload, thread, removed, workflows.", stream, "text/event-stream"],
-    async run({ query: { from, thread = [] } }, { req }) {
+    async run({ query: { from, plans, thread = [] } }, { req }) {
       const threads = [thread].flat();
       if (threads.length > mostThreads) throw tooManyThreads();
       const listen = () => changes.listen(from ?? req.header("last-event-id"));
-      if (threads.length === 0) return connections.send(listen);
+      if (threads.length === 0 && plans === undefined) return connections.send(listen);
       const opened = await Promise.all(threads.map((one) => openOne(one)));
-      return connections.send(() => new Together([listen(), ...opened.map((open) => open())]));
+      return connections.send(() => {
+        const sources = new Map<number | string, Source>([[0, listen()]]);
+        for (const [at, open] of opened.entries()) sources.set(at + 1, open());
+        if (plans !== undefined) sources.set("plans", planFeed.listen(plans || undefined));
+        return new Together(sources);
+      });
     },
   });
   routes.add("GET /threads/{id}/values/{at}", {

@@ -6,6 +6,7 @@ import { checkDepth } from "../guard/body.ts";
 import { violation } from "../guard/error-response.ts";
 import { failureSchema } from "../schema/server.ts";
 import type { Connections } from "../stream/connections.ts";
+import type { Feed } from "../stream/feed.ts";
 import type { ThreadFeeds } from "../stream/thread-feed.ts";
 
 /** What the routes share. All of it is a view of the storage root. */
@@ -16,6 +17,8 @@ export type Context = {
   cwd: string;
   threadFeeds: ThreadFeeds;
   connections: Connections;
+  /** What follows the changes of plans. */
+  plans: Pick<Feed, "listen">;
 };
 
 type Responses = RouteConfig["responses"];

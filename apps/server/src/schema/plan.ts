@@ -126,6 +126,11 @@ export const planRowSchema = z
     last_fire_at: orNull(moment),
     last_run: orNull(runSchema.openapi("PlanRunRow")),
     wanted: z.array(wantedSchema).describe("The decisions that its run waits for."),
+    waits: z
+      .boolean()
+      .describe(
+        "Whether it waits for a person: to be confirmed, or its change, or for a decision.",
+      ),
   })
   .openapi("PlanRow");
 
@@ -181,6 +186,13 @@ export const decisionBody = z
     stepId: text.optional().describe("Refused when it is asked about another step."),
   })
   .openapi("AnswerPlan");
+
+/** The data of the events of the plans. Upon `plans`, which comes first unless nothing was missed, a client reads them. */
+export type PlanEvents = {
+  plan: z.infer<typeof planRowSchema>;
+  plan_removed: { id: string };
+  plans: Record<string, never>;
+};
 
 /** The messages of a conversation's stream. */
 export type PlannerEvents = {

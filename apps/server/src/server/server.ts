@@ -28,7 +28,8 @@ import {
   protect,
 } from "../guard/guard.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
-import { type PlanAccess, planRoutes } from "../plans/plan-routes.ts";
+import type { PlanAccess } from "../plans/plan-rows.ts";
+import { planRoutes } from "../plans/plan-routes.ts";
 import { controlRoutes } from "../routes/control.ts";
 import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
@@ -88,11 +89,12 @@ export function startServer(options: ServerOptions): RunningServer {
   const { root } = host;
   const token = readServerAddress(root)?.token ?? newToken();
   const connections = new Connections({ ...defaultStreams, ...options.streams });
-  const context = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
+  const shared = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
+  const plans = planRoutes(shared, options.plans ?? noPlans);
+  const context = { ...shared, plans: plans.feed };
   const limited = limitBody(options.bodies ?? defaultPace);
   const served = { version, root, project: options.project ?? null };
   const graphs = graphRoutes(context);
-  const plans = planRoutes(context, options.plans ?? noPlans);
   const more = [graphs.app, plans.app];
   const app = makeApp(context, served, limited, consoleFiles(), more);
   const codes = new EntryCodes();

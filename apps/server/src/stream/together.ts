@@ -5,16 +5,16 @@ type Part = { source: Source; head: Bytes; isAsked: boolean };
 
 /**
  * Several sources as one, so that a client needs one connection for them all. Before what comes of a source
- * stands an event `of` with its number, counted from 0. Of each source one piece is held at the most.
+ * stands an event `of` with the key of the source. Of each source one piece is held at the most.
  */
 export class Together implements Source {
   readonly #parts = new Set<Part>();
   readonly #pieces: Bytes[] = [];
   #news = Promise.withResolvers<void>();
 
-  constructor(sources: readonly Source[]) {
-    for (const [number, source] of sources.entries()) {
-      this.#parts.add({ source, head: sseBytes("of", number), isAsked: false });
+  constructor(sources: Iterable<readonly [key: number | string, source: Source]>) {
+    for (const [key, source] of sources) {
+      this.#parts.add({ source, head: sseBytes("of", key), isAsked: false });
     }
   }
 

@@ -2,7 +2,7 @@
  * Owns: the one connection that a browser's tabs follow the server by, and who follows what on it. It runs
  * in a shared worker; where a browser has none, in the page itself. Does not own: what the messages mean.
  *
- * A tab asks by its port to follow a thread, or the host, and gets the messages of it from a cursor on. When
+ * A tab asks by its port to follow a thread, or the host with its plans, and gets the messages of it from a cursor on. When
  * what is followed changes, the hub connects anew behind what it has passed on, and only then lets go of the
  * connection before: nothing is missed, and nothing comes twice.
  */
@@ -36,6 +36,7 @@ export class Hub {
   readonly #batches = new Map<MessagePort, Message[]>();
   #connection: Connection = "open";
   #hostCursor: string | null = null;
+  #planCursor: string | null = null;
   #abort: AbortController | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -70,8 +71,9 @@ export class Hub {
   /** A tab that comes later reads its lists as the first one did. */
   #followHost(port: MessagePort, id: number): void {
     this.#tabs.get(port)?.add(id);
-    if (this.#hostCursor === null) return;
-    this.#pass(port, { id, name: "reload", data: "{}", cursor: null });
+    const read = { id, data: "{}", cursor: null };
+    if (this.#hostCursor !== null) this.#pass(port, { ...read, name: "reload" });
+    if (this.#planCursor !== null) this.#pass(port, { ...read, name: "plans" });
   }
 
   #connectSoon(ms: number): void {
@@ -87,6 +89,7 @@ export class Hub {
     if (!isNeeded) {
       this.#abort = null;
       this.#hostCursor = null;
+      this.#planCursor = null;
       before?.abort();
       return;
     }
@@ -113,6 +116,7 @@ export class Hub {
   #urlOf(followers: readonly Follower[]): string {
     const query = new URLSearchParams();
     if (this.#hostCursor !== null) query.set("from", this.#hostCursor);
+    query.set("plans", this.#planCursor ?? "");
     for (const { thread, cursor } of followers) {
       query.append("thread", cursor === null ? thread : `${thread}~${cursor}`);
     }
@@ -125,7 +129,7 @@ export class Hub {
     abort: AbortController,
   ): Promise<void> {
     let rest = "";
-    let of = 0;
+    let of: unknown = 0;
     for (;;) {
       const { done, value } = await reader.read();
       if (done || abort !== this.#abort) return;
@@ -133,20 +137,22 @@ export class Hub {
       rest = blocks.pop() ?? "";
       for (const block of blocks) {
         const message = messageIn(block);
-        if (message?.name === "of") of = Number(message.data);
-        else if (message) this.#spread(message, of === 0 ? null : followers[of - 1]);
+        if (message?.name === "of") of = JSON.parse(message.data);
+        else if (message && (of === 0 || of === "plans")) this.#spreadToAll(message, of);
+        else if (message) this.#spread(message, followers[Number(of) - 1]);
       }
     }
   }
 
-  #spread(message: Omit<Message, "id">, follower: Follower | null | undefined): void {
+  #spread(message: Omit<Message, "id">, follower: Follower | undefined): void {
     if (follower === undefined) return;
-    if (follower !== null) {
-      follower.cursor = message.cursor ?? follower.cursor;
-      if (this.#followers.has(follower)) this.#pass(follower.port, { id: follower.id, ...message });
-      return;
-    }
-    this.#hostCursor = message.cursor ?? this.#hostCursor;
+    follower.cursor = message.cursor ?? follower.cursor;
+    if (this.#followers.has(follower)) this.#pass(follower.port, { id: follower.id, ...message });
+  }
+
+  #spreadToAll(message: Omit<Message, "id">, of: 0 | "plans"): void {
+    if (of === 0) this.#hostCursor = message.cursor ?? this.#hostCursor;
+    else this.#planCursor = message.cursor ?? this.#planCursor;
     for (const [port, ids] of this.#tabs)
       for (const id of ids) this.#pass(port, { id, ...message });
   }

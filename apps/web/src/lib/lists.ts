@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
-import type { HostEvents, ThreadRow } from "@uncaged/workflow-server/api-types";
+import type { HostEvents, PlanEvents, ThreadRow } from "@uncaged/workflow-server/api-types";
 import { useEffect } from "react";
+import { planKeys, takePlan } from "./plans.ts";
 import type { Listed } from "./request.ts";
 import { Stream } from "./stream.ts";
 import { threadKeys } from "./threads.ts";
@@ -10,7 +11,7 @@ import { workflowKeys } from "./workflows.ts";
 const readEveryMs = 1_500;
 const atOnceMs = 50;
 
-/** Keeps the lists of threads and workflows as the storage root is. */
+/** Keeps the lists of threads, workflows and plans as the storage root is. */
 export function useHostEvents(): void {
   const client = useQueryClient();
   useEffect(() => {
@@ -39,7 +40,7 @@ export function useHostEvents(): void {
       );
       readSoon();
     };
-    const stream = new Stream<HostEvents>({
+    const stream = new Stream<HostEvents & PlanEvents>({
       thread: null,
       on: {
         reload: () => {
@@ -49,6 +50,9 @@ export function useHostEvents(): void {
         },
         thread: (row) => change({ row }),
         removed: ({ threadId }) => change({ removed: threadId }),
+        plans: () => void client.invalidateQueries({ queryKey: planKeys.all }),
+        plan: (row) => takePlan(client, row.id, row),
+        plan_removed: ({ id }) => takePlan(client, id, null),
         workflows: () => void client.invalidateQueries({ queryKey: workflowKeys.all }),
       },
     });

@@ -1,4 +1,4 @@
-import { queryOptions } from "@tanstack/react-query";
+import type { QueryClient } from "@tanstack/react-query";
 import type {
   Plan,
   PlanDecision,
@@ -17,25 +17,31 @@ export type Phase = Plan["phase"];
 
 export const planKeys = {
   all: ["plans"] as const,
-  one: (id: string) => ["plans", "one", id] as const,
+  lists: ["plans", "list"] as const,
+  ones: ["plans", "one"] as const,
 };
 
-/** A command, a service and a chat change plans too, and no event reports it: they are read again this often. */
-const readEveryMs = 2_000;
-/** A long list as much more seldom as it takes longer. */
-const readEveryMsOfEach = 2;
+export const plansQuery = queryOf<PlanRow[]>([...planKeys.lists, "all"], "/plans");
 
-export const plansQuery = queryOptions({
-  ...queryOf<PlanRow[]>([...planKeys.all, "list"], "/plans"),
-  refetchInterval: ({ state: { data = [] } }) =>
-    Math.max(readEveryMs, data.length * readEveryMsOfEach),
+/** The plans that wait for a person: to be confirmed, or for a decision. */
+export const waitingPlansQuery = queryOf<PlanRow[]>([...planKeys.lists, "waiting"], "/plans", {
+  waits: true,
 });
 
 export const planQuery = (id: string) =>
-  queryOptions({
-    ...queryOf<PlanView>(planKeys.one(id), pathOf("plans", id)),
-    refetchInterval: readEveryMs,
-  });
+  queryOf<PlanView>([...planKeys.ones, id], pathOf("plans", id));
+
+/** Takes a plan as it is now into the lists; null when it is gone. A page of it reads it again. */
+export function takePlan(client: QueryClient, id: string, row: PlanRow | null): void {
+  const put = (rows: PlanRow[] | undefined, isListed: boolean) => {
+    if (!rows || !row || !isListed) return rows?.filter((one) => one.id !== id);
+    const isThere = rows.some((one) => one.id === id);
+    return isThere ? rows.map((one) => (one.id === id ? row : one)) : [row, ...rows];
+  };
+  client.setQueryData(plansQuery.queryKey, (rows) => put(rows, true));
+  client.setQueryData(waitingPlansQuery.queryKey, (rows) => put(rows, row?.waits === true));
+  void client.invalidateQueries({ queryKey: planKeys.ones });
+}
 
 /** The thread of a run. */
 export const threadOfRun = (runId: string): string => runId.replace(/^run_/, "");

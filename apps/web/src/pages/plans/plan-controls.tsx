@@ -3,7 +3,14 @@ import { useNavigate } from "@tanstack/react-router";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { Ellipsis, OctagonX, Pause, Play, RotateCcw, Trash2 } from "lucide-react";
 import { type ReactNode, useRef, useState } from "react";
-import { changePlan, planKeys, removePlan, retryPlan, runPlan } from "../../lib/plans.ts";
+import {
+  changePlan,
+  planKeys,
+  planQuery,
+  removePlan,
+  retryPlan,
+  runPlan,
+} from "../../lib/plans.ts";
 import { Button, useKeptFocus } from "../../ui/button.tsx";
 import { Confirm, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
@@ -83,7 +90,7 @@ export function PlanControls({ plan }: { plan: PlanView }) {
         perform={async () => {
           await removePlan(id);
           await navigate({ to: "/plans" });
-          client.removeQueries({ queryKey: planKeys.one(id) });
+          client.removeQueries({ queryKey: planQuery(id).queryKey });
           await readAgain();
         }}
       >

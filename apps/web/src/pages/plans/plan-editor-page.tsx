@@ -16,7 +16,7 @@ import { canBeChanged, definitionOf } from "./plan-definition.tsx";
 /** Edits the definition of a plan, on the canvas and as JSON; what is saved is to be confirmed. */
 export function PlanEditorPage() {
   const { id } = useParams({ from: "/plans/$id/edit" });
-  const { data: plan, error } = useQuery({ ...planQuery(id), refetchInterval: false });
+  const { data: plan, error } = useQuery(planQuery(id));
   useTitle(plan ? `Edit ${plan.name}` : "Edit a plan");
   if (plan) return <PlanEditor key={plan.id} plan={plan} />;
   if (!error) return <Skeleton lines={10} />;

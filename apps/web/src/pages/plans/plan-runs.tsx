@@ -1,11 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { useState } from "react";
 import { attemptsOf, type PlanAttempt } from "../../features/plan/attempts.ts";
 import { PlanBadge } from "../../features/plan/plan-badge.tsx";
 import { ago, duration, moment, until, useNow } from "../../lib/format.ts";
 import { readJson } from "../../lib/json.ts";
 import { type PlanRun, threadOfRun } from "../../lib/plans.ts";
+import { useThreadLog } from "../../lib/thread-log.ts";
 import { stepsQuery } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
@@ -78,18 +80,36 @@ function Run({ run, isNewest }: { run: PlanRun; isNewest: boolean }) {
   );
 }
 
-const mostRecords = 1_000;
+type StepRunsProps = { run: PlanRun; now: number };
 
 /** The steps of a run, each with its attempts. */
-function StepRuns({ run, now }: { run: PlanRun; now: number }) {
+function StepRuns({ run, now }: StepRunsProps) {
+  // A run that is queued has no thread yet.
+  if (run.steps.length === 0) return <p className="text-faint">It is queued.</p>;
+  if (run.status === "running") return <LiveStepRuns run={run} now={now} />;
+  return <EndedStepRuns run={run} now={now} />;
+}
+
+function LiveStepRuns({ run, now }: StepRunsProps) {
+  const { steps } = useThreadLog(threadOfRun(run.id));
+  return <StepRunList run={run} now={now} records={steps} />;
+}
+
+const mostRecords = 1_000;
+
+function EndedStepRuns({ run, now }: StepRunsProps) {
   const { data } = useQuery({
     ...stepsQuery(threadOfRun(run.id), 1, mostRecords),
-    // A run that is queued has no thread yet.
+    // Its thread may have been deleted.
     retry: false,
-    refetchInterval: run.status === "running" ? 2_000 : false,
   });
-  const attempts = attemptsOf(data?.steps ?? []);
-  if (run.steps.length === 0) return <p className="text-faint">It is queued.</p>;
+  return <StepRunList run={run} now={now} records={data?.steps ?? []} />;
+}
+
+type StepRunListProps = StepRunsProps & { records: readonly NumberedStep[] };
+
+function StepRunList({ run, now, records }: StepRunListProps) {
+  const attempts = attemptsOf(records);
   return (
     <ol className="flex flex-col gap-6" aria-label="Steps of the run">
       {run.steps.map((step) => (

@@ -1,0 +1,84 @@
+import type { Workflow } from "@uncaged/workflow-plan";
+import type { Planning, Plans, SandboxReport, Wanted } from "@uncaged/workflow-plan/service";
+import { toErrorRecord } from "@uncaged/workflow/host";
+import type { z } from "@hono/zod-openapi";
+import type { planRowSchema, planViewSchema, wantedSchema } from "../schema/plan.ts";
+
+/** What the routes of plans need: opened when the first of them is asked. */
+export type PlanAccess = {
+  plans: Plans;
+  planning: Planning;
+  /** What the steps of a plan would run in. @throws ConfigError */
+  sandbox: (workflow: Workflow) => Promise<SandboxReport>;
+};
+
+type PlanRow = z.infer<typeof planRowSchema>;
+
+const service = () => import("@uncaged/workflow-plan/service");
+
+/** The decisions that runs wait for, by their plans. */
+export const wantedOf = async (plans: Plans): Promise<Map<string, Wanted[]>> =>
+  Map.groupBy(await plans.wanted(), ({ workflowId }) => workflowId);
+
+/** The rows of a list: of all plans, newest first, or of those that wait for a person. */
+export async function rowsOf({ plans }: PlanAccess, onlyWaiting = false): Promise<PlanRow[]> {
+  const all = await plans.list();
+  const wanted = await wantedOf(plans);
+  const shown = onlyWaiting ? all.filter((plan) => waits(plan, wanted.get(plan.id))) : all;
+  const rowOf = await rowMaker(plans);
+  return shown.map((plan) => rowOf(plan, wanted.get(plan.id)));
+}
+
+/** What makes a plan's row of the plan and the decisions that its run waits for. */
+export async function rowMaker(
+  plans: Plans,
+): Promise<(plan: Workflow, wanted?: readonly Wanted[]) => PlanRow> {
+  const { lastRunOf, nextDue, triggerStateOf, triggerText } = await service();
+  return (plan, wanted = []) => {
+    const state = triggerStateOf(plans.database, plan.id);
+    return {
+      ...plan,
+      trigger_text: triggerText(plan.trigger),
+      next_fire_at: nextDue(plan, state),
+      last_fire_at: state?.last_fire_at ?? null,
+      last_run: lastRunOf(plans.database, plan.id),
+      wanted: wanted.map(decisionOf),
+      waits: waits(plan, wanted),
+    };
+  };
+}
+
+/** Whether a plan waits for a person: to be confirmed, it or its change, or for a decision. */
+const waits = ({ metadata, phase }: Workflow, wanted: readonly Wanted[] = []): boolean =>
+  phase === "awaiting_confirmation" || metadata?.draft !== undefined || wanted.length > 0;
+
+/** A decision without what answers are matched by. */
+const decisionOf = (wanted: Wanted): z.infer<typeof wantedSchema> => {
+  const { error, expiresAt, runId, stepId, threadId, workflowId } = wanted;
+  return { workflowId, runId, threadId, stepId, error, expiresAt };
+};
+
+/** A plan with its runs, and what somebody who confirms it has to know. */
+export async function viewOf(
+  { plans, sandbox }: PlanAccess,
+  id: string,
+): Promise<z.infer<typeof planViewSchema>> {
+  const { nextDue, planHash, previewOf } = await service();
+  const view = await plans.show(id);
+  const draft = plans.draft(view.id);
+  const shown = draft ?? view;
+  const report = await sandbox(shown).then(
+    ({ text }) => text,
+    (error: unknown) => toErrorRecord(error).message,
+  );
+  const wanted = (await wantedOf(plans)).get(view.id) ?? [];
+  const preview = { secrets: plans.credentials(), sandbox: report, now: Date.now() };
+  return {
+    ...view,
+    next_fire_at: nextDue(view, view.trigger_state),
+    hash: planHash(shown),
+    draft,
+    preview: previewOf(shown, preview),
+    wanted: wanted.map(decisionOf),
+  };
+}
