@@ -43,14 +43,13 @@ export async function makeStandalone(
   const { files, inputs } = await collectLibrary(join(folder, "library"), parts);
   const archive = join(folder, "library.tar");
   await Bun.Archive.write(archive, files);
+  const worker = await buildWorker();
   const { success, logs, metafile } = await Bun.build({
+    ...settings,
     entrypoints: [join(here, "standalone-main.ts")],
-    target: "bun",
-    format: "esm",
     splitting: true,
-    minify: { whitespace: true, syntax: true },
     bytecode: true,
-    external: ["bun"],
+    plugins: [worker.plugin],
     compile: {
       outfile: join(folder, "uncaged-workflow"),
       assets: [parts.console, archive],
@@ -67,8 +66,41 @@ export async function makeStandalone(
   if (!success) throw new Error(logs.map(String).join("\n"));
   rmSync(archive);
   rmSync(join(folder, "library"), { recursive: true });
-  const all = [...inputs, ...Object.keys(metafile?.inputs ?? {})];
+  const all = [...inputs, ...worker.inputs, ...Object.keys(metafile?.inputs ?? {})];
   return all.filter((path) => !path.includes("/node_modules/@uncaged/"));
+}
+
+const settings = {
+  target: "bun",
+  format: "esm",
+  minify: { whitespace: true, syntax: true },
+  external: ["bun"],
+} satisfies Partial<Bun.BuildConfig>;
+
+/**
+ * Builds the worker's program as one module, and gives the plugin that puts it in its place: in the parts that it would
+ * share with the command line it takes a worker longer to begin, for each is resolved and linked.
+ */
+async function buildWorker(): Promise<{ plugin: Bun.BunPlugin; inputs: string[] }> {
+  const entry = resolve(here, "../packages/workflow/src/worker/main.ts");
+  const { outputs, success, logs, metafile } = await Bun.build({
+    ...settings,
+    entrypoints: [entry],
+    metafile: true,
+    throw: false,
+  });
+  const [output] = outputs;
+  if (!success || !output) throw new Error(logs.map(String).join("\n"));
+  const contents = await output.text();
+  const plugin: Bun.BunPlugin = {
+    name: "worker",
+    setup(build) {
+      build.onLoad({ filter: /\/worker\/main\.ts$/ }, ({ path }) =>
+        path === entry ? { contents, loader: "js" } : undefined,
+      );
+    },
+  };
+  return { plugin, inputs: Object.keys(metafile?.inputs ?? {}) };
 }
 
 /**
