@@ -86,6 +86,18 @@ export function SelectField({ label, hint, problem, ...rest }: Around & Componen
   );
 }
 
+type CheckProps = Pick<Around, "label" | "hint"> & ComponentProps<"input">;
+
+export const CheckField = ({ label, hint, ...rest }: CheckProps) => (
+  <label className="flex items-start gap-5">
+    <input type="checkbox" {...rest} className="mt-1.5 size-10 accent-solid" />
+    <span>
+      {label}
+      {hint && <span className="block text-small text-faint">{hint}</span>}
+    </span>
+  </label>
+);
+
 type SearchProps = {
   label: string;
   value: string;
@@ -178,20 +190,8 @@ type SchemaFieldProps = {
 function SchemaField({ field, draft, problem, onChange }: SchemaFieldProps) {
   const { kind, label, hint, isRequired, choices } = field;
   if (kind === "boolean") {
-    return (
-      <label className="flex items-start gap-5">
-        <input
-          type="checkbox"
-          className="mt-1.5 size-10 accent-solid"
-          checked={draft === true}
-          onChange={({ target }) => onChange(target.checked)}
-        />
-        <span>
-          {label}
-          {hint && <span className="block text-small text-faint">{hint}</span>}
-        </span>
-      </label>
-    );
+    const check = ({ target }: { target: { checked: boolean } }) => onChange(target.checked);
+    return <CheckField label={label} hint={hint} checked={draft === true} onChange={check} />;
   }
   const around = {
     label: isRequired ? label : `${label} (optional)`,

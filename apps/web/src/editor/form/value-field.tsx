@@ -3,7 +3,7 @@ import { useState } from "react";
 import { isRecord, ownIn, readJson } from "../../lib/json.ts";
 import { asSchema, type FormField, type Schema } from "../../lib/schema.ts";
 import { Button } from "../../ui/button.tsx";
-import { SelectField, TextArea, TextField } from "../../ui/field.tsx";
+import { CheckField, SelectField, TextArea, TextField } from "../../ui/field.tsx";
 import type { Completion, DocumentPath } from "../kind.ts";
 import { ExpressionField } from "./expression-field.tsx";
 import {
@@ -245,21 +245,15 @@ function Single({ form, path, value, isRequired, field, suggestions }: SinglePro
   const change = ({ target }: { target: { value: string } }) => take(target.value);
   if (field.kind === "boolean") {
     return (
-      <label className="flex items-start gap-5">
-        <input
-          type="checkbox"
-          className="mt-1.5 size-10 accent-solid"
-          checked={value === true}
-          disabled={reason !== undefined}
-          onChange={({ target }) =>
-            form.set(path, target.checked || isRequired ? target.checked : undefined)
-          }
-        />
-        <span>
-          {field.label}
-          {around.hint && <span className="block text-small text-faint">{around.hint}</span>}
-        </span>
-      </label>
+      <CheckField
+        label={field.label}
+        hint={around.hint}
+        checked={value === true}
+        disabled={around.disabled}
+        onChange={({ target }) =>
+          form.set(path, target.checked || isRequired ? target.checked : undefined)
+        }
+      />
     );
   }
   const isText = field.kind === "text" || field.kind === "long-text";
