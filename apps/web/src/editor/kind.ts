@@ -1,4 +1,5 @@
 import type { LucideIcon } from "lucide-react";
+import type { NodeState } from "../ui/states.tsx";
 
 /*
  * What an editor must know of the documents that it edits. The editor knows their text, a feature knows what
@@ -136,7 +137,7 @@ export type NodeForm = {
 
 /** What a node does while its document runs: of its newest attempt. */
 export type LiveNode = {
-  state: "idle" | "running" | "waiting" | "committed" | "failed" | "skipped" | "cancelled" | "lost";
+  state: NodeState;
   tokens: number;
   /** In dollars. */
   cost: number;

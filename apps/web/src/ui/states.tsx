@@ -1,6 +1,17 @@
 import type { UseQueryResult } from "@tanstack/react-query";
-import { CircleAlert } from "lucide-react";
-import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
+import type { Attempt } from "@uncaged/workflow";
+import {
+  CircleAlert,
+  CircleCheck,
+  CircleDashed,
+  CircleSlash,
+  CircleX,
+  LoaderCircle,
+  type LucideIcon,
+  MessageCircleQuestion,
+  Unplug,
+} from "lucide-react";
+import { type ComponentProps, type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import { ApiError } from "../lib/request.ts";
 import { useConnection } from "../lib/stream.ts";
 import { Button } from "./button.tsx";
@@ -11,6 +22,37 @@ const pills = {
   changed: "bg-amber-soft text-amber",
   paused: "bg-violet-soft text-violet",
 } as const;
+
+type BadgeProps = ComponentProps<"span"> & { icon: LucideIcon; look: string; large?: boolean };
+
+/** A state as its word, in its colours. */
+export function Badge({ icon: Icon, look, large = false, children, ...rest }: BadgeProps) {
+  const size = large ? "py-2 pr-6.5 pl-5 text-body" : "py-1 pr-5 pl-4 text-small";
+  return (
+    <span
+      {...rest}
+      className={`inline-flex items-center gap-3.5 rounded-full font-medium whitespace-nowrap ${size} ${look}`}
+    >
+      <Icon />
+      {children}
+    </span>
+  );
+}
+
+/** What a node of a drawing can be at, by its newest attempt. */
+export type NodeState = "idle" | "waiting" | Attempt["status"];
+
+/** How the states of nodes are shown in every drawing; their colours are the drawing's own. */
+export const nodeStates: Record<NodeState, { icon: LucideIcon; word: string }> = {
+  idle: { icon: CircleDashed, word: "idle" },
+  running: { icon: LoaderCircle, word: "running" },
+  waiting: { icon: MessageCircleQuestion, word: "waiting" },
+  committed: { icon: CircleCheck, word: "done" },
+  failed: { icon: CircleX, word: "failed" },
+  skipped: { icon: CircleSlash, word: "skipped" },
+  cancelled: { icon: CircleSlash, word: "cancelled" },
+  lost: { icon: Unplug, word: "lost" },
+};
 
 type PillProps = { look?: keyof typeof pills; className?: string; children: ReactNode };
 

@@ -1,5 +1,16 @@
+import { totalTokens } from "@uncaged/workflow";
 import { createContext, useContext, useEffect, useState, useSyncExternalStore } from "react";
+import { type Card, durationOf } from "../../lib/thread-log.ts";
 import type { LiveNode } from "../kind.ts";
+
+/** What a node does whose newest attempt this is, its `run`th. */
+export const liveOf = ({ attempt }: Card, run: number, now: number): LiveNode => ({
+  state: attempt.status,
+  tokens: attempt.usage ? totalTokens(attempt.usage) : 0,
+  cost: attempt.cost ?? 0,
+  durationMs: durationOf(attempt, attempt.status === "running" ? now : null),
+  run,
+});
 
 /** What the nodes of a drawing do, each followed alone: a token of one draws no other. */
 class LiveNodes {

@@ -1,20 +1,10 @@
 import { Handle, type NodeProps } from "@xyflow/react";
-import {
-  CircleAlert,
-  CircleCheck,
-  CircleDashed,
-  CircleSlash,
-  CircleX,
-  LoaderCircle,
-  type LucideIcon,
-  MessageCircleQuestion,
-  Square,
-  Unplug,
-} from "lucide-react";
+import { CircleAlert, Square } from "lucide-react";
 import { createContext, useContext } from "react";
 import { cost as dollars, duration, tokens as counted } from "../../lib/format.ts";
+import { type NodeState, nodeStates } from "../../ui/states.tsx";
 import { useEdited } from "../document/use-document.ts";
-import type { DrawnNode, LiveNode, Problem } from "../kind.ts";
+import type { DrawnNode, Problem } from "../kind.ts";
 import { type FlowNode, positionOf, sideOf } from "./flow.ts";
 import { portAt, type Size } from "./geometry.ts";
 import { useLiveNode } from "./live.ts";
@@ -32,28 +22,15 @@ export const EdgeMarksContext = createContext<ReadonlyMap<string, "added" | "rem
   new Map(),
 );
 
-const states: Record<
-  LiveNode["state"],
-  { icon: LucideIcon; word: string; look: string; border: string }
-> = {
-  idle: { icon: CircleDashed, word: "idle", look: "text-faint", border: "" },
-  running: {
-    icon: LoaderCircle,
-    word: "running",
-    look: "text-blue",
-    border: "border-blue ring-3 ring-blue-soft",
-  },
-  waiting: {
-    icon: MessageCircleQuestion,
-    word: "waiting",
-    look: "text-amber",
-    border: "border-amber",
-  },
-  committed: { icon: CircleCheck, word: "done", look: "text-green", border: "" },
-  failed: { icon: CircleX, word: "failed", look: "text-red", border: "border-red" },
-  skipped: { icon: CircleSlash, word: "skipped", look: "text-faint", border: "border-dashed" },
-  cancelled: { icon: CircleSlash, word: "cancelled", look: "text-faint", border: "border-dashed" },
-  lost: { icon: Unplug, word: "lost", look: "text-faint", border: "border-dashed" },
+const states: Record<NodeState, { look: string; border: string }> = {
+  idle: { look: "text-faint", border: "" },
+  running: { look: "text-blue", border: "border-blue ring-3 ring-blue-soft" },
+  waiting: { look: "text-amber", border: "border-amber" },
+  committed: { look: "text-green", border: "" },
+  failed: { look: "text-red", border: "border-red" },
+  skipped: { look: "text-faint", border: "border-dashed" },
+  cancelled: { look: "text-faint", border: "border-dashed" },
+  lost: { look: "text-faint", border: "border-dashed" },
 };
 
 const marks = {
@@ -175,9 +152,9 @@ function Doing({ id, type }: { id: string; type: string }) {
 function State({ id }: { id: string }) {
   const live = useLiveNode(id);
   if (!live || live.state === "idle") return null;
-  const { icon: Icon, word, look } = states[live.state];
+  const { icon: Icon, word } = nodeStates[live.state];
   return (
-    <span className={look} title={word}>
+    <span className={states[live.state].look} title={word}>
       <Icon />
       <span className="sr-only">{word}</span>
     </span>

@@ -1,6 +1,6 @@
-import { totalTokens } from "@uncaged/workflow";
+import { liveOf } from "../../editor/canvas/live.ts";
 import type { LiveNode } from "../../editor/kind.ts";
-import { type Card, durationOf } from "../../lib/thread-log.ts";
+import type { Card } from "../../lib/thread-log.ts";
 import type { Writing } from "./run-view.ts";
 
 /** What the nodes of a run do, by the attempts of its thread. `asking` is the approval that waits for its answer. */
@@ -11,18 +11,10 @@ export function liveNodes(
 ): ReadonlyMap<string, LiveNode> {
   const live = new Map<string, LiveNode>();
   for (const card of cards) {
-    const { attempt } = card;
-    const { role, status, usage, cost } = attempt;
     const id = nodeOf(card);
     if (id === null) continue;
     const before = live.get(id)?.run ?? 0;
-    live.set(id, {
-      state: status,
-      tokens: usage === null ? 0 : totalTokens(usage),
-      cost: cost ?? 0,
-      durationMs: durationOf(attempt, status === "running" ? now : null),
-      run: role === "__input__" ? before : before + 1,
-    });
+    live.set(id, liveOf(card, card.attempt.role === "__input__" ? before : before + 1, now));
   }
   if (asking !== null) {
     const { run = 1 } = live.get(asking) ?? {};

@@ -15,7 +15,7 @@ import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } fro
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
-import { Skeleton } from "../../ui/states.tsx";
+import { Badge, sentence, Skeleton } from "../../ui/states.tsx";
 import { RunItemView } from "./run-items.tsx";
 import { isOpen, type RunSession, type RunState, type ShownRun } from "./run-session.ts";
 import { isInterrupted, itemsOf, shownStatus, type Writing } from "./run-view.ts";
@@ -46,21 +46,11 @@ const looks: Record<RunStatus, { icon: LucideIcon; look: string }> = {
   cancelled: { icon: Ban, look: "text-gray bg-gray-soft" },
 };
 
-const wordOf = (status: RunStatus): string => status.slice(0, 1).toUpperCase() + status.slice(1);
-
-function Badge({ status }: { status: RunStatus }) {
-  const { icon: Icon, look } = looks[status];
-  return (
-    <span
-      role="status"
-      aria-label={`Run: ${wordOf(status)}`}
-      className={`inline-flex items-center gap-3.5 rounded-full py-1 pr-5 pl-4 text-small font-medium whitespace-nowrap ${look}`}
-    >
-      <Icon />
-      {wordOf(status)}
-    </span>
-  );
-}
+const RunBadge = ({ status }: { status: RunStatus }) => (
+  <Badge {...looks[status]} role="status" aria-label={`Run: ${sentence(status)}`}>
+    {sentence(status)}
+  </Badge>
+);
 
 /** A session as it is drawn: what arrives within a frame is drawn together. */
 export function useRun(session: RunSession): RunState {
@@ -135,7 +125,7 @@ function Head({ session, run, isBusy, link }: HeadProps) {
   const goOn = isInterrupted(status, logs) ? "Continue" : "Retry from failed node";
   return (
     <header className="flex flex-wrap items-center gap-4 border-b px-7.5 py-5">
-      <Badge status={shown} />
+      <RunBadge status={shown} />
       {link(run.runId)}
       <span className="flex-1" />
       {isOpen(run) && (

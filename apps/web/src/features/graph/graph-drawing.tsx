@@ -14,19 +14,9 @@ import {
   useStore,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import {
-  CircleCheck,
-  CircleDashed,
-  CircleSlash,
-  CircleX,
-  LoaderCircle,
-  type LucideIcon,
-  MessageCircleQuestion,
-  Unplug,
-} from "lucide-react";
 import { type CSSProperties, type RefObject, useEffect, useMemo, useRef } from "react";
 import { count as grouped, roleName } from "../../lib/format.ts";
-import { Pill } from "../../ui/states.tsx";
+import { type NodeState, nodeStates, Pill } from "../../ui/states.tsx";
 import type { Graph, GraphNode } from "./graph.ts";
 import { type Layout, layoutOf, nodeSize, type Point } from "./layout.ts";
 import { type NodeActions, NodeMenu, nodeOf, opens, useNodeMenu } from "./node-menu.tsx";
@@ -76,7 +66,7 @@ const nodeAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): Role
 
 function nameOf({ label, state, count }: GraphNode): string {
   const times = count > 0 ? `, ${count} times` : "";
-  return `${roleName(label)}, ${states[state].word}${times}`;
+  return `${roleName(label)}, ${nodeStates[state].word}${times}`;
 }
 
 const edgeAt = (
@@ -193,31 +183,23 @@ type RoleNode = Node<{ node: GraphNode }, "role">;
 
 const ended = "border-dashed border-line-strong text-muted [&>svg]:text-faint";
 
-const states: Record<GraphNode["state"], { icon: LucideIcon; word: string; look: string }> = {
-  idle: { icon: CircleDashed, word: "idle", look: ended },
-  committed: { icon: CircleCheck, word: "done", look: "border-line-strong [&>svg]:text-green" },
-  running: {
-    icon: LoaderCircle,
-    word: "running",
-    look: "border-blue ring-3 ring-blue-soft [&>svg]:text-blue",
-  },
-  waiting: {
-    icon: MessageCircleQuestion,
-    word: "waiting",
-    look: "border-amber [&>svg]:text-amber",
-  },
-  failed: { icon: CircleX, word: "failed", look: "border-red [&>svg]:text-red" },
-  skipped: { icon: CircleSlash, word: "skipped", look: ended },
-  cancelled: { icon: CircleSlash, word: "cancelled", look: ended },
-  lost: { icon: Unplug, word: "lost", look: ended },
+const looks: Record<NodeState, string> = {
+  idle: ended,
+  committed: "border-line-strong [&>svg]:text-green",
+  running: "border-blue ring-3 ring-blue-soft [&>svg]:text-blue",
+  waiting: "border-amber [&>svg]:text-amber",
+  failed: "border-red [&>svg]:text-red",
+  skipped: ended,
+  cancelled: ended,
+  lost: ended,
 };
 
 function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
   const { label, note, count, state } = node;
-  const { icon: Icon, word, look } = states[state];
+  const { icon: Icon, word } = nodeStates[state];
   return (
     <div
-      className={`flex h-[56px] w-[190px] cursor-pointer items-center gap-5 rounded-lg border bg-surface px-7.5 shadow-sm ${look}`}
+      className={`flex h-[56px] w-[190px] cursor-pointer items-center gap-5 rounded-lg border bg-surface px-7.5 shadow-sm ${looks[state]}`}
     >
       <Handle type="target" position={Position.Top} className="opacity-0" />
       <Icon />

@@ -3,8 +3,7 @@ import { referencesOf } from "@uncaged/workflow-steps/document";
 import { sleepRole } from "../../lib/format.ts";
 import { isRecord, readJson } from "../../lib/json.ts";
 import { type Card, nameOf, nodeIdOf, questionAmong } from "../../lib/thread-log.ts";
-
-type NodeState = Card["attempt"]["status"] | "idle" | "waiting";
+import type { NodeState } from "../../ui/states.tsx";
 
 /** A role or a step of a document, and how often it was committed. */
 export type GraphNode = {

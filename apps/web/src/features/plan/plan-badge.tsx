@@ -11,6 +11,7 @@ import {
   PencilRuler,
 } from "lucide-react";
 import type { Phase, PlanRun } from "../../lib/plans.ts";
+import { Badge } from "../../ui/states.tsx";
 
 type State = Phase | PlanRun["status"] | PlanRun["steps"][number]["status"];
 
@@ -42,13 +43,10 @@ type Props = { state: State; error?: string | null };
 /** The phase of a plan, or the state of a run or a step. */
 export function PlanBadge({ state, error = null }: Props) {
   const isCancelled = state === "failed" && error?.startsWith("cancelled");
-  const { word, icon: Icon, look } = isCancelled ? cancelled : looks[state];
+  const { word, icon, look } = isCancelled ? cancelled : looks[state];
   return (
-    <span
-      className={`inline-flex items-center gap-3.5 rounded-full py-1 pr-5 pl-4 text-small font-medium whitespace-nowrap ${look}`}
-    >
-      <Icon />
+    <Badge icon={icon} look={look}>
       {word}
-    </span>
+    </Badge>
   );
 }

@@ -13,6 +13,7 @@ import {
   Moon,
 } from "lucide-react";
 import { counted, moment } from "../../lib/format.ts";
+import { Badge } from "../../ui/states.tsx";
 
 const looks: Record<Status, { icon: LucideIcon; ink: string; soft: string }> = {
   running: { icon: LoaderCircle, ink: "text-blue", soft: "bg-blue-soft" },
@@ -47,16 +48,16 @@ export function StatusBadge(props: BadgeProps) {
   const { status, sleepingUntil = null, stoppedAt = null, large = false } = props;
   const isAsleep = status === "waiting" && sleepingUntil !== null;
   const isStopped = status === "completed" && stoppedAt !== null;
-  const { icon: Icon, ink, soft } = isAsleep ? asleep : isStopped ? stopped : looks[status];
-  const size = large ? "py-2 pr-6.5 pl-5 text-body" : "py-1 pr-5 pl-4 text-small";
+  const { icon, ink, soft } = isAsleep ? asleep : isStopped ? stopped : looks[status];
   return (
-    <span
-      className={`inline-flex items-center gap-3.5 rounded-full font-medium whitespace-nowrap ${size} ${ink} ${soft}`}
+    <Badge
+      icon={icon}
+      look={`${ink} ${soft}`}
+      large={large}
       title={isAsleep ? `until ${moment(sleepingUntil)}` : undefined}
     >
-      <Icon />
       {isAsleep ? "sleeping" : isStopped ? stoppedText(stoppedAt) : status}
-    </span>
+    </Badge>
   );
 }
 

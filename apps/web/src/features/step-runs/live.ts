@@ -1,7 +1,7 @@
-import { totalTokens } from "@uncaged/workflow";
 import type { Status } from "@uncaged/workflow-server/api-types";
+import { liveOf } from "../../editor/canvas/live.ts";
 import type { LiveNode } from "../../editor/kind.ts";
-import { type Card, durationOf, nodeIdOf, questionAmong } from "../../lib/thread-log.ts";
+import { type Card, nodeIdOf, questionAmong } from "../../lib/thread-log.ts";
 import { isLive } from "../../lib/threads.ts";
 
 /** What each step does in a run: its newest attempt, with what ran in its child workflow. */
@@ -15,15 +15,9 @@ export function liveNodes(
   for (const card of cards) {
     const id = nodeIdOf(card);
     if (id === null || id.startsWith("__")) continue;
-    const { attempt } = card;
-    nodes.set(id, {
-      // What has no worker any more has not ended, and goes on when the run does.
-      state: attempt.status === "running" && isHalted ? "lost" : attempt.status,
-      tokens: attempt.usage ? totalTokens(attempt.usage) : 0,
-      cost: attempt.cost ?? 0,
-      durationMs: durationOf(attempt, attempt.status === "running" ? now : null),
-      run: (nodes.get(id)?.run ?? 0) + 1,
-    });
+    const live = liveOf(card, (nodes.get(id)?.run ?? 0) + 1, now);
+    // What has no worker any more has not ended, and goes on when the run does.
+    nodes.set(id, live.state === "running" && isHalted ? { ...live, state: "lost" } : live);
   }
   const asked = status === "waiting" ? questionAmong(cards)?.meta.stepID : null;
   if (typeof asked === "string") {
