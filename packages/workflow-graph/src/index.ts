@@ -1,8 +1,12 @@
 // Entry point 1: agent graphs as bundles. Nothing here does I/O.
 
 // Bundle
-export { graphBundle, type GraphOptions } from "./bundle/bundle.ts";
-export { type GraphDescriptor, graphIn } from "./bundle/describe.ts";
+export {
+  graphBundle,
+  type GraphDescriptor,
+  graphIn,
+  type GraphOptions,
+} from "./bundle/bundle.ts";
 
 // Document
 export type { GraphDocument } from "./document/schema.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { agent, drawn, published, start, texts } from "./drawn.ts";
-import { promptOf } from "../src/node/prompt.ts";
+import { promptOf } from "../src/node/node.ts";
 import type { GraphAgents } from "../src/index.ts";
 
 const asked = (userPrompt: string, input: unknown, latestText = "") =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { agent, condition, drawn, start, texts } from "./drawn.ts";
-import { decide } from "../src/node/condition.ts";
+import { decide } from "../src/node/node.ts";
 
 const contains = (value: string) => ({ operator: "contains", value });
 const equal = (value: string) => ({ operator: "equal", value });

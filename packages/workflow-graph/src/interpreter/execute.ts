@@ -1,15 +1,12 @@
-import { WorkflowError } from "@uncaged/workflow";
-import type { AgentAnswer, GraphAgents } from "../agent/agent.ts";
+import { type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import type { AgentAnswer, GraphAgents, SubagentCall } from "../agent/agent.ts";
 import type { AgentNode } from "../document/graph.ts";
-import { decide } from "../node/condition.ts";
-import { promptOf } from "../node/prompt.ts";
+import { decide, promptOf } from "../node/node.ts";
 import type { Outline } from "../outline/outline.ts";
 import { subagentViolations, treeOf } from "../outline/subagents.ts";
 import type { GraphState, NodeRun } from "../state/state.ts";
 import { textOf } from "../state/arrivals.ts";
-import { Calls } from "./calls.ts";
 import type { LogType } from "./log.ts";
-import type { ThreadContext } from "@uncaged/workflow";
 
 /** What a node came to. */
 export type Done = { output: unknown; handle?: string; spent: Omit<AgentAnswer, "output"> };
@@ -75,6 +72,32 @@ async function askAgent(work: Work, node: AgentNode): Promise<Done> {
     calls.fail(message);
     log("llm_error", message);
     throw error;
+  }
+}
+
+/** The calls of subagents below one node: each that was started is ended, also when the node's agent fails. */
+class Calls {
+  readonly #open = new Map<string, SubagentCall>();
+  readonly #nodeId: string;
+  readonly #log: Work["log"];
+
+  constructor(nodeId: string, log: Work["log"]) {
+    this.#nodeId = nodeId;
+    this.#log = log;
+  }
+
+  take(call: SubagentCall): void {
+    if (call.type === "subagent_call_start") this.#open.set(call.callId, call);
+    else if (!this.#open.delete(call.callId)) return;
+    const { type, ...rest } = call;
+    this.#log(type, JSON.stringify({ type, parentNodeId: this.#nodeId, ...rest }));
+  }
+
+  /** The agent has thrown: whatever is still open ends with it. */
+  fail(message: string): void {
+    for (const call of [...this.#open.values()].toReversed()) {
+      this.take({ ...call, type: "subagent_call_error", message });
+    }
   }
 }
 

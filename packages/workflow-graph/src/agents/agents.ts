@@ -1,6 +1,20 @@
 import { type AgentFn, WorkflowError } from "@uncaged/workflow";
-import { paid } from "@uncaged/workflow-agents";
+import {
+  editFile,
+  listFiles,
+  paid,
+  readFile,
+  runCommand,
+  search,
+  type ToolRegistry,
+  toolRegistry,
+  writeFile,
+} from "@uncaged/workflow-agents";
 import type { GraphAgents } from "../agent/agent.ts";
+
+/** The built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */
+export const graphTools = (): ToolRegistry =>
+  toolRegistry([readFile, writeFile, editFile, listFiles, search, runCommand()]);
 
 /**
  * Agents of one's own, by the id or the name of their nodes: commands, scripts, or whatever else is an `AgentFn`.
