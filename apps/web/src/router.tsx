@@ -78,6 +78,12 @@ const add = createRoute({
   component: pageOf(() => import("./pages/add/add-page.tsx"), "AddPage"),
 });
 
+const inbox = createRoute({
+  getParentRoute: () => root,
+  path: "/inbox",
+  component: pageOf(() => import("./pages/inbox/inbox-page.tsx"), "InboxPage"),
+});
+
 const plans = [
   createRoute({
     getParentRoute: () => root,
@@ -119,7 +125,7 @@ const editors = [
 /** The pages, by their paths. All but the first are loaded when they are asked for. */
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...([threads, thread, compare, workflows, workflow, add] as const),
+    ...([threads, inbox, thread, compare, workflows, workflow, add] as const),
     ...plans,
     ...editors,
   ]),

@@ -30,7 +30,13 @@ import type {
 import { useEffect, useState } from "react";
 import { pathOf, queryOf, request, requestPage, type RequestQuery } from "./request.ts";
 
-type ThreadFilter = { status?: readonly Status[]; workflow?: string; search?: string };
+type ThreadFilter = {
+  status?: readonly Status[];
+  workflow?: string;
+  search?: string;
+  /** Whether the role at work and the spending are read too. */
+  details?: boolean;
+};
 
 const pageSize = 100;
 
@@ -41,12 +47,12 @@ export const threadKeys = {
   one: (id: string) => ["threads", "one", id] as const,
 };
 
-export const threadsQuery = ({ status, workflow, search }: ThreadFilter) =>
+export const threadsQuery = ({ status, workflow, search, details = true }: ThreadFilter) =>
   infiniteQueryOptions({
-    queryKey: [...threadKeys.lists, { status, workflow, search }],
+    queryKey: [...threadKeys.lists, { status, workflow, search, details }],
     queryFn: ({ pageParam, signal }) =>
       requestPage<ThreadRow>("/threads", {
-        query: { status, workflow, search, limit: pageSize, before: pageParam, details: true },
+        query: { status, workflow, search, limit: pageSize, before: pageParam, details },
         signal,
       }),
     initialPageParam: undefined as string | undefined,

@@ -9,17 +9,19 @@ import {
 import { CircleCheck, Keyboard, MapPinOff, Monitor, Moon, Sun, Unplug } from "lucide-react";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { moment } from "../lib/format.ts";
+import { useInbox } from "../lib/inbox.ts";
 import { useHostEvents } from "../lib/lists.ts";
 import { useConnection } from "../lib/stream.ts";
 import { serverQuery } from "../lib/workflows.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
 import { KeysDialog } from "../ui/dialog.tsx";
-import { Page, useKeys } from "../ui/page.tsx";
+import { Page, setWaiting, useKeys } from "../ui/page.tsx";
 import { Empty, FailureNotice } from "../ui/states.tsx";
 import { setTheme, type Theme, useTheme } from "../ui/theme.ts";
 
 const sections = [
   { to: "/", label: "Threads", paths: /^\/(threads|$)/ },
+  { to: "/inbox", label: "Inbox", paths: /^\/inbox/ },
   { to: "/workflows", label: "Workflows", paths: /^\/workflows/ },
   { to: "/plans", label: "Plans", paths: /^\/plans/ },
   { to: "/add", label: "Add", paths: /^\/add$/ },
@@ -65,6 +67,7 @@ export function Shell() {
               aria-current={paths.test(path) ? "page" : undefined}
             >
               {label}
+              {to === "/inbox" && <WaitingBadge />}
             </Link>
           ))}
         </nav>
@@ -85,6 +88,23 @@ export function Shell() {
         <Outlet />
       </main>
       <KeysHelp isOpen={isHelping} onClose={() => setHelping(false)} />
+    </>
+  );
+}
+
+/** How many questions, decisions and plans wait for the reader; nothing where none does. */
+function WaitingBadge() {
+  const { count, isMore } = useInbox();
+  useEffect(() => setWaiting(count), [count]);
+  if (count === 0) return null;
+  return (
+    <>
+      {" "}
+      <span className="ml-2 rounded-full bg-solid px-3.5 py-px text-tiny font-semibold text-on-solid">
+        {count}
+        {isMore && "+"}
+        <span className="sr-only"> waiting</span>
+      </span>
     </>
   );
 }
@@ -139,7 +159,7 @@ function useFocusOf(main: React.RefObject<HTMLElement | null>, path: string): vo
 function useGoKeys(onHelp: () => void): void {
   const navigate = useNavigate();
   const goneAt = useRef(0);
-  const go = (to: "/" | "/workflows" | "/plans") => {
+  const go = (to: "/" | "/inbox" | "/workflows" | "/plans") => {
     if (Date.now() - goneAt.current < 1_000) void navigate({ to });
   };
   useKeys({
@@ -148,6 +168,7 @@ function useGoKeys(onHelp: () => void): void {
       goneAt.current = Date.now();
     },
     t: () => go("/"),
+    i: () => go("/inbox"),
     w: () => go("/workflows"),
     p: () => go("/plans"),
   });
@@ -161,6 +182,7 @@ const keys: [string, string][] = [
   ["End", "To the last step"],
   ["f", "Follow a live thread, or let go"],
   ["g  t", "Go to the threads"],
+  ["g  i", "Go to the inbox"],
   ["g  w", "Go to the workflows"],
   ["g  p", "Go to the plans"],
   ["?", "These keys"],

@@ -1,4 +1,10 @@
-import { type ComponentProps, type ReactNode, type RefObject, useEffect } from "react";
+import {
+  type ComponentProps,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useSyncExternalStore,
+} from "react";
 
 type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children: ReactNode };
 
@@ -28,10 +34,25 @@ export const Panel = (props: ComponentProps<"section">) => (
  */
 export const Spacer = ({ height }: { height: number }) => <div key={height} style={{ height }} />;
 
+let waiting = 0;
+const listeners = new Set<() => void>();
+
+/** How many wait for the reader: the title of every page has it. */
+export function setWaiting(count: number): void {
+  waiting = count;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
 export function useTitle(title: string): void {
+  const count = useSyncExternalStore(subscribe, () => waiting);
   useEffect(() => {
-    document.title = `${title} · uncaged-workflow`;
-  }, [title]);
+    document.title = `${count > 0 ? `(${count}) ` : ""}${title} · uncaged-workflow`;
+  }, [count, title]);
 }
 
 /** What single keys do on a page, by the key. */

@@ -11,7 +11,7 @@ import { FailureNotice } from "../../ui/states.tsx";
 import { decided, type Question, questionOf, requestOf, takesText, textRequest } from "./answer.ts";
 
 type Props = {
-  thread: Thread;
+  thread: Pick<Thread, "threadId">;
   question: NumberedStep;
   /** How often the reader asked to be brought here: then the focus is in the form. */
   asked: number;

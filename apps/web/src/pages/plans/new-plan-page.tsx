@@ -1,11 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
+import { Confirmation } from "../../features/plan/confirmation.tsx";
 import { PlannerChat } from "../../features/plan/planner-chat.tsx";
 import { planQuery } from "../../lib/plans.ts";
 import { Page, Panel, useTitle } from "../../ui/page.tsx";
 import { Loaded } from "../../ui/states.tsx";
-import { Confirmation, PlanSteps } from "./plan-definition.tsx";
+import { PlanSteps } from "./plan-definition.tsx";
 
 /** From a request to a plan that is confirmed. */
 export function NewPlanPage() {

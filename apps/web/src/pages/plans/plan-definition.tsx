@@ -1,10 +1,9 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Plan, PlanDefinition, PlanView } from "@uncaged/workflow-server/api-types";
-import { Braces, Check, Pencil, X } from "lucide-react";
+import { Braces, Pencil } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
-import { moment } from "../../lib/format.ts";
 import { readObject } from "../../lib/json.ts";
-import { changePlan, confirmPlan, definePlan, planKeys } from "../../lib/plans.ts";
+import { definePlan, planKeys } from "../../lib/plans.ts";
 import { planGraph } from "../../features/graph/plan-graph.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
@@ -13,7 +12,7 @@ import { TextArea } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
-import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { Skeleton } from "../../ui/states.tsx";
 import { Values } from "../../ui/value.tsx";
 
 const GraphDrawing = lazy(async () => ({
@@ -124,60 +123,5 @@ function Step({ step }: { step: Plan["steps"][number] }) {
     <Section heading="h3" name={`step ${id}`} title={id} note={description}>
       {() => <Facts look="list" facts={facts} />}
     </Section>
-  );
-}
-
-type ConfirmationProps = { plan: PlanView; onConfirmed?: () => void };
-
-/** What a confirmation would confirm, and its buttons: exactly this plan, by its hash. */
-export function Confirmation({ plan, onConfirmed }: ConfirmationProps) {
-  const { id, hash, preview, draft, phase } = plan;
-  const client = useQueryClient();
-  const decide = useMutation({
-    mutationFn: async (isConfirmed: boolean) => {
-      if (!isConfirmed) return void (await changePlan(id, "reject"));
-      await confirmPlan(id, hash);
-      onConfirmed?.();
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: planKeys.all }),
-  });
-  const { credentials, nextFires, sandbox, trigger } = preview;
-  const runs = phase === "awaiting_confirmation" && plan.trigger.type === "manual";
-  return (
-    <Panel aria-label="To be confirmed">
-      <h2>{draft ? "A change to be confirmed" : "To be confirmed"}</h2>
-      <Facts
-        look="list"
-        facts={[
-          ["Trigger", trigger],
-          [
-            "Next fires",
-            nextFires.length > 0 ? nextFires.map((at) => moment(Date.parse(at))).join("; ") : null,
-          ],
-          [
-            "Credentials",
-            credentials
-              .map(({ name, known }) => (known ? name : `${name} (not stored)`))
-              .join(", ") || "none",
-          ],
-          ["Sandbox", sandbox],
-          ["Hash", <code key="hash">{hash.slice(0, 12)}</code>, hash],
-        ]}
-      />
-      <div className="flex flex-wrap gap-5">
-        <Button
-          look="solid"
-          icon={<Check />}
-          isBusy={decide.isPending}
-          onClick={() => decide.mutate(true)}
-        >
-          {runs ? "Confirm and run" : "Confirm"}
-        </Button>
-        <Button icon={<X />} isBusy={decide.isPending} onClick={() => decide.mutate(false)}>
-          {draft ? "Drop the change" : "Reject"}
-        </Button>
-      </div>
-      {decide.error && <FailureNotice error={decide.error} />}
-    </Panel>
   );
 }

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
+import { Confirmation } from "../../features/plan/confirmation.tsx";
 import { Decisions } from "../../features/plan/decisions.tsx";
 import { PlannerChat } from "../../features/plan/planner-chat.tsx";
 import { PlanBadge } from "../../features/plan/plan-badge.tsx";
@@ -10,7 +11,7 @@ import { pathOf } from "../../lib/request.ts";
 import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Page, Panel, useTitle } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
-import { canBeChanged, Confirmation, PlanSteps } from "./plan-definition.tsx";
+import { canBeChanged, PlanSteps } from "./plan-definition.tsx";
 import { PlanControls } from "./plan-controls.tsx";
 import { Runs } from "./plan-runs.tsx";
 
