@@ -40,6 +40,7 @@ function create(onFailure: "stop" | "ask_user" = "stop"): string {
     ...{ trigger: { type: "manual" }, steps: [{ ...step, inputs: {}, depends_on: [] }] },
     failure_policy: { on_step_failure: onFailure, max_retries: 0, retry_delay_ms: 0 },
     ...{ phase: "awaiting_confirmation", created_at: at, updated_at: at },
+    metadata: { sandbox: "off" },
   }).id;
 }
 

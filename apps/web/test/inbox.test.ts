@@ -39,7 +39,7 @@ const planOf = (id: string, name: string, task: string) => ({
   ...{ trigger: { type: "manual" as const }, created_at: at, updated_at: at },
   steps: [{ id: "look", description: task, agent: "claude" as const, inputs: {}, depends_on: [] }],
   failure_policy: { on_step_failure: "ask_user" as const, max_retries: 0, retry_delay_ms: 0 },
-  phase: "awaiting_confirmation" as const,
+  ...{ phase: "awaiting_confirmation" as const, metadata: { sandbox: "off" as const } },
 });
 
 const link = (page: Page, name: string | RegExp) =>
