@@ -92,8 +92,7 @@ export function workflowRoutes({ host }: Context) {
   routes.add("GET /tools", {
     summary: "The tools that agents and step workflows have without further ado",
     answer: ["By name.", z.array(schema.toolSchema)],
-    // They bring much along, which nothing else here needs.
-    run: async () => (await import("./tools.ts")).builtInTools(),
+    run: builtInTools,
   });
   routes.add("GET /bundles/{workflow}/source", {
     summary: "The text of a version's bundle, or of a file that it was built from",
@@ -104,4 +103,19 @@ export function workflowRoutes({ host }: Context) {
       call.text(await host.source(params.workflow, query.file)),
   });
   return routes.app;
+}
+
+/** The tools that are built into the bundles of documents, as a form that calls one asks for its input. */
+async function builtInTools() {
+  // They bring much along, which nothing else here needs.
+  const { graphTools } = await import("@uncaged/workflow-graph/agents");
+  const registry = graphTools();
+  const { signal } = new AbortController();
+  const tools = await registry.all({ cwd: "/", env: {}, signal });
+  return tools.map(({ name, description, input_schema, timeoutMs }) => ({
+    name,
+    description,
+    input: input_schema,
+    timeoutMs: timeoutMs ?? registry.limits.timeoutMs,
+  }));
 }
