@@ -27,6 +27,7 @@ describe("the exported names", () => {
       durable
       errorParts
       eventsChannel
+      foundProblems
       isWorkflowError
       knownEvent
       listNames
@@ -133,6 +134,7 @@ describe("the exported names", () => {
       failureOf
       findProject
       follow
+      foundProblems
       goesOn
       isAnythingDue
       isMoving

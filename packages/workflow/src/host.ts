@@ -1,5 +1,5 @@
 // Errors
-export { WorkflowError, isWorkflowError, toErrorRecord } from "./contract/error.ts";
+export { foundProblems, WorkflowError, isWorkflowError, toErrorRecord } from "./contract/error.ts";
 export type { ErrorKind, ErrorRecord } from "./contract/error.ts";
 
 // The host

@@ -108,4 +108,4 @@ export {
 export { listNames, type TruncatedValue, truncated } from "./contract/event.ts";
 
 // Errors
-export { type ErrorKind, isWorkflowError, WorkflowError } from "./contract/error.ts";
+export { type ErrorKind, foundProblems, isWorkflowError, WorkflowError } from "./contract/error.ts";

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { PlannerOutput, StreamCallbacks } from "@uncaged/workflow-plan";
 import type { Planning, Turned } from "@uncaged/workflow-plan/service";
-import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { foundProblems, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import { type Context, Routes } from "../routes/route.ts";
 import * as schema from "../schema/plan.ts";
 import type { Source } from "../stream/connections.ts";
@@ -155,12 +155,9 @@ async function edited<Plan extends PlannerOutput>(before: Plan, given: unknown):
   const { checkPlan, placed } = await import("@uncaged/workflow-plan");
   const { errors, plan } = checkPlan(given);
   if (plan) return { ...before, ...plan, steps: placed(plan.steps) };
-  const details = errors.map(({ message }) => message);
-  const more = details.length > 1 ? ` (and ${details.length - 1} more)` : "";
-  throw new WorkflowError({
-    ...{ code: "PLANNER_ERROR", kind: "usage", message: `${details[0]}${more}`, details },
-    hint: "correct the plan",
-  });
+  const found = foundProblems(errors.map(({ message }) => message));
+  const hint = "correct the plan";
+  throw new WorkflowError({ code: "PLANNER_ERROR", kind: "usage", ...found, hint });
 }
 
 /** The stream of one turn. It ends with the turn, or with the error in its place; who leaves it does not end the turn. */

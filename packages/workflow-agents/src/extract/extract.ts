@@ -1,5 +1,10 @@
 import type { $ZodObject, output } from "zod/v4/core";
-import type { JsonSchema, ThreadContext, WorkflowError } from "@uncaged/workflow";
+import {
+  foundProblems,
+  type JsonSchema,
+  type ThreadContext,
+  type WorkflowError,
+} from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import type { Checked, Form } from "./form.ts";
 
@@ -83,11 +88,10 @@ function shown(answer: unknown): string {
 }
 
 function failed(problems: string[], { threadId }: ThreadContext): WorkflowError {
-  const [first = "it does not fit", ...more] = problems;
-  const others = more.length > 0 ? ` (and ${more.length} more)` : "";
+  const { message } = foundProblems(problems.length > 0 ? problems : ["it does not fit"]);
   return failure(
     "EXTRACTION_FAILED",
-    `the agent's answer does not fit the role's schema: ${first}${others}`,
+    `the agent's answer does not fit the role's schema: ${message}`,
     `read the answer: uncaged-workflow logs ${threadId}; then make the prompt or the schema clearer, or retry`,
     { details: problems },
   );

@@ -1,4 +1,4 @@
-import { WorkflowError } from "@uncaged/workflow";
+import { foundProblems, WorkflowError } from "@uncaged/workflow";
 import {
   entryFiles,
   locatedProblems,
@@ -34,13 +34,10 @@ export function checkedGraph(text: string, file: string, options: CheckOptions =
     const located = locatedProblems(warnings, file, positionOf);
     return { document: graph, warnings: located, positions: positionsIn(graph, positionOf) };
   }
-  const problems = locatedProblems(errors, file, positionOf);
-  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
   throw new WorkflowError({
     code: "GRAPH_INVALID",
-    message: `${problems[0]}${more}`,
     hint: "fix the graph and try again",
-    ...(problems.length > 1 && { details: problems }),
+    ...foundProblems(locatedProblems(errors, file, positionOf)),
   });
 }
 

@@ -1,4 +1,4 @@
-import { isWorkflowError } from "@uncaged/workflow";
+import { foundProblems, isWorkflowError } from "@uncaged/workflow";
 import { join } from "node:path";
 import { checkPlan, metadataProblems } from "../check/check.ts";
 import { ExecutorError, PlannerError } from "../error/error.ts";
@@ -190,11 +190,8 @@ function ambiguous(id: string, found: readonly { id: string }[]): ExecutorError 
 /** @throws PlannerError with all that is wrong with a plan. */
 function checked(workflow: Workflow): Workflow {
   const problems = [...checkPlan(workflow).errors, ...metadataProblems(workflow)];
-  const [first, ...others] = problems;
-  if (!first) return workflow;
-  const more = others.length > 0 ? ` (and ${others.length} more)` : "";
-  throw new PlannerError(`${workflow.id}: ${first.message}${more}`, {
-    ...(others.length > 0 && { details: problems.map(({ message }) => message) }),
-    hint: "change the plan and try again",
-  });
+  if (problems.length === 0) return workflow;
+  const { details, message } = foundProblems(problems.map((problem) => problem.message));
+  const hint = "change the plan and try again";
+  throw new PlannerError(`${workflow.id}: ${message}`, { hint, details });
 }

@@ -1,3 +1,4 @@
+import { foundProblems } from "@uncaged/workflow";
 import { locatedProblems, type Position, readDocument } from "@uncaged/workflow/document";
 import { fileURLToPath } from "node:url";
 import { checkPlan, metadataProblems } from "../check/check.ts";
@@ -28,11 +29,8 @@ export function planSource(warn: (warning: string) => void): PlanSource {
       const { errors: wrong, plan, warnings } = checkPlan(document);
       const errors = [...wrong, ...metadataProblems(document)];
       if (plan === null || errors.length > 0) {
-        const found = locatedProblems(errors, file, positionOf);
-        const more = found.length > 1 ? ` (and ${found.length - 1} more)` : "";
-        const details = found.length > 1 ? found : undefined;
-        const hint = "fix the plan and try again";
-        throw new PlannerError(`${found[0]}${more}`, { hint, details });
+        const { details, message } = foundProblems(locatedProblems(errors, file, positionOf));
+        throw new PlannerError(message, { hint: "fix the plan and try again", details });
       }
       for (const warning of locatedProblems(warnings, file, positionOf)) warn(warning);
       const roles = plan.steps.map(({ id }, n) => [id, positionOf(["steps", n, "id"])] as const);

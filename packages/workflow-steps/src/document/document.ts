@@ -1,4 +1,4 @@
-import { type ErrorKind, WorkflowError } from "@uncaged/workflow";
+import { type ErrorKind, foundProblems, WorkflowError } from "@uncaged/workflow";
 
 /** Names as constants: `constants("a", "b").a` is `"a"`. */
 const constants = <const Name extends string>(...names: Name[]) =>
@@ -129,7 +129,6 @@ export const failure = (
 
 /** One error for several problems: the first is its message, and `details` has all. */
 export function failures(code: string, problems: readonly string[], hint: string, what = "") {
-  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
-  const details = problems.length > 1 ? [...problems] : undefined;
-  return failure(code, `${what}${problems[0]}${more}`, hint, { details });
+  const { details, message } = foundProblems(problems);
+  return failure(code, what + message, hint, { details });
 }

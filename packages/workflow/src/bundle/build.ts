@@ -1,7 +1,7 @@
 import { constants, existsSync, type Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve as resolvePath } from "node:path";
-import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
+import { type ErrorRecord, foundProblems, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { inTemporary, runChild } from "./child.ts";
@@ -103,13 +103,11 @@ async function buildIn(
 
 /** The error of a build that found these problems, each `file:line:column: message`. */
 export function buildFailed(problems: string[], hint?: string): WorkflowError {
-  const [first = "the build gave no code", ...others] = problems;
-  const more = others.length > 0 ? ` (and ${others.length} more)` : "";
+  const found = problems.length > 0 ? problems : ["the build gave no code"];
   return new WorkflowError({
     code: "BUILD_FAILED",
-    message: `${first}${more}`,
-    hint: hint ?? hintFor(first),
-    ...(problems.length > 1 && { details: problems }),
+    hint: hint ?? hintFor(found[0] ?? ""),
+    ...foundProblems(found),
   });
 }
 

@@ -71,6 +71,16 @@ export function toErrorRecord(error: unknown): ErrorRecord {
   return { code: "INTERNAL", kind: "failed", message: messageOf(error) };
 }
 
+/** Several findings as one error has them: the first is its message, which counts the others, and all are its details. */
+export function foundProblems(problems: readonly string[]): {
+  message: string;
+  details?: string[];
+} {
+  const [first = "", ...others] = problems;
+  if (others.length === 0) return { message: first };
+  return { message: `${first} (and ${others.length} more)`, details: [...problems] };
+}
+
 /** The text of whatever was thrown, on one line at most 2,000 characters long. Never throws. */
 export function messageOf(thrown: unknown): string {
   let text: string;
