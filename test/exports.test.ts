@@ -32,6 +32,7 @@ describe("the exported names", () => {
       knownEvent
       listNames
       maskOf
+      noAnswer
       noUsage
       openAttempt
       opensAttempts

@@ -3,6 +3,7 @@ import {
   type Descriptor,
   eventsChannel,
   INPUT,
+  noAnswer,
   opensAttempts,
   type RoleOutput,
   START,
@@ -19,7 +20,7 @@ import { channel } from "node:diagnostics_channel";
 import type { GraphAgents } from "../agent/agent.ts";
 import { type Graph, readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
-import { Interpreter, noAnswer } from "../interpreter/interpreter.ts";
+import { Interpreter } from "../interpreter/interpreter.ts";
 import { importedLogEvent } from "../interpreter/log.ts";
 import { Outline } from "../outline/outline.ts";
 import { type ImportedRun, importedRun } from "../run/imported.ts";
@@ -94,7 +95,7 @@ async function* askAgain({
 }: ImportedRun): AsyncGenerator<RoleOutput, RoleOutput[], RoleOutput | undefined> {
   for (const line of logs) publish(importedLogEvent(line));
   const answer = yield wait;
-  if (answer?.role !== INPUT) throw noAnswer(String(wait.meta.nodeId));
+  if (answer?.role !== INPUT) throw noAnswer(`the graph waits at ${String(wait.meta.nodeId)}`);
   return [wait, answer];
 }
 

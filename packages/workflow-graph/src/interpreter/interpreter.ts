@@ -2,6 +2,7 @@ import {
   type Attempts,
   INPUT,
   Limit,
+  noAnswer,
   openAttempt,
   type PathPart,
   type RoleOutput,
@@ -226,7 +227,7 @@ export class Interpreter {
     const content = prompt.trim() || "Approval required before continuing.";
     const wait = { role: WAIT, content, meta };
     const answer = await this.#scheduler.ask(wait);
-    if (answer.role !== INPUT) throw noAnswer(node.id);
+    if (answer.role !== INPUT) throw noAnswer(`the graph waits at ${node.id}`);
     this.#state.apply(wait);
     this.logAnswer(node.id, answer);
     return answer;
@@ -271,10 +272,3 @@ const outOfRounds = (maxRounds: number): RunFailure =>
     message: "Round limit reached",
     hint: `the run had ${maxRounds} steps: start it with more, or let its loops end`,
   });
-
-export const noAnswer = (id: string): WorkflowError =>
-  WorkflowError.failed(
-    "NO_ANSWER",
-    `the graph waits at ${id} and was asked to go on without an answer`,
-    "what drives it must send the __input__ step with next(), or start it again with that step",
-  );

@@ -20,13 +20,6 @@ export const outOfRounds = (maxRounds: number): WorkflowError =>
     "retry it, or start it with more rounds",
   );
 
-export const noAnswer = (what: string): WorkflowError =>
-  WorkflowError.failed(
-    "NO_ANSWER",
-    `the plan waits for ${what} and was asked to go on without an answer`,
-    "what drives it must send the __input__ step with next(), or start it again with that step",
-  );
-
 const longestDelayMs = 3_600_000;
 
 /** How long the next attempt waits after so many failed ones before this failure; null when there is none. */

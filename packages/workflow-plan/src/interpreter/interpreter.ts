@@ -1,6 +1,7 @@
 import {
   type Attempts,
   INPUT,
+  noAnswer,
   type OpenAttempt,
   openAttempt,
   type Pause,
@@ -21,7 +22,7 @@ import { resolved } from "../reference/reference.ts";
 import { answerSchema, type FailureQuestion, type StepRecord } from "../state/record.ts";
 import type { PlanState, StepState } from "../state/state.ts";
 import { subtaskOf } from "../state/subtask.ts";
-import { cancelled, messageOf, noAnswer, outOfRounds, retryDelay, stuck } from "./failure.ts";
+import { cancelled, messageOf, outOfRounds, retryDelay, stuck } from "./failure.ts";
 import { promptOf } from "./prompt.ts";
 import { Timer } from "./timer.ts";
 
@@ -227,7 +228,7 @@ export class Interpreter {
   #waitFor(wait: RoleOutput): void {
     if (this.#isWaiting) return;
     const answered = this.#scheduler.ask(wait).then((answer) => {
-      if (answer.role !== INPUT) throw noAnswer(String(wait.meta.for));
+      if (answer.role !== INPUT) throw noAnswer(`the plan waits for ${String(wait.meta.for)}`);
     });
     this.#waitUntil(answered);
   }

@@ -2,6 +2,7 @@ import {
   type Attempts,
   type Bundle,
   eventsChannel,
+  noAnswer,
   opensAttempts,
   type RoleOutput,
   stepKey,
@@ -15,7 +16,7 @@ import { channel } from "node:diagnostics_channel";
 import type { Adapters } from "../adapter/adapter.ts";
 import { ExecutionContext, type Handler } from "../context/context.ts";
 import { type EngineEvent, Run, type RunOptions } from "../context/run.ts";
-import { failure, type ParallelErrorStrategy } from "../document/document.ts";
+import type { ParallelErrorStrategy } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
@@ -162,11 +163,7 @@ function resultOf(document: WorkflowDocument, result: RunResult): WorkflowResult
 
 function sent(input: RoleOutput | undefined): RoleOutput {
   if (input) return input;
-  throw failure(
-    "NO_ANSWER",
-    "the workflow waits at a Pause and was asked to go on without an answer",
-    "what drives it must send the __input__ step with next(), or start it again with that step",
-  );
+  throw noAnswer("the workflow waits at a Pause");
 }
 
 /** Publishes an event on the workflow's channel. One of a step in a child workflow is that step's own. */

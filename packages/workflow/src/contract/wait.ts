@@ -66,9 +66,13 @@ export function sentInput(sent: unknown, what: string): RoleOutput {
   if (typeof sent === "object" && sent !== null && "role" in sent && sent.role === INPUT) {
     return sent as RoleOutput;
   }
-  throw WorkflowError.failed(
+  throw noAnswer(`the workflow waits for ${show(what)}`);
+}
+
+/** Something else than an answer was sent to what waits for one; `waits` is the sentence's beginning. */
+export const noAnswer = (waits: string): WorkflowError =>
+  WorkflowError.failed(
     "NO_ANSWER",
-    `the workflow waits for ${show(what)} and was asked to go on without an answer`,
+    `${waits} and was asked to go on without an answer`,
     "what drives it must send the __input__ step with next(), or start it again with that step",
   );
-}
