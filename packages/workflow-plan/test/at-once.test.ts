@@ -196,3 +196,22 @@ test("an answer behind the expiry of its question is refused, and the run is abo
     "waits for no decision",
   );
 });
+
+test("rows that are made again do not undo an end that another process writes meanwhile", async () => {
+  const home = new TestHome();
+  const { begun, go, id } = await confirmed(home, slow);
+  await begun();
+  // It is asked for when the log has been read.
+  const host = hostWith(home.host, "descriptor", async () => {
+    go();
+    await home.ended(id);
+  });
+  const { database } = home.plans;
+  database.run("CREATE TABLE undone (id TEXT)");
+  database.run(`CREATE TRIGGER undo AFTER UPDATE OF status ON workflow_runs
+    WHEN old.status <> 'running' AND new.status = 'running'
+    BEGIN INSERT INTO undone VALUES (new.id); END`);
+  expect(await home.open({ host }).rebuild()).toEqual({ runs: 1 });
+  expect(database.rows("SELECT * FROM undone")).toEqual([]);
+  expect([home.plans.get(id).phase, home.plans.runs()]).toEqual(["completed", []]);
+});

@@ -21,10 +21,19 @@ export async function rebuild(
   const done = new Set<string>();
   const again = async (run: Pick<RunRow, "id" | "workflow_id">) => {
     done.add(run.id);
-    const read = await runs.read(run);
-    // The thread of another plan home, or of no plan.
-    if (read?.log.start.parameters.options.workflowId !== run.workflow_id) return;
-    writeRows(database, projected(read.definition, read.log), at(), { again: true });
+    for (let isWritten = false; !isWritten; ) {
+      const status = runRowOf(database, run.id)?.status;
+      const read = await runs.read(run);
+      // The thread of another plan home, or of no plan.
+      if (read?.log.start.parameters.options.workflowId !== run.workflow_id) return;
+      const rows = projected(read.definition, read.log);
+      // A log that was read before another process has written its end is read again.
+      isWritten = database.atOnce(() => {
+        if (runRowOf(database, run.id)?.status !== status) return false;
+        writeRows(database, rows, at(), { again: true });
+        return true;
+      });
+    }
     count += 1;
   };
   for (const run of database.rows<RunRow>("SELECT * FROM workflow_runs")) await again(run);
