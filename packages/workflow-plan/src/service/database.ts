@@ -20,6 +20,12 @@ const causes: readonly (readonly [code: string, message: string, hint: string])[
   ["SQLITE_CANTOPEN", "can't be opened", "check the owner and the mode of the file and its folder"],
   ["SQLITE_PERM", "can't be opened", "check the owner and the mode of the file and its folder"],
   ["SQLITE_FULL", "can't grow: the disk is full", "free some space; what was committed is there"],
+  // SQLite can't make its files larger that processes share.
+  [
+    "SQLITE_IOERR_SHMSIZE",
+    "can't grow: the disk is full",
+    "free some space; what was committed is there",
+  ],
   ["SQLITE_IOERR", "can't be read or written", "check the disk; what was committed is there"],
   [
     "SQLITE_CORRUPT",
