@@ -152,3 +152,42 @@ test("what a crash of everything has left goes on, and what is paused does not",
   await home.plans.resume(paused);
   expect((await home.ended(paused)).phase).toBe("completed");
 });
+
+test("no check begins while one of the same plan is in flight, and what was due meanwhile is left out", async () => {
+  const home = new TestHome();
+  const at = (name: string) => join(home.store.folder, name);
+  const minute = 60_000;
+  let now = Date.parse("2026-01-05T08:00:00Z");
+  const show = () => writeFileSync(at("clock"), String(now));
+  show();
+  const script = "echo begun >> checks; while [ ! -e open ]; do sleep 0.02; done; echo it";
+  const trigger: TriggerConfig = {
+    ...{ type: "poll", interval_seconds: 60, check_script: script, diff_mode: "new_items" },
+  };
+  const plans = home.open({ now: () => now });
+  const [id, other] = [trigger, { ...trigger, check_script: "cat clock" }].map(
+    (one) => plans.create(workflow(hello({ trigger: one }))).id,
+  ) as [string, string];
+  for (const one of [id, other]) await plans.confirm(one);
+  const checks = () => readFileSync(at("checks"), "utf8").trimEnd().split("\n").length;
+  const stateOf = async (one: string) => (await plans.show(one)).trigger_state;
+  const service = served(home, { clock: at("clock") });
+  await service.reported("ready");
+  await until(() => existsSync(at("checks")));
+  for (let turn = 0; turn < 3; turn += 1) {
+    now += minute;
+    show();
+    // The service has looked at all triggers when the other plan's check was made.
+    await until(async () => (await stateOf(other))?.last_result === String(now));
+    await home.ended(other);
+  }
+  expect(checks()).toBe(1);
+  writeFileSync(at("open"), "");
+  await until(async () => (await stateOf(id))?.last_result === "it\n");
+  const seen = new Date(now).toISOString();
+  expect([(await stateOf(id))?.last_check_at, checks()]).toEqual([seen, 1]);
+  now += minute;
+  show();
+  await until(async () => (await stateOf(id))?.last_check_at === new Date(now).toISOString());
+  expect(checks()).toBe(2);
+});

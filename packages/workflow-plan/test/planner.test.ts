@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
-import type { Reply, ReplyTool } from "../../workflow-agents/test/wire.ts";
+import type { Fault, Reply, ReplyTool } from "../../workflow-agents/test/wire.ts";
 import {
   generatePlan,
   modifyPlan,
@@ -216,6 +216,37 @@ describe("the planner", () => {
     expect((await planner.start("go")).turn.type).toBe("plan");
     const { options } = await planning([]);
     await expectError(generatePlan("go", { ...options, env: {} }), "there is no key");
+  });
+
+  test("takes no answer that is cut off, no message, or an error in its place, and can be used again", async () => {
+    const error = { type: "invalid_request_error", message: "no more of it" };
+    const body = JSON.stringify({ type: "error", error });
+    const faults: Fault[] = [
+      { kind: "error-event", after: 3, ...error },
+      { kind: "page", status: 200, body },
+      { kind: "page", status: 400, body },
+    ];
+    for (const fault of faults) {
+      const { planner } = await planning([
+        { ...calls(create(sound)), fault },
+        calls(create(sound)),
+      ]);
+      await expectError(
+        planner.start("go"),
+        fault.kind === "page" && fault.status === 200 ? "" : "no more of it",
+      );
+      expect((await planner.start("go")).turn.type).toBe("plan");
+    }
+    const cut = {
+      ...calls({ name: "create_workflow", json: '{"name": "cut o' }),
+      stop: "max_tokens",
+    };
+    const { planner, requests } = await planning([cut, calls(create(sound))]);
+    expect((await planner.start("go")).turn.type).toBe("plan");
+    expect(requests().flatMap(({ messages }) => unanswered(messages))).toEqual([]);
+    const whole = { ...calls(create(sound)), stop: "max_tokens" };
+    const other = await planning([whole, calls(create(sound))]);
+    expect((await other.planner.start("go")).turn.type).toBe("plan");
   });
 });
 
