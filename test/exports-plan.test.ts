@@ -116,6 +116,7 @@ describe("the exported names of the plans", () => {
       stopService
       tick
       triggerStateOf
+      triggerStates
       triggerText
       type Begun
       type Button

@@ -21,7 +21,7 @@ export {
 } from "./secret/secret.ts";
 
 // Plans
-export { type Expected, triggerStateOf } from "./service/trigger-state.ts";
+export { type Expected, triggerStateOf, triggerStates } from "./service/trigger-state.ts";
 export {
   openPlans,
   openPlansThatAre,

@@ -17,8 +17,9 @@ export const list = defineSubcommand({
   summary: "list the plans, newest first",
   examples: ["uncaged-workflow plan list", "uncaged-workflow plan list --json | jq -r '.[].id'"],
   run: (session) =>
-    withPlans(session, {}, async (plans, { nextDue, triggerStateOf, triggerText }) => {
+    withPlans(session, {}, async (plans, { nextDue, triggerStates, triggerText }) => {
       const rows = await plans.list();
+      const states = triggerStates(plans);
       if (rows.length === 0)
         session.note("no plans yet; make one: uncaged-workflow plan new 'what it is to do'");
       const { look } = session;
@@ -34,7 +35,7 @@ export const list = defineSubcommand({
         },
         {
           title: "NEXT",
-          cell: (row) => nextDue(row, triggerStateOf(plans.database, row.id)) ?? "-",
+          cell: (row) => nextDue(row, states.get(row.id) ?? null) ?? "-",
         },
         { title: "TRIGGER", cell: ({ trigger }) => triggerText(trigger) },
         { title: "CHANGED", cell: ({ updated_at }) => ago(Date.parse(updated_at), now) },
@@ -86,16 +87,15 @@ export const status = defineSubcommand({
   declare: (command) => command.argument("[plan]", "of one plan alone"),
   examples: ["uncaged-workflow plan status", "uncaged-workflow plan status --json | jq .next"],
   run: (session, _options, id?: string) =>
-    withPlans(session, {}, async (plans, { nextDue, triggerStateOf }) => {
+    withPlans(session, {}, async (plans, { nextDue, triggerStates }) => {
       const rows = id === undefined ? await plans.list() : [plans.get(id)];
       const isShown = new Set(rows.map((row) => row.id));
       const running = plans
         .runs()
         .filter((run) => run.status === "running" && isShown.has(run.workflow_id));
       const wanted = (await plans.wanted()).filter(({ workflowId }) => isShown.has(workflowId));
-      const due = rows
-        .flatMap((row) => nextDue(row, triggerStateOf(plans.database, row.id)) ?? [])
-        .toSorted();
+      const states = triggerStates(plans);
+      const due = rows.flatMap((row) => nextDue(row, states.get(row.id) ?? null) ?? []).toSorted();
       const counted = Object.groupBy(rows, ({ phase }) => phase);
       const phases = Object.fromEntries(
         Object.entries(counted).map(([phase, of]) => [phase, of.length]),

@@ -17,7 +17,8 @@ import {
 /*
  * What is due, by one statement: a cron trigger's next slot is stored, and a poll's is counted from its last check. So a pass
  * over thousands of plans of which none is due computes no schedule. What was looked at in the future is due as well: the
- * clock was put back since. An empty text is due at once.
+ * clock was put back since. An empty text is due at once. The plus keeps SQLite from its index of phases: most plans are
+ * active, and one pass over the table is faster than as many lookups.
  */
 const looks = `WITH look AS (
   SELECT w.id, t.last_check_at AS seen, CASE w.trigger_json ->> '$.type'
@@ -26,7 +27,7 @@ const looks = `WITH look AS (
       (w.trigger_json ->> '$.interval_seconds') || ' seconds'), '')
   END AS due
   FROM workflows w LEFT JOIN trigger_state t ON t.workflow_id = w.id
-  WHERE w.phase = 'active' AND json_valid(w.trigger_json))`;
+  WHERE +w.phase = 'active' AND json_valid(w.trigger_json))`;
 
 /** When the next trigger is due, in milliseconds since the epoch: `now` or before when one is; null when none ever is. */
 export function earliestDue(plans: Plans, now: number): number | null {

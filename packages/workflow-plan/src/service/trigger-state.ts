@@ -14,11 +14,20 @@ const never: TriggerState = {
   ...{ last_result: null, last_check_at: null, last_fire_at: null, last_error: null },
 };
 
+const columns = Object.keys(never).join(", ");
+
 /** What a plan's trigger knows; null for one that was never registered. */
 export function triggerStateOf(database: PlanDatabase, workflowId: string): TriggerState | null {
-  const columns = Object.keys(never).join(", ");
   const statement = `SELECT ${columns} FROM trigger_state WHERE workflow_id = ?`;
   return database.rows<TriggerState>(statement, workflowId)[0] ?? null;
+}
+
+/** What the triggers of all plans know, by the plans' ids: one query for who shows many. */
+export function triggerStates({ database }: { database: PlanDatabase }): Map<string, TriggerState> {
+  const rows = database.rows<TriggerState & { id: string }>(
+    `SELECT workflow_id AS id, ${columns} FROM trigger_state`,
+  );
+  return new Map(rows.map(({ id, ...state }) => [id, state]));
 }
 
 /**
