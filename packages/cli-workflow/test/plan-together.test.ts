@@ -11,8 +11,11 @@ import { type Ended, removeFolders } from "./program.ts";
 setDefaultTimeout(180_000);
 let store: PlanStore;
 const bot = botApi();
+const services: Bun.Subprocess[] = [];
 beforeAll(async () => void (store = await PlanStore.open()));
 afterAll(async () => {
+  for (const one of services) one.kill("SIGKILL");
+  await Promise.all(services.map(({ exited }) => exited));
   await store.killWorkers();
   await Promise.all([store.stop(), bot.stop()]);
   removeFolders();
@@ -36,6 +39,7 @@ const count = (ended: Ended[]): number => ended.filter(({ code }) => code === 0)
 /** Starts two services, of which one is refused; gives the other. */
 async function service() {
   const both = [0, 1].map(() => store.start(["plan", "service", "run"], { env: botEnv() }));
+  services.push(...both);
   const ended = await Promise.race(both.map(async (one) => [one, await one.exited] as const));
   const [refused, code] = ended;
   expect([code, await refused.stderr.text()]).toEqual([
