@@ -44,7 +44,8 @@ class ThreadFeed {
   /** The thread's newest status; "removed" without its log, null until known. */
   state: ThreadStatus | "removed" | null = null;
   over = false;
-  failed = false;
+  /** Why it could not be observed any more. */
+  failed: Error | null = null;
   listeners = 0;
   readonly #items: AsyncGenerator<Observed>;
   readonly #abort = new AbortController();
@@ -85,8 +86,8 @@ class ThreadFeed {
         bytes += await this.#take(value);
         this.#announce();
       }
-    } catch {
-      this.failed = true;
+    } catch (error) {
+      this.failed = error instanceof Error ? error : new Error(String(error));
       this.over = true;
     }
     this.#reading = false;
@@ -174,12 +175,15 @@ class Listener implements Source {
     while (!this.#closed && !this.#over) {
       const before = this.#cursor;
       if (this.#next !== null && !this.#feed.ring.reaches(this.#next)) this.#next = null;
-      const piece = this.#next === null ? await this.#catchUp() : this.#fromRing(this.#next);
+      const number = this.#next;
+      const piece = number === null ? await this.#catchUp() : this.#fromRing(number);
       if (piece && this.#pass(piece)) return piece.bytes;
-      const isAtHead = this.#cursor === before && this.#next !== null;
-      const notice = isAtHead ? await this.#notice() : null;
+      // The ring may have got more while its place in it was looked for.
+      if (number === null && this.#next !== null) continue;
+      const isThrough = this.#cursor === before;
+      const notice = isThrough && number !== null ? await this.#notice() : null;
       if (notice) return notice;
-      if (isAtHead && this.#feed.over) return await this.#last();
+      if (isThrough && this.#feed.over) return await this.#last();
       // What is not sent to this listener may be followed by what is: others get their turn.
       if (this.#cursor !== before) await new Promise(setImmediate);
       else if (!this.#over) await this.#feed.news();
@@ -243,7 +247,7 @@ class Listener implements Source {
   async #last(): Promise<Bytes | null> {
     const { failed, state, serializer, host, ref } = this.#feed;
     this.#over = true;
-    if (failed) return null;
+    if (failed) throw failed;
     // Nothing is observed of a thread that had ended before.
     return await serializer.over(state ?? (await host.read(ref)), ref, this.#cursor);
   }

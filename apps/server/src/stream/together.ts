@@ -1,3 +1,4 @@
+import { toErrorRecord } from "@uncaged/workflow/host";
 import type { Source } from "./connections.ts";
 import { type Bytes, sseBytes } from "./sse.ts";
 
@@ -5,7 +6,8 @@ type Part = { source: Source; head: Bytes; isAsked: boolean };
 
 /**
  * Several sources as one, so that a client needs one connection for them all. Before what comes of a source
- * stands an event `of` with the key of the source. Of each source one piece is held at the most.
+ * stands an event `of` with the key of the source. Of each source one piece is held at the most. One that can't be read
+ * any more ends with an event `refused`.
  */
 export class Together implements Source {
   readonly #parts = new Set<Part>();
@@ -35,10 +37,14 @@ export class Together implements Source {
 
   async #ask(part: Part): Promise<void> {
     part.isAsked = true;
-    // What can't be read ends: its client asks for it again, and is answered with the error.
-    const bytes = await part.source.next().catch(() => null);
+    let isOver = false;
+    const bytes = await part.source.next().catch((error: unknown) => {
+      isOver = true;
+      const { code, message } = toErrorRecord(error);
+      return sseBytes("refused", { code, message });
+    });
     if (bytes) this.#pieces.push(Buffer.concat([part.head, bytes]));
-    else this.#parts.delete(part);
+    if (!bytes || isOver) this.#parts.delete(part);
     part.isAsked = false;
     this.#wake();
   }
