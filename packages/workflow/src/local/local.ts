@@ -4,6 +4,7 @@ import type { PrewarmedWorker } from "../system/prewarm.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import type { Families } from "./family.ts";
 import type { LiveWorkers } from "./live.ts";
+import type { Marks } from "./observe.ts";
 import type { ThreadIndex } from "./thread-index.ts";
 
 const maxRecordBytes = 64 * 1024 * 1024;
@@ -37,6 +38,7 @@ export type LocalHostOptions = RootOptions & {
 export function openLocalHost({ prewarmed, started, ...where }: LocalHostOptions = {}): Host {
   const root = openRoot(where);
   let workers: LiveWorkers | null = null;
+  let marks: Marks | null = null;
   let families: Families | null = null;
   let index: ThreadIndex | null = null;
   let lists = 0;
@@ -95,9 +97,10 @@ export function openLocalHost({ prewarmed, started, ...where }: LocalHostOptions
     },
     value: async (...given) => (await events()).readValue(root, ...given),
     async *observe(ref, cursor, given = {}) {
-      const { observe } = await import("./observe.ts");
+      const { Marks, observe } = await import("./observe.ts");
+      marks ??= new Marks();
       workers ??= new (await live()).LiveWorkers(root, freshMs);
-      yield* observe(root, ref, workers, cursor, given);
+      yield* observe(root, ref, { live: workers, marks }, cursor, given);
     },
     async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
       const done = await (await control()).control(root, ref, command);

@@ -1,5 +1,12 @@
 import type { Observed, ObserveOptions } from "../host/host.ts";
-import { cursorOf, type LogItem, LogReader, type Position, positionOf } from "../log/reader.ts";
+import {
+  cursorOf,
+  type LogItem,
+  LogReader,
+  type Mark,
+  type Position,
+  positionOf,
+} from "../log/reader.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
@@ -12,19 +19,43 @@ const lookEveryMs = 300;
 const batchItems = 256;
 const batchBytes = 64 * 1024;
 
+const mostMarks = 1_000;
+
+/** Where observers have stopped, so that who comes back by a cursor reads only what is new. */
+export class Marks {
+  readonly #marks = new Map<string, Mark>();
+
+  /** The mark of a position, which is then another observer's to set. */
+  take({ threadId }: ThreadRef, { data }: Position): Mark | undefined {
+    const key = `${threadId} ${data}`;
+    const mark = this.#marks.get(key);
+    this.#marks.delete(key);
+    return mark;
+  }
+
+  set({ threadId }: ThreadRef, mark: Mark | null): void {
+    if (mark === null) return;
+    this.#marks.set(`${threadId} ${mark.data}`, mark);
+    const [oldest] = this.#marks.size > mostMarks ? this.#marks.keys() : [];
+    if (oldest !== undefined) this.#marks.delete(oldest);
+  }
+}
+
 /** @see Host.observe */
 export async function* observe(
   root: Root,
   ref: ThreadRef,
-  live: Drivers,
+  { live, marks }: { live: Drivers; marks: Marks },
   cursor: string | undefined,
   { signal, events = true, until }: ObserveOptions,
 ): AsyncGenerator<Observed> {
   const { hash, threadId } = ref;
+  const from = positionOf(cursor);
+  const mark = marks.take(ref, from);
   const reader = new LogReader({
     data: dataPath(root, hash, threadId),
     ...(events && { info: infoPath(root, hash, threadId) }),
-    from: positionOf(cursor),
+    ...{ from, mark },
   });
   if (!reader.exists) throw notFound(threadId);
   const to = until === "now" ? reader.newest() : until === undefined ? null : positionOf(until);
@@ -58,6 +89,7 @@ export async function* observe(
     if (systemCode(error) === null) throw error;
     throw diskError(error, "read", dataPath(root, hash, threadId));
   } finally {
+    marks.set(ref, reader.mark);
     watch.close();
   }
 }

@@ -1,11 +1,19 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { endLine, startLine, stepLine } from "../../test/fixtures/records.ts";
+import { endLine, sealedLogOf, startLine, stepLine } from "../../test/fixtures/records.ts";
 import { isWorkflowError } from "../contract/error.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
+import { LineFile } from "./line-file.ts";
 import { cursorOf, type LogItem, LogReader, type Position, positionOf } from "./reader.ts";
 
 const ref = { hash: "EYHPV6X8XHTCS", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
@@ -148,6 +156,35 @@ test("only where a line ends is a position", () => {
     expect(thrown(() => reader(from))).toBe(ends ? "nothing" : "BAD_POSITION");
   }
   expect(thrown(() => reader({ data: 0, info: 3 }))).toBe("BAD_POSITION");
+});
+
+test("with the mark of a reading that has stopped there another one goes on, and reads nothing before", () => {
+  const whole = sealedLogOf(startLine, stepLine("a"), stepLine("b"), stepLine("c"), endLine);
+  const lines = whole.toString().split("\n");
+  const upTo = (count: number) =>
+    lines
+      .slice(0, count)
+      .map((line) => `${line}\n`)
+      .join("");
+  appendFileSync(data, upTo(3));
+  const first = new LogReader({ data });
+  expect([...first.read()].map(shown)).toEqual(["start", "step 1", "step 2"]);
+  const mark = first.mark ?? undefined;
+  appendFileSync(data, upTo(5).slice(upTo(3).length));
+  const counts = spyOn(LineFile.prototype, "countTo");
+  const again = () => new LogReader({ data, from: first.position, ...(mark && { mark }) });
+  try {
+    expect([...again().read()].map(shown)).toEqual(["step 3", "end"]);
+    expect(counts).not.toHaveBeenCalled();
+    // A log that is another one by now is counted.
+    writeFileSync(data, sealedLogOf(startLine, stepLine("x"), stepLine("b"), endLine));
+    expect([...again().read()].map(shown)).toEqual(["end"]);
+    expect(counts).toHaveBeenCalledTimes(1);
+    writeFileSync(data, upTo(2));
+    expect(thrown(again)).toBe("BAD_POSITION");
+  } finally {
+    counts.mockRestore();
+  }
 });
 
 test("its newest position is behind all that is whole", () => {

@@ -13,6 +13,7 @@ import {
   type StartRecord,
   violationOfRecord,
 } from "./record.ts";
+import { type Sum, sumIn } from "./sum.ts";
 
 /** A position in a thread's two files: bytes of the log, and of the debug log. */
 export type Position = { data: number; info: number };
@@ -32,6 +33,12 @@ export function positionOf(cursor: string | undefined): Position {
   if (data === undefined || info === undefined) throw badPosition(cursor);
   return { data: Number(data), info: Number(info) };
 }
+
+/**
+ * What a reading knew of a log where it has stopped: the number of lines before, and the last of them with its checksum,
+ * which is one over all. So another reading can go on there without counting them.
+ */
+export type Mark = { data: number; lines: number; lastStart: number; sum: Sum };
 
 /** What a thread's files hold, with the position behind it. Steps are counted from 1. */
 export type LogItem = { position: Position } & (
@@ -54,21 +61,50 @@ export class LogReader {
   readonly #data: LineFile;
   readonly #info: LineFile | null;
   #position: Position;
+  #lastStart: number;
 
   /**
-   * Reads from a position on; without `info` the log alone.
+   * Reads from a position on; without `info` the log alone. With the mark of a reading that has stopped there nothing that
+   * comes before is read, unless it is not the same any more.
    * @throws WorkflowError `BAD_POSITION` (usage) when no line ends at `from`.
    */
-  constructor({ data, info, from = origin }: { data: string; info?: string; from?: Position }) {
+  constructor({
+    data,
+    info,
+    from = origin,
+    mark,
+  }: {
+    data: string;
+    info?: string;
+    from?: Position;
+    mark?: Mark;
+  }) {
     this.#data = new LineFile(data);
     this.facts = new LogFold(data);
     this.#info = info === undefined ? null : new LineFile(info);
     this.#position = from;
-    const lines = this.#data.countTo(from.data);
+    const lines = this.#marked(from, mark) ?? this.#data.countTo(from.data);
     if (lines === null || this.#info?.endsAt(from.info) === false)
       throw badPosition(cursorOf(from));
+    this.#lastStart = lines.lastStart;
     const [last] = lines.count > 0 ? this.#data.forward(lines.lastStart) : [];
     if (last) this.facts.skip(lines.count, last);
+  }
+
+  /** What a mark holds, if the log is still the one that it was made of. */
+  #marked({ data }: Position, mark?: Mark): { count: number; lastStart: number } | null {
+    if (!mark || mark.data !== data || !this.#data.endsAt(data)) return null;
+    const [last] = this.#data.forward(mark.lastStart);
+    if (last?.value === undefined || last.position !== data) return null;
+    if (sumIn(last.value) !== mark.sum) return null;
+    return { count: mark.lines, lastStart: mark.lastStart };
+  }
+
+  /** What another reading needs to go on here; null in a log without checksums, or before its first line. */
+  get mark(): Mark | null {
+    const { broken, lines, sum } = this.facts;
+    if (broken || lines === 0 || sum === null) return null;
+    return { data: this.#position.data, lines, lastStart: this.#lastStart, sum };
   }
 
   /** Behind the last item that was given. */
@@ -130,14 +166,14 @@ export class LogReader {
         facts.end = null;
         return;
       }
-      yield this.#give(record, line.position);
+      yield this.#give(record, line);
     }
     const isOver = end !== null || facts.end !== null;
     events?.refresh();
     if (events) yield* this.#events(events, isOver ? unbounded.info : facts.steps + 1, to.info);
     const record = end && facts.take(end);
     if (to.data === unbounded.data) this.#takeRest(end);
-    if (end && record && !facts.broken) yield this.#give(record, end.position);
+    if (end && record && !facts.broken) yield this.#give(record, end);
   }
 
   // A whole record behind the last newline is given when its newline is there.
@@ -147,7 +183,8 @@ export class LogReader {
     if (this.facts.broken) this.facts.end = null;
   }
 
-  #give(record: StartRecord | Step | EndRecord, data: number): LogItem {
+  #give(record: StartRecord | Step | EndRecord, { position: data, start }: Line): LogItem {
+    this.#lastStart = start;
     const position = (this.#position = { ...this.#position, data });
     if ("parameters" in record) return { kind: "start", start: record, position };
     if (isEnd(record)) return { kind: "end", end: record, position };
