@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { chmodSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import type { Reply } from "../../../packages/workflow-agents/test/wire.ts";
@@ -159,6 +160,33 @@ test("a plan is edited, and only what was shown is confirmed; what fails is deci
   );
   expect(again.runs).toHaveLength(3);
 }, 90_000);
+
+test("an edited definition is stored and answered without the value of any secret", async () => {
+  const { id } = await plan(["look"]);
+  const path = join(serving.path, "plans/secrets.json");
+  await Bun.write(path, JSON.stringify({ A_TOKEN: "value-of-a-token" }));
+  chmodSync(path, 0o600);
+  const given = definition(["look"]);
+  const [step] = given.steps;
+  const send = { ...given, steps: [{ ...step, description: "use value-of-a-token" }] };
+  const edited = await ask<PlanView>("POST /api/plans/{id}/definition", { id, send });
+  expect(edited.steps[0]?.description).toBe("use [secret:A_TOKEN]");
+  const bad = { ...given, steps: [{ ...step, id: "value-of-a-token_" }] };
+  const refused = await ask("POST /api/plans/{id}/definition", { id, send: bad, status: 400 });
+  const shown = await ask("GET /api/plans/{id}", { id });
+  expect(JSON.stringify([edited, refused, shown])).not.toContain("value-of-a-token");
+  await ask("POST /api/plans/{id}/cancel", { id });
+  await ask("DELETE /api/plans/{id}", { id });
+}, 60_000);
+
+test("who only asks for plans makes no plan home", async () => {
+  const own = await Serving.startWith({});
+  const home = join(own.path, "plans");
+  expect(await own.ok<PlanRow[]>("/api/plans")).toEqual([]);
+  expect((await own.fetch("/api/plans/none")).status).toBe(404);
+  expect((await own.fetch("/api/plans/none/run", { method: "POST" })).status).toBe(404);
+  expect(existsSync(home)).toBe(false);
+}, 60_000);
 
 test("what is not there is missing, and what is no plan is refused", async () => {
   for (const path of ["confirm", "run", "retry", "pause", "resume", "cancel", "reject"]) {

@@ -1,5 +1,7 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { ask, create, PlanStore, planOf, type Plan, type Started, type Turned } from "./planned.ts";
 import { removeFolders } from "./program.ts";
 
@@ -189,6 +191,31 @@ test("people get tables and what to do next", async () => {
   expect(list).toMatch(
     new RegExp(`^${id} +active +\\d{4}-.*T09:00:00.* +cron 0 9 .* Failing builds$`, "m"),
   );
+});
+
+test("a damaged plan is named with its column, and the others are listed", async () => {
+  const { id: good } = await store.plan({ look: [] });
+  const { id } = await store.plan({ look: [] });
+  const database = new Database(join(store.root, "plans/plans.db"));
+  const [{ steps_json } = { steps_json: "" }] = database
+    .query<{ steps_json: string }, [string]>("SELECT steps_json FROM workflows WHERE id = ?")
+    .all(id);
+  const set = database.query("UPDATE workflows SET steps_json = ? WHERE id = ?");
+  set.run("[", id);
+  for (const command of ["list", "status"]) {
+    const { code, stderr } = await store.run(["plan", command]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(`^error: the plan ${id} is damaged: steps_json is no JSON; hint: .*\n$`),
+      ),
+    ]);
+  }
+  const listed = await store.run(["plan", "list", "--json"]);
+  const ids = (JSON.parse(listed.stdout) as Plan[]).map((plan) => plan.id);
+  expect([ids.includes(good), ids.includes(id)]).toEqual([true, false]);
+  set.run(steps_json, id);
+  database.close();
 });
 
 test("a run is waited for, and its return code is that of the command", async () => {

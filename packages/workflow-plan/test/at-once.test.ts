@@ -102,7 +102,7 @@ test("a run is cancelled also when another process writes its end first", async 
       };
     },
   });
-  expect((await home.open({ host }).cancel(id)).phase).toBe("failed");
+  expect((await home.open({ host }).cancel(id)).workflow.phase).toBe("failed");
 });
 
 test("a draft that another one has replaced while it was confirmed stays, and is not confirmed", async () => {

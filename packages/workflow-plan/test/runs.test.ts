@@ -84,7 +84,7 @@ test("a cancelled run has failed, its steps with it, and its plan is what it was
   expect(await codeOf(() => other.run(id))).toContain("is executing and can't become executing");
   expect(await codeOf(() => plans.remove(id))).toContain("is executing and can't be removed");
   await until(() => calls().length === 1);
-  expect((await plans.cancel(id)).phase).toBe("active");
+  expect(await plans.cancel(id)).toMatchObject({ what: "run", workflow: { phase: "active" } });
   const run = await lastRun(id);
   expect(run).toMatchObject({ id: runId, status: "failed", error: "cancelled by user" });
   expect(run?.steps.map(({ status }) => status)).toEqual(["failed", "skipped"]);

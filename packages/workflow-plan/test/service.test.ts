@@ -63,4 +63,19 @@ test("a run that failed is retried from what has succeeded", async () => {
   ]);
 });
 
+test("a definition that has the value of a secret is stored with its name instead", async () => {
+  const { plans } = bound(new TestHome());
+  plans.secrets.set("A_TOKEN", "value-of-a-token");
+  const steps = [{ ...does("a", "use value-of-a-token"), inputs: { deep: ["value-of-a-token"] } }];
+  const made = workflow(plan(steps, {}, { description: "it is value-of-a-token" }));
+  const { id } = plans.create(made);
+  await plans.cancel(id);
+  plans.replace({ ...made, name: "with value-of-a-token" });
+  expect(JSON.stringify(plans.database.rows("SELECT * FROM workflows"))).not.toContain("value-of");
+  expect(plans.get(id)).toMatchObject({
+    ...{ name: "with [secret:A_TOKEN]", description: "it is [secret:A_TOKEN]" },
+    steps: [{ description: "use [secret:A_TOKEN]", inputs: { deep: ["[secret:A_TOKEN]"] } }],
+  });
+});
+
 const bound = (home: TestHome) => ({ plans: home.plans, ended: home.ended.bind(home), home });

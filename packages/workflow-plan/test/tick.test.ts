@@ -5,6 +5,7 @@ import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import type { TriggerConfig, Workflow } from "../src/index.ts";
 import { type Plans, tick, type TickOptions, type TriggerState } from "../src/service.ts";
 import { triggerStateOf } from "../src/service/trigger-state.ts";
+import { failureOf } from "../../workflow-agents/test/published.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 
 /* One pass over what is due, with real check scripts, real threads, and a clock of the test's own. */
@@ -226,8 +227,13 @@ test("a pass shows when the next trigger is due; a broken one keeps no other fro
   database.run(set, JSON.stringify(cron("99 * * * *")), broken);
   database.run(set, "{", corrupt);
   home.now += hour;
-  const { fired } = await tick(home.timed, home.options());
+  const failed: string[] = [];
+  const onError = (id: string, error: unknown) => void failed.push(`${id}: ${String(error)}`);
+  const { fired } = await tick(home.timed, home.options({ onError }));
   expect(fired.map(({ workflowId }) => workflowId)).toEqual([good]);
+  const message = `the plan ${corrupt} is damaged: trigger_json is no JSON`;
+  expect(failed).toEqual([expect.stringContaining(message)]);
+  expect(String(await failureOf(tick(home.timed, home.options())))).toContain(message);
   expect(home.state(broken)?.last_error).toContain("is no cron expression");
   await home.ended(good);
 });

@@ -1,4 +1,6 @@
+import type { Workflow } from "@uncaged/workflow-plan";
 import type { Plans } from "@uncaged/workflow-plan/service";
+import { isWorkflowError } from "@uncaged/workflow/host";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PlanEvents } from "../schema/plan.ts";
 import { Feed } from "../stream/feed.ts";
@@ -65,8 +67,10 @@ export class PlanFeed extends Feed {
     const rowOf = await rowMaker(plans);
     for (const [id, stamp] of stamps) {
       if (this.#sent.get(id) === stamp) continue;
-      const row = rowOf(plans.get(id), wanted.get(id));
+      const plan = readable(plans, id);
       this.#note(id, stamp);
+      if (plan === null) continue;
+      const row = rowOf(plan, wanted.get(id));
       this.push({ cursor: this.cursor, bytes: message("plan", row, this.cursor) });
     }
     for (const id of this.#sent.keys()) {
@@ -102,6 +106,16 @@ export class PlanFeed extends Feed {
     if (stamp === null) this.#sent?.delete(id);
     else this.#sent?.set(id, stamp);
     if (stamp !== null) this.#hash ^= hashOf(id, stamp);
+  }
+}
+
+/** A plan; null when it was removed meanwhile or is damaged: it keeps no other from being shown. */
+function readable(plans: Plans, id: string): Workflow | null {
+  try {
+    return plans.get(id);
+  } catch (error) {
+    if (isWorkflowError(error)) return null;
+    throw error;
   }
 }
 

@@ -8,30 +8,30 @@ import type { Source } from "../stream/connections.ts";
 import { type Bytes, sseBytes } from "../stream/sse.ts";
 import { flag, optionalText } from "../schema/value.ts";
 import { PlanFeed } from "./plan-feed.ts";
-import { type PlanAccess, rowsOf, viewOf } from "./plan-rows.ts";
+import { type OpenPlans, type PlanAccess, rowsOf, viewOf } from "./plan-rows.ts";
 
 const stream = z.string().describe("token, turn, error: see docs/server.md.");
 
 /** The routes of plans; each of them reads and writes the plan home, which other processes do as well. */
-export function planRoutes(
-  { connections }: Omit<Context, "plans">,
-  open: () => Promise<PlanAccess>,
-) {
+export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPlans) {
   let opened: Promise<PlanAccess> | null = null;
-  const access = (): Promise<PlanAccess> => {
-    opened ??= open().catch((error: unknown) => {
-      opened = null;
-      throw error;
-    });
-    return opened;
+  // Only a request for a new plan makes a plan home.
+  const again = async (before: typeof opened, creates: boolean): Promise<PlanAccess> => {
+    const given = await before?.catch(() => null);
+    const isCurrent = given && (given.plans.isKept || !(creates || given.plans.hasHome()));
+    return isCurrent ? given : await open({ creates });
   };
-  const feed = new PlanFeed(access);
+  const access = (creates = false): Promise<PlanAccess> => (opened = again(opened, creates));
+  const feed = new PlanFeed(() => access());
   const routes = new Routes("Plans");
-  const converse = (take: (planning: Planning, callbacks: StreamCallbacks) => Promise<Turned>) =>
+  const converse = (
+    take: (planning: Planning, callbacks: StreamCallbacks) => Promise<Turned>,
+    { creates = false }: { creates?: boolean } = {},
+  ) =>
     connections.send(
       () =>
         new Conversation(async (onToken) => {
-          const { planning } = await access();
+          const { planning } = await access(creates);
           return await take(planning, { onToken });
         }),
     );
@@ -66,7 +66,8 @@ export function planRoutes(
     summary: "Have a plan made of a request",
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
-    run: ({ body }) => converse((planning, callbacks) => planning.start(body.text, callbacks)),
+    run: ({ body }) =>
+      converse((planning, callbacks) => planning.start(body.text, callbacks), { creates: true }),
   });
   routes.add("POST /planner/{session}", {
     summary: "Go on with a conversation: an answer, or what is to change",
@@ -93,7 +94,7 @@ export function planRoutes(
       const given = await access();
       const { plans } = given;
       const before = plans.draft(params.id) ?? plans.get(params.id);
-      plans.replace(await edited(before, body));
+      plans.replace(await edited(before, plans.secrets.masked(body)));
       return await viewOf(given, before.id);
     },
   });
@@ -131,7 +132,6 @@ export function planRoutes(
   const changes = {
     pause: ["Let no step of a plan begin any more, and no trigger fire", "It is paused."],
     resume: ["Let a paused plan go on", "It goes on."],
-    cancel: ["End the run of a plan now", "Its run has ended."],
     reject: ["Take back a plan, or a change, that was to be confirmed", "It is taken back."],
   } as const;
   for (const [change, [summary, answer]] of Object.entries(changes)) {
@@ -141,6 +141,12 @@ export function planRoutes(
         await (await access()).plans[change as keyof typeof changes](params.id),
     });
   }
+  routes.add("POST /plans/{id}/cancel", {
+    summary: "End the run of a plan now, or take back what is to be confirmed",
+    params: schema.planPath,
+    answer: ["Its run has ended, or there is nothing to confirm.", schema.planSchema],
+    run: async ({ params }) => (await (await access()).plans.cancel(params.id)).workflow,
+  });
   routes.add("DELETE /plans/{id}", {
     summary: "Delete a plan and its runs; the threads of these stay",
     params: schema.planPath,

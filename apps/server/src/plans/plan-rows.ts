@@ -10,7 +10,12 @@ export type PlanAccess = {
   planning: Planning;
   /** What the steps of a plan would run in. @throws ConfigError */
   sandbox: (workflow: Workflow) => Promise<SandboxReport>;
+  /** Called with a plan that can't be read, and that lists leave out. */
+  onDamaged: (id: string, error: unknown) => void;
 };
+
+/** Opens the plans; where there is no plan home it is made if `creates` is set, else there are no plans. */
+export type OpenPlans = (options: { creates: boolean }) => Promise<PlanAccess>;
 
 type PlanRow = z.infer<typeof planRowSchema>;
 
@@ -21,8 +26,11 @@ export const wantedOf = async (plans: Plans): Promise<Map<string, Wanted[]>> =>
   Map.groupBy(await plans.wanted(), ({ workflowId }) => workflowId);
 
 /** The rows of a list: of all plans, newest first, or of those that wait for a person. */
-export async function rowsOf({ plans }: PlanAccess, onlyWaiting = false): Promise<PlanRow[]> {
-  const all = await plans.list();
+export async function rowsOf(
+  { onDamaged, plans }: PlanAccess,
+  onlyWaiting = false,
+): Promise<PlanRow[]> {
+  const all = await plans.list(onDamaged);
   const wanted = await wantedOf(plans);
   const shown = onlyWaiting ? all.filter((plan) => waits(plan, wanted.get(plan.id))) : all;
   const rowOf = await rowMaker(plans);

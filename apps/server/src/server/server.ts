@@ -28,7 +28,7 @@ import {
   protect,
 } from "../guard/guard.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
-import type { PlanAccess } from "../plans/plan-rows.ts";
+import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
 import { controlRoutes } from "../routes/control.ts";
 import { eventRoutes } from "../routes/events.ts";
@@ -52,7 +52,7 @@ export type ServerOptions = {
   /** The folder of the project that is served. */
   project?: string | null;
   /** Opens the plans, when they are first asked for; there are none without it. */
-  plans?: () => Promise<PlanAccess>;
+  plans?: OpenPlans;
   /** The origins of other sites whose pages may use the API with the token; none when not given. */
   allowOrigins?: readonly string[];
   streams?: Partial<StreamLimits>;

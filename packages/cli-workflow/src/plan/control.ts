@@ -121,7 +121,9 @@ async function begun(
     const { error, status } = plans.findRun(runId);
     if (status !== "running")
       throw WorkflowError.failed("RUN_ENDED", `${runId} has ended before it began: ${error}`);
-    await plans.startQueued();
+    await plans.startQueued((queued, cause) => {
+      if (queued.runId === runId) throw cause;
+    });
     await Bun.sleep(pollMs);
   }
   return null;
@@ -179,13 +181,16 @@ export const resume = defineSubcommand({
 });
 
 export const cancel = defineSubcommand({
-  summary: "end the run of a plan now",
+  summary: "end the run of a plan now, or take back what is to be confirmed",
   declare: planArgument,
   examples: ["uncaged-workflow plan cancel wf_x7"],
   run: (session, _options, id: string) =>
     withPlans(session, {}, async (plans) => {
-      const workflow = await plans.cancel(id);
-      session.show(workflow, () => `cancelled the run of ${workflow.id}\n`);
+      const { what, workflow } = await plans.cancel(id);
+      session.show(
+        workflow,
+        () => `cancelled the ${what}${what === "plan" ? "" : " of"} ${workflow.id}\n`,
+      );
     }),
 });
 

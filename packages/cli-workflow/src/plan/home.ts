@@ -6,9 +6,11 @@ import type {
   Plans,
   SandboxReport,
 } from "@uncaged/workflow-plan/service";
-import type { PlanAccess } from "@uncaged/workflow-server";
-import { isWorkflowError, threadEnv } from "@uncaged/workflow/host";
+import type { OpenPlans } from "@uncaged/workflow-server";
+import { isWorkflowError, threadEnv, toErrorRecord } from "@uncaged/workflow/host";
 import type { Command } from "commander";
+import { exitCodes } from "../output/exit-code.ts";
+import { errorText } from "../session/failure.ts";
 import { ownProgram } from "../session/own-command.ts";
 import type { Session } from "../session/session.ts";
 
@@ -80,6 +82,15 @@ export async function withPlans<Result>(
   }
 }
 
+/**
+ * The exit code of a call that is done for all plans but some: what was wrong with these stands on stderr, also beside a
+ * document on stdout.
+ */
+export function exitCodeOf(session: Session, errors: readonly unknown[]): number {
+  for (const error of errors) session.output.notes.write(errorText(toErrorRecord(error)));
+  return errors.length === 0 ? exitCodes.done : exitCodes.failed;
+}
+
 /** Who makes the plans of a call. */
 export const plannerOf = async (session: Session, plans: Plans): Promise<Planner> =>
   (await plannersOf(session, plans))();
@@ -145,13 +156,18 @@ export async function sandboxText(session: Session, plans: Plans, workflow: Work
   }
 }
 
-/** The plans of a call as the server uses them. @throws ConfigError, ExecutorError */
-export async function planAccess(session: Session): Promise<PlanAccess> {
-  const { Planning } = await import("@uncaged/workflow-plan/service");
-  const plans = await openPlansOf(session);
-  return {
-    plans,
-    planning: new Planning(plans, await plannerOf(session, plans)),
-    sandbox: (workflow) => sandboxOf(session, plans, workflow),
+/** The plans of a call as the server uses them: each that is damaged is named once. */
+export function planAccess(session: Session): OpenPlans {
+  const named = new Set<string>();
+  const onDamaged = (_id: string, error: unknown): void => {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (!named.has(reason)) session.note(reason);
+    named.add(reason);
+  };
+  return async (options) => {
+    const { Planning } = await import("@uncaged/workflow-plan/service");
+    const plans = await openPlansOf(session, options);
+    const planning = new Planning(plans, await plannerOf(session, plans));
+    return { plans, planning, onDamaged, sandbox: (of) => sandboxOf(session, plans, of) };
   };
 }

@@ -7,7 +7,7 @@ import { configSources, withPlans } from "./home.ts";
 
 export const namedPlans = (session: Session): Promise<Candidate[]> =>
   withPlans(session, {}, async (plans) =>
-    (await plans.list()).map(({ id: value, name, phase }) => ({
+    (await plans.list(() => {})).map(({ id: value, name, phase }) => ({
       ...{ value, about: `${oneLine(name)}, ${phase}` },
     })),
   );

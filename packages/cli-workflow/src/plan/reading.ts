@@ -3,7 +3,7 @@ import { ago, shortIds } from "../output/text.ts";
 import { pairs } from "../output/table.ts";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
-import { sandboxText, withPlans } from "./home.ts";
+import { exitCodeOf, sandboxText, withPlans } from "./home.ts";
 import {
   historyText,
   momentText,
@@ -18,9 +18,10 @@ export const list = defineSubcommand({
   examples: ["uncaged-workflow plan list", "uncaged-workflow plan list --json | jq -r '.[].id'"],
   run: (session) =>
     withPlans(session, {}, async (plans, { nextDue, triggerStates, triggerText }) => {
-      const rows = await plans.list();
+      const damaged: unknown[] = [];
+      const rows = await plans.list((_id, error) => damaged.push(error));
       const states = triggerStates(plans);
-      if (rows.length === 0)
+      if (rows.length === 0 && damaged.length === 0)
         session.note("no plans yet; make one: uncaged-workflow plan new 'what it is to do'");
       const { look } = session;
       const now = Date.now();
@@ -41,6 +42,7 @@ export const list = defineSubcommand({
         { title: "CHANGED", cell: ({ updated_at }) => ago(Date.parse(updated_at), now) },
         { title: "NAME", cell: ({ name }) => name },
       ]);
+      return exitCodeOf(session, damaged);
     }),
 });
 
@@ -88,7 +90,9 @@ export const status = defineSubcommand({
   examples: ["uncaged-workflow plan status", "uncaged-workflow plan status --json | jq .next"],
   run: (session, _options, id?: string) =>
     withPlans(session, {}, async (plans, { nextDue, triggerStates }) => {
-      const rows = id === undefined ? await plans.list() : [plans.get(id)];
+      const damaged: unknown[] = [];
+      const rows =
+        id === undefined ? await plans.list((_id, error) => damaged.push(error)) : [plans.get(id)];
       const isShown = new Set(rows.map((row) => row.id));
       const running = plans
         .runs()
@@ -110,5 +114,6 @@ export const status = defineSubcommand({
         return pairs(entries, session.paint);
       });
       for (const one of wanted) session.note(wantedText(one));
+      return exitCodeOf(session, damaged);
     }),
 });

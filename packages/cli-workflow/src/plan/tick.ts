@@ -2,7 +2,7 @@ import type { TickOptions } from "@uncaged/workflow-plan/service";
 import { isoTime } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
-import { type AgentOptions, agentOption, withPlans } from "./home.ts";
+import { type AgentOptions, agentOption, exitCodeOf, withPlans } from "./home.ts";
 
 export const tick = defineSubcommand({
   summary: "let all fire that is due, then end: what a cron job or a timer calls each minute",
@@ -14,7 +14,9 @@ export const tick = defineSubcommand({
       const log = (line: string): void => session.note(line);
       const notices = new service.Notices({ plans, host, log, channels: () => [] });
       const checks = checksOf(session, service, plans.home);
-      const ticked = await service.tick(plans, { ...checks, notices });
+      const errors: unknown[] = [];
+      const onError = (_id: string, error: unknown) => void errors.push(error);
+      const ticked = await service.tick(plans, { ...checks, notices, onError });
       const { fired, next } = ticked;
       session.show(ticked, () =>
         fired.map(({ runId, workflowId }) => `fired ${workflowId}: ${runId}\n`).join(""),
@@ -24,6 +26,7 @@ export const tick = defineSubcommand({
           ? "no plan waits for its trigger"
           : `the next is due at ${isoTime(Date.parse(next))}`,
       );
+      return exitCodeOf(session, errors);
     }),
 });
 

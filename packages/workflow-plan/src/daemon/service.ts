@@ -106,7 +106,7 @@ class Service {
       onFire: (fired) => report({ kind: "fired", ...fired }),
       onFailing: (workflowId, error) =>
         this.#messaging?.notices.add(workflowId, noticeOf.failing(error)),
-      onError: (workflowId, error) => report({ kind: "error", workflowId, error }),
+      onError: (workflowId, error) => this.#reportOnce(workflowId, workflowId, error),
     });
   }
 
@@ -152,16 +152,20 @@ class Service {
     };
     const onError = this.#onError;
     const { ended } = await this.#plans.recover({ drained, onError, onInterrupted });
+    await this.#plans.list((id, error) => this.#reportOnce(id, id, error));
     for (const one of ended) report({ kind: "ended", ...one });
     rememberDrained(home, []);
   }
 
-  /** Reports what fails for a run, once: it is tried again in each turn. */
-  readonly #onError: OnRunError = ({ workflowId, runId }, error) => {
-    if (this.#errors.get(runId) === String(error)) return;
-    this.#errors.set(runId, String(error));
+  /** What fails for a run or a trigger is reported once: it is tried again in each turn. */
+  readonly #onError: OnRunError = ({ workflowId, runId }, error) =>
+    this.#reportOnce(runId, workflowId, error);
+
+  #reportOnce(of: string, workflowId: string, error: unknown): void {
+    if (this.#errors.get(of) === String(error)) return;
+    this.#errors.set(of, String(error));
     this.#options.report({ kind: "error", workflowId, error });
-  };
+  }
 
   /** Looks whether anything has changed or is due, and does what follows. */
   async #turn(): Promise<void> {

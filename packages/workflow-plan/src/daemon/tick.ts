@@ -10,6 +10,8 @@ export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> 
   env: Environment;
   /** What owners are to know is kept here until somebody sends it. */
   notices?: { add(workflowId: string, text: string): unknown };
+  /** Gets what fails for a run, a trigger or a damaged plan; without it the first is thrown in the end. */
+  onError?: (workflowId: string, error: unknown) => void;
 };
 
 /** What the owner of a plan is to know that is in no record. */
@@ -24,7 +26,8 @@ export type Ticked = { fired: Fired[]; next: string | null };
 /**
  * One pass over what is due: runs that a crash has left behind go on, slots fire, checks run to their end. While a service
  * or another pass is at work it does nothing.
- * @throws the first error of a run that can't go on or a trigger that can't be looked at, when all others were.
+ * @throws without `onError` the first error of a run that can't go on or a trigger that can't be looked at, when all others
+ * were.
  */
 export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> {
   const { env, host, notices, now = Date.now } = options;
@@ -34,10 +37,13 @@ export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> 
   if (lock) {
     try {
       const errors: unknown[] = [];
-      const onError = (_of: unknown, error: unknown) => void errors.push(error);
+      const onError = options.onError ?? ((_id: string, error: unknown) => void errors.push(error));
       const onInterrupted = ({ runId, workflowId }: Begun) =>
         void notices?.add(workflowId, noticeOf.interrupted(runId));
-      await plans.recover({ onError, onInterrupted });
+      await plans.recover({
+        onError: ({ workflowId }, error) => onError(workflowId, error),
+        onInterrupted,
+      });
       await host.wake({ env });
       next = await pass(plans, { ...options, onError }, fired);
       if (errors.length > 0) throw errors[0];

@@ -1,6 +1,7 @@
 import { Limit } from "@uncaged/workflow";
 import type { PlanMetadata, TriggerConfig, Workflow } from "../plan/plan.ts";
 import type { Plans } from "../service/plans.ts";
+import { valueIn, type WorkflowRow } from "../service/rows.ts";
 import type { Expected } from "../service/trigger-state.ts";
 import { type CheckCommand, type CheckLimits, runCheck } from "../trigger/check-script.ts";
 import { type CheckOutcome, compareCheck, lastDue } from "../trigger/poll.ts";
@@ -21,13 +22,13 @@ import {
  * active, and one pass over the table is faster than as many lookups.
  */
 const looks = `WITH look AS (
-  SELECT w.id, t.last_check_at AS seen, CASE w.trigger_json ->> '$.type'
+  SELECT w.id, t.last_check_at AS seen, CASE iif(json_valid(w.trigger_json), w.trigger_json ->> '$.type', NULL)
     WHEN 'cron' THEN iif(t.last_check_at IS NULL, '', t.last_result)
     WHEN 'poll' THEN ifnull(strftime('%Y-%m-%dT%H:%M:%fZ', t.last_check_at,
       (w.trigger_json ->> '$.interval_seconds') || ' seconds'), '')
   END AS due
   FROM workflows w LEFT JOIN trigger_state t ON t.workflow_id = w.id
-  WHERE +w.phase = 'active' AND json_valid(w.trigger_json))`;
+  WHERE +w.phase = 'active')`;
 
 /** When the next trigger is due, in milliseconds since the epoch: `now` or before when one is; null when none ever is. */
 export function earliestDue(plans: Plans, now: number): number | null {
@@ -43,6 +44,10 @@ function dueAt(plans: Plans, now: number): string[] {
   const statement = `${looks} SELECT id FROM look WHERE due <= $now OR seen > $now ORDER BY due, id`;
   return plans.database.rows<{ id: string }>(statement, { now: isoOf(now) }).map(({ id }) => id);
 }
+
+/** The active plans whose triggers can't be read: they are never due. */
+const damagedTriggers = `SELECT id, trigger_json FROM workflows WHERE phase = 'active'
+  AND NOT iif(json_valid(trigger_json), json_type(trigger_json) = 'object', 0)`;
 
 /** A run that a trigger has begun: its row is there, its thread may not be yet. */
 export type Fired = { workflowId: string; runId: string };
@@ -100,10 +105,22 @@ export class Triggers {
    */
   look(): number | null {
     const now = this.#now();
+    this.#reportDamaged();
     const next = earliestDue(this.#plans, now);
     if (next === null || next > now) return next;
     for (const id of dueAt(this.#plans, now)) if (!this.#stop.signal.aborted) this.#lookAt(id);
     return earliestDue(this.#plans, now);
+  }
+
+  #reportDamaged(): void {
+    type Row = Pick<WorkflowRow, "id" | "trigger_json">;
+    for (const row of this.#plans.database.rows<Row>(damagedTriggers)) {
+      try {
+        valueIn(row, "trigger_json");
+      } catch (error) {
+        this.#options.onError(row.id, error);
+      }
+    }
   }
 
   /** Resolves when no check is in flight. */
@@ -138,12 +155,11 @@ export class Triggers {
       id,
     );
     if (!row) return null;
-    const { last_check_at, last_error, last_fire_at, last_result, metadata_json, trigger_json } =
-      row;
+    const { last_check_at, last_error, last_fire_at, last_result, trigger_json } = row;
     return {
-      trigger: JSON.parse(trigger_json) as TriggerConfig,
+      trigger: valueIn({ ...row, id }, "trigger_json") as TriggerConfig,
       state: { last_check_at, last_error, last_fire_at, last_result },
-      metadata: JSON.parse(metadata_json ?? "{}") as PlanMetadata,
+      metadata: (valueIn({ ...row, id }, "metadata_json") ?? {}) as PlanMetadata,
       expected: { triggerJson: trigger_json, lastResult: last_result, lastCheckAt: last_check_at },
     };
   }

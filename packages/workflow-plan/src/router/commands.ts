@@ -1,3 +1,4 @@
+import { reasonOf } from "../channel/channel.ts";
 import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import type { Plans } from "../service/plans.ts";
@@ -59,6 +60,13 @@ function about(
   };
 }
 
+/** The plans that can be read, and a line about each that can't. */
+async function readable(plans: Plans): Promise<{ all: Workflow[]; damaged: string[] }> {
+  const damaged: string[] = [];
+  const all = await plans.list((_id, error) => void damaged.push(reasonOf(error)));
+  return { all, damaged };
+}
+
 const nameOf = ({ plans }: CommandCall, id: string): string => plans.get(id).name;
 
 const commands: readonly ChatCommand[] = [
@@ -76,9 +84,10 @@ const commands: readonly ChatCommand[] = [
     usage: "/list",
     description: "all plans",
     async execute(_, { plans, reply }) {
-      const all = await plans.list();
+      const { all, damaged } = await readable(plans);
       const short = shortIds(all.map(({ id }) => id));
-      const lines = all.map(({ id, name, phase }) => `${short.get(id)}  ${phase}  ${name}`);
+      const shown = all.map(({ id, name, phase }) => `${short.get(id)}  ${phase}  ${name}`);
+      const lines = [...shown, ...damaged];
       await reply(lines.length > 0 ? lines.join("\n") : "There are no plans. /new TEXT makes one.");
     },
   },
@@ -99,7 +108,7 @@ const commands: readonly ChatCommand[] = [
         const view = await plans.show(idIn(args, "/status ID").id);
         return await reply(statusLines(view).join("\n"));
       }
-      const all = await plans.list();
+      const { all, damaged } = await readable(plans);
       const wanted = await plans.wanted();
       const short = shortIds(all.map(({ id }) => id));
       const busy = all.filter(({ phase }) => phase === "executing" || phase === "paused");
@@ -109,6 +118,7 @@ const commands: readonly ChatCommand[] = [
         ...wanted.map(
           ({ error, runId, stepId }) => `${runId}: ${stepId} has failed and waits: ${error}`,
         ),
+        ...damaged,
       ];
       await reply(lines.join("\n"));
     },
@@ -141,7 +151,7 @@ const commands: readonly ChatCommand[] = [
   {
     name: "cancel",
     usage: "/cancel [ID]",
-    description: "ends the planning, or kills the run of a plan",
+    description: "ends the planning, or kills the run of a plan, or takes its change back",
     async execute(args, { conversation, plans, reply }) {
       if (args === "") {
         const text = conversation.end()
@@ -150,13 +160,11 @@ const commands: readonly ChatCommand[] = [
         return await reply(text);
       }
       const { id, name, phase } = plans.get(idIn(args, "/cancel ID").id);
-      if (phase === "awaiting_confirmation") plans.reject(id);
-      if (phase === "awaiting_confirmation" || phase === "planning") {
-        conversation.endOf(id);
-        return await reply(`${name} is not confirmed. /delete ${id} removes it.`);
-      }
-      await plans.cancel(id);
-      await reply(`The run of ${name} was cancelled.`);
+      const what = phase === "planning" ? "plan" : (await plans.cancel(id)).what;
+      if (what === "run") return await reply(`The run of ${name} was cancelled.`);
+      conversation.endOf(id);
+      if (what === "change") return await reply(`The change of ${name} was cancelled.`);
+      await reply(`${name} is not confirmed. /delete ${id} removes it.`);
     },
   },
   about("delete", "removes a plan and its runs", async (id, call) => {

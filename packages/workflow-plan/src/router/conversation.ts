@@ -71,8 +71,18 @@ export class Conversation {
     const session = this.#current();
     this.#session = null;
     if (session && session.status !== "cancelled") this.#plan().cancel(session);
+    if (session?.workflow) this.#dropDraft(session.workflow.id, session.id);
     this.#options.chat.set({ session: null, asked: null });
     return session !== null;
+  }
+
+  /** A plan that was confirmed has its change in the session, unless it was removed meanwhile. */
+  #dropDraft(id: string, session: string): void {
+    try {
+      this.#options.plans.dropDraft(id, session);
+    } catch (error) {
+      this.#options.log(reasonOf(error));
+    }
   }
 
   /** Ends the session about a plan, if it is this chat's. */

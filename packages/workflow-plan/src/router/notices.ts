@@ -82,7 +82,8 @@ export class Notices {
   }
 
   #pendingPlans(): string[] {
-    const pending = "metadata_json ->> '$.notices.pending[0].at' IS NOT NULL";
+    const first = "metadata_json ->> '$.notices.pending[0].at'";
+    const pending = `iif(json_valid(metadata_json), ${first}, NULL) IS NOT NULL`;
     return this.#options.plans.database
       .rows<{ id: string }>(`SELECT id FROM workflows WHERE ${pending}`)
       .map(({ id }) => id);

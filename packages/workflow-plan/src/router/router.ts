@@ -196,9 +196,13 @@ export class Router {
   async #decide(received: Received, decision: string): Promise<boolean> {
     const { plans } = this.#options;
     const { channel, chat, message } = received;
-    const wanted = (await plans.wanted()).filter(({ workflowId }) =>
-      isOwner(plans.get(workflowId), contextOf(channel, chat.jid, message.sender)),
+    const own = contextOf(channel, chat.jid, message.sender);
+    const asked = await plans.wanted();
+    // One that is damaged is nobody's, and keeps no other from being decided about.
+    const isOwn = new Set(
+      (await plans.list(() => {})).flatMap((plan) => (isOwner(plan, own) ? plan.id : [])),
     );
+    const wanted = asked.filter(({ workflowId }) => isOwn.has(workflowId));
     const [one, ...others] = wanted;
     if (!one) return false;
     if (others.length > 0) {

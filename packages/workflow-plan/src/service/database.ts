@@ -69,6 +69,10 @@ export class PlanDatabase {
     checkVersion(database, this.#path);
   }
 
+  get isFile(): boolean {
+    return this.#path !== inMemory;
+  }
+
   /** The rows that a statement gives. */
   rows<Row>(statement: string, ...values: SQLQueryBindings[]): Row[] {
     return this.#attempt(() =>

@@ -6,12 +6,31 @@ import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
 import { newSession, SessionFiles } from "../planner/session.ts";
 import { checkModifiable } from "../planner/workflow.ts";
+import { readSecrets, withoutSecrets } from "../secret/secret.ts";
 import type { PlanDatabase } from "./database.ts";
 import { missing, move, phaseError } from "./phase.ts";
 import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "./rows.ts";
 
 /** The parts of the metadata that a plan brings with itself; the rest is what was learned of it. */
 const definedKeys = ["cwd", "container", "sandbox", "fire_on_first_check", "missed_slots"] as const;
+
+/** Called with a plan that can't be read, and with the error that names what of it. */
+export type OnDamaged = (id: string, error: unknown) => void;
+
+const thrown: OnDamaged = (_id, error) => {
+  throw error;
+};
+
+/** A plan as a row has it; null when it is damaged. */
+export function readable(row: WorkflowRow, onDamaged: OnDamaged): Workflow | null {
+  try {
+    return workflowOf(row);
+  } catch (error) {
+    onDamaged(row.id, error);
+    return null;
+  }
+}
+
 /** What plans are: the rows of `workflows`, and the drafts in planner sessions that are to become rows. */
 export class Definitions {
   readonly home: string;
@@ -37,10 +56,22 @@ export class Definitions {
     return new Date(this.#now()).toISOString();
   }
 
-  /** The plan with an id or a unique beginning of it. @throws ExecutorError */
+  /** The plan with an id or a unique beginning of it. @throws ExecutorError, also when its row is damaged. */
   get(id: string): Workflow {
+    return workflowOf(this.row(id));
+  }
+
+  /** All plans, newest first. Without `onDamaged` one that is damaged is thrown, with it the others are given. */
+  protected all(onDamaged: OnDamaged = thrown): Workflow[] {
+    return this.database
+      .rows<WorkflowRow>("SELECT * FROM workflows ORDER BY created_at DESC, id DESC")
+      .flatMap((row) => readable(row, onDamaged) ?? []);
+  }
+
+  /** The row of {@link get}. @throws ExecutorError */
+  protected row(id: string): WorkflowRow {
     const [found, ...others] = this.#find("workflows", id, prefixes.plan);
-    if (found && others.length === 0) return workflowOf(found as WorkflowRow);
+    if (found && others.length === 0) return found as WorkflowRow;
     throw found ? ambiguous(id, [found, ...others]) : missing(id);
   }
 
@@ -68,8 +99,9 @@ export class Definitions {
   }
 
   /** Adds a plan that a planner has made. @throws PlannerError, ExecutorError */
-  create(workflow: Workflow): Workflow {
-    const { id, phase } = checked(workflow);
+  create(given: Workflow): Workflow {
+    const workflow = checked(this.#masked(given));
+    const { id, phase } = workflow;
     if (phase !== "planning" && phase !== "awaiting_confirmation")
       throw phaseError(id, "planning", phase);
     return this.database.atOnce(() => {
@@ -78,6 +110,13 @@ export class Definitions {
       this.#insert(workflow);
       return this.get(id);
     });
+  }
+
+  /** Without the value of any stored secret: who has made a plan, and how, may not know them. @throws ConfigError */
+  #masked(workflow: Workflow): Workflow {
+    const { description, name, steps, trigger } = workflow;
+    const secrets = readSecrets(this.home);
+    return { ...workflow, ...withoutSecrets({ description, name, steps, trigger }, secrets) };
   }
 
   #insert(workflow: Workflow): void {
@@ -94,8 +133,8 @@ export class Definitions {
    * confirmation makes the plan: it stays in its planner session, or in a new one where none is given.
    * @throws PlannerError, ExecutorError
    */
-  replace(workflow: Workflow, { session }: { session?: string } = {}): Workflow {
-    checked(workflow);
+  replace(given: Workflow, { session }: { session?: string } = {}): Workflow {
+    const workflow = checked(this.#masked(given));
     return this.database.atOnce(() => {
       const before = this.get(workflow.id);
       const { id, phase } = before;
@@ -141,12 +180,21 @@ export class Definitions {
     const { session } = (metadata?.draft ?? {}) as { session?: string };
     if (session === undefined) return null;
     try {
-      return this.#sessions.read(session).workflow;
+      const { status, workflow } = this.#sessions.read(session);
+      return status === "cancelled" ? null : workflow;
     } catch (error) {
       // Somebody has removed the session, and the draft with it.
       if (isWorkflowError(error) && error.kind === "missing") return null;
       throw error;
     }
+  }
+
+  /** Takes the draft of a plan back that a session has; without one of that session nothing is done. @throws ExecutorError */
+  dropDraft(id: string, session: string): void {
+    this.database.atOnce(() => {
+      const { draft } = (this.get(id).metadata ?? {}) as { draft?: { session?: string } };
+      if (draft?.session === session) this.updateMetadata(id, withoutDraft);
+    });
   }
 
   /** Takes a plan back that was to be confirmed, or the draft of one that was. @throws ExecutorError */

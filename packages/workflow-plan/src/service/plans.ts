@@ -7,7 +7,7 @@ import { prefixes, threadIdOf } from "../plan/terms.ts";
 import { checkModifiable } from "../planner/workflow.ts";
 import { inMemory, PlanDatabase } from "./database.ts";
 import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from "./decisions.ts";
-import { Definitions, withoutDraft } from "./definitions.ts";
+import { Definitions, type OnDamaged, readable, withoutDraft } from "./definitions.ts";
 import { removeEndedFolders } from "./folders.ts";
 import { openHome } from "./home.ts";
 import { move, phaseError } from "./phase.ts";
@@ -20,13 +20,7 @@ import {
   unfinishedOf,
 } from "./projections.ts";
 import { rebuild } from "./rebuild.ts";
-import {
-  type RunRow,
-  type StepRow,
-  type TriggerState,
-  type WorkflowRow,
-  workflowOf,
-} from "./rows.ts";
+import type { RunRow, StepRow, TriggerState } from "./rows.ts";
 import {
   type Begun,
   type OnRunError,
@@ -38,7 +32,7 @@ import {
 import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts";
 import { SecretFile } from "./secrets.ts";
 import { type Expected, register, settle, triggerStateOf } from "./trigger-state.ts";
-import { addVersion, candidate, type PlanVersion, slugOf } from "./version.ts";
+import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
 /** How the plans of a home are opened. */
 export type PlansOptions = RunsOptions & {
@@ -92,6 +86,16 @@ export class Plans extends Definitions {
     this.#runs = new Runs(database, options);
   }
 
+  /** Whether the home was there or was made; else there are no plans, and nothing is kept. */
+  get isKept(): boolean {
+    return this.database.isFile;
+  }
+
+  /** Whether there is a home by now, whoever has made it. */
+  hasHome(): boolean {
+    return existsSync(pathIn(this.home));
+  }
+
   /** The credentials that steps can be given, by name. @throws ConfigError */
   credentials(): Secrets {
     return credentialsIn(this.home, this.#options.env);
@@ -99,18 +103,16 @@ export class Plans extends Definitions {
 
   // Reading
 
-  /** All plans, newest first. */
-  async list(): Promise<Workflow[]> {
+  /** All plans, newest first. Without `onDamaged` one that is damaged is thrown, with it the others are listed. */
+  async list(onDamaged?: OnDamaged): Promise<Workflow[]> {
     await this.refresh();
-    return this.database
-      .rows<WorkflowRow>("SELECT * FROM workflows ORDER BY created_at DESC, id DESC")
-      .map(workflowOf);
+    return this.all(onDamaged);
   }
 
   /** A plan with its runs and its trigger's state. @throws ExecutorError */
   async show(id: string): Promise<PlanView> {
     const { id: whole } = this.get(id);
-    await this.refresh();
+    await this.#runs.refresh({ workflowId: whole });
     const runs = this.database
       .rows<RunRow>(
         "SELECT * FROM workflow_runs WHERE workflow_id = ? ORDER BY started_at DESC, id DESC",
@@ -160,12 +162,13 @@ export class Plans extends Definitions {
     const hash = planHash(workflow);
     if (shown !== undefined) checkShown(before.id, hash, shown);
     await this.#options.check?.(workflow);
-    const run = await this.#withVersion(before, workflow, (bundle) => {
+    const store = { host: this.#options.host, database: this.database };
+    const run = await withVersion(store, before, workflow, (bundle, isShared) => {
       const now = this.get(before.id);
       if (draft) return this.#swap(now, before, draft, bundle);
       move(this.database, now.id, ["awaiting_confirmation", to], this.at);
       if (planHash(now) !== hash) throw changed(now.id);
-      this.#setBundle(now.id, bundle);
+      this.#setBundle(now.id, bundle, isShared);
       if (to === "executing") return this.#runs.queue(now.id, null);
       register(this.database, now.id, { trigger: now.trigger, now: this.at });
       return null;
@@ -173,8 +176,9 @@ export class Plans extends Definitions {
     return await this.#started(before.id, run);
   }
 
-  #setBundle(id: string, bundle: PlanVersion): void {
-    this.updateMetadata(id, (metadata) => ({ ...metadata, bundle }));
+  #setBundle(id: string, bundle: PlanVersion, isShared: boolean): void {
+    const shares = isShared && { shares_name: true };
+    this.updateMetadata(id, (metadata) => ({ ...metadata, bundle, ...shares }));
   }
 
   #swap(now: Workflow, before: Workflow, draft: Workflow, bundle: PlanVersion): null {
@@ -188,30 +192,6 @@ export class Plans extends Definitions {
     if (now.phase === "active")
       register(this.database, now.id, { trigger, was: before.trigger, now: this.at });
     return null;
-  }
-
-  /** Builds a plan's bundle under its name, or under the first that is free, and does something in one transaction. */
-  async #withVersion<Result>(
-    { id, metadata }: Workflow,
-    workflow: Workflow,
-    use: (bundle: PlanVersion) => Result,
-  ): Promise<Result> {
-    const own = metadata?.bundle?.name;
-    const slug = slugOf(workflow.name);
-    for (let n = 1; ; n += 1) {
-      const name = own ?? candidate(slug, n);
-      const bundle = await addVersion(this.#options.host, workflow, name, own === undefined);
-      if (bundle === null) continue;
-      const done = this.database.atOnce(() =>
-        own === undefined && this.#isTaken(name, id) ? null : { result: use(bundle) },
-      );
-      if (done) return done.result;
-    }
-  }
-
-  #isTaken(name: string, id: string): boolean {
-    const other = "SELECT 1 FROM workflows WHERE id <> ? AND metadata_json ->> '$.bundle.name' = ?";
-    return this.database.rows(other, id, name).length > 0;
   }
 
   /** Starts a run that was queued, unless too many go on. */
@@ -310,21 +290,31 @@ export class Plans extends Definitions {
     settlePhase(this.database, id, this.at);
   }
 
-  /** Kills the run of a plan that goes on. @throws ExecutorError when none does. */
-  async cancel(id: string): Promise<Workflow> {
-    const { id: whole, phase } = this.get(id);
-    if (await this.#runs.cancel(whole)) return this.get(whole);
-    throw new ExecutorError(`${whole} is ${phase} and has no run to cancel`);
+  /**
+   * Kills the run of a plan that goes on; without one it takes back what was to be confirmed, a change or the plan.
+   * @throws ExecutorError when there is none of these.
+   */
+  async cancel(id: string): Promise<{ workflow: Workflow; what: "run" | "change" | "plan" }> {
+    const { id: whole, metadata, phase } = this.get(id);
+    if (await this.#runs.cancel(whole)) return { workflow: this.get(whole), what: "run" };
+    const isChange = metadata?.draft !== undefined;
+    if (!isChange && phase !== "awaiting_confirmation") {
+      throw new ExecutorError(`${whole} is ${phase} and has no run to cancel`);
+    }
+    return { workflow: this.reject(whole), what: isChange ? "change" : "plan" };
   }
 
-  /** Removes a plan with its runs; their threads' logs stay. @throws ExecutorError while one goes on. */
+  /**
+   * Removes a plan with its runs, also a damaged one; the logs of their threads and the versions of its bundle stay, its
+   * name is free again. @throws ExecutorError while a run goes on.
+   */
   async remove(id: string): Promise<{ id: string }> {
-    const { id: whole } = this.get(id);
-    await this.refresh();
-    if (this.get(whole).phase !== "executing") await this.#runs.cancel(whole);
-    this.database.atOnce(() => {
-      const { phase } = this.get(whole);
-      if (phase === "executing") {
+    const { id: whole } = this.row(id);
+    await this.#runs.refresh({ workflowId: whole });
+    if (this.row(whole).phase !== "executing") await this.#runs.cancel(whole);
+    const row = this.database.atOnce(() => {
+      const last = this.row(whole);
+      if (last.phase === "executing") {
         const hint = "pause it or cancel it first";
         throw new ExecutorError(`${whole} is executing and can't be removed`, { hint });
       }
@@ -334,7 +324,11 @@ export class Plans extends Definitions {
       this.database.run("DELETE FROM workflow_runs WHERE workflow_id = ?", whole);
       this.database.run("DELETE FROM trigger_state WHERE workflow_id = ?", whole);
       this.database.run("DELETE FROM workflows WHERE id = ?", whole);
+      return last;
     });
+    const plan = readable(row, () => undefined);
+    const store = { host: this.#options.host, database: this.database };
+    await freeName(store, whole, plan?.metadata ?? {});
     return { id: whole };
   }
 
@@ -371,7 +365,7 @@ export class Plans extends Definitions {
 
   /** Brings what is shown of unfinished runs up to date; gives those that this call has seen ending. */
   refresh(onError?: OnRunError): Promise<Ended[]> {
-    return this.#runs.refresh(onError);
+    return this.#runs.refresh({ onError });
   }
 
   /** Takes up what a crash has left behind: rows without a thread, threads without a worker, phases of ended runs. */
@@ -382,7 +376,7 @@ export class Plans extends Definitions {
 
   /** Makes the rows of all runs again from the logs of their threads. */
   rebuild(): Promise<{ runs: number }> {
-    return rebuild(this.#options.host, this.database, this.#runs, () => this.at);
+    return rebuild(this.#options.host, this.database, () => this.at);
   }
 
   close(): void {

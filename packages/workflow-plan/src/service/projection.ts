@@ -29,22 +29,44 @@ type Times = {
   session: string | null;
 };
 
-/** Projects the log of a run's thread to its rows. */
-export function projected(
-  plan: { steps: readonly PlanStep[]; failure_policy: FailurePolicy },
-  log: RunLog,
-): RunRows {
-  const state = new PlanState(plan);
-  const times = new Map<string, Times>();
-  for (const step of log.steps) {
-    state.apply(step);
-    record(times, step);
+type Definition = { steps: readonly PlanStep[]; failure_policy: FailurePolicy };
+
+/** The rows of a run as its log grows: the fold of the steps that were taken. */
+export class Projection {
+  readonly #start: StartRecord;
+  readonly #state: PlanState;
+  readonly #times = new Map<string, Times>();
+  #lastAt: number;
+
+  constructor(plan: Definition, start: StartRecord) {
+    this.#start = start;
+    this.#state = new PlanState(plan);
+    this.#lastAt = start.timestamp;
   }
-  const run = runRow(state, log);
-  const steps = state.steps.map((one) => stepRow(one, run, timesOf(times, one)));
-  const begun = state.steps.filter((one) => timesOf(times, one).startedAt !== null);
-  const sessions = begun.map((one) => sessionRow(one, run, timesOf(times, one)));
-  return { run, steps, sessions };
+
+  take(step: Step): void {
+    this.#state.apply(step);
+    record(this.#times, step);
+    this.#lastAt = step.timestamp;
+  }
+
+  /** The rows by now, with how the log ends. */
+  rows({ end, isBroken }: Pick<RunLog, "end" | "isBroken">): RunRows {
+    const [state, times] = [this.#state, this.#times];
+    const endedAt = end?.timestamp ?? (isBroken ? this.#lastAt : null);
+    const run = runRow(state, this.#start, { end, endedAt });
+    const steps = state.steps.map((one) => stepRow(one, run, timesOf(times, one)));
+    const begun = state.steps.filter((one) => timesOf(times, one).startedAt !== null);
+    const sessions = begun.map((one) => sessionRow(one, run, timesOf(times, one)));
+    return { run, steps, sessions };
+  }
+}
+
+/** Projects the log of a run's thread to its rows. */
+export function projected(plan: Definition, log: RunLog): RunRows {
+  const projection = new Projection(plan, log.start);
+  for (const step of log.steps) projection.take(step);
+  return projection.rows(log);
 }
 
 const never: Times = { startedAt: null, endedAt: null, lastAt: null, session: null };
@@ -65,10 +87,12 @@ function record(times: Map<string, Times>, step: Step): void {
   });
 }
 
-function runRow(state: PlanState, { end, isBroken, start, steps }: RunLog): RunRow {
+function runRow(
+  state: PlanState,
+  start: StartRecord,
+  { end, endedAt }: { end: EndRecord | null; endedAt: number | null },
+): RunRow {
   const { triggerData, workflowId } = start.parameters.options;
-  const endedAt =
-    end?.timestamp ?? (isBroken ? (steps.at(-1)?.timestamp ?? start.timestamp) : null);
   const isCompleted = end?.meta.reason === "returned" && end.meta.returnCode === 0;
   return {
     id: runIdOf(start.threadId),

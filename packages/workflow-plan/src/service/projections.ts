@@ -3,7 +3,13 @@ import { threadIdOf } from "../plan/terms.ts";
 import type { PlanDatabase } from "./database.ts";
 import { move } from "./phase.ts";
 import type { RunRows } from "./projection.ts";
-import type { RunRow, SessionRow, StepRow, WorkflowRow } from "./rows.ts";
+import {
+  type RunRow,
+  type SessionRow,
+  type StepRow,
+  type WorkflowRow,
+  workflowOf,
+} from "./rows.ts";
 
 /** A run that has ended. */
 export type Ended = {
@@ -83,6 +89,12 @@ function isWritten(database: PlanDatabase, { run, sessions, steps }: RunRows): b
 const isThere = (database: PlanDatabase, workflowId: string): boolean =>
   database.rows("SELECT 1 FROM workflows WHERE id = ?", workflowId).length > 0;
 
+/** The plan with an id; null when there is none. @throws ExecutorError when it is damaged. */
+export function planOf(database: PlanDatabase, id: string): Workflow | null {
+  const [row] = database.rows<WorkflowRow>("SELECT * FROM workflows WHERE id = ?", id);
+  return row ? workflowOf(row) : null;
+}
+
 /** Removes the step runs and the sessions of a run. */
 export function removeSteps(database: PlanDatabase, runId: string): void {
   const steps = "SELECT id FROM step_runs WHERE run_id = ?";
@@ -129,16 +141,28 @@ export function failRun(
   });
 }
 
-/** Sets the phase of a plan none of whose runs goes on any more. One that is paused stays so. */
+/**
+ * Sets the phase of a plan none of whose runs goes on any more. One that is paused stays so, and one whose trigger can't be
+ * read, until that is repaired.
+ */
 export function settlePhase(database: PlanDatabase, workflowId: string, at: string): void {
   const [plan] = database.rows<Pick<WorkflowRow, "phase" | "trigger_json">>(
     "SELECT phase, trigger_json FROM workflows WHERE id = ?",
     workflowId,
   );
   if (plan?.phase !== "executing" || unfinishedOf(database, workflowId) !== null) return;
-  const { type } = JSON.parse(plan.trigger_json) as Workflow["trigger"];
+  const type = triggerTypeOf(plan.trigger_json);
+  if (type === null) return;
   const status = lastRunOf(database, workflowId)?.status === "completed" ? "completed" : "failed";
   move(database, workflowId, ["executing", type === "manual" ? status : "active"], at);
+}
+
+function triggerTypeOf(json: string): Workflow["trigger"]["type"] | null {
+  try {
+    return (JSON.parse(json) as Partial<Workflow["trigger"]> | null)?.type ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /** The run of a plan that goes on; null when none does. */

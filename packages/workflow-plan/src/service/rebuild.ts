@@ -1,10 +1,11 @@
 import type { Host, ThreadRef, ThreadRow } from "@uncaged/workflow/host";
-import { runIdOf } from "../plan/terms.ts";
+import { runIdOf, threadIdOf } from "../plan/terms.ts";
 import type { PlanDatabase } from "./database.ts";
 import { projected } from "./projection.ts";
-import { removeSteps, runRowOf, writeRows } from "./projections.ts";
+import { planOf, removeSteps, runRowOf, writeRows } from "./projections.ts";
 import type { RunRow } from "./rows.ts";
-import type { Runs } from "./runs.ts";
+import { bundleName } from "./version.ts";
+import { definitionIn, findThread, readLog } from "./threads.ts";
 
 /**
  * Makes the rows of all runs again from the logs of their threads, those that have no row any more included. A row
@@ -13,7 +14,6 @@ import type { Runs } from "./runs.ts";
 export async function rebuild(
   host: Host,
   database: PlanDatabase,
-  runs: Runs,
   at: () => string,
 ): Promise<{ runs: number }> {
   removeStray(database);
@@ -23,7 +23,7 @@ export async function rebuild(
     done.add(run.id);
     for (let isWritten = false; !isWritten; ) {
       const status = runRowOf(database, run.id)?.status;
-      const read = await runs.read(run);
+      const read = await readRun(host, database, run);
       // The thread of another plan home, or of no plan.
       if (read?.log.start.parameters.options.workflowId !== run.workflow_id) return;
       const rows = projected(read.definition, read.log);
@@ -44,6 +44,19 @@ export async function rebuild(
   return { runs: count };
 }
 
+/** The log of a run with the definition that it runs; null while it has none. */
+async function readRun(
+  host: Host,
+  database: PlanDatabase,
+  { id, workflow_id }: Pick<RunRow, "id" | "workflow_id">,
+) {
+  const ref = await findThread(host, threadIdOf(id));
+  const log = ref && (await readLog(host, ref));
+  if (!ref || !log) return null;
+  const definition = await definitionIn(host, ref, () => planOf(database, workflow_id));
+  return definition && { log, definition };
+}
+
 /** Removes what belongs to no run, or is left of one whose log is there and will be written again. */
 function removeStray(database: PlanDatabase): void {
   database.atOnce(() => {
@@ -60,10 +73,10 @@ async function* threadsOfPlans(
   host: Host,
   database: PlanDatabase,
 ): AsyncGenerator<{ id: string; row: ThreadRow & ThreadRef }> {
-  const named = database.rows<{ id: string; name: string }>(
-    "SELECT id, metadata_json ->> '$.bundle.name' AS name FROM workflows WHERE name IS NOT NULL",
+  const named = database.rows<{ id: string; name: string | null }>(
+    `SELECT id, ${bundleName} AS name FROM workflows w`,
   );
-  const plans = new Map(named.map(({ id, name }) => [name, id]));
+  const plans = new Map(named.flatMap(({ id, name }) => (name === null ? [] : [[name, id]])));
   for (let before: string | undefined; ; ) {
     const { next, rows } = await host.threads({ limit: 200, before });
     for (const row of rows) {

@@ -56,16 +56,43 @@ export type WorkflowRow = {
   updated_at: string;
 };
 
-/** A plan as a row has it. @throws ExecutorError when a column can't be read. */
+type JsonColumn = `${string}_json` & keyof WorkflowRow;
+
+const isObject = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** What stands in the columns that have JSON. */
+const forms: Record<JsonColumn, [fits: (value: unknown) => boolean, what: string]> = {
+  trigger_json: [isObject, "object"],
+  steps_json: [Array.isArray, "list"],
+  failure_policy_json: [isObject, "object"],
+  metadata_json: [(value) => value === null || isObject(value), "object"],
+};
+
+/** The value of a column. @throws ExecutorError that names the plan and the column, when it is damaged. */
+export function valueIn(
+  { id, ...row }: Pick<WorkflowRow, "id"> & Partial<WorkflowRow>,
+  column: JsonColumn,
+): unknown {
+  const [fits, what] = forms[column];
+  try {
+    const value: unknown = JSON.parse(row[column] ?? "null");
+    if (fits(value)) return value;
+  } catch {
+    throw damaged(id, `${column} is no JSON`);
+  }
+  throw damaged(id, `${column} has no ${what}`);
+}
+
+const damaged = (id: string, what: string): ExecutorError =>
+  new ExecutorError(`the plan ${id} is damaged: ${what}`, {
+    hint: `put plans.db back from a backup, or remove the plan: uncaged-workflow plan delete ${id}`,
+  });
+
+/** A plan as a row has it. @throws ExecutorError when a column is damaged. */
 export function workflowOf(row: WorkflowRow): Workflow {
   const { created_at, description, id, name, phase, updated_at } = row;
-  const read = (column: `${string}_json` & keyof WorkflowRow): unknown => {
-    try {
-      return JSON.parse(row[column] ?? "null");
-    } catch (cause) {
-      throw new ExecutorError(`the plan ${id} is damaged: ${column} is no JSON`, { cause });
-    }
-  };
+  const read = (column: JsonColumn) => valueIn(row, column);
   const metadata = read("metadata_json") as PlanMetadata | null;
   return {
     ...{ schema_version: "1.0", id, name, description },

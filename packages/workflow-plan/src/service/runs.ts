@@ -3,29 +3,29 @@ import {
   type Host,
   isWorkflowError,
   threadIdPattern,
-  type ThreadRef,
   waitForLock,
 } from "@uncaged/workflow/host";
 import { join } from "node:path";
 import { ulid } from "ulid";
 import { ExecutorError } from "../error/error.ts";
-import type { Workflow } from "../plan/plan.ts";
+import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import { runIdOf, threadIdOf } from "../plan/terms.ts";
 import type { PlanDatabase } from "./database.ts";
 import { withoutFolder } from "./folders.ts";
 import { keptOf } from "../state/kept.ts";
-import { cancelledByUser, projected, type RunLog } from "./projection.ts";
+import { cancelledByUser, type RunRows } from "./projection.ts";
 import {
   type Ended,
   failRun,
+  planOf,
   runRowOf,
   settlePhase,
   stepRowsOf,
   unfinishedOf,
   writeRows,
 } from "./projections.ts";
-import { type RunRow, type WorkflowRow, workflowOf } from "./rows.ts";
-import { definitionIn, findThread, ifMissing, readLog } from "./threads.ts";
+import { type RunRow, type WorkflowRow } from "./rows.ts";
+import { definitionIn, findThread, ifMissing, readLog, RunReader } from "./threads.ts";
 
 /** What runs are started with. */
 export type RunsOptions = {
@@ -83,10 +83,12 @@ const finalCodes: readonly string[] = [
 export class Runs {
   readonly #database: PlanDatabase;
   readonly #options: RunsOptions;
+  readonly #reader: RunReader;
 
   constructor(database: PlanDatabase, options: RunsOptions) {
     this.#database = database;
     this.#options = options;
+    this.#reader = new RunReader(options.host);
   }
 
   get #at(): string {
@@ -164,7 +166,7 @@ export class Runs {
       return false;
     }
     if (!(await this.#hasRoom())) return false;
-    const workflow = this.#workflowOf(row.workflow_id);
+    const workflow = planOf(this.#database, row.workflow_id);
     if (workflow === null) return false;
     try {
       await this.#startThread(workflow, row);
@@ -193,10 +195,9 @@ export class Runs {
     );
   }
 
-  #workflowOf(id: string): Workflow | null {
-    const statement = "SELECT * FROM workflows WHERE id = ?";
-    const [row] = this.#database.rows<WorkflowRow>(statement, id);
-    return row ? workflowOf(row) : null;
+  #phaseOf(id: string): WorkflowPhase | null {
+    const statement = "SELECT phase FROM workflows WHERE id = ?";
+    return this.#database.rows<Pick<WorkflowRow, "phase">>(statement, id)[0]?.phase ?? null;
   }
 
   async #startThread(workflow: Workflow, { id: runId, trigger_data }: RunRow): Promise<void> {
@@ -224,13 +225,22 @@ export class Runs {
     const ref = await findThread(host, threadIdOf(runId));
     const log = ref && (await readLog(host, ref));
     if (!ref || !log) return null;
-    return { ref, log, definition: await definitionIn(host, ref, null) };
+    return { ref, log, definition: await definitionIn(host, ref, () => null) };
   }
 
-  /** Brings the rows of unfinished runs up to date; gives those that this call has seen ending. */
-  async refresh(onError?: OnRunError): Promise<Ended[]> {
+  /** Brings the rows of unfinished runs up to date, of all plans or of one; gives those that this call has seen ending. */
+  async refresh({
+    onError,
+    workflowId,
+  }: {
+    onError?: OnRunError;
+    workflowId?: string;
+  } = {}): Promise<Ended[]> {
     const ended: Ended[] = [];
-    await each(this.#unfinished(), onError, async (row) => {
+    const rows = this.#unfinished().filter(
+      (row) => (workflowId ?? row.workflow_id) === row.workflow_id,
+    );
+    await each(rows, onError, async (row) => {
       const one = await this.#project(row);
       if (one) ended.push(one);
       else await this.#holdPaused(row);
@@ -258,12 +268,10 @@ export class Runs {
   }
 
   async #project(row: RunRow): Promise<Ended | null> {
-    const read = await this.read(row);
+    const rows = await this.#reader.next(row.id, () => planOf(this.#database, row.workflow_id));
     const { env } = this.#options;
-    if (read) {
-      const rows = projected(read.definition, read.log);
-      return withoutFolder(writeRows(this.#database, rows, this.#at), env);
-    }
+    if (rows === "same") return null;
+    if (rows) return withoutFolder(this.#write(rows), env);
     const hasBegun = stepRowsOf(this.#database, row.id).length > 0;
     // The row of another program has no thread and never gets one.
     const isForeign = !threadIdPattern.test(threadIdOf(row.id));
@@ -271,18 +279,13 @@ export class Runs {
     return withoutFolder(failRun(this.#database, row.id, logIsGone, this.#at), env);
   }
 
-  /** The log of a run with the definition that it runs; null while it has none. */
-  async read(row: Pick<RunRow, "id" | "workflow_id">): Promise<{
-    ref: ThreadRef;
-    log: RunLog;
-    definition: Pick<Workflow, "steps" | "failure_policy">;
-  } | null> {
-    const { host } = this.#options;
-    const ref = await findThread(host, threadIdOf(row.id));
-    const log = ref && (await readLog(host, ref));
-    if (!ref || !log) return null;
-    const definition = await definitionIn(host, ref, this.#workflowOf(row.workflow_id));
-    return definition && { ref, log, definition };
+  #write(rows: RunRows): Ended | null {
+    try {
+      return writeRows(this.#database, rows, this.#at);
+    } catch (error) {
+      this.#reader.forget(rows.run.id);
+      throw error;
+    }
   }
 
   /** Lets no step of a paused plan's run begin any more, or that of any other one go on (R4); true when it was resumed. */
@@ -298,7 +301,7 @@ export class Runs {
   }
 
   #isPaused(workflowId: string): boolean {
-    return this.#workflowOf(workflowId)?.phase === "paused";
+    return this.#phaseOf(workflowId) === "paused";
   }
 
   /** Resumes a thread that is paused, is about to be, or has lost its worker; false for one in any other state. */
@@ -306,7 +309,7 @@ export class Runs {
     const { env, host } = this.#options;
     const ref = await findThread(host, threadIdOf(id));
     if (!ref) return false;
-    const { status } = await host.read(ref);
+    const status = (await host.row(ref))?.status;
     if (status !== "paused" && status !== "interrupted" && status !== "running") return false;
     try {
       await host.control(ref, { kind: "resume", env });
@@ -346,10 +349,10 @@ export class Runs {
 
   /** Takes up what a crash has left behind: rows without a thread, and threads without a worker. */
   async recover({ drained = [], onError, onInterrupted }: RecoverOptions): Promise<Recovered> {
-    const ended = await this.refresh(onError);
+    const ended = await this.refresh({ onError });
     const resumed: Begun[] = [];
     await each(this.#unfinished(), onError, async (row) => {
-      const { phase } = this.#workflowOf(row.workflow_id) ?? {};
+      const phase = this.#phaseOf(row.workflow_id);
       if (phase !== "executing" && phase !== "completed") return;
       const isInterrupted = await this.#isInterrupted(row);
       if (!isInterrupted && !drained.includes(threadIdOf(row.id))) return;
@@ -362,7 +365,7 @@ export class Runs {
   async #isInterrupted({ id }: RunRow): Promise<boolean> {
     const { host } = this.#options;
     const ref = await findThread(host, threadIdOf(id));
-    return ref !== null && (await host.read(ref)).status === "interrupted";
+    return ref !== null && (await host.row(ref))?.status === "interrupted";
   }
 }
 

@@ -36,6 +36,9 @@ export class SecretFile implements SecretStore {
     }
   }
 
+  /** A JSON value to be stored, without their values. @throws ConfigError while the file can't be read. */
+  readonly masked = <T>(value: T): T => withoutSecrets(value, this.all());
+
   /** Stores one, in the place of the one with that name. @throws ConfigError */
   readonly set = (name: string, value: string): void => {
     checkSecretName(name);

@@ -2,8 +2,9 @@ import { type Host, isWorkflowError } from "@uncaged/workflow/host";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Workflow } from "../plan/plan.ts";
+import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { planSource } from "../source/source.ts";
+import type { PlanDatabase } from "./database.ts";
 import { ifMissing } from "./threads.ts";
 
 const longestSlug = 56;
@@ -20,21 +21,69 @@ export function slugOf(name: string): string {
 }
 
 /** A name's candidates: itself, then with `-2` and so on. */
-export const candidate = (slug: string, n: number): string => (n === 1 ? slug : `${slug}-${n}`);
+const candidate = (slug: string, n: number): string => (n === 1 ? slug : `${slug}-${n}`);
 
 /** A version of a plan's bundle. */
 export type PlanVersion = { name: string; hash: string };
+
+/** Where versions of plans are kept. */
+type Store = { host: Host; database: PlanDatabase };
+
+/** Builds a plan's bundle under its name, or under the first that is free, and does something in one transaction. */
+export async function withVersion<Result>(
+  { database, host }: Store,
+  { id, metadata }: Workflow,
+  workflow: Workflow,
+  use: (bundle: PlanVersion, isShared: boolean) => Result,
+): Promise<Result> {
+  const own = metadata?.bundle?.name;
+  const slug = slugOf(workflow.name);
+  for (let n = 1; ; n += 1) {
+    const name = own ?? candidate(slug, n);
+    const added = await addVersion(host, workflow, name, own === undefined);
+    if (added === null) continue;
+    const { isShared, ...bundle } = added;
+    const done = database.atOnce(() =>
+      own === undefined && isUsed(database, name, id) ? null : { result: use(bundle, isShared) },
+    );
+    if (done) return done.result;
+  }
+}
+
+/**
+ * Gives a removed plan's name free, for the next plan of that name; its versions and threads stay. A name that somebody else
+ * has registered too, or has given another version, stays theirs.
+ */
+export async function freeName(
+  { database, host }: Store,
+  id: string,
+  { bundle, shares_name }: PlanMetadata,
+): Promise<void> {
+  if (!bundle || shares_name === true || isUsed(database, bundle.name, id)) return;
+  const there = await host.workflow(bundle.name).catch(ifMissing);
+  if (there?.hash === bundle.hash) await host.unregister(bundle.name).catch(ifMissing);
+}
+
+/** Whether another plan has a name; one whose metadata can't be read is taken to have none. */
+function isUsed(database: PlanDatabase, name: string, id: string): boolean {
+  const other = `SELECT 1 FROM workflows w WHERE id <> ? AND ${bundleName} = ?`;
+  return database.rows(other, id, name).length > 0;
+}
+
+/** The name of a plan's bundle, in SQL; null where the plan's metadata is damaged. */
+export const bundleName =
+  "iif(json_valid(w.metadata_json), w.metadata_json ->> '$.bundle.name', NULL)";
 
 /**
  * Builds a plan's bundle and makes it the current version of a name. A new name is taken only where it is free, or
  * already stands for this very bundle; null when it stands for another one.
  */
-export async function addVersion(
+async function addVersion(
   host: Host,
   workflow: Workflow,
   name: string,
   isNew: boolean,
-): Promise<PlanVersion | null> {
+): Promise<(PlanVersion & { isShared: boolean }) | null> {
   const folder = mkdtempSync(join(tmpdir(), "uncaged-plan-"));
   const options = { sources: [planSource(() => undefined)] };
   try {
@@ -42,18 +91,17 @@ export async function addVersion(
     writeFileSync(path, JSON.stringify(workflow, null, 2), { mode: 0o600 });
     try {
       const expected = isNew ? { expected: null } : {};
-      return versionOf(await host.register(name, path, { ...options, ...expected }));
+      const added = await host.register(name, path, { ...options, ...expected });
+      return { name, hash: added.hash, isShared: isNew && added.unchanged };
     } catch (error) {
       if (!isNew || !isWorkflowError(error) || !takenCodes.includes(error.code)) throw error;
     }
     const there = await host.workflow(name).catch(ifMissing);
     const { hash } = await host.store(path, options);
-    return there?.hash === hash ? { name, hash } : null;
+    return there?.hash === hash ? { name, hash, isShared: true } : null;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 const takenCodes: readonly string[] = ["NAME_TAKEN", "VERSION_CONFLICT"];
-
-const versionOf = ({ hash, name }: PlanVersion): PlanVersion => ({ name, hash });
