@@ -94,6 +94,7 @@ describe("the exported names of the plans", () => {
       openMessaging
       openPlans
       openPlansThatAre
+      openTriggerLoop
       planHash
       planHome
       planStamps

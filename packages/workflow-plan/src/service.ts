@@ -60,7 +60,7 @@ export {
 
 // Triggers
 export type { CheckCommand, CheckLimits } from "./trigger/check-script.ts";
-export { type Ticked, tick, type TickOptions } from "./daemon/tick.ts";
+export { openTriggerLoop, type Ticked, tick, type TickOptions } from "./daemon/tick.ts";
 export type { Fired } from "./daemon/triggers.ts";
 
 // The service

@@ -7,6 +7,7 @@ import { codeOf, messageOf, until } from "../../workflow/test/fixtures/until.ts"
 import type { PlannerOutput } from "../src/index.ts";
 import { runService, tick } from "../src/service.ts";
 import { command, cron, does, hello, poll, TestHome, workflow } from "./home.ts";
+import { positionIn } from "../src/service/notice.ts";
 import { plan } from "./parts.ts";
 
 /* What happens around runs at once, and what fails for one of them. Each change comes when it does most harm. */
@@ -132,14 +133,16 @@ test("a run that can't be resumed keeps no other one from it, and no trigger fro
   });
   const env = { ...home.store.env, PATH: process.env.PATH ?? "" };
   const cwd = home.store.folder;
-  const added: string[] = [];
   const ticked = tick(home.open({ host }), {
-    ...{ host, env, notices: { add: (id, text) => added.push(`${id}: ${text}`) } },
+    ...{ host, env },
     commandOf: async () => ({ argv: ["echo", "it"], cwd, env }),
   });
   expect(await messageOf(ticked)).toContain("it can't be resumed");
   expect((await home.plans.show(waiting.id)).trigger_state?.last_result).toBe("it\n");
-  expect(added.filter((one) => one.includes("was interrupted"))).toHaveLength(2);
+  for (const { id } of [bad, good]) {
+    const { pending } = positionIn(home.plans.get(id).metadata);
+    expect(pending.map(({ text }) => text)).toEqual([expect.stringContaining("was interrupted")]);
+  }
   good.go();
   expect((await home.ended(good.id)).phase).toBe("completed");
   expect(home.plans.get(bad.id).phase).toBe("executing");

@@ -1,16 +1,30 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import type { TriggerConfig, Workflow } from "../src/index.ts";
-import { type Plans, tick, type TickOptions, type TriggerState } from "../src/service.ts";
+import {
+  openTriggerLoop,
+  type Plans,
+  tick,
+  type TickOptions,
+  type TriggerState,
+} from "../src/service.ts";
+import { lockService } from "../src/daemon/control.ts";
+import { positionIn } from "../src/service/notice.ts";
 import { triggerStateOf } from "../src/service/trigger-state.ts";
 import { failureOf } from "../../workflow-agents/test/published.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import { hello, TestHome, workflow } from "./home.ts";
+import { botApi } from "./channel/bot-api.ts";
+import { bot, closeBots } from "./router/chat.ts";
 
 /* One pass over what is due, with real check scripts, real threads, and a clock of the test's own. */
 setDefaultTimeout(180_000);
-afterEach(removeStores);
+afterEach(async () => {
+  await closeBots();
+  await removeStores();
+});
 
 const second = 1000;
 const minute = 60 * second;
@@ -114,16 +128,76 @@ test("a failed check changes its time and its error alone, and is reported at th
   await home.after(0);
   const before = home.state(id) as TriggerState;
   rmSync(home.file("items"));
-  const reported: string[] = [];
-  const notices = { add: (plan: string, error: string) => reported.push(`${plan} ${error}`) };
-  for (let n = 1; n <= 4; n += 1) expect(await home.after(minute, { notices })).toBe(0);
+  const pending = () => positionIn(home.timed.get(id).metadata).pending.map(({ text }) => text);
+  for (let n = 1; n <= 4; n += 1) {
+    expect(await home.after(minute)).toBe(0);
+    expect(pending()).toHaveLength(n < 3 ? 0 : 1);
+  }
   const after = home.state(id);
   const last_error = expect.stringMatching(/exit code 1: .*items.*\(failures in a row: 4\)$/);
   expect(after).toEqual({ ...before, last_check_at: "2026-01-05T08:04:00.000Z", last_error });
-  expect(reported).toEqual([expect.stringContaining(`${id} its check fails: the check failed`)]);
+  expect(pending()).toEqual([expect.stringContaining("its check fails: the check failed")]);
   writeFileSync(home.file("items"), "one\ntwo\n");
   expect(await home.after(minute)).toBe(1);
   expect(home.state(id)?.last_error).toBeNull();
+});
+
+test("a check that keeps failing in passes is reported to the owner once, when a channel is there", async () => {
+  const home = new Clockwork(new Date(Date.now() - hour).toISOString());
+  const owner = { channel: "telegram", chatJid: "42", sender: "7" };
+  const id = await home.confirmed(poll("echo broken >&2; exit 3"), { owner });
+  for (let n = 0; n < 5; n += 1) await home.after(minute);
+  const server = botApi();
+  for (let n = 0; n < 2; n += 1) {
+    const { close, notices } = await bot({ home, server });
+    await notices.send();
+    await home.after(minute);
+    await notices.send();
+    await close();
+  }
+  expect(server.sent.map(({ text }) => text)).toEqual([expect.stringContaining("its check fails")]);
+  await server.stop();
+  expect(positionIn(home.timed.get(id).metadata).pending).toEqual([]);
+});
+
+test("a pass that is aborted ends its checks, and nothing fires", async () => {
+  const home = new Clockwork();
+  const id = await home.confirmed(poll("touch begun; sleep 60"));
+  const abort = new AbortController();
+  const ticked = tick(home.timed, home.options({ signal: abort.signal }));
+  await until(() => existsSync(home.file("begun")));
+  abort.abort();
+  expect((await ticked).fired).toEqual([]);
+  expect(home.state(id)?.last_error).toBeNull();
+});
+
+test("triggers fire by passes for as long as no service does, and not behind their end", async () => {
+  const home = new TestHome();
+  const trigger = { ...poll("cat items"), interval_seconds: 1, diff_mode: "any_change" } as const;
+  writeFileSync(join(home.store.folder, "items"), "one\n");
+  const { id } = home.plans.create(
+    workflow(hello({ trigger }), { metadata: { fire_on_first_check: true } }),
+  );
+  await home.plans.confirm(id);
+  const env = { ...home.store.env, PATH: process.env.PATH ?? "" };
+  const cwd = home.store.folder;
+  const loop = openTriggerLoop(home.plans, {
+    ...{ env, host: home.host },
+    commandOf: async (_workflow, script) => ({ argv: ["sh", "-c", script], cwd, env }),
+  });
+  await until(() => home.plans.runs({ since: "2000" }).length === 1);
+  await home.ended(id);
+  await loop.stop();
+  writeFileSync(join(home.store.folder, "items"), "two\n");
+  expect(home.plans.runs()).toEqual([]);
+  const service = lockService(home.home);
+  const beside = openTriggerLoop(home.plans, {
+    ...{ env, host: home.host },
+    commandOf: () => Promise.reject(new Error("a service runs")),
+  });
+  await beside.stop();
+  service.release();
+  expect((await home.plans.show(id)).trigger_state?.last_error).toBeNull();
 });
 
 test("any change fires, also to empty, and the first output where the plan wants it", async () => {

@@ -3,6 +3,7 @@ import { threadEnv } from "@uncaged/workflow/host";
 import type { Messaging, MessagingOptions, Plans } from "@uncaged/workflow-plan/service";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
+import { checksOf } from "./tick.ts";
 import {
   type AgentOptions,
   agentOption,
@@ -20,24 +21,25 @@ export const chat = defineSubcommand({
     "printf '%s\\n' 'watch my builds' yes | uncaged-workflow plan chat",
   ],
   run: (session, options: AgentOptions) =>
-    withPlans(
-      session,
-      { ...options, creates: true },
-      async (plans, { runningService, runTerminalChat }) => {
-        const config = await configOf(session);
-        const env = await threadEnv(session.cwd, session.env);
-        const isExternal = runningService(plans.home) !== null;
-        await runTerminalChat({
-          ...{ plans, config, cwd: session.cwd, input: process.stdin, output: process.stdout },
-          bridge: isExternal
-            ? { triggerLoop: null, router: null, botChannels: [], isExternal }
-            : null,
-          hasModel: (env.ANTHROPIC_API_KEY ?? env.ANTHROPIC_AUTH_TOKEN ?? "") !== "",
-          colours: session.look.paint("bold", "x") !== "x",
-          open: (terminal) => messagingOf(session, plans, { terminal }),
-        });
-      },
-    ),
+    withPlans(session, { ...options, creates: true }, async (plans, service) => {
+      const { openTriggerLoop, runningService, runTerminalChat } = service;
+      const config = await configOf(session);
+      const env = await threadEnv(session.cwd, session.env);
+      const isExternal = runningService(plans.home) !== null;
+      await runTerminalChat({
+        ...{ plans, config, cwd: session.cwd, input: process.stdin, output: process.stdout },
+        bridge: isExternal
+          ? { triggerLoop: null, router: null, botChannels: [], isExternal }
+          : null,
+        hasModel: (env.ANTHROPIC_API_KEY ?? env.ANTHROPIC_AUTH_TOKEN ?? "") !== "",
+        colours: session.look.paint("bold", "x") !== "x",
+        openTriggers(onError) {
+          const checks = checksOf(session, service, plans.home);
+          return openTriggerLoop(plans, { ...checks, onError: (_id, error) => onError(error) });
+        },
+        open: (terminal) => messagingOf(session, plans, { terminal }),
+      });
+    }),
 });
 
 /** The channels of a call: its terminal, or the bots of the settings. @throws ConfigError */

@@ -10,13 +10,10 @@ export const tick = defineSubcommand({
   examples: ["uncaged-workflow plan tick", "* * * * * uncaged-workflow plan tick --quiet"],
   run: (session, options: AgentOptions) =>
     withPlans(session, { ...options, creates: true }, async (plans, service) => {
-      const { host } = session;
-      const log = (line: string): void => session.note(line);
-      const notices = new service.Notices({ plans, host, log, channels: () => [] });
       const checks = checksOf(session, service, plans.home);
       const errors: unknown[] = [];
       const onError = (_id: string, error: unknown) => void errors.push(error);
-      const ticked = await service.tick(plans, { ...checks, notices, onError });
+      const ticked = await service.tick(plans, { ...checks, onError });
       const { fired, next } = ticked;
       session.show(ticked, () =>
         fired.map(({ runId, workflowId }) => `fired ${workflowId}: ${runId}\n`).join(""),

@@ -14,7 +14,6 @@ import {
   waitForTriggers,
   writeInfo,
 } from "./control.ts";
-import { noticeOf } from "./tick.ts";
 import { Triggers, type TriggersOptions } from "./triggers.ts";
 
 /** What the service has done or found, for notices and its log. It is committed already. */
@@ -26,7 +25,7 @@ export type ServiceEvent =
 
 /** What talks to users while the service runs. */
 export type ServiceMessaging = {
-  notices: { add(workflowId: string, text: string): unknown; send(): Promise<void> };
+  notices: { send(): Promise<void> };
   connect(): void;
   close(): Promise<void>;
 };
@@ -104,8 +103,6 @@ class Service {
     this.#triggers = new Triggers(plans, {
       ...{ commandOf, now, limits },
       onFire: (fired) => report({ kind: "fired", ...fired }),
-      onFailing: (workflowId, error) =>
-        this.#messaging?.notices.add(workflowId, noticeOf.failing(error)),
       onError: (workflowId, error) => this.#reportOnce(workflowId, workflowId, error),
     });
   }
@@ -146,10 +143,8 @@ class Service {
   async #recover(): Promise<void> {
     const { home, report } = this.#options;
     const drained = drainedThreads(home);
-    const onInterrupted = ({ workflowId, runId }: Begun) => {
-      this.#messaging?.notices.add(workflowId, noticeOf.interrupted(runId));
+    const onInterrupted = ({ workflowId, runId }: Begun) =>
       report({ kind: "interrupted", workflowId, runId });
-    };
     const onError = this.#onError;
     const { ended } = await this.#plans.recover({ drained, onError, onInterrupted });
     await this.#plans.list((id, error) => this.#reportOnce(id, id, error));

@@ -1,23 +1,17 @@
 import type { Environment, Host } from "@uncaged/workflow/host";
 import type { Plans } from "../service/plans.ts";
-import type { Begun } from "../service/runs.ts";
 import { isoOf } from "../trigger/state.ts";
-import { lockTriggers } from "./control.ts";
+import { waited } from "../channel/channel.ts";
+import { lockTriggers, runningService } from "./control.ts";
 import { earliestDue, type Fired, Triggers, type TriggersOptions } from "./triggers.ts";
 
 export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
   host: Host;
   env: Environment;
-  /** What owners are to know is kept here until somebody sends it. */
-  notices?: { add(workflowId: string, text: string): unknown };
+  /** Aborted when the pass is to end: the checks in flight are ended, and nothing fires any more. */
+  signal?: AbortSignal;
   /** Gets what fails for a run, a trigger or a damaged plan; without it the first is thrown in the end. */
   onError?: (workflowId: string, error: unknown) => void;
-};
-
-/** What the owner of a plan is to know that is in no record. */
-export const noticeOf = {
-  interrupted: (runId: string): string => `${runId} was interrupted, and goes on`,
-  failing: (error: string): string => `its check fails: ${error}`,
 };
 
 /** What one pass has done: the runs that have begun, and when the next trigger is due, null when none ever is. */
@@ -30,7 +24,7 @@ export type Ticked = { fired: Fired[]; next: string | null };
  * were.
  */
 export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> {
-  const { env, host, notices, now = Date.now } = options;
+  const { env, host, now = Date.now } = options;
   const fired: Fired[] = [];
   const lock = await lockTriggers(plans.home);
   let next = lock ? null : earliestDue(plans, now());
@@ -38,12 +32,7 @@ export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> 
     try {
       const errors: unknown[] = [];
       const onError = options.onError ?? ((_id: string, error: unknown) => void errors.push(error));
-      const onInterrupted = ({ runId, workflowId }: Begun) =>
-        void notices?.add(workflowId, noticeOf.interrupted(runId));
-      await plans.recover({
-        onError: ({ workflowId }, error) => onError(workflowId, error),
-        onInterrupted,
-      });
+      await plans.recover({ onError: ({ workflowId }, error) => onError(workflowId, error) });
       await host.wake({ env });
       next = await pass(plans, { ...options, onError }, fired);
       if (errors.length > 0) throw errors[0];
@@ -60,14 +49,12 @@ async function pass(
   options: TickOptions & Pick<TriggersOptions, "onError">,
   fired: Fired[],
 ): Promise<number | null> {
-  const { notices, now = Date.now, onError } = options;
+  const { now = Date.now, onError, signal } = options;
   const startQueued = () =>
     plans.startQueued(({ workflowId }, error) => onError(workflowId, error));
-  const triggers = new Triggers(plans, {
-    ...options,
-    onFire: (one) => fired.push(one),
-    onFailing: (workflowId, error) => void notices?.add(workflowId, noticeOf.failing(error)),
-  });
+  const triggers = new Triggers(plans, { ...options, onFire: (one) => fired.push(one) });
+  signal?.addEventListener("abort", () => void triggers.stop(), { once: true });
+  if (signal?.aborted) await triggers.stop();
   const next = triggers.look();
   const slots = fired.length;
   if (slots > 0) await startQueued();
@@ -75,4 +62,30 @@ async function pass(
   if (fired.length > slots) await startQueued();
   const at = now();
   return next !== null && next <= at ? earliestDue(plans, at) : next;
+}
+
+const loopMs = 1_000;
+
+/** Lets triggers fire in this process, by one pass after the other, for as long as no service does. */
+export function openTriggerLoop(
+  plans: Plans,
+  options: Omit<TickOptions, "signal">,
+): { stop: () => Promise<void> } {
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const loop = async (): Promise<void> => {
+    for (; !signal.aborted; await waited(loopMs, signal)) {
+      if (runningService(plans.home)) continue;
+      await tick(plans, { ...options, signal }).catch((error: unknown) =>
+        options.onError?.("", error),
+      );
+    }
+  };
+  const work = loop();
+  return {
+    async stop() {
+      stopped.abort();
+      await work;
+    },
+  };
 }

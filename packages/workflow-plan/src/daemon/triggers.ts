@@ -1,5 +1,6 @@
 import { Limit } from "@uncaged/workflow";
 import type { PlanMetadata, TriggerConfig, Workflow } from "../plan/plan.ts";
+import { noticeOf } from "../service/notice.ts";
 import type { Plans } from "../service/plans.ts";
 import { valueIn, type WorkflowRow } from "../service/rows.ts";
 import type { Expected } from "../service/trigger-state.ts";
@@ -58,8 +59,6 @@ export type TriggersOptions = {
   commandOf: (workflow: Workflow, script: string) => Promise<CheckCommand>;
   /** Called when a fire is committed. */
   onFire: (fired: Fired) => void;
-  /** Called when a plan's checks have failed so often in a row that its owner is to know, once. */
-  onFailing?: (workflowId: string, error: string) => void;
   /** Called when a trigger could not be looked at; it is looked at again. */
   onError: (workflowId: string, error: unknown) => void;
   limits?: CheckLimits;
@@ -166,7 +165,8 @@ export class Triggers {
 
   #settle(id: string, { expected, metadata, state }: Looked, trigger: CronTrigger): void {
     const { slot, state: seen } = settledSlots(trigger, state, metadata, this.#now());
-    if (slot === null || this.#hasFired(id, slot)) this.#plans.settle(id, expected, seen);
+    if (slot === null || this.#hasFired(id, slot))
+      this.#plans.settle(id, expected, { state: seen });
     else this.#fire(id, expected, seen, slot);
   }
 
@@ -200,9 +200,9 @@ export class Triggers {
     const firesFirst = metadata.fire_on_first_check === true;
     const checked = compareCheck(trigger, state, outcome, { firesFirst, checkedAt });
     if (checked.data !== null) return this.#fire(id, expected, checked.state, checked.data);
-    if (checked.failures === failuresToNotify)
-      this.#options.onFailing?.(id, checked.state.last_error ?? "");
-    this.#plans.settle(id, expected, checked.state);
+    const isNews = checked.failures === failuresToNotify;
+    const notice = isNews ? noticeOf.failing(checked.state.last_error ?? "") : null;
+    this.#plans.settle(id, expected, { state: checked.state, notice });
   }
 
   async #outcome(id: string, { check_script }: PollTrigger): Promise<CheckOutcome> {

@@ -1,7 +1,8 @@
 import { writeFileAtomic } from "@uncaged/workflow/host";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { NewMessage } from "../channel/channel.ts";
 
 /** What a chat is in the middle of; it survives a restart. */
 export type ChatState = {
@@ -9,8 +10,10 @@ export type ChatState = {
   session: string | null;
   /** The plan whose confirmation was asked for last. */
   asked: Asked | null;
-  /** The ids of the messages that were taken last. */
+  /** The ids of the messages that were handled last. */
   taken: string[];
+  /** The messages that came and are not handled yet, in their order. */
+  waiting: NewMessage[];
 };
 
 /** A plan as it was shown, and what is wanted of it: an answer, or what is to change. */
@@ -26,9 +29,14 @@ export const answerMs = 10 * 60_000;
 const mostTaken = 200;
 const rate = { messages: 10, ms: 60_000 };
 
-/** One conversation: its messages are handled one after the other. */
+/**
+ * One conversation: its messages are handled one after the other. A message with an id is kept before it is acknowledged to its
+ * platform, and until it is handled: after a crash it is handled by the next process, and what comes twice is
+ * handled once.
+ */
 export class Chat {
   readonly jid: string;
+  readonly #channel: string;
   readonly #path: string;
   readonly #recent: number[] = [];
   #work: Promise<void> = Promise.resolve();
@@ -38,8 +46,9 @@ export class Chat {
   constructor({ channel, folder, jid }: { channel: string; folder: string; jid: string }) {
     this.jid = jid;
     const name = createHash("sha256").update(`${channel} ${jid}`).digest("hex").slice(0, 24);
+    this.#channel = channel;
     this.#path = join(folder, `chat_${name}.json`);
-    this.#state = { session: null, asked: null, taken: [], ...readState(this.#path) };
+    this.#state = { session: null, asked: null, taken: [], waiting: [], ...readState(this.#path) };
   }
 
   get state(): Readonly<ChatState> {
@@ -49,16 +58,36 @@ export class Chat {
   /** Changes what the chat is in the middle of. */
   set(change: Partial<ChatState>): void {
     this.#state = { ...this.#state, ...change };
-    writeState(this.#path, this.#state);
+    mkdirSync(join(this.#path, ".."), { recursive: true, mode: 0o700 });
+    const { jid } = this;
+    writeFileAtomic(
+      this.#path,
+      `${JSON.stringify({ channel: this.#channel, jid, ...this.#state })}\n`,
+    );
   }
 
-  /** Whether a message is new; it is then taken. */
-  take(id: string | undefined): boolean {
-    if (id === undefined) return true;
-    const { taken } = this.#state;
-    if (taken.includes(id)) return false;
-    this.set({ taken: [...taken, id].slice(-mostTaken) });
-    return true;
+  /** Whether a message came before. One without an id, as the terminal's, never did. */
+  knows({ metadata }: NewMessage): boolean {
+    const { taken, waiting } = this.#state;
+    const id = metadata?.id;
+    return (
+      id !== undefined && (taken.includes(id) || waiting.some((one) => one.metadata?.id === id))
+    );
+  }
+
+  /** Keeps a message until it is handled, also over a crash. */
+  keep(message: NewMessage): void {
+    if (message.metadata?.id !== undefined)
+      this.set({ waiting: [...this.#state.waiting, message] });
+  }
+
+  /** Marks a message as handled: it will not be again. */
+  settle({ metadata }: NewMessage): void {
+    const { taken, waiting } = this.#state;
+    const id = metadata?.id;
+    if (id === undefined || taken.includes(id)) return;
+    const others = waiting.filter((one) => one.metadata?.id !== id);
+    this.set({ taken: [...taken, id].slice(-mostTaken), waiting: others });
   }
 
   /** Counts a message; gives how many came within the last minute, with those that were refused. */
@@ -80,6 +109,26 @@ export class Chat {
   }
 }
 
+/** The ids of a channel's chats that have messages which were not handled. */
+export function waitingChats(folder: string, channel: string): string[] {
+  const names = listed(folder).filter((name) => /^chat_\w+\.json$/.test(name));
+  return names.flatMap((name) => {
+    const kept = readState(join(folder, name)) as Partial<
+      ChatState & { channel: string; jid: string }
+    >;
+    const isWaiting = kept.channel === channel && (kept.waiting?.length ?? 0) > 0;
+    return isWaiting && kept.jid !== undefined ? [kept.jid] : [];
+  });
+}
+
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
 function readState(path: string): Partial<ChatState> {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Partial<ChatState>;
@@ -87,9 +136,4 @@ function readState(path: string): Partial<ChatState> {
     // A chat that is new, or whose file is damaged, begins anew.
     return {};
   }
-}
-
-function writeState(path: string, state: ChatState): void {
-  mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
-  writeFileAtomic(path, `${JSON.stringify(state)}\n`);
 }

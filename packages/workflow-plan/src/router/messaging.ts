@@ -45,7 +45,12 @@ export async function openMessaging(options: MessagingOptions): Promise<Messagin
     ...{ router, notices, channels },
     connect() {
       // A channel that can't connect logs why.
-      for (const channel of channels) void channel.connect().catch(() => {});
+      for (const channel of channels) {
+        channel.connect().then(
+          () => router.resume(channel),
+          () => {},
+        );
+      }
     },
     async close() {
       const closing = channels.map((channel) =>

@@ -2,8 +2,9 @@ import type { Step } from "@uncaged/workflow";
 import { type Host, isWorkflowError, type Observed, type ThreadRef } from "@uncaged/workflow/host";
 import { type Channel, reasonOf } from "../channel/channel.ts";
 import { terminalJid } from "../channel/terminal.ts";
-import type { PlanMetadata, Workflow } from "../plan/plan.ts";
+import type { Workflow } from "../plan/plan.ts";
 import { threadIdOf } from "../plan/terms.ts";
+import { longestNoticeMs, type NoticePosition, positionIn } from "../service/notice.ts";
 import type { Plans, PlanView } from "../service/plans.ts";
 import type { RunRow } from "../service/rows.ts";
 import { findThread } from "../service/threads.ts";
@@ -17,16 +18,9 @@ export type NoticesOptions = {
   now?: () => number;
 };
 
-/** What a plan's metadata knows of its notices: how far each run was reported, and what else is to be sent. */
-type Position = {
-  runs: Record<string, string>;
-  pending: { id: string; at: number; text: string }[];
-};
-
 /** Where the owner of a plan reads. */
 type Reader = { channel: Channel; jid: string; send: (text: string) => Promise<void> };
 
-const longestAgeMs = 24 * 60 * 60_000;
 /** The position of a run of which all is reported. */
 const over = "over";
 
@@ -44,15 +38,6 @@ export class Notices {
     this.#options = options;
   }
 
-  /** Keeps a notice about a plan, which the next pass sends. @throws ExecutorError */
-  add(workflowId: string, text: string): void {
-    const notice = { id: crypto.randomUUID(), at: this.#now(), text: this.#clean(text) };
-    this.#move(workflowId, ({ pending, runs }) => ({
-      runs,
-      pending: [...pending.filter(({ at }) => this.#isRecent(at)), notice],
-    }));
-  }
-
   /** Sends what is new. Nothing is read when nothing has changed and no run goes on. */
   send(): Promise<void> {
     this.#sending = this.#sending.then(() =>
@@ -65,7 +50,7 @@ export class Notices {
     const { plans } = this.#options;
     const seen = plans.changeCounter();
     if (seen === this.#seen && !this.#isBusy) return;
-    const since = new Date(this.#now() - longestAgeMs).toISOString();
+    const since = new Date(this.#now() - longestNoticeMs).toISOString();
     const runs = plans.runs({ since });
     const byPlan = Map.groupBy(runs, ({ workflow_id }) => workflow_id);
     const ids = new Set([...byPlan.keys(), ...this.#pendingPlans()]);
@@ -185,11 +170,11 @@ export class Notices {
   }
 
   #isRecent(at: number): boolean {
-    return this.#now() - at <= longestAgeMs;
+    return this.#now() - at <= longestNoticeMs;
   }
 
   #moveRun(workflowId: string, runId: string, position: string): void {
-    const since = new Date(this.#now() - longestAgeMs).toISOString();
+    const since = new Date(this.#now() - longestNoticeMs).toISOString();
     const known = new Set(this.#options.plans.runs({ since, workflowId }).map(({ id }) => id));
     this.#move(workflowId, ({ pending, runs }) => {
       const kept = Object.entries(runs).filter(([id]) => known.has(id));
@@ -197,7 +182,7 @@ export class Notices {
     });
   }
 
-  #move(workflowId: string, change: (position: Position) => Position): void {
+  #move(workflowId: string, change: (position: NoticePosition) => NoticePosition): void {
     this.#options.plans.updateMetadata(workflowId, (metadata) => ({
       ...metadata,
       notices: change(positionIn(metadata)),
@@ -211,11 +196,6 @@ export class Notices {
   #now(): number {
     return (this.#options.now ?? Date.now)();
   }
-}
-
-function positionIn(metadata: PlanMetadata | undefined): Position {
-  const { pending = [], runs = {} } = (metadata?.notices ?? {}) as Partial<Position>;
-  return { pending, runs };
 }
 
 const timeOf = (item: Observed): number => {

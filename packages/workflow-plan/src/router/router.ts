@@ -11,7 +11,7 @@ import type { ChannelContext, Workflow } from "../plan/plan.ts";
 import type { Planner } from "../planner/planner.ts";
 import type { Plans } from "../service/plans.ts";
 import { decisions } from "../plan/terms.ts";
-import { answerMs, type Asked, Chat } from "./chat.ts";
+import { answerMs, type Asked, Chat, waitingChats } from "./chat.ts";
 import { findCommand, readCommand } from "./commands.ts";
 import { Conversation } from "./conversation.ts";
 import type { Classifier } from "./intent.ts";
@@ -70,13 +70,21 @@ export class Router {
       return this.#log(`${channel.name}: ${JSON.stringify(message.sender)} may not write`);
     try {
       const chat = this.#chatOf(channel, jid);
-      if (!chat.take(message.metadata?.id)) return;
-      if (this.#isRefused({ channel, chat, message })) return;
+      if (chat.knows(message)) return;
+      const received = { channel, chat, message };
+      if (this.#isRefused(received)) return this.#settle(received);
+      this.#attempt(channel, () => chat.keep(message));
       if (/^[/!]cancel$/i.test(message.text.trim())) this.#conversations.get(chat)?.abort();
-      chat.next(() => this.#handle({ channel, chat, message }));
+      chat.next(() => this.#handle(received));
     } catch (error) {
       this.#log(`${channel.name}: ${reasonOf(error)}`);
     }
+  }
+
+  /** Handles what came by a channel to a process that died before it had. */
+  resume(channel: Channel): void {
+    for (const jid of waitingChats(this.#options.plans.folder, channel.name))
+      this.#attempt(channel, () => this.#chatOf(channel, jid));
   }
 
   /** Resolves when all messages that have come are handled. */
@@ -100,9 +108,24 @@ export class Router {
     return isTooMany;
   }
 
+  /** Marks a message as handled. */
+  #settle({ channel, chat, message }: Received): void {
+    this.#attempt(channel, () => chat.settle(message));
+  }
+
+  /** What can't be kept, as on a full disk, is handled all the same. */
+  #attempt(channel: Channel, act: () => unknown): void {
+    try {
+      act();
+    } catch (error) {
+      this.#log(`${channel.name}: ${reasonOf(error)}`);
+    }
+  }
+
   async #handle(received: Received): Promise<void> {
     try {
       await this.#answer(received);
+      this.#settle(received);
     } catch (error) {
       const isOurs = isWorkflowError(error);
       this.#log(`${received.channel.name}: ${reasonOf(error)}`);
@@ -227,8 +250,15 @@ export class Router {
     await conversation.begin(text);
   }
 
-  /** Sends a text to a chat, without any secret. A channel that throws is logged. */
-  async #reply({ channel, chat }: Pick<Received, "channel" | "chat">, text: string): Promise<void> {
+  /**
+   * Sends a text to a chat, without any secret. A channel that throws is logged. What is answered was done: the message is
+   * marked first, so that a crash in between does not do it twice.
+   */
+  async #reply(
+    { channel, chat, message }: Omit<Received, "message"> & { message?: NewMessage },
+    text: string,
+  ): Promise<void> {
+    if (message) this.#settle({ channel, chat, message });
     const clean = this.#options.plans.secrets.hidden(text);
     await channel.sendMessage(chat.jid, clean).catch((error: unknown) => {
       this.#log(`${channel.name}: ${reasonOf(error)}`);
@@ -241,6 +271,11 @@ export class Router {
     if (known) return known;
     const chat = new Chat({ channel: channel.name, folder: this.#options.plans.folder, jid });
     this.#chats.set(key, chat);
+    for (const message of chat.state.waiting) {
+      const received = { channel, chat, message };
+      if (this.#isAllowed(channel, message.sender)) chat.next(() => this.#handle(received));
+      else this.#settle(received);
+    }
     return chat;
   }
 

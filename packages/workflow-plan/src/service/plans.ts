@@ -10,6 +10,7 @@ import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from 
 import { Definitions, type OnDamaged, readable, withoutDraft } from "./definitions.ts";
 import { removeEndedFolders } from "./folders.ts";
 import { openHome } from "./home.ts";
+import { noticeOf, withNotice } from "./notice.ts";
 import { move, phaseError } from "./phase.ts";
 import {
   type Ended,
@@ -353,9 +354,25 @@ export class Plans extends Definitions {
     });
   }
 
-  /** Writes what a trigger has found; false, and nothing is written, as with {@link fire}. */
-  settle(workflowId: string, expected: Expected, state: Partial<TriggerState>): boolean {
-    return settle(this.database, workflowId, expected, state);
+  /**
+   * Writes what a trigger has found, with a notice to the plan's owner; false, and nothing is written, as with {@link fire}.
+   */
+  settle(
+    workflowId: string,
+    expected: Expected,
+    { notice, state }: { state: Partial<TriggerState>; notice?: string | null },
+  ): boolean {
+    return this.database.atOnce(() => {
+      const isSettled = settle(this.database, workflowId, expected, state);
+      if (isSettled && notice) this.notify(workflowId, notice);
+      return isSettled;
+    });
+  }
+
+  /** Keeps a notice about a plan, which its owner gets when a channel of theirs is there. @throws ExecutorError */
+  notify(id: string, text: string): void {
+    const clean = this.secrets.hidden(text);
+    this.updateMetadata(id, (metadata) => withNotice(metadata, clean, Date.parse(this.at)));
   }
 
   /** Starts runs that have no thread yet, oldest first, as many as may run at once. */
@@ -371,7 +388,15 @@ export class Plans extends Definitions {
   /** Takes up what a crash has left behind: rows without a thread, threads without a worker, phases of ended runs. */
   recover(options: RecoverOptions = {}): Promise<Recovered> {
     removeEndedFolders(this.database, this.#options.env);
-    return this.#runs.recover(options);
+    const onInterrupted = (run: Begun): void => {
+      try {
+        this.notify(run.workflowId, noticeOf.interrupted(run.runId));
+      } catch (error) {
+        options.onError?.(run, error);
+      }
+      options.onInterrupted?.(run);
+    };
+    return this.#runs.recover({ ...options, onInterrupted });
   }
 
   /** Makes the rows of all runs again from the logs of their threads. */

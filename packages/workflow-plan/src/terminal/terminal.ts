@@ -5,7 +5,13 @@ import type { CueclawConfig } from "../config/form.ts";
 import { readCommand } from "../router/commands.ts";
 import type { Messaging } from "../router/messaging.ts";
 import type { Plans } from "../service/plans.ts";
-import { type CommandContext, type DaemonBridge, findCommand, getCommands } from "./commands.ts";
+import {
+  type CommandContext,
+  type DaemonBridge,
+  findCommand,
+  getCommands,
+  type TriggerLoop,
+} from "./commands.ts";
 import { Follower } from "./follow.ts";
 import { type ChatMessage, linesOf } from "./message.ts";
 
@@ -16,6 +22,8 @@ export type TerminalChatOptions = {
   bridge: DaemonBridge | null;
   /** Opens the channels, with the terminal among them. */
   open: (terminal: (options: ChannelOptions) => TerminalChannel) => Promise<Messaging>;
+  /** Lets triggers fire while the chat is open; without it, or where a service does it, they do not here. */
+  openTriggers?: (onError: (error: unknown) => void) => TriggerLoop;
   /** Whether the planner's model can be asked. */
   hasModel: boolean;
   input: NodeJS.ReadableStream & { isTTY?: boolean };
@@ -45,6 +53,9 @@ class TerminalChat {
   #channel: TerminalChannel | null = null;
   #theme: number;
   #isOver = false;
+  #isTicking = false;
+  /** What has failed already: it is shown once. */
+  readonly #failed = new Set<string>();
 
   constructor(options: TerminalChatOptions) {
     const { bridge, config, cwd, input, output, plans } = options;
@@ -75,6 +86,7 @@ class TerminalChat {
       return this.#channel;
     });
     messaging.connect();
+    const triggerLoop = this.#openTriggers(messaging);
     this.#greet();
     const ticking = setInterval(() => void this.#tick(messaging), tickMs);
     try {
@@ -82,9 +94,24 @@ class TerminalChat {
       await this.#read(messaging);
     } finally {
       clearInterval(ticking);
+      await triggerLoop?.stop();
       this.#lines?.close();
       await messaging.close();
     }
+  }
+
+  #openTriggers({ router }: Messaging): TriggerLoop | null {
+    const { bridge, openTriggers } = this.#options;
+    if (bridge?.isExternal || !openTriggers) return null;
+    const triggerLoop = openTriggers((error) => this.#showError(error));
+    this.#context.bridge = { triggerLoop, router, botChannels: [], isExternal: false };
+    return triggerLoop;
+  }
+
+  #showError(error: unknown): void {
+    const text = reasonOf(error);
+    if (!this.#failed.has(text)) this.#show({ type: "error", text });
+    this.#failed.add(text);
   }
 
   /** What somebody sees who comes here for the first time, or again. */
@@ -98,6 +125,8 @@ class TerminalChat {
       this.#show({ type: "warning", text });
     }
     if (bridge?.isExternal) system("A service fires the triggers and answers bots.");
+    else if (this.#context.bridge)
+      system("No service runs: triggers fire while this chat is open.");
   }
 
   async #read({ router }: Messaging): Promise<void> {
@@ -135,12 +164,17 @@ class TerminalChat {
     }
   }
 
+  /** Shows what is new; while it still does nothing is begun. */
   async #tick({ notices }: Messaging): Promise<void> {
+    if (this.#isTicking) return;
+    this.#isTicking = true;
     try {
       await this.#follower.look();
       await notices.send();
     } catch (error) {
-      this.#show({ type: "error", text: reasonOf(error) });
+      this.#showError(error);
+    } finally {
+      this.#isTicking = false;
     }
   }
 

@@ -109,8 +109,8 @@ test("a notice that is sent when its process is killed with -9 is sent again, an
   plans.create(workflow(plan(steps, {}, { name: "Other" }), { id: "wf_two", metadata }));
   const first = await bot({ home, server });
   await first.close();
-  first.notices.add("wf_one", "The first.");
-  first.notices.add("wf_one", "The second.");
+  plans.notify("wf_one", "The first.");
+  plans.notify("wf_one", "The second.");
   for (const id of ["wf_one", "wf_two"]) {
     await plans.confirm(id);
     await home.ended(id);

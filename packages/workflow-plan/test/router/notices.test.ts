@@ -119,7 +119,7 @@ test("other notices are kept until they are sent", async () => {
   home.plans.create(workflow(plan([does("a", "say it")]), { id: "wf_one", metadata: { owner } }));
   const first = await bot({ home });
   await first.close();
-  first.notices.add("wf_one", "The check has failed 3 times.");
+  home.plans.notify("wf_one", "The check has failed 3 times.");
   await first.notices.send();
   expect(first.server.sent).toEqual([]);
   const second = await bot({ home });
@@ -150,8 +150,8 @@ test("of two processes that send the same notices neither takes one that nobody 
     if (sent.at(-1) === "broken") return sent.splice(1) && broken();
     sent.push(text);
   });
-  one.add("wf_one", "one");
-  one.add("wf_one", "two");
+  plans.notify("wf_one", "one");
+  plans.notify("wf_one", "two");
   await one.send();
   expect(sent).toEqual(["**A plan**: one"]);
   sent.push("tried again");

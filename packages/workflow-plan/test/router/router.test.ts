@@ -1,8 +1,9 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeStores } from "../../../workflow/test/fixtures/store.ts";
 import { buttonText } from "../../src/channel/channel.ts";
+import { botApi } from "../channel/bot-api.ts";
 import { until } from "../channel/contract.ts";
 import { cron, does, hello, TestHome } from "../home.ts";
 import { plan } from "../parts.ts";
@@ -170,6 +171,40 @@ test("an update that comes twice is handled once, after a restart too", async ()
   expect(second.server.sent).toHaveLength(1);
   expect(await home.plans.list()).toHaveLength(1);
 });
+
+test("a message whose process is killed with -9 is handled by the next one, once", async () => {
+  const home = new TestHome();
+  const { store } = home;
+  const server = botApi();
+  const gate = join(store.folder, "acknowledged");
+  const { token, url } = server;
+  const task = JSON.stringify({ root: store.root, home: home.home, token, url, gate });
+  const program = new URL("../programs/takes.ts", import.meta.url).pathname;
+  const child = Bun.spawn([process.execPath, program, task], { stderr: "inherit" });
+  const update = server.write(42, "watch it", 7);
+  const isTaken = () => (server.offsets.at(-1) ?? 0) > Number(update.update_id);
+  await until(isTaken, "the acknowledgement");
+  writeFileSync(gate, "");
+  await child.exited;
+  expect(child.signalCode).toBe("SIGKILL");
+  expect(server.sent).toEqual([]);
+  for (const script of [[create(watched("Plan"))], []]) {
+    const { close, idle, texts, write } = await botOn(home, server, script);
+    await until(() => texts().length >= 2, "the plan");
+    server.push(update);
+    await write("/help");
+    await idle();
+    await close();
+  }
+  expect(await home.plans.list()).toHaveLength(1);
+  expect(server.sent.filter(({ text }) => text === "The plan is ready.")).toHaveLength(1);
+  await server.stop();
+});
+
+async function botOn(home: TestHome, server: BotOptions["server"], script: BotOptions["script"]) {
+  const opened = await bot({ home, script, ...(server && { server }) });
+  return { ...opened, idle: () => opened.router.idle() };
+}
 
 test("a message and a plan of 10,000 characters come through whole", async () => {
   const long = "word ".repeat(2_000).trim();

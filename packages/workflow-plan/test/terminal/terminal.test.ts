@@ -106,6 +106,44 @@ test("the views of a terminal are commands, and a service that runs elsewhere is
   await ended;
 });
 
+test("a look that takes long is not begun again before it has ended", async () => {
+  const home = new TestHome();
+  const { host, plans } = home;
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  output.resume();
+  const seen = { begun: 0, atOnce: 0, most: 0 };
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const ended = runTerminalChat({
+    ...{ plans, config: null, cwd: home.store.folder, bridge: null, hasModel: true, input, output },
+    async open(terminal) {
+      const given = { plans, host, config: null, terminal, describe: () => "", log: () => {} };
+      const messaging = await openMessaging({
+        ...given,
+        planner: (context) => new Planner({ env: {}, context }),
+      });
+      const send = messaging.notices.send.bind(messaging.notices);
+      messaging.notices.send = async () => {
+        seen.begun += 1;
+        seen.atOnce += 1;
+        seen.most = Math.max(seen.most, seen.atOnce);
+        // The first is the one at the start; the second is a look, and lasts for the time of three.
+        if (seen.begun === 2) await gate;
+        await send();
+        seen.atOnce -= 1;
+      };
+      return messaging;
+    },
+  });
+  await until(() => seen.begun >= 2, "a look");
+  const begun = performance.now();
+  await until(() => performance.now() - begun > 1_600, "the time of three looks");
+  open();
+  await until(() => seen.begun >= 4, "further looks");
+  expect(seen.most).toBe(1);
+  input.end();
+  await ended;
+});
+
 describe("the commands of the terminal", () => {
   test("are found by their names and aliases, and each has one", () => {
     expect(findCommand("ls")?.name).toBe("list");
