@@ -14,6 +14,8 @@ export type Sandbox = {
   /** The command line before the sandbox's own arguments: empty for none. */
   argv: string[];
   limits: string[];
+  /** The variables that the command line needs, and that are not seen inside. */
+  env?: Record<string, string>;
 };
 
 const probeMs = 10_000;
@@ -78,15 +80,61 @@ async function bubblewrapOn(
   if (!(await works([path, ...probe, "--proc", "/proc", "--", "/bin/true"], { PATH }))) {
     return "bubblewrap may not create namespaces here";
   }
-  const limited = limits({ cpus, memory }, PATH);
-  return { kind: "bubblewrap", argv: [...limited.argv, path], limits: limited.hold };
+  const limited = (await limitsOfGroup({ cpus, memory }, { ...env, PATH })) ?? {
+    ...limits({ cpus, memory }, PATH),
+    env: {},
+  };
+  const argv = [...limited.argv, path];
+  return { kind: "bubblewrap", argv, limits: limited.hold, env: limited.env };
+}
+
+type Limited = { argv: string[]; hold: string[]; env: Record<string, string> };
+
+/**
+ * What limits all processes together: a scope of the user's service manager, whose control group has the limits. Null where
+ * there is none, or where the group's own files show that it does not hold them: the manager accepts also what the system
+ * has not delegated to it.
+ */
+async function limitsOfGroup(
+  { cpus, memory }: Pick<SandboxSettings, "cpus" | "memory">,
+  { DBUS_SESSION_BUS_ADDRESS, PATH, XDG_RUNTIME_DIR }: Environment,
+): Promise<Limited | null> {
+  const path = found("systemd-run", { PATH });
+  if (path === null || XDG_RUNTIME_DIR === undefined) return null;
+  const given = { XDG_RUNTIME_DIR, DBUS_SESSION_BUS_ADDRESS };
+  const env = Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => (value ? [[name, value]] : [])),
+  );
+  const properties = [`MemoryMax=${memory}`, "MemorySwapMax=0", `CPUQuota=${cpus * 100}%`];
+  const scope = [path, "--user", "--scope", "--quiet", "--collect"];
+  const argv = [...scope, ...properties.flatMap((one) => ["--property", one]), "--"];
+  const files = await outputOf([...argv, "/bin/sh", "-c", showGroup], { PATH, ...env });
+  return files !== null && holdsIn(files, { cpus, memory })
+    ? { argv, env, hold: [`${inBytes(memory)} for all processes`, `${cpus} cpus`] }
+    : null;
+}
+
+const showGroup =
+  'cd "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)" && cat memory.max memory.swap.max cpu.max';
+
+/** Whether a control group's files, one line each, have limits that are no higher than these. */
+export function holdsIn(
+  files: string,
+  { cpus, memory }: Pick<SandboxSettings, "cpus" | "memory">,
+): boolean {
+  const [most = "", swap = "", cpu = ""] = files.split("\n");
+  const [quota = "", period = ""] = cpu.split(" ");
+  const isNumber = [most, quota, period].every((text) => /^\d+$/.test(text));
+  return (
+    isNumber && swap === "0" && Number(most) <= memory && Number(quota) / Number(period) <= cpus
+  );
 }
 
 /** What limits processes without a control group: the memory of each one, and the processors of all. */
 function limits(
   { cpus, memory }: Pick<SandboxSettings, "cpus" | "memory">,
   PATH: string,
-): { argv: string[]; hold: string[] } {
+): Omit<Limited, "env"> {
   const prlimit = found("prlimit", { PATH });
   const taskset = found("taskset", { PATH });
   const own = ownProcessors();
@@ -125,19 +173,22 @@ function ownProcessors(): number[] {
 
 const inBytes = (bytes: number): string => `${Number((bytes / 1024 ** 3).toFixed(2))} GiB`;
 
-const known = new Map<string, Promise<boolean>>();
+const known = new Map<string, Promise<string | null>>();
 const knownMs = 60_000;
 
-/** Whether a command ends well. The answer holds for a minute. */
-function works(argv: readonly string[], env: Environment): Promise<boolean> {
+/** Whether a command ends well. */
+const works = async (argv: readonly string[], env: Environment): Promise<boolean> =>
+  (await outputOf(argv, env)) !== null;
+
+/** What a command prints; null when it does not end well. The answer holds for a minute. */
+function outputOf(argv: readonly string[], env: Environment): Promise<string | null> {
   const key = JSON.stringify([argv, env.PATH]);
   const before = known.get(key);
   if (before) return before;
   const [file = "", ...args] = argv;
-  const answer = new Promise<boolean>((resolve) => {
-    execFile(file, args, { env: { ...env }, timeout: probeMs, killSignal: "SIGKILL" }, (error) =>
-      resolve(error === null),
-    );
+  const answer = new Promise<string | null>((resolve) => {
+    const options = { env: { ...env }, timeout: probeMs, killSignal: "SIGKILL" } as const;
+    execFile(file, args, options, (error, stdout) => resolve(error === null ? stdout : null));
   });
   known.set(key, answer);
   setTimeout(() => known.delete(key), knownMs).unref();

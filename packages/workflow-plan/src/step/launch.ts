@@ -75,8 +75,13 @@ export function launchIn(checked: CheckedSandbox, request: LaunchRequest): Launc
   }
   const shown = { ...view, programs: codeOf([program], programs) };
   return {
-    argv: [...sandbox.argv, ...bubblewrapArguments(shown, settings), program.path],
-    env: { ...env, ...insideEnv },
+    argv: [
+      ...sandbox.argv,
+      ...Object.keys(sandbox.env ?? {}).flatMap((name) => ["--unsetenv", name]),
+      ...bubblewrapArguments(shown, settings),
+      program.path,
+    ],
+    env: { ...env, ...sandbox.env, ...insideEnv },
     ipc: inside,
     end: () => undefined,
   };
