@@ -6,10 +6,11 @@ import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
 import { newSession, SessionFiles } from "../planner/session.ts";
 import { checkModifiable } from "../planner/workflow.ts";
-import { readSecrets, withoutSecrets } from "../secret/secret.ts";
 import type { PlanDatabase } from "./database.ts";
+import { withNotice } from "./notice.ts";
 import { missing, move, phaseError } from "./phase.ts";
 import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "./rows.ts";
+import { SecretFile } from "./secrets.ts";
 
 /** The parts of the metadata that a plan brings with itself; the rest is what was learned of it. */
 const definedKeys = ["cwd", "container", "sandbox", "fire_on_first_check", "missed_slots"] as const;
@@ -37,6 +38,7 @@ export class Definitions {
   /** Where planner sessions are kept. */
   readonly folder: string;
   readonly database: PlanDatabase;
+  readonly secrets: SecretFile;
   readonly #sessions: SessionFiles;
   readonly #now: () => number;
 
@@ -47,6 +49,7 @@ export class Definitions {
     this.home = home;
     this.folder = join(home, "planner");
     this.database = database;
+    this.secrets = new SecretFile(home);
     this.#sessions = new SessionFiles(this.folder);
     this.#now = now;
   }
@@ -115,8 +118,7 @@ export class Definitions {
   /** Without the value of any stored secret: who has made a plan, and how, may not know them. @throws ConfigError */
   #masked(workflow: Workflow): Workflow {
     const { description, name, steps, trigger } = workflow;
-    const secrets = readSecrets(this.home);
-    return { ...workflow, ...withoutSecrets({ description, name, steps, trigger }, secrets) };
+    return { ...workflow, ...this.secrets.masked({ description, name, steps, trigger }) };
   }
 
   #insert(workflow: Workflow): void {
@@ -187,6 +189,26 @@ export class Definitions {
       if (isWorkflowError(error) && error.kind === "missing") return null;
       throw error;
     }
+  }
+
+  /** The runs that go on and, with `since`, those that have ended since then; of all plans, or of one. */
+  runs({ since, workflowId }: { since?: string; workflowId?: string } = {}): RunRow[] {
+    return this.database.rows<RunRow>(
+      `SELECT * FROM workflow_runs WHERE (status = 'running' OR completed_at >= $since)
+        AND ($workflowId IS NULL OR workflow_id = $workflowId) ORDER BY started_at, id`,
+      { since: since ?? null, workflowId: workflowId ?? null },
+    );
+  }
+
+  /** Another text than before: this or another process has written. */
+  changeCounter(): string {
+    return this.database.changeCounter();
+  }
+
+  /** Keeps a notice about a plan, which its owner gets when a channel of theirs is there. @throws ExecutorError */
+  notify(id: string, text: string): void {
+    const clean = this.secrets.hidden(text);
+    this.updateMetadata(id, (metadata) => withNotice(metadata, clean, Date.parse(this.at)));
   }
 
   /** Takes the draft of a plan back that a session has; without one of that session nothing is done. @throws ExecutorError */

@@ -10,7 +10,7 @@ import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from 
 import { Definitions, type OnDamaged, readable, withoutDraft } from "./definitions.ts";
 import { removeEndedFolders } from "./folders.ts";
 import { openHome } from "./home.ts";
-import { noticeOf, withNotice } from "./notice.ts";
+import { noticeOf } from "./notice.ts";
 import { move, phaseError } from "./phase.ts";
 import {
   type Ended,
@@ -31,7 +31,6 @@ import {
   type RunsOptions,
 } from "./runs.ts";
 import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts";
-import { SecretFile } from "./secrets.ts";
 import { type Expected, register, settle, triggerStateOf } from "./trigger-state.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
@@ -76,13 +75,11 @@ const pathIn = (home: string): string => join(home, "plans.db");
  * phase is one transaction, and its refusal an ExecutorError that names both phases.
  */
 export class Plans extends Definitions {
-  readonly secrets: SecretFile;
   readonly #options: PlansOptions;
   readonly #runs: Runs;
 
   constructor(options: PlansOptions, database: PlanDatabase) {
     super(options, database);
-    this.secrets = new SecretFile(this.home);
     this.#options = options;
     this.#runs = new Runs(database, options);
   }
@@ -123,24 +120,10 @@ export class Plans extends Definitions {
     return { ...this.get(whole), runs, trigger_state: triggerStateOf(this.database, whole) };
   }
 
-  /** The runs that go on and, with `since`, those that have ended since then; of all plans, or of one. */
-  runs({ since, workflowId }: { since?: string; workflowId?: string } = {}): RunRow[] {
-    return this.database.rows<RunRow>(
-      `SELECT * FROM workflow_runs WHERE (status = 'running' OR completed_at >= $since)
-        AND ($workflowId IS NULL OR workflow_id = $workflowId) ORDER BY started_at, id`,
-      { since: since ?? null, workflowId: workflowId ?? null },
-    );
-  }
-
   /** The decisions that runs wait for. */
   async wanted(): Promise<Wanted[]> {
     const wanted = this.runs().map((run) => wantedBy(this.#options.host, run));
     return (await Promise.all(wanted)).flatMap((one) => one ?? []);
-  }
-
-  /** Another text than before: this or another process has written. */
-  changeCounter(): string {
-    return this.database.changeCounter();
   }
 
   // The life of a plan
@@ -367,12 +350,6 @@ export class Plans extends Definitions {
       if (isSettled && notice) this.notify(workflowId, notice);
       return isSettled;
     });
-  }
-
-  /** Keeps a notice about a plan, which its owner gets when a channel of theirs is there. @throws ExecutorError */
-  notify(id: string, text: string): void {
-    const clean = this.secrets.hidden(text);
-    this.updateMetadata(id, (metadata) => withNotice(metadata, clean, Date.parse(this.at)));
   }
 
   /** Starts runs that have no thread yet, oldest first, as many as may run at once. */
