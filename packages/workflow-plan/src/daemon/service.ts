@@ -1,5 +1,6 @@
 import { type Environment, type Host, isAnythingDue, type ThreadRef } from "@uncaged/workflow/host";
 import { threadIdOf } from "../plan/terms.ts";
+import { removeCheckFolders } from "../service/folders.ts";
 import { openHome } from "../service/home.ts";
 import type { Plans } from "../service/plans.ts";
 import type { Begun, OnRunError } from "../service/runs.ts";
@@ -108,11 +109,14 @@ class Service {
   }
 
   async run(): Promise<void> {
-    const { home, onReady, signal } = this.#options;
+    const { env, home, onReady, signal } = this.#options;
     await this.#attempt(() => this.#recover());
     this.#messaging?.connect();
     const lock = await waitForTriggers(home, signal).catch(() => null);
-    if (lock) onReady?.();
+    if (lock) {
+      removeCheckFolders(home, env);
+      onReady?.();
+    }
     try {
       const request = lock && (await this.#untilStopped());
       if (request?.drainSeconds) await this.#drain(request.drainSeconds);

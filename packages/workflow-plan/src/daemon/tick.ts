@@ -1,4 +1,5 @@
 import type { Environment, Host } from "@uncaged/workflow/host";
+import { removeCheckFolders } from "../service/folders.ts";
 import type { Plans } from "../service/plans.ts";
 import { isoOf } from "../trigger/state.ts";
 import { waited } from "../channel/channel.ts";
@@ -32,6 +33,7 @@ export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> 
     try {
       const errors: unknown[] = [];
       const onError = options.onError ?? ((_id: string, error: unknown) => void errors.push(error));
+      removeCheckFolders(plans.home, env);
       await plans.recover({ onError: ({ workflowId }, error) => onError(workflowId, error) });
       await host.wake({ env });
       next = await pass(plans, { ...options, onError }, fired);

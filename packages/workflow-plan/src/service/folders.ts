@@ -1,8 +1,9 @@
-import { type Environment, threadIdPattern } from "@uncaged/workflow/host";
+import { type Environment, type Host, threadIdPattern } from "@uncaged/workflow/host";
 import { runIdOf } from "../plan/terms.ts";
-import { removeRunFolder, runFolder, runFolders } from "../step/launch.ts";
+import { checkPrefix, removeRunFolder, runFolder, runFolders } from "../step/launch.ts";
 import type { PlanDatabase } from "./database.ts";
 import { type Ended, runRowOf } from "./projections.ts";
+import { findThread } from "./threads.ts";
 
 /** Removes what the steps of a run kept for each other: behind its end nothing of it is needed. */
 export function withoutFolder(run: Ended | null, env: Environment): Ended | null {
@@ -11,10 +12,31 @@ export function withoutFolder(run: Ended | null, env: Environment): Ended | null
   return run;
 }
 
-/** Removes the folders that are left of ended runs, whose workers were killed while they had files there. */
-export function removeEndedFolders(database: PlanDatabase, env: Environment): void {
-  for (const threadId of runFolders(env)) {
-    const run = runRowOf(database, runIdOf(threadId));
-    if (run && run.status !== "running") removeRunFolder(runFolder(env, threadId));
+/**
+ * Removes the folders that are left of ended threads of a storage root, whose workers were killed while they had files
+ * there: of runs of plans, and of others with a sandbox. A thread that is found nowhere may be another root's, and keeps its.
+ */
+export async function removeEndedFolders(
+  host: Host,
+  database: PlanDatabase,
+  env: Environment,
+): Promise<void> {
+  for (const name of runFolders(env)) {
+    if (await hasEnded(host, database, name).catch(() => false))
+      removeRunFolder(runFolder(env, name));
   }
+}
+
+async function hasEnded(host: Host, database: PlanDatabase, threadId: string): Promise<boolean> {
+  const run = runRowOf(database, runIdOf(threadId));
+  if (run) return run.status !== "running";
+  const ref = await findThread(host, threadId);
+  const status = ref && (await host.row(ref))?.status;
+  return status === "completed" || status === "failed";
+}
+
+/** Removes the folders of a home's check scripts whose process was killed. Only who looks at its triggers runs any. */
+export function removeCheckFolders(home: string, env: Environment): void {
+  for (const name of runFolders(env))
+    if (name.startsWith(checkPrefix(home))) removeRunFolder(runFolder(env, name));
 }

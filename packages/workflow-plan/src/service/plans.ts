@@ -363,8 +363,8 @@ export class Plans extends Definitions {
   }
 
   /** Takes up what a crash has left behind: rows without a thread, threads without a worker, phases of ended runs. */
-  recover(options: RecoverOptions = {}): Promise<Recovered> {
-    removeEndedFolders(this.database, this.#options.env);
+  async recover(options: RecoverOptions = {}): Promise<Recovered> {
+    await removeEndedFolders(this.#options.host, this.database, this.#options.env);
     const onInterrupted = (run: Begun): void => {
       try {
         this.notify(run.workflowId, noticeOf.interrupted(run.runId));
@@ -373,7 +373,7 @@ export class Plans extends Definitions {
       }
       options.onInterrupted?.(run);
     };
-    return this.#runs.recover({ ...options, onInterrupted });
+    return await this.#runs.recover({ ...options, onInterrupted });
   }
 
   /** Makes the rows of all runs again from the logs of their threads. */

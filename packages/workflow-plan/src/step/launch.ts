@@ -1,5 +1,6 @@
 import type { Environment } from "@uncaged/workflow/host";
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
@@ -110,6 +111,10 @@ function runsFolder(env: Environment): string {
   const cache = env.XDG_CACHE_HOME || join(env.HOME ?? homedir(), ".cache");
   return join(cache, "uncaged-workflow", "runs");
 }
+
+/** What the names of the folders of a plan home's check scripts begin with. */
+export const checkPrefix = (planHome: string): string =>
+  `check-${createHash("sha256").update(planHome).digest("hex").slice(0, 12)}-`;
 
 /** The names of the folders of all runs, of whatever storage root. */
 export function runFolders(env: Environment): string[] {

@@ -6,7 +6,7 @@ import type { CheckedMount } from "../mount/mount.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { baseEnv, credentialsIn, secretsFor } from "../secret/secret.ts";
-import { type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
+import { checkPrefix, type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 
 /** Who asks what a plan's steps run in: its plan home, the storage root, and its environment. */
@@ -104,7 +104,7 @@ export async function scriptCommand(
   const found = await checked(workflow, question);
   const secrets = credentialsIn(planHome, env);
   const variables = { ...baseEnv(env), ...secretsFor([script], secrets) };
-  const run = runFolder(env, `check-${crypto.randomUUID()}`);
+  const run = runFolder(env, `${checkPrefix(planHome)}${crypto.randomUUID()}`);
   const launch: Launch | null = launchIn(found, {
     ...{ command: "sh", env: variables, run, step: "check", ipc: null, programs: [] },
   });
