@@ -47,7 +47,7 @@ function dueAt(plans: Plans, now: number): string[] {
 }
 
 /** The active plans whose triggers can't be read: they are never due. */
-const damagedTriggers = `SELECT id, trigger_json FROM workflows WHERE phase = 'active'
+const damagedTriggers = `SELECT id, trigger_json FROM workflows WHERE +phase = 'active'
   AND NOT iif(json_valid(trigger_json), json_type(trigger_json) = 'object', 0)`;
 
 /** A run that a trigger has begun: its row is there, its thread may not be yet. */
