@@ -21,7 +21,7 @@ const batchBytes = 64 * 1024;
 
 const mostMarks = 1_000;
 
-/** Where observers have stopped, so that who comes back by a cursor reads only what is new. */
+/** Where observers have stopped, so that an observer that begins at a cursor reads only what is new. */
 export class Marks {
   readonly #marks = new Map<string, Mark>();
 
