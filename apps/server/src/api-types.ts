@@ -69,6 +69,7 @@ export type PlanView = z.infer<typeof plan.planViewSchema>;
 export type StartedPlan = z.infer<typeof plan.startedPlanSchema>;
 export type WantedDecision = z.infer<typeof plan.wantedSchema>;
 export type PlanDefinition = z.input<typeof plan.definitionBody>;
+export type PlannerConversation = z.infer<typeof plan.conversationSchema>;
 export type PlanDecision = z.input<typeof plan.decisionBody>["decision"];
 export type { PlanEvents, PlannerEvents } from "./schema/plan.ts";
 

@@ -7,6 +7,7 @@ import {
 import { ApiError, request } from "./lib/request.ts";
 import {
   readAddSearch,
+  readPlannerSearch,
   readStepsSearch,
   readThreadSearch,
   readThreadsSearch,
@@ -93,11 +94,13 @@ const plans = [
   createRoute({
     getParentRoute: () => root,
     path: "/plans/new",
+    validateSearch: readPlannerSearch,
     component: pageOf(() => import("./pages/plans/new-plan-page.tsx"), "NewPlanPage"),
   }),
   createRoute({
     getParentRoute: () => root,
     path: "/plans/$id",
+    validateSearch: readPlannerSearch,
     component: pageOf(() => import("./pages/plans/plan-page.tsx"), "PlanPage"),
   }),
   createRoute({

@@ -1,16 +1,15 @@
 import { z } from "@hono/zod-openapi";
-import type { PlannerOutput, StreamCallbacks } from "@uncaged/workflow-plan";
-import type { Planning, Turned } from "@uncaged/workflow-plan/service";
-import { foundProblems, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import type { PlannerOutput, PlannerSession } from "@uncaged/workflow-plan";
+import type { Planning } from "@uncaged/workflow-plan/service";
+import { foundProblems, WorkflowError } from "@uncaged/workflow/host";
 import { type Context, Routes } from "../routes/route.ts";
 import * as schema from "../schema/plan.ts";
-import type { Source } from "../stream/connections.ts";
-import { type Bytes, sseBytes } from "../stream/sse.ts";
 import { flag, optionalText } from "../schema/value.ts";
 import { PlanFeed } from "./plan-feed.ts";
 import { type OpenPlans, type PlanAccess, rowsOf, viewOf } from "./plan-rows.ts";
+import { Turns } from "./turns.ts";
 
-const stream = z.string().describe("token, turn, error: see docs/server.md.");
+const stream = z.string().describe("begin, token, turn, error: see docs/server.md.");
 
 /** The routes of plans; each of them reads and writes the plan home, which other processes do as well. */
 export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPlans) {
@@ -24,16 +23,17 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
   const access = (creates = false): Promise<PlanAccess> => (opened = again(opened, creates));
   const feed = new PlanFeed(() => access());
   const routes = new Routes("Plans");
+  const turns = new Turns();
   const converse = (
-    take: (planning: Planning, callbacks: StreamCallbacks) => Promise<Turned>,
+    text: string,
+    sessionOf: (planning: Planning) => PlannerSession,
     { creates = false }: { creates?: boolean } = {},
   ) =>
-    connections.send(
-      () =>
-        new Conversation(async (onToken) => {
-          const { planning } = await access(creates);
-          return await take(planning, { onToken });
-        }),
+    connections.send(() =>
+      turns.begin(async () => {
+        const { planning } = await access(creates);
+        return { planning, session: sessionOf(planning) };
+      }, text),
     );
 
   routes.add("GET /plans", {
@@ -67,23 +67,55 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
     run: ({ body }) =>
-      converse((planning, callbacks) => planning.start(body.text, callbacks), { creates: true }),
+      converse(body.text, (planning) => planning.newSession(), { creates: true }),
   });
   routes.add("POST /planner/{session}", {
     summary: "Go on with a conversation: an answer, or what is to change",
     params: schema.plannerPath,
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
-    run: ({ params, body }) =>
-      converse((planning, callbacks) => planning.answer(params.session, body.text, callbacks)),
+    run: ({ params, body }) => converse(body.text, (planning) => planning.session(params.session)),
+  });
+  routes.add("GET /planner/{session}", {
+    summary: "Show a conversation, as far as its turns have ended",
+    params: schema.plannerPath,
+    answer: ["The conversation.", schema.conversationSchema],
+    async run({ params: { session } }) {
+      const { turn, ...conversation } = (await access()).planning.conversation(session);
+      const isHere = turns.find(session) !== null;
+      return {
+        ...conversation,
+        turn: turn === "at work" && !isHere ? ("elsewhere" as const) : turn,
+      };
+    },
+  });
+  routes.add("GET /planner/{session}/events", {
+    summary: "Follow the turn of a conversation that goes on here, from its beginning",
+    params: schema.plannerPath,
+    answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
+    others: { 204: { description: "None goes on." } },
+    run({ params: { session } }) {
+      const turn = turns.find(session);
+      return turn ? connections.send(() => turn.listen()) : new Response(null, { status: 204 });
+    },
+  });
+  routes.add("POST /planner/{session}/stop", {
+    summary: "Stop the turn of a conversation; another one may follow",
+    params: schema.plannerPath,
+    answer: ["It is being stopped.", schema.stoppedSchema],
+    run({ params: { session } }) {
+      const turn = turns.find(session);
+      if (!turn) throw noTurn(session);
+      turn.stop();
+      return { session };
+    },
   });
   routes.add("POST /plans/{id}/modify", {
     summary: "Have a plan changed",
     params: schema.planPath,
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
-    run: ({ params, body }) =>
-      converse((planning, callbacks) => planning.modify(params.id, body.text, callbacks)),
+    run: ({ params, body }) => converse(body.text, (planning) => planning.sessionAbout(params.id)),
   });
   routes.add("POST /plans/{id}/definition", {
     summary: "Put another definition in the place of a plan's, to be confirmed",
@@ -166,40 +198,9 @@ async function edited<Plan extends PlannerOutput>(before: Plan, given: unknown):
   throw new WorkflowError({ code: "PLANNER_ERROR", kind: "usage", ...found, hint });
 }
 
-/** The stream of one turn. It ends with the turn, or with the error in its place; who leaves it does not end the turn. */
-class Conversation implements Source {
-  readonly #waiting: Bytes[] = [];
-  #more = Promise.withResolvers<void>();
-  #isOver = false;
-
-  constructor(turn: (onToken: (text: string) => void) => Promise<Turned>) {
-    turn((text) => this.#push("token", { text }))
-      .then((turned) => this.#push("turn", turned))
-      .catch((error: unknown) => {
-        const { code, hint = null, message } = toErrorRecord(error);
-        this.#push("error", { code, message, hint });
-      })
-      .finally(() => {
-        this.#isOver = true;
-        this.#more.resolve();
-      });
-  }
-
-  #push(name: string, data: unknown): void {
-    this.#waiting.push(sseBytes(name, data));
-    this.#more.resolve();
-  }
-
-  async next(): Promise<Bytes | null> {
-    while (this.#waiting.length === 0) {
-      if (this.#isOver) return null;
-      await this.#more.promise;
-      this.#more = Promise.withResolvers();
-    }
-    return Buffer.concat(this.#waiting.splice(0));
-  }
-
-  close(): void {
-    this.#waiting.length = 0;
-  }
-}
+const noTurn = (session: string): WorkflowError =>
+  WorkflowError.failed(
+    "NO_TURN",
+    `no turn of ${JSON.stringify(session.slice(0, 100))} goes on in this server`,
+    "it may have ended, or another program takes it",
+  );

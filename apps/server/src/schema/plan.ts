@@ -162,6 +162,19 @@ export const decidedSchema = z
 
 export const deletedPlanSchema = z.object({ id: text }).openapi("DeletedPlan");
 
+export const conversationSchema = z
+  .object({
+    session: text,
+    messages: z.array(z.object({ by: z.enum(["user", "planner"]), text })),
+    workflow: orNull(text).describe("The id of the plan that it has led to."),
+    turn: orNull(z.enum(["at work", "elsewhere", "interrupted"])).describe(
+      "Of the last turn: this server takes it, another program does, or it was lost with its process.",
+    ),
+  })
+  .openapi("PlannerConversation");
+
+export const stoppedSchema = z.object({ session: text }).openapi("StoppedTurn");
+
 // Requests
 const words = text.min(1).max(1_000_000);
 export const wishBody = z.strictObject({ text: words }).openapi("PlanWish");
@@ -196,6 +209,7 @@ export type PlanEvents = {
 
 /** The messages of a conversation's stream. */
 export type PlannerEvents = {
+  begin: { session: string; text: string };
   token: { text: string };
   turn: {
     session: string;

@@ -1,8 +1,9 @@
-import type { QueryClient } from "@tanstack/react-query";
+import { type QueryClient, queryOptions } from "@tanstack/react-query";
 import type {
   Plan,
   PlanDecision,
   PlanDefinition,
+  PlannerConversation,
   PlannerEvents,
   PlanRow,
   PlanView,
@@ -68,16 +69,41 @@ export const decidePlan = (id: string, decision: PlanDecision, stepId: string) =
 export const removePlan = (id: string) =>
   request<{ id: string }>(pathOf("plans", id), { method: "DELETE" });
 
+/** A conversation with the planner, as far as its turns have ended. */
+export const conversationQuery = (session: string) =>
+  queryOptions({
+    ...queryOf<PlannerConversation>(["planner", session], pathOf("planner", session)),
+    // A conversation that is not there is an answer; the turn of another program reports nothing here.
+    retry: false,
+    refetchInterval: ({ state: { data } }) => (data?.turn === "elsewhere" ? elsewhereMs : false),
+  });
+
+const elsewhereMs = 2_000;
+
+export const stopPlanner = (session: string) =>
+  request<{ session: string }>(pathOf("planner", session, "stop"), { method: "POST" });
+
 /** A message of a conversation with the planner. */
 export type PlannerMessage = {
   [Name in keyof PlannerEvents]: { name: Name; data: PlannerEvents[Name] };
 }[keyof PlannerEvents];
 
 /** Writes to the planner: its text comes as it is made, then its turn. */
-export async function* writeToPlanner(path: string, text: string): AsyncGenerator<PlannerMessage> {
-  const body = await requestStream(path, { method: "POST", json: { text } });
+export const writeToPlanner = (path: string, text: string): AsyncGenerator<PlannerMessage> =>
+  messagesOf(requestStream(path, { method: "POST", json: { text } }));
+
+/** Follows the turn that goes on in a conversation, from its beginning; nothing comes where none does. */
+export const followPlanner = (
+  session: string,
+  signal: AbortSignal,
+): AsyncGenerator<PlannerMessage> =>
+  messagesOf(requestStream(pathOf("planner", session, "events"), { signal }));
+
+async function* messagesOf(
+  stream: ReturnType<typeof requestStream>,
+): AsyncGenerator<PlannerMessage> {
   let name = "";
-  for await (const line of linesOf(body)) {
+  for await (const line of linesOf(await stream)) {
     if (line.startsWith("event: ")) name = line.slice("event: ".length);
     if (!line.startsWith("data: ")) continue;
     yield { name, data: JSON.parse(line.slice("data: ".length)) as unknown } as PlannerMessage;

@@ -57,6 +57,11 @@ export const readAddSearch = ({ name }: Given): { name?: string } => ({
   name: textOf(name) || undefined,
 });
 
+/** `session` is a conversation with the planner. */
+export const readPlannerSearch = ({ session }: Given): { session?: string } => ({
+  session: textOf(session) || undefined,
+});
+
 /** `run` is a thread that the editor of a step workflow shows and goes on from. */
 export const readStepsSearch = ({ run }: Given): { run?: string } => ({
   run: textOf(run) || undefined,

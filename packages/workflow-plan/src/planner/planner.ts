@@ -20,10 +20,11 @@ import {
   SessionFiles,
 } from "./session.ts";
 import { tools } from "./tools.ts";
+import { asked, shown } from "./transcript.ts";
 import { checkModifiable, modifiedWorkflow, newWorkflow } from "./workflow.ts";
 
-/** Gets the model's text while it is streamed. */
-export type StreamCallbacks = { onToken?: (token: string) => void };
+/** Gets the model's text while it is streamed; `signal` stops the turn, and the session can be used again. */
+export type StreamCallbacks = { onToken?: (token: string) => void; signal?: AbortSignal };
 
 /** Where credentials are: their values are known by `all`, and `set` throws when a key or a value is refused. */
 export type SecretStore = { all: () => Secrets; set: (key: string, value: string) => void };
@@ -105,7 +106,7 @@ export class Planner {
   async answer(
     session: PlannerSession,
     text: string,
-    { onToken }: StreamCallbacks = {},
+    { onToken, signal: stop }: StreamCallbacks = {},
   ): Promise<PlannerTurn> {
     if (session.status === "cancelled") throw new PlannerError(`${session.id} was cancelled`);
     if (this.#running.has(session)) throw new PlannerError(`${session.id} is busy`);
@@ -121,12 +122,14 @@ export class Planner {
     const abort = new AbortController();
     this.#running.set(session, abort);
     try {
-      return await this.#turns(session, abort.signal, onToken);
+      const signal = stop ? AbortSignal.any([abort.signal, stop]) : abort.signal;
+      return await this.#turns(session, signal, onToken);
     } finally {
       this.#running.delete(session);
       this.#clean(session);
-      // Where the model has never answered, there is nothing to go on with.
-      if (session.messages.some(({ role }) => role === "assistant")) this.#files?.write(session);
+      // Where the model has never answered, there is nothing to go on with, unless somebody has stopped it.
+      const isKept = stop?.aborted || session.messages.some(({ role }) => role === "assistant");
+      if (isKept) this.#files?.write(session);
     }
   }
 
@@ -151,8 +154,8 @@ export class Planner {
       const answer = await this.#ask(session, signal, onToken);
       // Another process may have cancelled it meanwhile.
       if (this.#files?.isCancelled(session.id)) session.status = "cancelled";
-      if (session.status === "cancelled" || signal.aborted || answer === null)
-        return { type: "error", content: "cancelled" };
+      if (session.status === "cancelled") return { type: "error", content: "cancelled" };
+      if (signal.aborted || answer === null) return { type: "error", content: "stopped" };
       if (answer.blocks.length === 0) return { type: "error", content: "the model gave no answer" };
       const { isInvalidPlan, results, turn } = this.#act(session, answer);
       session.messages.push({ role: "assistant", content: answer.blocks });
@@ -214,7 +217,7 @@ export class Planner {
     let isInvalidPlan = plan === undefined && plans.length > 0;
     if (question) {
       turn = { type: "question", content: stringIn(question, "question") };
-      settle(question, "The user was asked; the answer follows.");
+      settle(question, asked);
       for (const one of others) settle(one, "not done: one question at a time");
       for (const one of open("create_workflow")) settle(one, "not done: a question is open");
       isInvalidPlan = false;
@@ -224,7 +227,7 @@ export class Planner {
         session.workflow = workflow;
         session.status = "plan_ready";
         turn = { type: "plan", content: summary, workflow };
-        settle(plan, "The plan is shown to the user, who may confirm it or ask for a change.");
+        settle(plan, shown);
       } else settle(plan, problems, true);
       isInvalidPlan = workflow === null;
       for (const one of more) settle(one, "not done: one plan at a time");

@@ -37,5 +37,11 @@ export function modification({ workflow, text }: { workflow: Workflow; text: str
   const { failure_policy, name, description, steps, trigger } = workflow;
   const plain = steps.map((step) => ({ ...step, position: undefined }));
   const plan = { name, description, trigger, steps: plain, failure_policy };
-  return `${text}\n\nThis is a change of the plan below. Call create_workflow with the whole new plan. Keep what the change does not concern word for word, ids too.\n\n${JSON.stringify(plan, null, 2)}`;
+  return `${text}${changeNote}${JSON.stringify(plan, null, 2)}`;
 }
+
+const changeNote =
+  "\n\nThis is a change of the plan below. Call create_workflow with the whole new plan. Keep what the change does not concern word for word, ids too.\n\n";
+
+/** What the user wrote of a text that the model was sent. */
+export const wishIn = (text: string): string => text.split(changeNote)[0] ?? "";

@@ -41,6 +41,9 @@ export function addToUser(session: PlannerSession, blocks: readonly Block[]): vo
 
 export const resultBlock = (result: ToolResult): Block => ({ type: "tool_result", ...result });
 
+/** Whether a text can be the id of a session, and so a part of a path. */
+export const isSessionId = (id: string): boolean => /^ps_[\w-]{1,100}$/.test(id);
+
 /** The sessions in a folder, a file each, which only their owner can read. */
 export class SessionFiles {
   readonly #folder: string;
@@ -93,7 +96,7 @@ export class SessionFiles {
   }
 
   #pathOf(id: string): string {
-    if (/^ps_[\w-]{1,100}$/.test(id)) return join(this.#folder, `${id}.json`);
+    if (isSessionId(id)) return join(this.#folder, `${id}.json`);
     throw new PlannerError(`${JSON.stringify(id.slice(0, 100))} is no id of a planner session`);
   }
 }

@@ -1,15 +1,41 @@
 import { isWorkflowError } from "@uncaged/workflow";
 import { type Lock, takeLock } from "@uncaged/workflow/host";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { PlannerError } from "../error/error.ts";
-import { newSession, type PlannerSession, type PlannerTurn } from "../planner/session.ts";
+import {
+  isSessionId,
+  newSession,
+  type PlannerSession,
+  type PlannerTurn,
+} from "../planner/session.ts";
+import { type PlannerMessage, transcriptOf } from "../planner/transcript.ts";
 import type { Planner, StreamCallbacks } from "../planner/planner.ts";
 import type { Workflow } from "../plan/plan.ts";
 import type { Plans } from "../service/plans.ts";
 
+/**
+ * How the last turn of a session stands: one goes on, in this process or another; it was lost with its process; null
+ * when it has ended.
+ */
+export type TurnState = "at work" | "interrupted" | null;
+
+/** A conversation as its user has it, as far as its turns have ended. */
+export type Conversation = {
+  session: string;
+  messages: PlannerMessage[];
+  /** The plan that it has led to, while there is that. */
+  workflow: string | null;
+  turn: TurnState;
+};
+
 /** What a turn of a conversation came to; `workflow` is the plan as it is kept, when the turn made one. */
 export type Turned = { session: string; turn: PlannerTurn; workflow: Workflow | null };
+
+const lookMs = 20;
+
+const inodeOf = (path: string): number | null =>
+  statSync(path, { throwIfNoEntry: false })?.ino ?? null;
 
 /**
  * Conversations whose plans are kept, for every channel: the command line, the server and the bots. Of all processes one
@@ -39,6 +65,46 @@ export class Planning {
     return await this.turn(this.sessionAbout(planId), text, callbacks);
   }
 
+  /** A conversation that has not begun. */
+  newSession(): PlannerSession {
+    return newSession();
+  }
+
+  /** The session with an id. @throws PlannerError */
+  session(id: string): PlannerSession {
+    return this.#planner.find(id);
+  }
+
+  /** What was said in a session. @throws PlannerError when there is none, and no turn of it either. */
+  conversation(id: string): Conversation {
+    const turn = isSessionId(id) ? this.#turnOf(id) : null;
+    // The turn before its first end has no session yet.
+    const kept = turn === null ? this.#planner.find(id) : this.#stored(id);
+    const plan = kept?.workflow ? this.#known(kept.workflow.id) : null;
+    return {
+      ...{ session: id, workflow: plan?.id ?? null, turn },
+      messages: kept ? transcriptOf(kept) : [],
+    };
+  }
+
+  /** Of a turn whose process died its lock's file is left, which nobody holds. */
+  #turnOf(id: string): TurnState {
+    const path = this.#lockPath(id);
+    const before = inodeOf(path);
+    if (before === null) return null;
+    const lock = takeLock(path, 0);
+    if (!lock) return "at work";
+    // The turn may have ended meanwhile, and taken the file away.
+    const isOld = inodeOf(path) === before;
+    if (!isOld) rmSync(path, { force: true });
+    lock.release();
+    return isOld ? "interrupted" : null;
+  }
+
+  #lockPath(id: string): string {
+    return join(this.#plans.folder, `${id}.lock`);
+  }
+
   /** The session in which a plan is changed. @throws ExecutorError */
   sessionAbout(planId: string): PlannerSession {
     const plan = this.#plans.get(planId);
@@ -60,10 +126,10 @@ export class Planning {
 
   /** Keeps other turns away; of a process that died nothing is left. @throws PlannerError when one goes on. */
   #lock(id: string): Lock {
-    const { folder } = this.#plans;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const path = join(folder, `${id}.lock`);
-    const lock = takeLock(path, 0);
+    mkdirSync(this.#plans.folder, { recursive: true, mode: 0o700 });
+    const path = this.#lockPath(id);
+    // Who only looks how it stands holds it for a moment.
+    const lock = takeLock(path, lookMs);
     if (!lock) {
       const hint = "wait until the planner has answered, and try again";
       throw new PlannerError(`the planner is at work on ${id} already`, { hint });

@@ -1,74 +1,124 @@
-import { useQueryClient } from "@tanstack/react-query";
-import { Send } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, type SubmitEvent, useState } from "react";
-import { planKeys, writeToPlanner } from "../../lib/plans.ts";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Send, Square } from "lucide-react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type SubmitEvent,
+  useEffect,
+  useEffectEvent,
+  useRef,
+  useState,
+} from "react";
+import {
+  conversationQuery,
+  followPlanner,
+  planKeys,
+  type PlannerMessage,
+  stopPlanner,
+  writeToPlanner,
+} from "../../lib/plans.ts";
 import { ApiError, pathOf } from "../../lib/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
 
-type ChatMessage = { by: "You" | "Planner"; text: string };
-
 type Props = {
   /** Where the first message goes: a request, or what is to change of a plan. */
   path: string;
+  /** The conversation that the page's address names; null before it has begun. */
+  session: string | null;
+  onSession: (session: string) => void;
   label: string;
   hint?: ReactNode;
   action: string;
-  /** The plan that a turn made. */
-  onPlan?: (id: string) => void;
 };
 
-/** A conversation with the planner, from a request to a plan. */
-export function PlannerChat({ path, label, hint, action, onPlan }: Props) {
+/** The turn that goes on: what the user wrote, and what the planner has written so far. */
+type Turn = { text: string; written: string };
+
+/** A conversation with the planner, from a request to a plan. The server has it: a reload shows it again. */
+export function PlannerChat({ path, session, onSession, label, hint, action }: Props) {
   const client = useQueryClient();
-  const [messages, setMessages] = useState<readonly ChatMessage[]>([]);
-  const [session, setSession] = useState<string | null>(null);
-  const [writing, setWriting] = useState<string | null>(null);
+  const known = useQuery({ ...conversationQuery(session ?? ""), enabled: session !== null });
+  const [turn, setTurn] = useState<Turn | null>(null);
   const [error, setError] = useState<Error | null>(null);
+  const [note, setNote] = useState<string | null>(null);
   const [text, setText] = useState("");
-  const add = (by: ChatMessage["by"], words: string) => {
-    if (words.trim() !== "") setMessages((before) => [...before, { by, text: words }]);
-  };
-  const converse = async (words: string) => {
-    let written = "";
-    const to = session === null ? path : pathOf("planner", session);
-    for await (const message of writeToPlanner(to, words)) {
-      if (message.name === "token") {
-        written += message.data.text;
-        setWriting(written);
-        continue;
+  const form = useRef<HTMLFormElement>(null);
+  const isSending = useRef(false);
+  const stop = useMutation({
+    mutationFn: stopPlanner,
+    onSuccess: () => form.current?.querySelector("textarea")?.focus(),
+  });
+  const isMissing = known.error instanceof ApiError && known.error.status === 404;
+  const { messages = [], turn: state = null } = (!isMissing && known.data) || {};
+
+  /** Shows a turn until it has ended; what it came to is read from the server. */
+  const show = async (stream: AsyncIterable<PlannerMessage>, signal?: AbortSignal) => {
+    let id = session;
+    let words: string | null = null;
+    let failure: Error | null = null;
+    try {
+      for await (const message of stream) {
+        if (signal?.aborted) return;
+        if (message.name === "begin") {
+          ({ session: id, text: words } = message.data);
+          setTurn({ text: words, written: "" });
+          if (id !== session) onSession(id);
+        } else if (message.name === "token") {
+          const { text: token } = message.data;
+          setTurn((before) => before && { ...before, written: before.written + token });
+        } else if (message.name === "error") throw new ApiError(400, message.data);
+        else return endOf(message.data.turn);
       }
-      if (message.name === "error") throw new ApiError(400, message.data);
-      const { turn, workflow, session: own } = message.data;
-      setSession(own);
-      if (!turn.content.includes(written.trim())) add("Planner", written);
-      add("Planner", turn.content);
-      if (workflow) onPlan?.(workflow.id);
-      return;
+      // A turn that was to be followed may have ended before.
+      if (words !== null || isSending.current) throw lost();
+    } catch (reason) {
+      failure = reason instanceof ApiError ? reason : lost();
+    } finally {
+      if (!signal?.aborted) {
+        const read = { ...conversationQuery(id ?? ""), staleTime: 0 };
+        const after = id === null ? null : await client.fetchQuery(read).catch(() => null);
+        if (failure) setError(failure);
+        // What was kept nowhere can be sent again.
+        if (failure && words !== null && !after?.messages.some(({ by }) => by === "user"))
+          setText(words);
+        setTurn(null);
+        stop.reset();
+        void client.invalidateQueries({ queryKey: planKeys.all });
+      }
     }
-    throw new ApiError(0, {
-      code: "NOT_REACHED",
-      message: "the server was lost before the planner's turn had ended",
-      hint: "look whether the plan is among the plans; else write again",
-    });
   };
+  const endOf = ({ type, content }: { type: string; content: string }) => {
+    if (type !== "error") return;
+    if (content === "stopped") setNote("Stopped. The conversation goes on with your next message.");
+    else setError(new ApiError(400, { code: "PLANNER_ERROR", message: content, hint: null }));
+  };
+  // A page that was loaded again follows the turn that goes on.
+  const follow = useEffectEvent((id: string, signal: AbortSignal) => {
+    if (!isSending.current) void show(followPlanner(id, signal), signal);
+  });
+  const isAtWork = state === "at work";
+  useEffect(() => {
+    if (session === null || !isAtWork) return;
+    const abort = new AbortController();
+    follow(session, abort.signal);
+    return () => abort.abort();
+  }, [session, isAtWork]);
+
   const send = () => {
     const words = text.trim();
-    if (words === "" || writing !== null) return;
-    add("You", words);
+    if (words === "" || turn !== null) return;
     setText("");
     setError(null);
-    setWriting("");
-    converse(words)
-      .catch((reason: unknown) =>
-        setError(reason instanceof Error ? reason : new Error(String(reason))),
-      )
-      .finally(() => {
-        setWriting(null);
-        void client.invalidateQueries({ queryKey: planKeys.all });
-      });
+    setNote(null);
+    setTurn({ text: words, written: "" });
+    isSending.current = true;
+    const isKept = session !== null && messages.length > 0;
+    void show(writeToPlanner(isKept ? pathOf("planner", session) : path, words)).finally(() => {
+      isSending.current = false;
+    });
   };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -79,46 +129,98 @@ export function PlannerChat({ path, label, hint, action, onPlan }: Props) {
     event.preventDefault();
     send();
   };
+  const hasBegun = messages.length > 0 || turn !== null;
   return (
     <div className="flex flex-col gap-7.5">
       <div role="log" aria-label="Conversation" className="flex flex-col gap-6 empty:hidden">
         {messages.map((one, at) => (
           <Message key={at} {...one} />
         ))}
+        {turn && turn.text !== "" && <Message by="user" text={turn.text} />}
       </div>
-      {writing !== null && <Message by="Planner" text={writing} isGrowing />}
+      {turn && <Message by="planner" text={turn.written} isGrowing />}
+      <State state={turn ? null : state} isMissing={isMissing && turn === null && !error} />
+      {note && turn === null && (
+        <p role="status" className="text-muted">
+          {note}
+        </p>
+      )}
       {error && <FailureNotice error={error} />}
-      <form onSubmit={submit} className="flex max-w-400 flex-col items-start gap-6">
+      <form ref={form} onSubmit={submit} className="flex max-w-400 flex-col items-start gap-6">
         <div className="w-full">
           <TextArea
-            label={messages.length === 0 ? label : "Your message"}
-            hint={messages.length === 0 ? hint : "Enter sends it, Shift Enter begins a line."}
+            label={hasBegun ? "Your message" : label}
+            hint={hasBegun ? "Enter sends it, Shift Enter begins a line." : hint}
             rows={3}
             value={text}
             onChange={({ target }) => setText(target.value)}
             onKeyDown={onKeyDown}
           />
         </div>
-        <Button
-          look="solid"
-          type="submit"
-          icon={<Send />}
-          isBusy={writing !== null}
-          disabled={text.trim() === "" && writing === null}
-        >
-          {messages.length === 0 ? action : "Send"}
-        </Button>
+        <div className="flex flex-wrap gap-5">
+          <Button
+            look="solid"
+            type="submit"
+            icon={<Send />}
+            isBusy={turn !== null}
+            disabled={text.trim() === "" && turn === null}
+          >
+            {hasBegun ? "Send" : action}
+          </Button>
+          {turn && session !== null && (
+            <Button
+              icon={<Square />}
+              title="Stop the planner; you can write again"
+              isBusy={stop.isPending || stop.isSuccess}
+              onClick={() => stop.mutate(session)}
+            >
+              Stop
+            </Button>
+          )}
+        </div>
+        {stop.error && turn && <FailureNotice error={stop.error} />}
       </form>
     </div>
   );
 }
 
-function Message({ by, text, isGrowing = false }: ChatMessage & { isGrowing?: boolean }) {
-  const look = by === "You" ? "bg-accent-soft self-end" : "bg-sunken";
+const lost = (): ApiError =>
+  new ApiError(0, {
+    code: "NOT_REACHED",
+    message: "the server was lost before the planner's turn had ended",
+    hint: "load the page again: it shows how the turn stands",
+  });
+
+const states = {
+  elsewhere: "The planner is at work on this for another program. What comes of it is shown here.",
+  interrupted:
+    "The planner was interrupted: the last message has no answer, and is lost. Write it again.",
+} as const;
+
+type StateProps = { state: "at work" | keyof typeof states | null; isMissing: boolean };
+
+/** Why a conversation does not go on as its reader expects. */
+function State({ state, isMissing }: StateProps) {
+  const text =
+    state === null || state === "at work"
+      ? isMissing && "This conversation is not there: it may never have had an answer. Begin again."
+      : states[state];
+  if (!text) return null;
+  return (
+    <p role="status" className="rounded-md bg-amber-soft px-7.5 py-5 text-amber">
+      {text}
+    </p>
+  );
+}
+
+type MessageProps = { by: "user" | "planner"; text: string; isGrowing?: boolean };
+
+function Message({ by, text, isGrowing = false }: MessageProps) {
+  const look = by === "user" ? "bg-accent-soft self-end" : "bg-sunken";
   return (
     <div className={`max-w-520 min-w-0 rounded-md px-7.5 py-5 ${look}`}>
-      <p className="text-small font-medium text-muted">{by}</p>
-      <Prose text={text} isGrowing={isGrowing} isMarkdown={by === "Planner"} />
+      <p className="text-small font-medium text-muted">{by === "user" ? "You" : "Planner"}</p>
+      <Prose text={text} isGrowing={isGrowing} isMarkdown={by === "planner"} />
     </div>
   );
 }

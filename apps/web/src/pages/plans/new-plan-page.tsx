@@ -1,9 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Confirmation } from "../../features/plan/confirmation.tsx";
 import { PlannerChat } from "../../features/plan/planner-chat.tsx";
-import { planQuery } from "../../lib/plans.ts";
+import { conversationQuery, planQuery } from "../../lib/plans.ts";
 import { Page, Panel, useTitle } from "../../ui/page.tsx";
 import { Loaded } from "../../ui/states.tsx";
 import { PlanSteps } from "./plan-definition.tsx";
@@ -11,7 +10,10 @@ import { PlanSteps } from "./plan-definition.tsx";
 /** From a request to a plan that is confirmed. */
 export function NewPlanPage() {
   useTitle("New plan");
-  const [id, setId] = useState<string | null>(null);
+  const { session = null } = useSearch({ from: "/plans/new" });
+  const navigate = useNavigate({ from: "/plans/new" });
+  const conversation = useQuery({ ...conversationQuery(session ?? ""), enabled: session !== null });
+  const id = conversation.data?.workflow ?? null;
   return (
     <Page title="New plan">
       <Panel aria-label="Planner">
@@ -20,7 +22,8 @@ export function NewPlanPage() {
           label="What do you want done, and when?"
           hint="For example: every weekday at nine, tell me which of my repositories have failing builds."
           action="Plan it"
-          onPlan={setId}
+          session={session}
+          onSession={(one) => void navigate({ search: { session: one }, replace: true })}
         />
       </Panel>
       {id !== null && <NewPlan id={id} />}

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { Confirmation } from "../../features/plan/confirmation.tsx";
 import { Decisions } from "../../features/plan/decisions.tsx";
@@ -42,6 +42,8 @@ export function PlanPage() {
 }
 
 function OnePlan({ plan }: { plan: PlanView }) {
+  const { session = null } = useSearch({ from: "/plans/$id" });
+  const navigate = useNavigate({ from: "/plans/$id" });
   const { phase, draft, runs, wanted, id } = plan;
   const isOpen = phase === "awaiting_confirmation" || draft !== null;
   return (
@@ -70,6 +72,8 @@ function OnePlan({ plan }: { plan: PlanView }) {
             label="What is to be different?"
             hint="The planner changes the plan; nothing counts before it is confirmed."
             action="Change it"
+            session={session}
+            onSession={(one) => void navigate({ search: { session: one }, replace: true })}
           />
         </Panel>
       )}
