@@ -79,7 +79,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
     } finally {
       if (!signal?.aborted) {
         const read = { ...conversationQuery(id ?? ""), staleTime: 0 };
-        const after = id === null ? null : await client.fetchQuery(read).catch(() => null);
+        const after = id === null ? null : await client.query(read).catch(() => null);
         if (failure) setError(failure);
         // What was kept nowhere can be sent again.
         if (failure && words !== null && !after?.messages.some(({ by }) => by === "user"))
