@@ -214,8 +214,18 @@ describe("the editor of a saved step workflow", () => {
     await run.getByRole("button", { name: "Resume" }).click();
     await run.getByRole("button", { name: "Pause" }).click();
     await run.getByText("pausing").waitFor();
+    // A page that did not ask for it knows it too.
+    const address = await run.getByRole("link", { name: "Its thread" }).getAttribute("href");
+    const other = await open(serving, address ?? "");
+    await other.getByText("pausing").waitFor();
+    await other.getByRole("button", { name: "Resume" }).click();
+    await other.getByText("pausing").waitFor({ state: "detached" });
+    await run.getByText("pausing").waitFor({ state: "detached" });
+    await other.getByRole("button", { name: "Pause" }).click();
+    await run.getByText("pausing").waitFor();
     writeFileSync(join(folder, "one"), "");
     await run.getByText("paused").waitFor();
+    await other.getByText("pausing").waitFor({ state: "detached" });
     await stepOf(page, "Tool_1").getByText("done").waitFor();
     await run.getByRole("button", { name: "Resume" }).click();
     await stepOf(page, "Tool_2").getByText("running").waitFor();

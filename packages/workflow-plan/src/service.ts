@@ -30,7 +30,7 @@ export {
   type PlanView,
   type Started,
 } from "./service/plans.ts";
-export { type Conversation, Planning, type Turned } from "./planning/planning.ts";
+export { Planning, type Turned } from "./planning/planning.ts";
 export {
   nextDue,
   type PlanPreview,

@@ -66,8 +66,7 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     summary: "Have a plan made of a request",
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
-    run: ({ body }) =>
-      converse(body.text, (planning) => planning.newSession(), { creates: true }),
+    run: ({ body }) => converse(body.text, (planning) => planning.newSession(), { creates: true }),
   });
   routes.add("POST /planner/{session}", {
     summary: "Go on with a conversation: an answer, or what is to change",

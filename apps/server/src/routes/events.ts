@@ -158,7 +158,11 @@ const threadSerializer: Serializer = {
     const { cursor, kind } = item;
     return { cursor, bytes: bytesOf(item, ref), last: kind === "end" };
   },
-  status: ({ status }) => sseBytes("status", { status }),
+  status: (state) => {
+    const { status } = state;
+    const isPausing = status === "running" && state.pausing === true;
+    return sseBytes("status", { status, ...(isPausing && { pausing: true }) });
+  },
   over(state, { threadId }, cursor) {
     if (state === "removed") return message("removed", { threadId });
     const end = endOf(state);

@@ -35,6 +35,11 @@ const forkFromSchema = z.object({ threadId, steps: number });
 /** What a thread spent, as far as it is known; `unpriced` counts the steps without a known cost. */
 const spentSchema = z.object({ tokens: number, cost: number, unpriced: number });
 
+const pausing = z
+  .literal(true)
+  .optional()
+  .describe("Of one that runs: it pauses when the step at work has ended.");
+
 export const threadRowSchema = z
   .object({
     ...version,
@@ -88,6 +93,7 @@ export const liveRowSchema = z
     role: text.nullable(),
     elapsedMs: number,
     sleepingUntil: milliseconds.optional(),
+    pausing,
   })
   .openapi("LiveRow");
 
@@ -198,7 +204,7 @@ export type ThreadEvents = {
   start: Pick<Thread, Version | "prompt" | "maxRounds" | "createdAt" | "forkFrom">;
   step: z.infer<typeof numberedStepSchema>;
   event: z.infer<typeof logLineSchema>;
-  status: { status: Thread["status"]; steps: number };
+  status: { status: Thread["status"]; pausing?: true };
   end: Pick<Thread, "status" | "result">;
   removed: { threadId: string };
 };

@@ -236,8 +236,10 @@ class Listener implements Source {
 
   async #notice(): Promise<Bytes | null> {
     const { over, ref, state, serializer } = this.#feed;
-    if (over || state === null || state === "removed" || state.status === this.#shown) return null;
-    this.#shown = state.status;
+    if (over || state === null || state === "removed") return null;
+    const shown = state.status === "running" && state.pausing ? "pausing" : state.status;
+    if (shown === this.#shown) return null;
+    this.#shown = shown;
     if (serializer.isOver?.(state) !== true) return serializer.status(state);
     this.#over = true;
     return await serializer.over(state, ref, this.#cursor);

@@ -18,6 +18,8 @@ export type Card = { readonly attempt: Attempt; readonly step: NumberedStep | nu
 export class ThreadLog {
   start: ThreadEvents["start"] | null = null;
   status: Status | null = null;
+  /** Whether it is to pause when the step at work has ended. */
+  isPausing = false;
   end: ThreadEvents["end"] | null = null;
   isRemoved = false;
   /** The time of the newest record or event. */
@@ -192,8 +194,9 @@ export function useThreadLog(threadId: string | null): ThreadLog {
         }),
         step: taking((step) => log.takeStep(step)),
         event: taking((event) => log.takeEvent(event), false),
-        status: taking(({ status }) => {
+        status: taking(({ pausing = false, status }) => {
           log.status = status;
+          log.isPausing = pausing;
         }),
         end: taking((end) => {
           log.takeEnd(end);

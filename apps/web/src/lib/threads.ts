@@ -109,10 +109,13 @@ export const retryThread = (id: string, body: RetryThread = {}) =>
 export const removeThread = (id: string) =>
   request<Controlled>(pathOf("threads", id), { method: "DELETE" });
 
-/** What controls a thread; what was refused in another status is no news in this one. */
-export function useControl(threadId: string, status: Status) {
+/**
+ * What controls a thread; what was refused in another status is no news in this one. `isPausing` is what its stream
+ * reports; what was asked for here is shown until that reports it.
+ */
+export function useControl(threadId: string, status: Status, isPausing: boolean) {
   const client = useQueryClient();
-  const [pausedIn, setPausedIn] = useState<Status | null>(null);
+  const [asked, setAsked] = useState<boolean | null>(null);
   const work = useMutation({
     mutationFn: (perform: () => Promise<unknown>) => perform(),
     onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
@@ -120,21 +123,21 @@ export function useControl(threadId: string, status: Status) {
   const { mutate, reset } = work;
   useEffect(() => {
     reset();
-    setPausedIn(null);
-  }, [reset, status]);
+    setAsked(null);
+  }, [reset, status, isPausing]);
   return {
     work,
     /** A pause was asked for: the step at work goes on until it ends, and a resume takes it back. */
-    isPausing: status === "running" && pausedIn === status,
+    isPausing: status === "running" && (asked ?? isPausing),
     pause: () =>
       mutate(async () => {
         await pauseThread(threadId);
-        setPausedIn("running");
+        setAsked(true);
       }),
     resume: () =>
       mutate(async () => {
         await resumeThread(threadId);
-        setPausedIn(null);
+        setAsked(false);
       }),
   };
 }

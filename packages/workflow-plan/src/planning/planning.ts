@@ -18,10 +18,10 @@ import type { Plans } from "../service/plans.ts";
  * How the last turn of a session stands: one goes on, in this process or another; it was lost with its process; null
  * when it has ended.
  */
-export type TurnState = "at work" | "interrupted" | null;
+type TurnState = "at work" | "interrupted" | null;
 
 /** A conversation as its user has it, as far as its turns have ended. */
-export type Conversation = {
+type Conversation = {
   session: string;
   messages: PlannerMessage[];
   /** The plan that it has led to, while there is that. */

@@ -131,6 +131,8 @@ export type LiveThread = {
   elapsedMs: number;
   /** Until when it sleeps, in milliseconds since the epoch. */
   sleepingUntil?: number;
+  /** Of one that runs: it pauses when the step at work has ended. */
+  pausing?: true;
 };
 
 export type LiveThreads = { pid: number; threads: LiveThread[] };

@@ -34,9 +34,13 @@ export const failureOf = (state: ThreadStatus): ThreadFailure | null =>
     ? { message: state.result.summary, ...state.error }
     : null;
 
-/** The status of a thread, with what exists in it alone. `pid` is the worker that drives the thread. */
+/**
+ * The status of a thread, with what exists in it alone. `pid` is the worker that drives the thread, `pausing` that it is
+ * to pause when the step at work has ended.
+ */
 export type ThreadStatus =
-  | { status: "running" | "paused"; pid: number }
+  | { status: "running"; pid: number; pausing?: true }
+  | { status: "paused"; pid: number }
   | { status: "waiting"; question: Step; pid: number | null }
   | { status: "completed" | "killed"; result: ThreadResult }
   | { status: "failed"; result: ThreadResult; error: FailureRecord | null }
@@ -123,10 +127,12 @@ export type LiveRow = {
   elapsedMs: number;
   /** Until when it sleeps, in milliseconds since the epoch. */
   sleepingUntil?: number;
+  /** Of one that runs: it pauses when the step at work has ended. */
+  pausing?: true;
 };
 
 /** What a live worker reports of a thread that it drives. */
-export type LiveFacts = { status: LiveStatus; pid: number };
+export type LiveFacts = { status: LiveStatus; pid: number; pausing?: true };
 
 /**
  * The status of a thread: its log decides first, then what its live worker reports (null when no worker
@@ -137,7 +143,8 @@ export function statusOf({ broken, end, last }: LogFacts, live: LiveFacts | null
   if (end) return endedStatus(end);
   const waits = last?.role === WAIT && (!live || live.status === "waiting");
   if (waits) return { status: "waiting", question: last, pid: live?.pid ?? null };
-  if (live) return { status: live.status === "paused" ? "paused" : "running", pid: live.pid };
+  if (live?.status === "paused") return { status: "paused", pid: live.pid };
+  if (live) return { status: "running", pid: live.pid, ...(live.pausing && { pausing: true }) };
   return { status: "interrupted" };
 }
 

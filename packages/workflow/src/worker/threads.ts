@@ -67,6 +67,8 @@ type Live = {
   workflow: string;
   since: number;
   fail: (thrown: unknown) => void;
+  /** Whether a pause was asked for, and nobody has resumed it since. */
+  pauses?: boolean;
   /** Resolves when it is no longer driven and its log is closed. */
   gone: Promise<void>;
 };
@@ -113,11 +115,13 @@ export class Threads {
   list(): LiveThread[] {
     const now = system.clock.elapsed();
     const driven = [...this.#live].filter(([, { engine }]) => engine.isDriven);
-    return driven.map(([threadId, { engine, workflow, since }]) => {
+    return driven.map(([threadId, { engine, workflow, since, pauses }]) => {
       const { status, last, steps, sleepsUntil } = engine;
       const elapsedMs = Math.round(now - since);
       const sleep = sleepsUntil === null ? {} : { sleepingUntil: sleepsUntil };
-      return { threadId, workflow, status, role: last?.role ?? null, steps, elapsedMs, ...sleep };
+      const role = last?.role ?? null;
+      const pausing = pauses && status === "running" ? ({ pausing: true } as const) : {};
+      return { threadId, workflow, status, role, steps, elapsedMs, ...sleep, ...pausing };
     });
   }
 
@@ -159,6 +163,7 @@ export class Threads {
   async resume(threadId: string, request: ResumeRequest): Promise<Controlled> {
     const live = await this.#find(threadId);
     if (live?.engine.resume()) {
+      live.pauses = false;
       this.#parts.note(threadId, true);
       return { threadId };
     }
@@ -206,6 +211,7 @@ export class Threads {
       throw WorkflowError.failed("NOT_RUNNING", `${threadId} does not run`, hint);
     }
     live.engine.pause();
+    live.pauses = true;
     this.#parts.note(threadId, false);
     return { threadId };
   }

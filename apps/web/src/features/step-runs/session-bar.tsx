@@ -97,12 +97,12 @@ function SessionTab({ session, isSelected, known, now, onSelect, onForget }: Tab
   );
 }
 
-type ControlsProps = { thread: Thread; status: Status };
+type ControlsProps = { thread: Thread; status: Status; isPausing: boolean };
 
 /** Pauses, resumes and cancels the selected run, and shows what it has used. */
-export function RunControls({ thread, status }: ControlsProps) {
+export function RunControls({ thread, status, isPausing: pauses }: ControlsProps) {
   const { threadId } = thread;
-  const { work, isPausing, pause, resume } = useControl(threadId, status);
+  const { work, isPausing, pause, resume } = useControl(threadId, status, pauses);
   const group = useRef<HTMLDivElement>(null);
   useKeptFocus(group);
   const canResume = isPausing || status === "paused" || status === "interrupted";

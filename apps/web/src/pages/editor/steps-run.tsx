@@ -57,7 +57,7 @@ function Selected({ runID, log }: { runID: string; log: ThreadLog }) {
   const result = log.end?.result ?? thread.result;
   return (
     <section className="flex flex-col gap-7.5" aria-label="The selected run">
-      <RunControls thread={thread} status={status} />
+      <RunControls thread={thread} status={status} isPausing={log.isPausing} />
       <p className="text-small text-muted">
         {[
           counted(log.steps.length, "step"),

@@ -35,6 +35,8 @@ import { FailureNotice, PausingNote } from "../../ui/states.tsx";
 type Props = {
   thread: Thread;
   status: Status;
+  /** Whether it is to pause when the step at work has ended. */
+  isPausing: boolean;
   /** Whether it was stopped for having as many steps as it may. */
   isStopped: boolean;
   /** Whether it waits for an answer. */
@@ -51,7 +53,7 @@ export function Controls(props: Props) {
   const navigate = useNavigate();
   const [asking, ask] = useState<Asking>(null);
   const client = useQueryClient();
-  const { work: go, isPausing, pause, resume } = useControl(threadId, status);
+  const { work: go, isPausing, pause, resume } = useControl(threadId, status, props.isPausing);
   const buttons = useRef<HTMLDivElement>(null);
   useKeptFocus(buttons);
   const isEnd = isEnded(status);

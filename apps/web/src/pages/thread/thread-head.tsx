@@ -49,6 +49,7 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
         <Controls
           thread={thread}
           status={status}
+          isPausing={log.isPausing}
           isStopped={isStopped}
           asksFor={status === "waiting" && sleepingUntil === null}
           onFork={onFork}
