@@ -139,6 +139,11 @@ export const packages: Package[] = [
     ],
   },
   {
+    home: "packages/workflow-restate/src/",
+    layers: { cluster: 0 },
+    entryPoints: ["@uncaged/workflow", "@uncaged/workflow/host"],
+  },
+  {
     home: "apps/server/src/",
     layers: {
       schema: 0,

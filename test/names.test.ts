@@ -18,6 +18,7 @@ const entryPoints = [
   "workflow-graph/src/source",
   "workflow-plan/src/index",
   "workflow-plan/src/source",
+  "workflow-restate/src/cluster",
   "workflow-steps/src/index",
   "workflow-steps/src/adapters",
   "workflow-steps/src/document",

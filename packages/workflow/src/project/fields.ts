@@ -11,6 +11,7 @@ import { projectSchema } from "./schema.ts";
 /** What a project file may have. */
 export type ProjectFields = {
   root?: string;
+  host?: string;
   env?: string[];
   workflows?: Record<string, string>;
 };
@@ -60,18 +61,19 @@ async function locate(
   const details = locatedProblems(problems, file, positionOf);
   const [message = ""] = details;
   const hint =
-    'a project file is {"root": "folder", "env": [".env"], "workflows": {"name": "file"}}, each of them optional';
+    'a project file is {"root": "folder", "host": "restate://host:port", "env": [".env"], "workflows": {"name": "file"}}, each of them optional';
   throw new WorkflowError({ code, message, hint, ...(details.length > 1 && { details }) });
 }
 
 /** All that is wrong with the fields of the project in a folder. */
 function problemsOf(fields: unknown, folder: string): DocumentProblem[] {
   if (!isPlainObject(fields)) return mustBe("an object", fields, []);
-  const { $schema, root, env, workflows } = fields;
+  const { $schema, root, host, env, workflows } = fields;
   return [
     ...Object.keys(fields).flatMap(unknownKey),
     ...($schema === undefined ? [] : pathProblems($schema, ["$schema"])),
     ...(root === undefined ? [] : rootProblems(root, folder)),
+    ...(host === undefined ? [] : hostProblems(host)),
     ...(env === undefined ? [] : envProblems(env)),
     ...(workflows === undefined ? [] : workflowsProblems(workflows)),
   ];
@@ -91,6 +93,13 @@ function rootProblems(root: unknown, folder: string): DocumentProblem[] {
   if (first === "..") return [];
   const message = "the storage root can't be the project's own folder, or one above it";
   return [{ path: ["root"], message }];
+}
+
+// What else is wrong with it is reported when it is used.
+function hostProblems(host: unknown): DocumentProblem[] {
+  const isUrl =
+    typeof host === "string" && new RegExp(projectSchema.properties.host.pattern).test(host);
+  return isUrl ? [] : mustBe("the URL of a cluster, restate://host:port", host, ["host"]);
 }
 
 function envProblems(env: unknown): DocumentProblem[] {

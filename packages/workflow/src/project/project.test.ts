@@ -51,6 +51,7 @@ test("the published schema is the one of the reader, and takes what the reader t
     ...[{}, { root: "x", env: [], workflows: {} }, { $schema: "./it.json", env: [".env", "b"] }],
     { workflows: { review: "review.ts", "a.b-c_1": "x.json" } },
     ...[[], "x", null, { roots: "x" }, { root: "" }, { root: 1 }, { env: ".env" }, { env: [""] }],
+    ...[{ host: "restate://a:1" }, { host: "restates://a" }, { host: "http://a" }, { host: 1 }],
     ...[{ workflows: [] }, { workflows: { "a b": "x" } }, { workflows: { a: 1 } }],
   ];
   for (const fields of given) {
@@ -67,7 +68,7 @@ describe("a project", () => {
   test("is the folder with an uncaged.json, which may be empty", async () => {
     const file = write("uncaged.json", {});
     expect(await found()).toEqual({
-      ...{ folder, file, root: join(folder, ".uncaged") },
+      ...{ folder, file, root: join(folder, ".uncaged"), host: null },
       ...{ env: [join(folder, ".env")], workflows: {} },
     });
   });
@@ -76,11 +77,13 @@ describe("a project", () => {
     write("uncaged.json", {
       $schema: "./schema.json",
       root: "../elsewhere",
+      host: "restate://cluster.internal",
       env: [".env", "/etc/shared.env"],
       workflows: { review: "src/review.ts" },
     });
     expect(await found()).toMatchObject({
       root: join(dirname(folder), "elsewhere"),
+      host: "restate://cluster.internal",
       env: [join(folder, ".env"), "/etc/shared.env"],
       workflows: { review: join(folder, "src/review.ts") },
     });
@@ -125,12 +128,17 @@ describe("a project file is refused", () => {
     ["that is empty", "", "1:1: the file is empty"],
     ["that is no object", "[]", "1:1: a project must be an object, not an array"],
     ["with an unknown key", '{\n  "workflow": {}\n}', '2:15: the key "workflow" is not known; did'],
-    ["with a key that is like none", '{"x": 1}', "there are $schema, root, env, workflows"],
+    ["with a key that is like none", '{"x": 1}', "there are $schema, root, host, env, workflows"],
     ["with a key twice", '{"root": "a", "root": "b"}', '1:15: the key "root" stands twice'],
     ["with a root that is no path", '{"root": 1}', '1:10: "root" must be a path, not a number'],
     ["with an empty root", '{"root": ""}', '1:10: "root" must be a path, not ""'],
     ["with its own folder as the root", '{"root": "./"}', "1:10: the storage root can't be"],
     ["with a folder above it as the root", '{"root": ".."}', "1:10: the storage root can't be"],
+    [
+      "with a host that is no URL of a cluster",
+      '{"host": "cluster:1"}',
+      '1:10: "host" must be the URL',
+    ],
     ["with an env that is no array", '{"env": ".env"}', '"env" must be an array of files, not'],
     ["with an env of other things", '{"env": [".env", {}]}', '1:18: "env.1" must be a path'],
     ["with workflows that are no object", '{"workflows": ["a.ts"]}', "not an array"],

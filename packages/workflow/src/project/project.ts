@@ -11,6 +11,8 @@ export type Project = {
   file: string;
   /** Its storage root. */
   root: string;
+  /** The URL of the cluster that its threads run on; null when they run on its storage root. */
+  host: string | null;
   /** The paths of its `.env` files. Of a variable that several of them have the last counts. */
   env: string[];
   /** The path of each workflow's source, by name. */
@@ -51,13 +53,14 @@ async function projectIn(folder: string, env: Environment): Promise<Project | nu
 }
 
 function projectOf(folder: string, file: string, fields: ProjectFields, env: Environment): Project {
-  const { root, env: files = [".env"], workflows = {} } = fields;
+  const { root, host = null, env: files = [".env"], workflows = {} } = fields;
   const isHome = env.HOME !== undefined && resolve(env.HOME) === folder;
   const paths = Object.entries(workflows).map(([name, path]) => [name, resolve(folder, path)]);
   return {
     folder,
     file,
     root: resolve(folder, root ?? (isHome ? ".uncaged/workflow" : ".uncaged")),
+    host,
     env: files.map((path) => resolve(folder, path)),
     workflows: Object.fromEntries(paths),
   };

@@ -11,6 +11,11 @@ export const projectSchema = {
   properties: {
     $schema: path("For editors; it is not read."),
     root: { ...path("The storage root, from the project's folder."), default: ".uncaged" },
+    host: {
+      type: "string",
+      pattern: "^restates?://.",
+      description: "The URL of the cluster that the threads run on, instead of the storage root.",
+    },
     env: {
       type: "array",
       items: path("A file of variables. It may be missing."),

@@ -1,0 +1,24 @@
+// Entry point 3: clusters, how they are addressed, and those of this machine.
+
+// Addresses
+export { type ClusterAddress, hostUrl, isHostUrl, readHostUrl } from "./cluster/address.ts";
+export {
+  type ClusterState,
+  clusterState,
+  type Deployment,
+  registerWorker,
+} from "./cluster/admin.ts";
+
+// A cluster of this machine
+export { type Cluster, startCluster } from "./cluster/cluster.ts";
+export { findServer, installServer, noServer, serverVersion } from "./cluster/program.ts";
+export {
+  balance,
+  clusterStatus,
+  downCluster,
+  joinCluster,
+  type LocalCluster,
+  readCluster,
+  upCluster,
+} from "./cluster/local.ts";
+export { type Backend, type Balancer, startBalancer } from "./cluster/balancer.ts";

@@ -1,0 +1,156 @@
+import { show, WorkflowError } from "@uncaged/workflow/host";
+import type { ClusterAddress } from "./address.ts";
+
+/** How long an interface may take to answer a question about itself. */
+const answersMs = 5000;
+
+/** The oldest server that has what is used of it. */
+const oldest = "1.7.0";
+
+type Answer = { status: number; text: string; json: unknown };
+
+/** What a request was answered with; null when nobody listens, or not in time. */
+async function ask(
+  url: string,
+  { token }: Pick<ClusterAddress, "token">,
+  init: RequestInit = {},
+): Promise<Answer | null> {
+  const headers = {
+    ...(init.body !== undefined && { "content-type": "application/json" }),
+    ...(token !== null && { authorization: `Bearer ${token}` }),
+  };
+  try {
+    const signal = AbortSignal.timeout(answersMs);
+    const response = await fetch(url, { signal, redirect: "manual", ...init, headers });
+    const text = await response.text();
+    return { status: response.status, text, json: parsed(text) };
+  } catch {
+    return null;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Whether both interfaces of a cluster answer that they are healthy. */
+export async function isHealthy(address: ClusterAddress): Promise<boolean> {
+  const [ingress, admin] = await Promise.all([
+    ask(`${address.ingress}/restate/health`, address),
+    ask(`${address.admin}/health`, address),
+  ]);
+  return ingress?.status === 200 && admin?.status === 200;
+}
+
+/** What is known of a cluster: its version, and where the workers of each of its services are. */
+export type ClusterState = { version: string; deployments: Deployment[] };
+
+export type Deployment = { id: string; uri: string; services: string[] };
+
+/**
+ * Asks a cluster for what it is.
+ *
+ * @throws WorkflowError, with one line: `NO_CLUSTER` when nobody listens, `HALF_CLUSTER` when one of the two interfaces
+ * does not answer, `BAD_TOKEN`, `NOT_A_CLUSTER` when something else answers, `CLUSTER_VERSION`.
+ */
+export async function clusterState(address: ClusterAddress): Promise<ClusterState> {
+  const [ingress, version, deployments] = await Promise.all([
+    ask(`${address.ingress}/restate/health`, address),
+    ask(`${address.admin}/version`, address),
+    ask(`${address.admin}/deployments`, address),
+  ]);
+  if (!ingress && !version) throw noCluster(address);
+  for (const [name, url, answer] of [
+    ["ingress", address.ingress, ingress],
+    ["admin interface", address.admin, version],
+  ] as const) {
+    checkAnswer(name, url, answer, address);
+  }
+  const found = (version?.json as { version?: unknown } | null)?.version;
+  if (typeof found !== "string") throw notCluster("admin interface", address.admin, version);
+  if (Bun.semver.order(found, oldest) < 0) {
+    const message = `the cluster at ${address.admin} is Restate ${found}, and ${oldest} is needed`;
+    throw WorkflowError.failed("CLUSTER_VERSION", message, "upgrade its servers");
+  }
+  if (deployments?.status !== 200) throw notCluster("admin interface", address.admin, deployments);
+  return { version: found, deployments: deploymentsIn(deployments.json) };
+}
+
+function checkAnswer(
+  name: string,
+  url: string,
+  answer: Answer | null,
+  address: ClusterAddress,
+): asserts answer is Answer {
+  if (!answer) {
+    const other = name === "ingress" ? "admin interface" : "ingress";
+    const message = `half a cluster: its ${name} ${url} does not answer, and its ${other} does`;
+    const hint = "check its port: restate://host:<ingress>?admin=<port>";
+    throw WorkflowError.failed("HALF_CLUSTER", message, hint);
+  }
+  if (answer.status === 401 || answer.status === 403) {
+    const what = address.token === null ? "asks for a token" : "does not take this token";
+    const hint = "set UNCAGED_WORKFLOW_HOST_TOKEN to a token of the cluster";
+    throw WorkflowError.failed("BAD_TOKEN", `the ${name} ${url} ${what}`, hint);
+  }
+  if (answer.status !== 200 || (answer.json === null && answer.text !== "")) {
+    throw notCluster(name, url, answer);
+  }
+}
+
+const noCluster = ({ ingress, admin }: ClusterAddress): WorkflowError =>
+  WorkflowError.failed(
+    "NO_CLUSTER",
+    `no cluster answers at ${ingress} and ${admin}`,
+    "start one on this machine: uncaged-workflow cluster up",
+  );
+
+function notCluster(name: string, url: string, answer: Answer | null): WorkflowError {
+  const what = answer ? `answers ${answer.status} ${show(answer.text.slice(0, 60))}` : "is silent";
+  const message = `what is at ${url} is no Restate ${name}: it ${what}`;
+  const hint = "check host and ports: restate://host:<ingress>?admin=<port>";
+  return WorkflowError.failed("NOT_A_CLUSTER", message, hint);
+}
+
+function deploymentsIn(value: unknown): Deployment[] {
+  const { deployments = [] } = (value ?? {}) as { deployments?: Record<string, unknown>[] };
+  return deployments.map(({ id, uri, services }) => ({
+    id: String(id),
+    uri: String(uri),
+    services: ((services ?? []) as { name?: unknown }[]).map(({ name }) => String(name)),
+  }));
+}
+
+/**
+ * Registers the one URI of the workers. Done again it changes nothing, unless with `force`: then the services are read
+ * again, as after an upgrade of the workers.
+ *
+ * @throws WorkflowError `WORKER_NOT_REGISTERED` with the cluster's reason, and those of {@link clusterState}.
+ */
+export async function registerWorker(
+  address: ClusterAddress,
+  uri: string,
+  { force = false }: { force?: boolean } = {},
+): Promise<void> {
+  const body = JSON.stringify({ uri, force });
+  const answer = await ask(`${address.admin}/deployments`, address, { method: "POST", body });
+  if (answer && [200, 201].includes(answer.status)) return;
+  if (!answer) {
+    await clusterState(address);
+    throw notRegistered(uri, "the cluster did not answer in time");
+  }
+  const { message } = (answer.json ?? {}) as { message?: unknown };
+  const reason = typeof message === "string" ? message : answer.text;
+  throw notRegistered(uri, reason.replace(/\s+/g, " ").slice(0, 400));
+}
+
+const notRegistered = (uri: string, reason: string): WorkflowError =>
+  WorkflowError.failed(
+    "WORKER_NOT_REGISTERED",
+    `the cluster does not take the workers at ${uri}: ${reason}`,
+    "the servers must reach this URI: name it with --uri",
+  );

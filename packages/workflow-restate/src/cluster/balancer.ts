@@ -1,0 +1,157 @@
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+/*
+ * One address in front of several: of the workers of a cluster on one machine, and of the interfaces of its nodes. It
+ * forwards connections as they are. B1 A new connection goes to the backend with the fewest. B2 One that can't be reached
+ * is tried again at another backend; nothing of the connection was sent yet. B3 A backend whose health check goes
+ * unanswered, because its process is gone or stopped, gets no connection, and those that it has are closed: whoever
+ * waits on one tries again, elsewhere. B4 A backend that drains keeps its connections and gets no new one.
+ */
+
+/** A port of loopback, and the port of its health check; without one it is in use while it takes connections. */
+export type Backend = { port: number; health?: number };
+
+export type Balancer = {
+  port: number;
+  /** Puts other backends behind the address. The connections of those that have left are closed. */
+  use(backends: readonly Backend[]): void;
+  close(): Promise<void>;
+};
+
+type Member = Backend & { state: "takes" | "drains" | "gone"; sockets: Set<Socket> };
+
+const checkEveryMs = 500;
+/** A worker whose event loop is blocked for longer is taken for frozen. */
+const answersMs = 4000;
+
+const host = "127.0.0.1";
+
+/** Starts a balancer on a port of loopback, 0 for any that is free. */
+export async function startBalancer(
+  backends: readonly Backend[],
+  { port = 0 }: { port?: number } = {},
+): Promise<Balancer> {
+  let members: Member[] = [];
+  const checks = new Map<Member, AbortController>();
+
+  const leave = (member: Member) => {
+    checks.get(member)?.abort();
+    checks.delete(member);
+    for (const socket of member.sockets) socket.destroy();
+  };
+  const use = (next: readonly Backend[]) => {
+    const kept = members.filter((one) => next.some((other) => isSame(one, other)));
+    for (const member of members) if (!kept.includes(member)) leave(member);
+    const added = next
+      .filter((one) => !kept.some((other) => isSame(one, other)))
+      .map((one): Member => ({ ...one, state: "takes", sockets: new Set() }));
+    members = [...kept, ...added];
+    for (const member of added) {
+      const stop = new AbortController();
+      checks.set(member, stop);
+      void watch(member, stop.signal);
+    }
+  };
+
+  const inbound = new Set<Socket>();
+  const server = createServer({ noDelay: true, pauseOnConnect: true }, (socket) => {
+    inbound.add(socket);
+    socket.once("close", () => inbound.delete(socket));
+    socket.on("error", () => socket.destroy());
+    forward(socket, () => members);
+  });
+  await listening(server, port);
+  use(backends);
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address ? address.port : port,
+    use,
+    async close() {
+      const closed = new Promise((done) => server.close(done));
+      for (const member of members) leave(member);
+      for (const socket of inbound) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+const isSame = (a: Backend, b: Backend): boolean => a.port === b.port && a.health === b.health;
+
+function listening(server: Server, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  server.listen({ port, host }, resolve);
+  return promise;
+}
+
+/** Connects a caller with a backend: B1 and B2. */
+function forward(caller: Socket, members: () => readonly Member[], tried: Member[] = []): void {
+  const member = choose(members().filter((one) => !tried.includes(one)));
+  if (!member || caller.destroyed) {
+    caller.destroy();
+    return;
+  }
+  const backend = connect({ port: member.port, host, noDelay: true });
+  member.sockets.add(backend);
+  const abandon = () => backend.destroy();
+  caller.once("close", abandon);
+  const failed = () => {
+    member.sockets.delete(backend);
+    caller.off("close", abandon);
+    if (member.health === undefined) member.state = "gone";
+    forward(caller, members, [...tried, member]);
+  };
+  backend.once("error", failed);
+  backend.once("connect", () => {
+    backend.off("error", failed);
+    backend.on("error", () => backend.destroy());
+    backend.once("close", () => {
+      member.sockets.delete(backend);
+      caller.destroy();
+    });
+    caller.pipe(backend);
+    backend.pipe(caller);
+    caller.resume();
+  });
+}
+
+/** Of those that take connections the one with the fewest; when none does, one that may have come back. */
+function choose(members: readonly Member[]): Member | undefined {
+  const rank = { takes: 0, gone: 1, drains: 2 };
+  return [...members].sort(
+    (a, b) => rank[a.state] - rank[b.state] || a.sockets.size - b.sockets.size,
+  )[0];
+}
+
+/** Asks a backend for its health as long as it is one: B3 and B4. */
+async function watch(member: Member, stop: AbortSignal): Promise<void> {
+  for (; !stop.aborted; await Bun.sleep(checkEveryMs)) {
+    const state = await stateOf(member);
+    if (stop.aborted) return;
+    member.state = state;
+    if (state === "gone") for (const socket of member.sockets) socket.destroy();
+  }
+}
+
+async function stateOf({ port, health }: Backend): Promise<Member["state"]> {
+  if (health === undefined) return (await takesConnections(port)) ? "takes" : "gone";
+  try {
+    const signal = AbortSignal.timeout(answersMs);
+    const { ok } = await fetch(`http://${host}:${health}/health`, { signal, keepalive: false });
+    return ok ? "takes" : "drains";
+  } catch {
+    return "gone";
+  }
+}
+
+function takesConnections(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host });
+    const done = (takes: boolean) => {
+      socket.destroy();
+      resolve(takes);
+    };
+    socket.setTimeout(answersMs, () => done(false));
+    socket.once("connect", () => done(true)).once("error", () => done(false));
+  });
+}

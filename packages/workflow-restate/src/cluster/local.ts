@@ -1,0 +1,288 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { takeLock, WorkflowError } from "@uncaged/workflow/host";
+import { hostUrl, readHostUrl } from "./address.ts";
+import { clusterState, isHealthy, registerWorker } from "./admin.ts";
+import { type Backend, startBalancer } from "./balancer.ts";
+import { type ClusterNode, nodeAddress, type Servers, startServers } from "./cluster.ts";
+import { end, freePorts, notStarted, runs, startDetached, type Started } from "./process.ts";
+
+/*
+ * A cluster on this machine that outlives the command which started it. What runs is in `cluster.json`, written before and
+ * after each process is started, so that `down` finds all of them however `up` has ended.
+ */
+
+export type LocalWorker = Started & Required<Backend> & { log: string };
+
+/** What runs of a cluster, as its file has it. */
+export type LocalCluster = {
+  /** What `--host` takes. */
+  host: string;
+  /** The one URI of the workers. */
+  uri: string;
+  nodes: ClusterNode[];
+  workers: LocalWorker[];
+  balancer: Started | null;
+};
+
+export type UpOptions = {
+  /** The folder of its data. */
+  folder: string;
+  nodes: 1 | 3;
+  workers: number;
+  /** The words that start this program: it is the workers and the balancer too. */
+  program: readonly string[];
+  env: Record<string, string>;
+  binary: string;
+};
+
+/** An address and what is behind it, as the balancer's file has it. */
+type Front = { port: number; backends: Backend[] };
+
+const at = (folder: string, file: string): string => join(folder, file);
+const stateFile = (folder: string) => at(folder, "cluster.json");
+const frontsFile = (folder: string) => at(folder, "balancer.json");
+const endsMs = 8000;
+const startsMs = 30_000;
+
+/** The cluster that was started in a folder; null when none was, or it was ended. */
+export function readCluster(folder: string): LocalCluster | null {
+  if (!existsSync(stateFile(folder))) return null;
+  try {
+    return JSON.parse(readFileSync(stateFile(folder), "utf8")) as LocalCluster;
+  } catch {
+    const hint = "end its processes by hand, and delete this file";
+    const message = `${stateFile(folder)} can't be read: what runs of the cluster is not known`;
+    throw WorkflowError.failed("CLUSTER_BROKEN", message, hint);
+  }
+}
+
+function write(path: string, value: unknown): void {
+  const aside = `${path}.${process.pid}`;
+  writeFileSync(aside, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
+  renameSync(aside, path);
+}
+
+/** Does one thing with a cluster's folder at a time. @throws WorkflowError `CLUSTER_BUSY`. */
+async function locked<T>(folder: string, act: () => Promise<T>): Promise<T> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const lock = takeLock(at(folder, "cluster.lock"), 300);
+  if (!lock) {
+    const message = `another command starts or ends the cluster in ${folder}`;
+    throw WorkflowError.failed("CLUSTER_BUSY", message, "try again when it is done");
+  }
+  try {
+    return await act();
+  } finally {
+    lock.release();
+  }
+}
+
+/**
+ * Starts a cluster, with what its folder has of an earlier one, and returns when its workers take threads.
+ *
+ * @throws WorkflowError `CLUSTER_RUNS`, `CLUSTER_NOT_STARTED`; then nothing of it runs.
+ */
+export const upCluster = (options: UpOptions): Promise<LocalCluster> =>
+  locked(options.folder, async () => {
+    const { folder } = options;
+    const before = readCluster(folder);
+    if (before && before.nodes.some(runs)) {
+      const hint = `use it: --host ${before.host}, or end it: uncaged-workflow cluster down`;
+      throw WorkflowError.failed("CLUSTER_RUNS", `a cluster runs already in ${folder}`, hint);
+    }
+    if (before) await endAll(folder, before);
+    const cluster: LocalCluster = { host: "", uri: "", nodes: [], workers: [], balancer: null };
+    try {
+      await startAll(options, cluster);
+      return cluster;
+    } catch (error) {
+      await endAll(folder, cluster);
+      throw error;
+    }
+  });
+
+async function startAll(options: UpOptions, cluster: LocalCluster): Promise<void> {
+  const { folder, nodes, binary, workers } = options;
+  const remember = () => write(stateFile(folder), cluster);
+  const servers: Servers = await startServers({ folder, nodes, binary }, (started) => {
+    cluster.nodes = started;
+    remember();
+  });
+  const [first] = servers.nodes;
+  if (!first) throw new RangeError("a cluster has at least one node");
+  const isMany = servers.nodes.length > 1;
+  const ports = await portsOf(folder, isMany ? 3 : 1);
+  const [forWorkers = 0, ingress = first.ports.ingress, admin = first.ports.admin] = ports;
+  const own = nodeAddress(first);
+  const address = isMany
+    ? { ingress: `http://127.0.0.1:${ingress}`, admin: `http://127.0.0.1:${admin}`, token: null }
+    : own;
+  cluster.host = hostUrl(address);
+  cluster.uri = `http://127.0.0.1:${forWorkers}`;
+  const behind = (name: "ingress" | "admin"): Backend[] =>
+    servers.nodes.map((node) => ({ port: node.ports[name] }));
+  const fronts: Front[] = [
+    { port: forWorkers, backends: [] },
+    ...(isMany ? [{ port: ingress, backends: behind("ingress") }] : []),
+    ...(isMany ? [{ port: admin, backends: behind("admin") }] : []),
+  ];
+  write(frontsFile(folder), fronts);
+  const log = at(folder, "balancer.log");
+  const words = [...options.program, "cluster", "__balance", folder];
+  cluster.balancer = startDetached(words, { env: options.env, log, mark: folder });
+  remember();
+  for (let number = 1; number <= workers; number += 1) {
+    cluster.workers.push(await startWorker(options, cluster, number));
+    remember();
+  }
+  await Promise.all(cluster.workers.map(untilReady));
+  const backends = cluster.workers.map(({ port, health }) => ({ port, health }));
+  write(frontsFile(folder), fronts.with(0, { port: forWorkers, backends }));
+  await until(() => isHealthy(address), "the balancer does not answer", log);
+  if (workers > 0) await registerSoon(cluster, log);
+}
+
+/** The ports of the fronts: those of the first start, for the workers' URI is registered once. */
+async function portsOf(folder: string, count: number): Promise<number[]> {
+  const file = at(folder, "fronts.json");
+  if (existsSync(file)) {
+    const known = JSON.parse(readFileSync(file, "utf8")) as number[];
+    if (known.length === count) return known;
+  }
+  const ports = await freePorts(count);
+  write(file, ports);
+  return ports;
+}
+
+async function startWorker(
+  { folder, program, env }: UpOptions,
+  { host }: LocalCluster,
+  number: number,
+): Promise<LocalWorker> {
+  const [port = 0, health = 0] = await freePorts(2);
+  const log = at(folder, `worker-${number}.log`);
+  const words = [
+    ...[...program, "worker", "--host", host, "--port", `${port}`],
+    ...["--health-port", `${health}`, "--no-register"],
+  ];
+  const started = startDetached(words, { env, log, mark: `--host ${host} --port ${port}` });
+  return { ...started, port, health, log };
+}
+
+async function untilReady(worker: LocalWorker): Promise<void> {
+  const url = `http://127.0.0.1:${worker.health}/health`;
+  const isReady = async () => {
+    if (!runs(worker)) throw notStarted("a worker has ended", worker.log);
+    return await fetch(url).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  };
+  await until(isReady, "a worker is not ready", worker.log);
+}
+
+async function until(is: () => Promise<boolean>, what: string, log: string): Promise<void> {
+  for (const late = Date.now() + startsMs; !(await is()); await Bun.sleep(25)) {
+    if (Date.now() > late) throw notStarted(what, log);
+  }
+}
+
+/** Registers the workers' URI, which the balancer may take a moment to answer. */
+async function registerSoon({ host, uri }: LocalCluster, log: string): Promise<void> {
+  const address = readHostUrl(host, {});
+  let last: unknown = null;
+  const registered = () =>
+    registerWorker(address, uri, { force: true }).then(
+      () => true,
+      (error: unknown) => {
+        last = error;
+        return false;
+      },
+    );
+  try {
+    await until(registered, "the workers can't be registered", log);
+  } catch (error) {
+    throw last ?? error;
+  }
+}
+
+/** Ends a cluster; with `data` what it has stored is deleted too. Gives whether one ran. */
+export const downCluster = (folder: string, { data = false } = {}): Promise<boolean> =>
+  locked(folder, async () => {
+    const cluster = readCluster(folder);
+    const ran = cluster !== null && allOf(cluster).some(runs);
+    if (cluster) await endAll(folder, cluster);
+    if (data) rmSync(folder, { recursive: true, force: true });
+    return ran;
+  });
+
+const allOf = ({ nodes, workers, balancer }: LocalCluster): Started[] => [
+  ...workers,
+  ...(balancer ? [balancer] : []),
+  ...nodes,
+];
+
+// The workers first: they give their threads back while the servers are there.
+async function endAll(folder: string, cluster: LocalCluster): Promise<void> {
+  await end(cluster.workers, endsMs);
+  await end(cluster.balancer ? [cluster.balancer] : [], endsMs);
+  await end(cluster.nodes, endsMs);
+  rmSync(stateFile(folder), { force: true });
+}
+
+/** What of a cluster runs now. */
+export async function clusterStatus(folder: string) {
+  const cluster = readCluster(folder);
+  if (!cluster) return null;
+  const { host, uri, nodes, workers, balancer } = cluster;
+  const isUp = host !== "" && (await isHealthy(readHostUrl(host, {})));
+  const state = isUp ? await clusterState(readHostUrl(host, {})) : null;
+  return {
+    host,
+    uri,
+    healthy: isUp,
+    version: state?.version ?? null,
+    servers: await Promise.all(
+      nodes.map(async (node) => ({
+        ...{ name: node.name, pid: node.pid, running: runs(node) },
+        healthy: await isHealthy(nodeAddress(node)),
+        ...node.ports,
+      })),
+    ),
+    workers: workers.map((worker) => ({
+      ...{ pid: worker.pid, port: worker.port, running: runs(worker) },
+    })),
+    balancer: balancer && { pid: balancer.pid, running: runs(balancer) },
+  };
+}
+
+/** The balancer's process: serves the fronts of a cluster, as its file has them, until the signal is aborted. */
+export async function balance(folder: string, signal: AbortSignal): Promise<void> {
+  const read = () => JSON.parse(readFileSync(frontsFile(folder), "utf8")) as Front[];
+  const balancers = await Promise.all(
+    read().map(async ({ port, backends }) => await startBalancer(backends, { port })),
+  );
+  while (!signal.aborted) {
+    await Bun.sleep(100);
+    for (const { port, backends } of existsSync(frontsFile(folder)) ? read() : []) {
+      balancers.find((one) => one.port === port)?.use(backends);
+    }
+  }
+  await Promise.all(balancers.map((one) => one.close()));
+}
+
+/** Puts a worker behind the address of a cluster on this machine, when that is what `host` names. Gives its URI. */
+export function joinCluster(
+  folder: string,
+  host: string,
+  worker: Required<Backend>,
+): string | null {
+  const cluster = readCluster(folder);
+  if (cluster?.host !== host) return null;
+  const [front, ...others] = JSON.parse(readFileSync(frontsFile(folder), "utf8")) as Front[];
+  if (!front) return null;
+  const backends = [...front.backends.filter(({ port }) => port !== worker.port), worker];
+  write(frontsFile(folder), [{ ...front, backends }, ...others]);
+  return cluster.uri;
+}

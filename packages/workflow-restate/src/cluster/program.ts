@@ -1,0 +1,98 @@
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { arch, homedir, platform } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { show, WorkflowError } from "@uncaged/workflow/host";
+
+/** The version that this package is tested with. */
+export const serverVersion = "1.7.12";
+
+const variable = "RESTATE_SERVER";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The npm package of the Restate server for this machine. Its licence is the Business Source License 1.1. */
+const packageName = (): string => `@restatedev/restate-server-${platform()}-${arch()}`;
+
+/** Where an installed server is kept: it is never part of this program. */
+function cacheFolder(env: Environment): string {
+  const home = env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache");
+  return join(home, "uncaged-workflow", `restate-server-${serverVersion}`);
+}
+
+const programIn = (folder: string): string =>
+  join(folder, "node_modules", packageName(), "bin/restate-server");
+
+/**
+ * The path of the Restate server: what the variable `RESTATE_SERVER` names; that of the npm package in a
+ * `node_modules` above `from` or above this program; one that was installed; one on the PATH. Null when there is none.
+ *
+ * @throws WorkflowError `NO_RESTATE_SERVER` when the variable names no file.
+ */
+export function findServer(from: string, env: Environment): string | null {
+  const named = env[variable];
+  if (named && !existsSync(named)) {
+    const hint = "correct it, or unset it";
+    throw WorkflowError.missing(
+      "NO_RESTATE_SERVER",
+      `${variable} is ${show(named)}: no file`,
+      hint,
+    );
+  }
+  const own = dirname(fileURLToPath(import.meta.url));
+  const folders = [...foldersAbove(from), ...foldersAbove(own), cacheFolder(env)];
+  const packaged = folders.map(programIn).find((path) => existsSync(path));
+  return named || packaged || Bun.which("restate-server", { PATH: env.PATH ?? "" });
+}
+
+function foldersAbove(folder: string): string[] {
+  const above = dirname(folder);
+  return above === folder ? [folder] : [folder, ...foldersAbove(above)];
+}
+
+export const noServer = (): WorkflowError =>
+  WorkflowError.missing(
+    "NO_RESTATE_SERVER",
+    "there is no Restate server on this machine",
+    `install it (licence BSL 1.1, own use in production is allowed): uncaged-workflow cluster up --install, or: npm install ${packageName()}`,
+  );
+
+/**
+ * Installs the server's npm package into the user's cache, by the registry that Bun is set up for.
+ *
+ * @throws WorkflowError `NO_RESTATE_SERVER`, with what the package manager printed last.
+ */
+export async function installServer(env: Environment): Promise<string> {
+  const folder = cacheFolder(env);
+  const path = programIn(folder);
+  if (existsSync(path)) return path;
+  // Whoever installs at the same time does so in a folder of its own; the first to be done gives the result.
+  const staged = join(dirname(folder), `.${basename(folder)}-${process.pid}`);
+  rmSync(staged, { recursive: true, force: true });
+  mkdirSync(staged, { recursive: true });
+  const manifest = { private: true, dependencies: { [packageName()]: serverVersion } };
+  writeFileSync(join(staged, "package.json"), JSON.stringify(manifest));
+  try {
+    const child = Bun.spawn([process.execPath, "install", "--production", "--ignore-scripts"], {
+      cwd: staged,
+      env: { ...env, BUN_BE_BUN: "1" },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    const printed = await child.stderr.text();
+    if ((await child.exited) !== 0) throw notInstalled(printed);
+    if (!existsSync(folder)) renameSync(staged, folder);
+    if (!existsSync(path)) throw notInstalled(`it has no ${basename(path)}`);
+    return path;
+  } finally {
+    rmSync(staged, { recursive: true, force: true });
+  }
+}
+
+function notInstalled(printed: string): WorkflowError {
+  const [reason = "it printed nothing"] = printed.trim().split("\n").slice(-1);
+  const message = `${packageName()}@${serverVersion} could not be installed: ${reason}`;
+  const hint = `install it yourself and name its file: ${variable}=/path/restate-server`;
+  return WorkflowError.failed("NO_RESTATE_SERVER", message, hint);
+}
