@@ -139,9 +139,10 @@ export const packages: Package[] = [
     ],
   },
   {
+    // What a cluster is, a thread's rules, who calls, the files of what is read, what is served, who drives and who reads.
     home: "packages/workflow-restate/src/",
-    layers: { cluster: 0 },
-    entryPoints: ["@uncaged/workflow", "@uncaged/workflow/host"],
+    layers: { cluster: 0, thread: 0, client: 1, mirror: 2, service: 2, worker: 3, host: 3 },
+    entryPoints: ["@uncaged/workflow", "@uncaged/workflow/driver", "@uncaged/workflow/host"],
   },
   {
     home: "apps/server/src/",

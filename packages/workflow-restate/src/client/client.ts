@@ -1,0 +1,148 @@
+import { type ErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import type { ClusterAddress } from "../cluster/address.ts";
+import type { ServiceName } from "../cluster/names.ts";
+
+const callMs = 20_000;
+const queryMs = 30_000;
+
+/** What a handler answers: its result, or why it refuses. */
+export type Reply<T> = T | { error: ErrorRecord };
+
+/** A row of the state of an object. `value` is hexadecimal. */
+type StateRow = { key: string; value: string };
+
+/** Calls a cluster's objects by its ingress, and reads their state by the SQL of its admin API. */
+export class ClusterClient {
+  readonly #address: ClusterAddress;
+
+  constructor(address: ClusterAddress) {
+    this.#address = address;
+  }
+
+  get address(): ClusterAddress {
+    return this.#address;
+  }
+
+  /**
+   * Calls a handler of an object and gives its reply.
+   *
+   * @throws WorkflowError what the handler refuses with, `RECORD_TOO_LARGE`, `NO_CLUSTER`, `NO_WORKER`, `CALL_FAILED`.
+   */
+  async call<T>(
+    service: ServiceName,
+    key: string,
+    handler: string,
+    body: object,
+    { signal, timeoutMs = callMs }: { signal?: AbortSignal; timeoutMs?: number } = {},
+  ): Promise<T> {
+    const isBytes = body instanceof Uint8Array;
+    const url = `${this.#address.ingress}/${service}/${encodeURIComponent(key)}/${handler}`;
+    const { status, text } = await this.#post(url, isBytes ? body : JSON.stringify(body), {
+      type: isBytes ? "application/octet-stream" : "application/json",
+      signals: [AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])],
+    });
+    if (status !== 200) throw failedCall(`${service}/${handler}`, status, text);
+    const reply = parsed(text, url) as Reply<T>;
+    if (typeof reply === "object" && reply !== null && "error" in reply) {
+      throw new WorkflowError(reply.error);
+    }
+    return reply;
+  }
+
+  /** The rows that a query gives. */
+  async query<Row>(sql: string): Promise<Row[]> {
+    const url = `${this.#address.admin}/query`;
+    const { status, text } = await this.#post(url, JSON.stringify({ query: sql }), {
+      type: "application/json",
+      signals: [AbortSignal.timeout(queryMs)],
+    });
+    if (status !== 200) throw failedCall("query", status, text);
+    return (parsed(text, url) as { rows: Row[] }).rows;
+  }
+
+  /** What an object keeps, by key; `where` selects among its keys. Keys and names must be plain. */
+  async state(
+    service: ServiceName,
+    key: string,
+    where = "",
+  ): Promise<{ key: string; bytes: Buffer }[]> {
+    // Without the scope all objects of the cluster are read.
+    const rows = await this.query<StateRow>(
+      `SELECT key, value FROM state WHERE scope IS NULL AND service_name = '${service}' AND service_key = '${key}'${where}`,
+    );
+    return rows.map(({ key: name, value }) => ({ key: name, bytes: Buffer.from(value, "hex") }));
+  }
+
+  /** One value of an object that is JSON; null where it has none. */
+  async value<T>(service: ServiceName, key: string, name: string): Promise<T | null> {
+    const [row] = await this.state(service, key, ` AND key = '${name}'`);
+    return row ? (JSON.parse(row.bytes.toString("utf8")) as T) : null;
+  }
+
+  async #post(
+    url: string,
+    body: string | Uint8Array,
+    { type, signals }: { type: string; signals: AbortSignal[] },
+  ): Promise<{ status: number; text: string }> {
+    const { token } = this.#address;
+    const headers = {
+      "content-type": type,
+      accept: "application/json",
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+    };
+    const signal = AbortSignal.any(signals);
+    try {
+      const response = await fetch(url, { method: "POST", headers, body, signal });
+      return { status: response.status, text: await response.text() };
+    } catch (error) {
+      throw unreached(url, error);
+    }
+  }
+}
+
+/** Whether a call may have had an effect all the same, or may be made again with better luck. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof WorkflowError && ["NO_CLUSTER", "NO_WORKER", "CALL_FAILED"].includes(error.code);
+
+function unreached(url: string, error: unknown): WorkflowError {
+  const { origin } = new URL(url);
+  if (error instanceof Error && error.name === "TimeoutError") {
+    const hint = "see whether a worker runs: uncaged-workflow cluster status";
+    return WorkflowError.failed(
+      "NO_WORKER",
+      `no worker answered by ${origin} in time`,
+      hint,
+      error,
+    );
+  }
+  const hint = "see whether the cluster runs: uncaged-workflow cluster status";
+  return WorkflowError.failed("NO_CLUSTER", `${origin} can't be reached`, hint, error);
+}
+
+function failedCall(what: string, status: number, text: string): WorkflowError {
+  if (status === 413) {
+    const hint = "put large data into a file and give its path";
+    return WorkflowError.failed("RECORD_TOO_LARGE", "the cluster takes no message so large", hint);
+  }
+  const reason = text.replace(/\s+/g, " ").slice(0, 300);
+  if (status === 404) {
+    const hint = "register a worker: uncaged-workflow worker --host URL --port N";
+    return WorkflowError.failed("NO_WORKER", `the cluster knows no ${what}: ${reason}`, hint);
+  }
+  const hint = "see the log of the worker and of the cluster";
+  return WorkflowError.failed(
+    "CALL_FAILED",
+    `${what}: the cluster answered ${status}: ${reason}`,
+    hint,
+  );
+}
+
+function parsed(text: string, url: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    const message = `${new URL(url).origin} answers with something else than a Restate server does`;
+    const hint = "check host and ports: restate://host:<ingress>?admin=<port>";
+    throw WorkflowError.failed("NOT_A_CLUSTER", message, hint, error);
+  }
+}

@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRoot, type Drivers, openRoot, type Root } from "@uncaged/workflow/driver";
+import { type Host, type LiveRow, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
+import { ClusterClient } from "../client/client.ts";
+import type { ClusterAddress } from "../cluster/address.ts";
+import { Bundles } from "../mirror/bundles.ts";
+import { Mirror } from "../mirror/mirror.ts";
+import { rowOf } from "../thread/row.ts";
+import { standOf, type ThreadMeta } from "../thread/thread.ts";
+
+/** What Restate reports of the invocation that drives a thread. */
+type Invocation = { status: string; retry_count: number | null };
+
+/** How long a thread is taken to be driven after it was last seen to go on, in milliseconds. */
+const freshMs = 3_000;
+const healthMs = 1_000;
+/** So many attempts in vain, which take some ten seconds, and nobody drives it. */
+const mostRetries = 7;
+
+/**
+ * A cluster as its host sees it: calls and queries, and a storage root of its own that mirrors what was asked for. What
+ * is computed from files is computed by the local host's own code.
+ */
+export class HostContext {
+  readonly client: ClusterClient;
+  readonly root: Root;
+  readonly mirror: Mirror;
+  readonly bundles: Bundles;
+  readonly local: Host;
+  /** The threads that were started here: the index may not show them yet. */
+  readonly recent = new Map<string, ThreadRef>();
+  readonly #folder: string | null;
+  readonly #health = new Map<string, { at: number; isDriven: Promise<boolean> }>();
+  readonly #removeFolder = () => {
+    if (this.#folder !== null) rmSync(this.#folder, { recursive: true, force: true });
+  };
+
+  constructor(address: ClusterAddress, cache?: string) {
+    this.client = new ClusterClient(address);
+    this.#folder = cache === undefined ? mkdtempSync(join(tmpdir(), "uncaged-cluster-")) : null;
+    this.root = openRoot({ path: cache ?? join(this.#folder ?? "", "mirror") });
+    createRoot(this.root);
+    this.mirror = new Mirror(this.root, this.client);
+    this.bundles = new Bundles(this.root, this.client);
+    this.local = openLocalHost({ path: this.root });
+    process.once("exit", this.#removeFolder);
+  }
+
+  /** A thread as the cluster has it now; null when there is none with this hash and id. */
+  async metaOf({ hash, threadId }: ThreadRef): Promise<ThreadMeta | null> {
+    const meta = await this.client.value<ThreadMeta>("thread", threadId, "meta");
+    return meta?.hash === hash ? meta : null;
+  }
+
+  /** Who drives a thread whose files are up to date then. */
+  readonly drivers: Drivers = {
+    find: async ({ hash, threadId }) => {
+      const meta = await this.mirror.sync(threadId);
+      return meta?.hash === hash ? await this.liveRow(meta) : null;
+    },
+  };
+
+  /** The row of a thread that is driven or paused; null for every other. */
+  async liveRow(meta: ThreadMeta): Promise<LiveRow | null> {
+    const { status, steps, threadId, workflow, hash } = rowOf(meta);
+    if (status !== "running" && status !== "paused") return null;
+    if (!(await this.isDriven(meta))) return null;
+    const { last, drive, createdAt } = meta;
+    const elapsedMs = Math.max(0, Date.now() - (drive?.since ?? createdAt));
+    const pid = drive?.pid ?? 0;
+    return { threadId, workflow, hash, status, pid, steps, role: last?.role ?? null, elapsedMs };
+  }
+
+  /** Whether what is to drive a thread does, as far as Restate sees: it may be gone, paused, or fail again and again. */
+  async isDriven(meta: ThreadMeta): Promise<boolean> {
+    const { threadId, drive, updatedAt } = meta;
+    if (standOf(meta) !== "driven" || !drive) return true;
+    const now = Date.now();
+    if (now - Math.max(updatedAt, drive.since) < freshMs) return true;
+    const known = this.#health.get(threadId);
+    if (known && now - known.at < healthMs) return await known.isDriven;
+    const isDriven = this.#askHealth(threadId);
+    this.#health.set(threadId, { at: now, isDriven });
+    return await isDriven;
+  }
+
+  async #askHealth(threadId: string): Promise<boolean> {
+    const found = await this.client.query<Invocation>(
+      `SELECT status, retry_count FROM sys_invocation WHERE target_service_name = 'thread' AND target_service_key = '${threadId}' AND target_handler_name = 'drive'`,
+    );
+    return found.some(({ status, retry_count }) => {
+      if (status === "paused" || status === "completed") return false;
+      return status !== "backing-off" || (retry_count ?? 0) < mostRetries;
+    });
+  }
+
+  close(): void {
+    process.off("exit", this.#removeFolder);
+    this.#removeFolder();
+  }
+}

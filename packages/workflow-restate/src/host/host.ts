@@ -1,0 +1,130 @@
+import {
+  notFound,
+  observe,
+  readAttempts,
+  readLines,
+  readValue,
+  readView,
+} from "@uncaged/workflow/driver";
+import type { Host, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
+import type { ClusterAddress } from "../cluster/address.ts";
+import { maxRecordBytes } from "../thread/limits.ts";
+import { familyPeriod, originOf } from "../thread/row.ts";
+import type { ThreadMeta } from "../thread/thread.ts";
+import { changes } from "./changes.ts";
+import { HostContext } from "./context.ts";
+import { listLive, listThreads, rowNow } from "./list.ts";
+import { controlThread, findThread, forkThread, startThread } from "./threads.ts";
+import { collectGarbage, verifyCluster } from "./upkeep.ts";
+import { workflowsOf } from "./workflows.ts";
+
+export type RestateHostOptions = {
+  /** A folder in which what is read is mirrored; without it a temporary one. */
+  cache?: string;
+};
+
+/** The host that a cluster is. */
+export type RestateHost = Host;
+
+/**
+ * The host that a Restate cluster is: its threads, bundles and names, and the workers that drive the threads. Reads need
+ * no worker. The starter's `env` is not taken along: workers have their own.
+ *
+ * @example const host = openRestateHost(readHostUrl("restate://127.0.0.1:8080", process.env));
+ */
+export function openRestateHost(
+  address: ClusterAddress,
+  { cache }: RestateHostOptions = {},
+): RestateHost {
+  const context = new HostContext(address, cache);
+  const { client, mirror, drivers, root } = context;
+  const { registered, ...names } = workflowsOf(context);
+
+  /** Has a thread's files up to date. */
+  async function fetched(ref: ThreadRef): Promise<ThreadMeta> {
+    const meta = await mirror.sync(ref.threadId);
+    if (meta?.hash !== ref.hash) throw notFound(ref.threadId);
+    return meta;
+  }
+
+  return {
+    root,
+    maxRecordBytes,
+    ...names,
+
+    start: (options) => startThread(context, names.resolve, options),
+    find: (text) => findThread(context, text),
+    threads: (query) => listThreads(context, query),
+    live: () => listLive(context),
+    async row(ref) {
+      const meta = await context.metaOf(ref);
+      return meta && (await rowNow(context, meta));
+    },
+    async read(ref) {
+      await fetched(ref);
+      return await readView(root, ref, drivers);
+    },
+    async family(ref) {
+      const meta = await context.metaOf(ref);
+      if (!meta) throw notFound(ref.threadId);
+      const rows = await client.state("index", familyPeriod(originOf(meta)));
+      const ids = new Set([...rows.map(({ key }) => key), ref.threadId, ...context.recent.keys()]);
+      const found: Relative[] = [];
+      for (const threadId of [...ids].sort()) {
+        const member = await client.value<ThreadMeta>("thread", threadId, "meta");
+        if (!member || originOf(member) !== originOf(meta)) continue;
+        const { updatedAt: _, ...row } = await rowNow(context, member);
+        const { forkFrom } = member;
+        const from = forkFrom ? { threadId: forkFrom.threadId, steps: forkFrom.steps } : null;
+        found.push({ ...row, forkFrom: from });
+      }
+      return found;
+    },
+    async attempts(ref) {
+      let { forkFrom } = await fetched(ref);
+      while (forkFrom) forkFrom = (await mirror.sync(forkFrom.threadId))?.forkFrom;
+      return await readAttempts(root, ref, drivers);
+    },
+    async *log(ref, options) {
+      await fetched(ref);
+      yield* readLines(root, ref, options, drivers);
+    },
+    async value(ref, at) {
+      await fetched(ref);
+      return readValue(root, ref, at);
+    },
+    async *observe(ref, cursor, options = {}) {
+      await fetched(ref);
+      yield* observe(root, ref, drivers, cursor, options);
+    },
+    control: (ref, command) => controlThread(context, ref, command),
+    fork: (ref, options) => forkThread(context, names.resolve, ref, options),
+    async remove(ref, { force = false } = {}) {
+      const meta = await context.metaOf(ref);
+      if (!meta) throw notFound(ref.threadId);
+      const mayForce = force || !(await context.isDriven(meta));
+      const body = { force: mayForce };
+      const removed = await client.call<{ threadId: string }>(
+        "thread",
+        ref.threadId,
+        "remove",
+        body,
+      );
+      context.recent.delete(ref.threadId);
+      mirror.forget(ref.threadId);
+      return removed;
+    },
+    changes: (signal) => changes(context, signal),
+
+    // A thread that sleeps is woken by the cluster, and so is a question whose time is over.
+    wake: async (): Promise<Woken> => ({ woken: [], failed: [], next: null }),
+
+    verify: (options) => verifyCluster(context, options),
+    collect: (options) => collectGarbage(context, options ?? {}, registered),
+    workers: async () => [],
+    async close() {
+      await context.local.close();
+      context.close();
+    },
+  };
+}

@@ -1,0 +1,192 @@
+import { readFileSync } from "node:fs";
+import {
+  checkGiven,
+  checkParams,
+  checkThreadId,
+  createLog,
+  dataPath,
+  forkRequest,
+  infoPath,
+  isThreadId,
+  newThreadId,
+  notFound,
+  pickThread,
+  requestIdOf,
+  type Resolved,
+  roundsOf,
+  searchText,
+  type StartRequest,
+  withValue,
+  wakesAt,
+} from "@uncaged/workflow/driver";
+import { INPUT, WAIT } from "@uncaged/workflow";
+import type {
+  ControlResult,
+  Descriptor,
+  Forked,
+  ForkOptions,
+  StartedThread,
+  StartOptions,
+  Step,
+  ThreadCommand,
+  ThreadRef,
+} from "@uncaged/workflow/host";
+import { rmSync } from "node:fs";
+import { frame } from "../client/frame.ts";
+import type { StartMessage } from "../service/thread.ts";
+import type { LastRecord, ThreadMeta } from "../thread/thread.ts";
+import { allRows } from "./list.ts";
+import type { HostContext } from "./context.ts";
+
+type Resolve = (workflow: string) => Promise<Resolved>;
+type Request = Omit<StartRequest, "threadId" | "env">;
+
+/** @see Host.start */
+export async function startThread(
+  context: HostContext,
+  resolve: Resolve,
+  options: StartOptions,
+): Promise<StartedThread> {
+  // Workers have an environment of their own, and each append is durable.
+  const { threadId, cwd, env: _, name, durability: __, ...given } = options;
+  checkGiven(given);
+  const { name: resolved, hash } = await resolve(given.workflow);
+  return await begin(context, hash, threadId, {
+    ...given,
+    input: given.input && withValue(given.input),
+    workflow: name ?? resolved,
+    options: { ...given.options, cwd },
+  });
+}
+
+/** @see Host.fork */
+export async function forkThread(
+  context: HostContext,
+  resolve: Resolve,
+  ref: ThreadRef,
+  options: ForkOptions,
+): Promise<Forked> {
+  const { env: _, threadId, durability: __, ...given } = options;
+  const source = await context.mirror.sync(ref.threadId);
+  if (source?.hash !== ref.hash) throw notFound(ref.threadId);
+  const { hash, steps, request } = await forkRequest(context.root, ref, given, resolve);
+  const started = await begin(context, hash, threadId, request);
+  return { ...started, forkFrom: { threadId: ref.threadId, steps } };
+}
+
+/** Makes the log of a new thread here, as the local host makes it, and has the cluster take it whole. */
+async function begin(
+  context: HostContext,
+  hash: string,
+  given: string | undefined,
+  request: Request,
+): Promise<StartedThread> {
+  const { client, root, bundles, local, recent } = context;
+  const threadId = given === undefined ? await newThreadId() : checkThreadId(given);
+  const before =
+    given === undefined ? null : await client.value<ThreadMeta>("thread", threadId, "meta");
+  if (before) return { threadId, workflow: before.workflow, hash: before.hash };
+  await bundles.fetch(hash);
+  const descriptor = (await local.descriptor(hash)) as Descriptor;
+  const bundle = { descriptor, run: notRun };
+  const whole = { ...request, threadId, env: {} };
+  await checkParams(bundle, whole);
+  const { start, steps, writer } = createLog(root, hash, whole, { syncer: null }, roundsOf(bundle));
+  await writer.close();
+  const path = dataPath(root, hash, threadId);
+  const lines = linesOf(readFileSync(path));
+  const text = searchText(root, { hash, threadId });
+  for (const file of [path, infoPath(root, hash, threadId)]) rmSync(file, { force: true });
+  const header: StartMessage = {
+    threadId,
+    hash,
+    workflow: start.name,
+    createdAt: start.timestamp,
+    ...(start.forkFrom && { forkFrom: start.forkFrom }),
+    records: lines.length,
+    sum: sumOf(lines.at(-1) as Buffer),
+    last: lastOf(steps, start.parameters.options.maxRounds),
+    text,
+    taken: steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : [])),
+  };
+  const started = await client.call<{ hash: string; workflow: string }>(
+    "thread",
+    threadId,
+    "start",
+    frame(header, lines),
+  );
+  recent.set(threadId, { threadId, hash: started.hash });
+  return { threadId, workflow: started.workflow, hash: started.hash };
+}
+
+// What a thread is started with is checked against the descriptor alone.
+const notRun = (): never => {
+  throw new Error("a host runs no bundle");
+};
+
+function linesOf(log: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let from = 0; from < log.length; ) {
+    const end = log.indexOf("\n", from);
+    lines.push(log.subarray(from, end));
+    from = end + 1;
+  }
+  return lines;
+}
+
+/** The checksum that a record has as its last field. */
+const sumOf = (line: Buffer): string => (JSON.parse(line.toString("utf8")) as { sum: string }).sum;
+
+function lastOf(steps: readonly Step[], maxRounds: number): LastRecord | null {
+  const last = steps.at(-1);
+  if (!last) return null;
+  const { role, timestamp, meta } = last;
+  const at = wakesAt(last);
+  return {
+    role,
+    timestamp,
+    waits: role === WAIT && steps.length < maxRounds,
+    ...(meta.sleep === true && { sleeps: true }),
+    ...(at !== null && { wakesAt: at }),
+  };
+}
+
+/** @see Host.find */
+export async function findThread(context: HostContext, text: string): Promise<ThreadRef> {
+  if (isThreadId(text)) {
+    const meta = await context.client.value<ThreadMeta>("thread", text, "meta");
+    if (!meta) throw notFound(text);
+    return { hash: meta.hash, threadId: text };
+  }
+  const refs: ThreadRef[] = [];
+  for await (const { hash, threadId } of allRows(context)) {
+    refs.push({ hash, threadId });
+    if (text === "@last") break;
+  }
+  return pickThread(refs, text);
+}
+
+/** @see Host.control */
+export async function controlThread<Command extends ThreadCommand>(
+  context: HostContext,
+  ref: ThreadRef,
+  command: Command,
+): Promise<ControlResult<Command>> {
+  const call = (handler: string, body: object = {}) =>
+    context.client.call<{ threadId: string }>("thread", ref.threadId, handler, body);
+  const meta = await context.metaOf(ref);
+  if (!meta) throw notFound(ref.threadId);
+  const act = async () => {
+    switch (command.kind) {
+      case "pause":
+        return await call("pause");
+      case "resume":
+        return await call((await context.isDriven(meta)) ? "resume" : "takeUp");
+      case "answer":
+        return await call("answer", { input: withValue(command.input) });
+      case "kill":
+        return { ...(await call("kill")), resumed: [] };
+    }
+  };
+  return (await act()) as ControlResult<Command>;
+}

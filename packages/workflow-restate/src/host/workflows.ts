@@ -1,0 +1,157 @@
+import { rmSync, writeFileSync } from "node:fs";
+import {
+  hashesOf,
+  readRegistry,
+  registryPath,
+  resolve,
+  type Resolved,
+  serialiseRegistry,
+} from "@uncaged/workflow/driver";
+import { type Host, WorkflowError } from "@uncaged/workflow/host";
+import type { RegistryState } from "../service/store.ts";
+import { allRows } from "./list.ts";
+import type { HostContext } from "./context.ts";
+
+const mostTries = 20;
+
+type Names = Pick<
+  Host,
+  | "register"
+  | "store"
+  | "resolve"
+  | "workflows"
+  | "workflow"
+  | "history"
+  | "rollback"
+  | "unregister"
+  | "version"
+  | "source"
+  | "changedRoles"
+  | "descriptor"
+>;
+
+/**
+ * The workflows of a cluster. Its registry is one text, which is mirrored, changed by the local host's rules, and set
+ * when nobody else has changed it meanwhile.
+ */
+export function workflowsOf(
+  context: HostContext,
+): Names & { registered: () => Promise<ReadonlySet<string>> } {
+  const { local, bundles, root } = context;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** Has what is done with the mirrored registry done by one at a time. */
+  function alone<T>(act: () => Promise<T>): Promise<T> {
+    const next = last.then(act, act);
+    last = next.catch(() => undefined);
+    return next;
+  }
+
+  async function pull(): Promise<RegistryState> {
+    const state = await context.client.value<RegistryState>("workflow", "registry", "registry");
+    if (state) writeFileSync(registryPath(root), state.text, { mode: 0o600 });
+    else {
+      for (const path of [registryPath(root), `${registryPath(root)}.bak`]) {
+        rmSync(path, { force: true });
+      }
+    }
+    return state ?? { text: serialiseRegistry(new Map()), revision: 0 };
+  }
+
+  const reading = <T>(act: () => Promise<T>): Promise<T> =>
+    alone(async () => {
+      await pull();
+      return await act();
+    });
+
+  function changing<T>(act: () => Promise<T>): Promise<T> {
+    return alone(async () => {
+      for (let tries = 0; tries < mostTries; tries += 1) {
+        const { text, revision } = await pull();
+        const result = await act();
+        const changed = serialiseRegistry(await readRegistry(root));
+        if (changed === text) return result;
+        const state: RegistryState = { text: changed, revision };
+        const { isSet } = await context.client.call<{ isSet: boolean }>(
+          "workflow",
+          "registry",
+          "set",
+          state,
+        );
+        if (isSet) return result;
+      }
+      const message = "the registry of the cluster is being changed by others again and again";
+      throw WorkflowError.failed("REGISTRY_LOCKED", message, "try again");
+    });
+  }
+
+  /** Has the bundles of some versions here; one that the cluster lacks is missing here too. */
+  async function fetchAll(hashes: Iterable<string>): Promise<void> {
+    await Promise.all([...hashes].map((hash) => bundles.fetch(hash).catch(() => undefined)));
+  }
+
+  async function resolved(workflow: string): Promise<Resolved> {
+    const registry = await reading(() => readRegistry(root));
+    const stored = registry.has(workflow) ? [] : await bundles.hashes();
+    const found = resolve(registry, workflow, () => stored);
+    await bundles.fetch(found.hash);
+    return found;
+  }
+
+  return {
+    registered: () => reading(async () => hashesOf(await readRegistry(root))),
+    register: (name, file, options) =>
+      changing(async () => {
+        const added = await local.register(name, file, options);
+        await bundles.put(added.hash);
+        return added;
+      }),
+    async store(file, options) {
+      const stored = await local.store(file, options);
+      await bundles.put(stored.hash);
+      return stored;
+    },
+    resolve: resolved,
+    workflows: () =>
+      reading(async () => {
+        const registry = await readRegistry(root);
+        await fetchAll([...registry.values()].map(({ hash }) => hash));
+        return await local.workflows();
+      }),
+    workflow: (name) =>
+      reading(async () => {
+        const hash = (await readRegistry(root)).get(name)?.hash;
+        await fetchAll(hash === undefined ? [] : [hash]);
+        return await local.workflow(name);
+      }),
+    async history(name) {
+      const versions = await reading(() => local.history(name));
+      const counts = new Map<string, number>();
+      for await (const { hash } of allRows(context)) counts.set(hash, (counts.get(hash) ?? 0) + 1);
+      return versions.map((version) => ({ ...version, threads: counts.get(version.hash) ?? 0 }));
+    },
+    rollback: (name, version) =>
+      changing(async () => {
+        const workflow = (await readRegistry(root)).get(name);
+        if (workflow) await fetchAll(hashesOf(new Map([[name, workflow]])));
+        return await local.rollback(name, version);
+      }),
+    unregister: (name) => changing(() => local.unregister(name)),
+    async version(workflow) {
+      const { name, hash } = await resolved(workflow);
+      return { ...(await local.version(hash)), workflow: name };
+    },
+    async source(workflow, file) {
+      const { hash } = await resolved(workflow);
+      return await local.source(hash, file);
+    },
+    async changedRoles([before, after], roles) {
+      const [one, other] = [await resolved(before), await resolved(after)];
+      return await local.changedRoles([one.hash, other.hash], roles);
+    },
+    async descriptor(hash) {
+      await fetchAll([hash]);
+      return await local.descriptor(hash);
+    },
+  };
+}

@@ -1,0 +1,123 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import {
+  bundlePath,
+  createRoot,
+  descriptorPath,
+  mapPath,
+  type Root,
+  typesPath,
+} from "@uncaged/workflow/driver";
+import { WorkflowError } from "@uncaged/workflow/host";
+import type { ClusterClient } from "../client/client.ts";
+import { frame, numbered } from "../client/frame.ts";
+import { bundlesPeriod } from "../thread/row.ts";
+
+/** What a bundle consists of: its files, and how many pieces each has. */
+type BundleInfo = { bytes: number; files: { name: string; pieces: number }[] };
+
+const pieceBytes = 512 * 1024;
+
+/** The files of a bundle, the bundle itself last: once it is there, all are. */
+const paths = {
+  descriptor: descriptorPath,
+  types: typesPath,
+  map: mapPath,
+  code: bundlePath,
+} as const;
+type FileName = keyof typeof paths;
+const names = Object.keys(paths) as FileName[];
+
+/** The bundles of a cluster, kept in a storage root as they are read. */
+export class Bundles {
+  readonly #root: Root;
+  readonly #client: ClusterClient;
+  readonly #running = new Map<string, Promise<void>>();
+
+  constructor(root: Root, client: ClusterClient) {
+    this.#root = root;
+    this.#client = client;
+  }
+
+  /** The hashes of those that the cluster has. */
+  async hashes(): Promise<string[]> {
+    const rows = await this.#client.state("index", bundlesPeriod);
+    return rows.map(({ key }) => key).sort();
+  }
+
+  /**
+   * Has a bundle's files in the storage root. Who loads it hashes it again.
+   *
+   * @throws WorkflowError `BUNDLE_MISSING` (missing) when the cluster has none.
+   */
+  fetch(hash: string): Promise<void> {
+    if (existsSync(bundlePath(this.#root, hash))) return Promise.resolve();
+    const running = this.#running.get(hash) ?? this.#fetch(hash);
+    this.#running.set(hash, running);
+    const forget = () => void this.#running.delete(hash);
+    void running.then(forget, forget);
+    return running;
+  }
+
+  async #fetch(hash: string): Promise<void> {
+    const info = await this.#client.value<BundleInfo>("bundle", hash, "info");
+    if (!info) throw bundleMissing(hash);
+    createRoot(this.#root);
+    const rows = await this.#client.state("bundle", hash, " AND key <> 'info'");
+    const pieces = new Map(rows.map(({ key, bytes }) => [key, bytes]));
+    for (const name of names) {
+      const file = info.files.find((one) => one.name === name);
+      if (!file) continue;
+      const found = Array.from({ length: file.pieces }, (_, n) => pieces.get(numbered(name, n)));
+      const whole = found.filter((piece) => piece !== undefined);
+      if (whole.length < file.pieces) throw bundleMissing(hash);
+      const path = paths[name](this.#root, hash);
+      const aside = `${path}.${process.pid}.tmp`;
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      writeFileSync(aside, Buffer.concat(whole), { mode: 0o600 });
+      renameSync(aside, path);
+    }
+  }
+
+  /** Stores a bundle of the storage root in the cluster. One that is there is stored again: its pieces are the same. */
+  async put(hash: string): Promise<void> {
+    const files: BundleInfo["files"] = [];
+    let bytes = 0;
+    for (const name of names) {
+      const path = paths[name](this.#root, hash);
+      if (!existsSync(path)) continue;
+      const content = readFileSync(path);
+      const pieces = Math.max(1, Math.ceil(content.length / pieceBytes));
+      for (let n = 0; n < pieces; n += 1) {
+        const piece = content.subarray(n * pieceBytes, (n + 1) * pieceBytes);
+        await this.#client.call(
+          "bundle",
+          hash,
+          "piece",
+          frame({ key: numbered(name, n) }, [piece]),
+        );
+      }
+      files.push({ name, pieces });
+      if (name === "code") bytes = content.length;
+    }
+    await this.#client.call("bundle", hash, "seal", { bytes, files });
+  }
+
+  /** Removes a bundle from the cluster, and from the storage root. */
+  async remove(hash: string): Promise<void> {
+    await this.#client.call("bundle", hash, "remove", {});
+    this.forget(hash);
+  }
+
+  /** Removes a bundle's files from the storage root; the next {@link fetch} makes them anew. */
+  forget(hash: string): void {
+    for (const name of names) rmSync(paths[name](this.#root, hash), { force: true });
+  }
+}
+
+const bundleMissing = (hash: string): WorkflowError =>
+  WorkflowError.missing(
+    "BUNDLE_MISSING",
+    `the cluster has no bundle ${hash}`,
+    "add the same file again, or push it from a storage root that has it",
+  );

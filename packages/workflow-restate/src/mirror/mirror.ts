@@ -1,0 +1,112 @@
+import { appendFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { dataPath, infoPath, type Root, valuesPath } from "@uncaged/workflow/driver";
+import type { ClusterClient } from "../client/client.ts";
+import { numbered, unframe } from "../client/frame.ts";
+import type { ThreadMeta } from "../thread/thread.ts";
+
+/** What of a thread is in the files by now. */
+type Mirrored = { incarnation: string; hash: string; records: number; batches: number };
+
+/**
+ * Threads of a cluster as the files that a storage root has of its own: whoever reads them reads by the one reader of
+ * logs. A file only grows, and has the same bytes wherever it is mirrored, so that a cursor counts anywhere.
+ */
+export class Mirror {
+  readonly root: Root;
+  readonly #client: ClusterClient;
+  readonly #known = new Map<string, Mirrored>();
+  readonly #running = new Map<string, Promise<ThreadMeta | null>>();
+
+  constructor(root: Root, client: ClusterClient) {
+    this.root = root;
+    this.#client = client;
+  }
+
+  /** Brings a thread's files up to date and gives what it is; null when there is none, and no file of it is left. */
+  sync(threadId: string): Promise<ThreadMeta | null> {
+    const before = this.#running.get(threadId) ?? Promise.resolve(null);
+    // What was asked for before may have missed what the caller knows to be there.
+    const next = before.then(
+      () => this.#sync(threadId),
+      () => this.#sync(threadId),
+    );
+    this.#running.set(threadId, next);
+    const forget = () => {
+      if (this.#running.get(threadId) === next) this.#running.delete(threadId);
+    };
+    void next.then(forget, forget);
+    return next;
+  }
+
+  /** Removes a thread's files; the next {@link sync} makes them anew. */
+  forget(threadId: string): void {
+    const known = this.#known.get(threadId);
+    this.#known.delete(threadId);
+    if (known) this.#removeFiles(threadId, known.hash);
+  }
+
+  async #sync(threadId: string): Promise<ThreadMeta | null> {
+    const meta = await this.#client.value<ThreadMeta>("thread", threadId, "meta");
+    const known = this.#known.get(threadId);
+    if (!meta || (known && known.incarnation !== meta.incarnation)) this.forget(threadId);
+    if (!meta) return null;
+    const { incarnation, hash } = meta;
+    const now = this.#known.get(threadId) ?? { incarnation, hash, records: 0, batches: 0 };
+    if (now.records < meta.records || now.batches < meta.batches) {
+      await this.#fetch(threadId, now, meta);
+    }
+    return meta;
+  }
+
+  // The debug log first: who reads a step finds the events before it.
+  async #fetch(threadId: string, from: Mirrored, meta: ThreadMeta): Promise<void> {
+    const range = (kind: string, start: number, end: number) =>
+      `(key >= '${numbered(kind, start)}' AND key < '${numbered(kind, end)}')`;
+    const where = ` AND (${range("s", from.records, meta.records)} OR ${range("e", from.batches, meta.batches)})`;
+    const rows = await this.#client.state("thread", threadId, where);
+    const values = new Map(rows.map(({ key, bytes }) => [key, bytes]));
+    const { hash, incarnation } = meta;
+    const paths = {
+      data: dataPath(this.root, hash, threadId),
+      info: infoPath(this.root, hash, threadId),
+      values: valuesPath(this.root, hash, threadId),
+    };
+    if (from.records === 0 && from.batches === 0) {
+      this.#removeFiles(threadId, hash);
+      mkdirSync(dirname(paths.data), { recursive: true, mode: 0o700 });
+    }
+    const info: Buffer[] = [];
+    const kept: Buffer[] = [];
+    for (let n = from.batches; n < meta.batches; n += 1) {
+      const batch = values.get(numbered("e", n));
+      const { parts } = batch ? unframe(batch) : { parts: [] };
+      if (parts[0]) info.push(parts[0]);
+      if (parts[1]) kept.push(parts[1]);
+    }
+    const data: Buffer[] = [];
+    let records = from.records;
+    for (; records < meta.records; records += 1) {
+      const line = values.get(numbered("s", records));
+      // A gap is no thread's log: the reader finds that what follows does not fit.
+      data.push(line ?? Buffer.from("null"), newline);
+    }
+    append(paths.values, kept);
+    append(paths.info, info);
+    append(paths.data, data);
+    this.#known.set(threadId, { incarnation, hash, records, batches: meta.batches });
+  }
+
+  #removeFiles(threadId: string, hash: string): void {
+    for (const path of [dataPath, infoPath, valuesPath]) {
+      rmSync(path(this.root, hash, threadId), { force: true });
+    }
+  }
+}
+
+const newline = Buffer.from("\n");
+
+function append(path: string, pieces: Buffer[]): void {
+  if (pieces.length > 0 || !existsSync(path))
+    appendFileSync(path, Buffer.concat(pieces), { mode: 0o600 });
+}

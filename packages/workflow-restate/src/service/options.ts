@@ -1,0 +1,27 @@
+import type { ObjectHandlerOpts, ObjectOptions } from "@restatedev/restate-sdk";
+
+const days = (count: number) => ({ days: count });
+
+/**
+ * How the short handlers run. What they keep is state, and no journal of them is of use once they have answered. Of an
+ * object that keeps a thread's records nothing is read but what is asked for.
+ */
+export const brief: ObjectOptions = {
+  enableLazyState: true,
+  journalRetention: 0,
+  idempotencyRetention: 0,
+  inactivityTimeout: { seconds: 20 },
+  abortTimeout: { seconds: 20 },
+  retryPolicy: {
+    initialInterval: 50,
+    maxInterval: { seconds: 5 },
+    exponentiationFactor: 2,
+    maxAttempts: 1_000_000,
+  },
+};
+
+/** How the handler runs that drives a thread: a role may take days. */
+export const long: ObjectHandlerOpts<{ epoch: number }, string> = {
+  inactivityTimeout: days(365),
+  abortTimeout: days(365),
+};

@@ -1,0 +1,97 @@
+import { handlers, object, type ObjectContext, serde } from "@restatedev/restate-sdk";
+import { unframe } from "../client/frame.ts";
+import { serviceMetadata } from "../cluster/names.ts";
+import { bundlesPeriod, periodsPeriod } from "../thread/row.ts";
+import { brief } from "./options.ts";
+
+/** What a bundle consists of: its files, and how many pieces each has. */
+export type BundleInfo = { bytes: number; files: { name: string; pieces: number }[] };
+
+/** A bundle: the pieces of its files, and last of all what they are. It is there once that is. */
+export const bundleObject = object({
+  name: "bundle",
+  metadata: serviceMetadata,
+  options: brief,
+  handlers: {
+    piece: handlers.object.exclusive(
+      { input: serde.binary, accept: "*/*" },
+      async (ctx: ObjectContext, message: Uint8Array) => {
+        const { header, parts } = unframe(message);
+        ctx.set((header as { key: string }).key, parts[0] as Uint8Array, serde.binary);
+        return {};
+      },
+    ),
+    seal: async (ctx: ObjectContext, info: BundleInfo) => {
+      ctx.set("info", info);
+      await ctx.genericCall({
+        service: "index",
+        method: "set",
+        key: bundlesPeriod,
+        parameter: { [ctx.key]: { bytes: info.bytes, at: await ctx.date.now() } },
+        inputSerde: serde.json,
+        outputSerde: serde.json,
+      });
+      return {};
+    },
+    remove: async (ctx: ObjectContext) => {
+      ctx.clearAll();
+      await ctx.genericCall({
+        service: "index",
+        method: "set",
+        key: bundlesPeriod,
+        parameter: { [ctx.key]: null },
+        inputSerde: serde.json,
+        outputSerde: serde.json,
+      });
+      return {};
+    },
+  },
+});
+
+/** The registry: its text, and how often it was changed. */
+export type RegistryState = { text: string; revision: number };
+
+/**
+ * The names, all in one object: they must differ by more than case, and so are changed together. A change says which revision it was made of: one that somebody else has changed meanwhile is
+ * refused.
+ */
+export const workflowObject = object({
+  name: "workflow",
+  metadata: serviceMetadata,
+  options: brief,
+  handlers: {
+    set: async (ctx: ObjectContext, { text, revision }: RegistryState) => {
+      const now = (await ctx.get<RegistryState>("registry"))?.revision ?? 0;
+      if (now !== revision) return { isSet: false };
+      ctx.set("registry", { text, revision: revision + 1 });
+      return { isSet: true };
+    },
+  },
+});
+
+/** Rows: of the threads of an hour, of those that run, of a family, of the bundles. What is null goes. */
+export const indexObject = object({
+  name: "index",
+  metadata: serviceMetadata,
+  options: brief,
+  handlers: {
+    set: async (ctx: ObjectContext, rows: Record<string, unknown>) => {
+      for (const [key, row] of Object.entries(rows)) {
+        if (row === null) ctx.clear(key);
+        else ctx.set(key, row);
+      }
+      const isHour = /^\d{4}-/.test(ctx.key);
+      if (isHour && (await ctx.get("known")) === null) {
+        ctx.set("known", true);
+        ctx.genericSend({
+          service: "index",
+          method: "set",
+          key: periodsPeriod,
+          parameter: { [ctx.key]: {} },
+          inputSerde: serde.json,
+        });
+      }
+      return {};
+    },
+  },
+});

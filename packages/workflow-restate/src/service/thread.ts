@@ -1,0 +1,313 @@
+import {
+  handlers,
+  InvocationIdParser,
+  object,
+  type ObjectContext,
+  type ObjectSharedContext,
+  serde,
+} from "@restatedev/restate-sdk";
+import {
+  answerStep,
+  compileForAnswer,
+  type InputRequest,
+  killed,
+  notFound,
+  requestIdOf,
+  sealed,
+  textOf,
+  timeoutStep,
+} from "@uncaged/workflow/driver";
+import { type EndRecord, type ErrorRecord, type Step, toErrorRecord } from "@uncaged/workflow/host";
+import { frame, numbered, unframe } from "../client/frame.ts";
+import { serviceMetadata } from "../cluster/names.ts";
+import { familyPeriod, livePeriod, originOf, periodOf, rowOf } from "../thread/row.ts";
+import * as rules from "../thread/thread.ts";
+import type { AppendedRecord, AppendRequest, ThreadMeta } from "../thread/thread.ts";
+import { brief, long } from "./options.ts";
+
+type Refusal = { error: ErrorRecord };
+type Object = ObjectContext;
+
+/** What starts a thread: the parts of the message are its records, a line each. */
+export type StartMessage = Omit<rules.Started, "incarnation" | "createdAt"> & {
+  createdAt: number;
+  text: string;
+  /** The ids of the answers that its copied steps are. */
+  taken: string[];
+};
+
+/** An append as a message: its parts are the record, if there is one, lines of the debug log, and of the values. */
+export type AppendMessage = Omit<AppendRequest, "batch"> & {
+  record?: AppendedRecord & { text?: string };
+};
+
+/** Drives a thread until it rests, and gives what its object has confirmed; else it throws. */
+export type Drive = (order: {
+  threadId: string;
+  epoch: number;
+  invocation: string;
+  signal: AbortSignal;
+}) => Promise<string>;
+
+const metaOf = (ctx: Object | ObjectSharedContext) => ctx.get<ThreadMeta>("meta");
+const sumOf = ({ sum }: ThreadMeta): bigint => BigInt(`0x${sum}`);
+
+function setLine(ctx: Object, kind: string, n: number, bytes: Uint8Array): void {
+  ctx.set(numbered(kind, n), bytes, serde.binary);
+}
+
+const send = (ctx: Object, key: string, rows: Record<string, unknown>): void =>
+  void ctx.genericSend({
+    service: "index",
+    method: "set",
+    key,
+    parameter: rows,
+    inputSerde: serde.json,
+  });
+
+/** Stores what a thread has become, and has done what follows from it: its row, its drive, its moment. */
+async function become(ctx: Object, meta: ThreadMeta, before: ThreadMeta | null, more = "") {
+  ctx.set("meta", meta);
+  const { threadId, epoch, drive, end, last } = meta;
+  if (drive && epoch !== before?.epoch) {
+    const parameter = { epoch };
+    ctx.genericSend({
+      service: "thread",
+      method: "drive",
+      key: threadId,
+      parameter,
+      inputSerde: serde.json,
+    });
+  }
+  const isResting = !drive && (before === null || before.drive !== null || end !== before.end);
+  const isLive = !end && (drive !== null || meta.pause);
+  if (before === null || isLive !== (!before.end && (before.drive !== null || before.pause))) {
+    send(ctx, livePeriod, { [threadId]: isLive ? {} : null });
+  }
+  if (before === null || (isResting && !meta.pause)) {
+    const text = `${(await ctx.get<string>("text")) ?? ""}\n${more.toLowerCase().slice(0, 4000)}`;
+    const { forkFrom } = meta;
+    const row = { ...rowOf(meta), text, ...(forkFrom && { forkFrom }) };
+    send(ctx, periodOf(threadId), { [threadId]: row });
+    if (before === null) send(ctx, familyPeriod(originOf(meta)), { [threadId]: {} });
+  }
+  if (isResting && last?.waits && last.wakesAt !== undefined && !end) {
+    const delay = Math.max(0, last.wakesAt - (await ctx.date.now()));
+    const parameter = { n: meta.records - 1 };
+    ctx.genericSend({
+      service: "thread",
+      method: "expire",
+      key: threadId,
+      parameter,
+      delay,
+      inputSerde: serde.json,
+    });
+  }
+}
+
+/** Adds a record that the object itself makes. */
+function sealedRecord(
+  ctx: Object,
+  meta: ThreadMeta,
+  record: Step | EndRecord,
+  end?: AppendedRecord["end"],
+): AppendedRecord {
+  const { text, sum } = sealed(textOf(record), sumOf(meta));
+  setLine(ctx, "s", meta.records, Buffer.from(text));
+  const { role, timestamp } = record;
+  return { sum: sum.toString(16), last: { role, timestamp, waits: false }, ...(end && { end }) };
+}
+
+const missing = (threadId: string): Refusal => ({ error: toErrorRecord(notFound(threadId)) });
+const done = ({ threadId }: ThreadMeta) => ({ threadId });
+
+/** Lets a rule decide on a thread that must be there, and stores what it becomes. */
+async function change(
+  ctx: Object,
+  rule: (
+    meta: ThreadMeta,
+  ) => { meta: ThreadMeta } | Refusal | Promise<{ meta: ThreadMeta } | Refusal>,
+): Promise<{ threadId: string } | Refusal> {
+  const meta = await metaOf(ctx);
+  if (!meta) return missing(ctx.key);
+  const changed = await rule(meta);
+  if ("error" in changed) return changed;
+  await become(ctx, changed.meta, meta);
+  return done(changed.meta);
+}
+
+/** Has the worker that drives a thread stop what it does. */
+function stopDrive(ctx: Object, { drive }: ThreadMeta): void {
+  if (drive?.invocation) ctx.invocation(InvocationIdParser.fromString(drive.invocation)).cancel();
+}
+
+async function kill(ctx: Object): Promise<{ threadId: string } | Refusal> {
+  const now = await ctx.date.now();
+  return await change(ctx, (meta) => {
+    if (meta.end)
+      return rules.kill(meta, { sum: "", last: { role: "", timestamp: 0, waits: false } });
+    const record = killed(now);
+    const { returnCode, reason } = record.meta;
+    stopDrive(ctx, meta);
+    return rules.kill(meta, sealedRecord(ctx, meta, record, { returnCode, reason }));
+  });
+}
+
+/** The step that a thread waits at. */
+async function questionOf(ctx: Object, meta: ThreadMeta): Promise<Step | null> {
+  const bytes = await ctx.get<Uint8Array>(numbered("s", meta.records - 1), serde.binary);
+  return bytes && (JSON.parse(Buffer.from(bytes).toString("utf8")) as Step);
+}
+
+async function commitInput(
+  ctx: Object,
+  meta: ThreadMeta,
+  step: Omit<Step, "timestamp">,
+  now: number,
+) {
+  const record = sealedRecord(ctx, meta, { ...step, timestamp: now });
+  const id = requestIdOf(step);
+  if (id !== undefined) ctx.set(`r:${id}`, 1);
+  await become(ctx, rules.answer(meta, record, now).meta, meta);
+}
+
+/** The object that a thread is. Its rules are `thread/thread.ts`; `drive` is what a worker does. */
+export const threadObject = (drive: Drive) =>
+  object({
+    name: "thread",
+    metadata: serviceMetadata,
+    options: brief,
+    handlers: {
+      start: handlers.object.exclusive(
+        { input: serde.binary, accept: "*/*" },
+        async (ctx: Object, message: Uint8Array) => {
+          const before = await metaOf(ctx);
+          if (before) return { started: false, hash: before.hash, workflow: before.workflow };
+          const { header, parts } = unframe(message);
+          const { text, taken, ...given } = header as StartMessage;
+          parts.forEach((line, n) => setLine(ctx, "s", n, line));
+          for (const id of taken) ctx.set(`r:${id}`, 1);
+          ctx.set("text", text);
+          const incarnation = ctx.rand.uuidv4();
+          await become(ctx, rules.start({ ...given, incarnation }).meta, null);
+          return { started: true, hash: given.hash, workflow: given.workflow };
+        },
+      ),
+
+      claim: async (ctx: Object, request: rules.ClaimRequest) => {
+        const claimed = rules.claim(await metaOf(ctx), request);
+        if ("over" in claimed) return claimed;
+        ctx.set("meta", claimed.meta);
+        return claimed;
+      },
+
+      look: async (ctx: Object, request: { epoch: number }) =>
+        rules.look(await metaOf(ctx), request),
+
+      append: handlers.object.exclusive(
+        { input: serde.binary, accept: "*/*" },
+        async (ctx: Object, message: Uint8Array) => {
+          const { header, parts } = unframe(message);
+          const { record, ...request } = header as AppendMessage;
+          const [line, lines, values] = parts as [Buffer, Buffer, Buffer];
+          const before = await metaOf(ctx);
+          const batch = lines.length + values.length > 0;
+          const appended = rules.append(before, { ...request, ...(record && { record }), batch });
+          if (appended.kind === "fenced") return { fenced: true };
+          const { meta, kind } = appended;
+          if (kind === "done") {
+            if (record) setLine(ctx, "s", meta.records - 1, line);
+            if (batch) setLine(ctx, "e", meta.batches - 1, frame({}, [lines, values]));
+            if (record) await become(ctx, meta, before, record.text);
+            else ctx.set("meta", meta);
+          }
+          return { fenced: false, pause: meta.pause };
+        },
+      ),
+
+      park: async (ctx: Object, request: { epoch: number; claim: number }) => {
+        const before = await metaOf(ctx);
+        const parked = rules.park(before, request);
+        if ("parked" in parked) return parked;
+        await become(ctx, parked.meta, before);
+        return { parked: true };
+      },
+
+      pause: (ctx: Object) => change(ctx, rules.pause),
+
+      resume: async (ctx: Object) => {
+        const now = await ctx.date.now();
+        return await change(ctx, (meta) => rules.resume(meta, now));
+      },
+
+      takeUp: async (ctx: Object) => {
+        const now = await ctx.date.now();
+        return await change(ctx, (meta) => {
+          stopDrive(ctx, meta);
+          return rules.takeUp(meta, now);
+        });
+      },
+
+      kill,
+
+      answer: async (ctx: Object, { input }: { input: InputRequest }) => {
+        const meta = await metaOf(ctx);
+        if (!meta) return missing(ctx.key);
+        const id = requestIdOf(input);
+        if (id !== undefined && (await ctx.get(`r:${id}`)) !== null) return done(meta);
+        const refusal = rules.refusalOfAnswer(meta);
+        const question = refusal ? null : await questionOf(ctx, meta);
+        if (refusal || !question) return refusal ?? missing(ctx.key);
+        const now = await ctx.date.now();
+        try {
+          const wait = question.meta as Parameters<typeof timeoutStep>[0];
+          const parts = { judge: compileForAnswer, now: () => now };
+          await commitInput(ctx, meta, await answerStep(meta.threadId, wait, input, parts), now);
+        } catch (error) {
+          return { error: toErrorRecord(error) };
+        }
+        return done(meta);
+      },
+
+      expire: async (ctx: Object, { n }: { n: number }) => {
+        const meta = await metaOf(ctx);
+        if (!rules.expires(meta, n)) return;
+        const question = await questionOf(ctx, meta);
+        if (!question) return;
+        const wait = question.meta as Parameters<typeof timeoutStep>[0];
+        await commitInput(ctx, meta, timeoutStep(wait), await ctx.date.now());
+      },
+
+      remove: async (ctx: Object, { force }: { force: boolean }) => {
+        const meta = await metaOf(ctx);
+        if (!meta) return missing(ctx.key);
+        const refusal = rules.refusalOfRemoval(meta, force);
+        if (refusal) return refusal;
+        stopDrive(ctx, meta);
+        ctx.clearAll();
+        const keys = [periodOf(meta.threadId), livePeriod, familyPeriod(originOf(meta))];
+        for (const key of keys) send(ctx, key, { [meta.threadId]: null });
+        return done(meta);
+      },
+
+      drive: handlers.object.shared(
+        long,
+        async (ctx: ObjectSharedContext, { epoch }: { epoch: number }) => {
+          const stop = new AbortController();
+          const { id, attemptCompletedSignal } = ctx.request();
+          attemptCompletedSignal.addEventListener("abort", () => stop.abort());
+          const order = { threadId: ctx.key, epoch, invocation: id, signal: stop.signal };
+          try {
+            return await ctx.run("drive", () => drive(order), {
+              initialRetryInterval: 100,
+              maxRetryInterval: 5000,
+            });
+          } catch (error) {
+            // It was canceled: whoever did that has taken the thread away from this worker.
+            stop.abort();
+            throw error;
+          }
+        },
+      ),
+    },
+  });

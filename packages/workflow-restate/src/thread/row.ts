@@ -1,0 +1,50 @@
+import { ulidTime } from "@uncaged/workflow/driver";
+import { endedStatus, type ThreadRow } from "@uncaged/workflow/host";
+import { standOf, type ThreadMeta } from "./thread.ts";
+
+/** A thread as the index has it. `text` is what it is searched by. */
+export type IndexRow = ThreadRow & { forkFrom?: ThreadMeta["forkFrom"]; text?: string };
+
+/** A thread's row. Whether a worker really drives one that is `running` only the cluster's invocations show. */
+export function rowOf(meta: ThreadMeta): ThreadRow {
+  const { threadId, workflow, hash, createdAt, updatedAt, records, end, last } = meta;
+  const sleepsUntil = !end && last?.waits && last.sleeps ? last.wakesAt : undefined;
+  return {
+    threadId,
+    workflow,
+    hash,
+    status: statusIn(meta),
+    ...(end?.reason === "maxRounds" && { reason: "maxRounds" as const }),
+    steps: records - (end ? 2 : 1),
+    createdAt,
+    updatedAt,
+    ...(sleepsUntil !== undefined && { sleepingUntil: sleepsUntil }),
+  };
+}
+
+function statusIn(meta: ThreadMeta): ThreadRow["status"] {
+  if (meta.end) {
+    const end = meta.end as Parameters<typeof endedStatus>[0]["meta"];
+    return endedStatus({ role: "__end__", content: "", meta: end, timestamp: 0 }).status;
+  }
+  const stand = standOf(meta);
+  if (stand === "driven") return "running";
+  return stand === "paused" || stand === "waiting" ? stand : "interrupted";
+}
+
+/** The object of the index that has a thread's row: one for each hour, by the time in the thread's id. */
+export const periodOf = (threadId: string): string =>
+  new Date(ulidTime(threadId)).toISOString().slice(0, 13);
+
+/** The objects of the index that are none of an hour's threads. */
+export const livePeriod = "live";
+export const periodsPeriod = "periods";
+export const bundlesPeriod = "bundles";
+export const familyPeriod = (origin: string): string => `family-${origin}`;
+
+/** The first thread of a thread's line: all of its forks, and theirs, have it in common. */
+export const originOf = ({
+  threadId,
+  forkFrom,
+}: Pick<ThreadMeta, "threadId" | "forkFrom">): string =>
+  forkFrom?.origin ?? forkFrom?.threadId ?? threadId;

@@ -1,0 +1,246 @@
+import { endedError, notWaiting, refuse, waiting } from "@uncaged/workflow/driver";
+import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/workflow/host";
+
+/*
+ * The rules of a thread in a cluster, as functions of what it is and what is asked of it. Nothing here reads a clock or
+ * calls anybody: the object's handlers do.
+ *
+ * T1 Whoever appends must hold the claim: (epoch, claim). A later claim fences all before it.
+ * T2 An append has the number that comes next; the same append again is acknowledged and changes nothing.
+ * T3 There is one end record, and nothing follows it.
+ * T4 An epoch is one order to drive. It is over when the thread waits, is paused, or has ended.
+ */
+
+/** What a thread is, beside its records. Times are in milliseconds since the epoch. */
+export type ThreadMeta = {
+  /** Differs between two threads that had the same id one after the other. */
+  incarnation: string;
+  threadId: string;
+  hash: string;
+  workflow: string;
+  createdAt: number;
+  updatedAt: number;
+  forkFrom?: { threadId: string; steps: number; origin?: string };
+  /** How many records there are, the start record included, and how many batches of the debug log. */
+  records: number;
+  batches: number;
+  /** The last record's checksum. */
+  sum: string;
+  last: LastRecord | null;
+  epoch: number;
+  /** How many claims there were, of all epochs; how many appends the last one has made. */
+  claim: number;
+  appends: number;
+  /** Present while it is to be driven; `invocation` and `pid` once it was claimed. */
+  drive: { invocation: string | null; pid: number; since: number } | null;
+  /** Whether it must stop at its next yield. */
+  pause: boolean;
+  end: { returnCode: number; reason: string } | null;
+  /** The thread went on elsewhere: nothing is done to it here any more. */
+  moved?: string;
+};
+
+/** What is known of the last step. `sleeps` until `wakesAt`; without it an answer is waited for. */
+export type LastRecord = {
+  role: string;
+  timestamp: number;
+  waits: boolean;
+  sleeps?: boolean;
+  wakesAt?: number;
+};
+
+export type Refusal = { error: ErrorRecord };
+type Change = { meta: ThreadMeta };
+
+const refusal = (error: WorkflowError): Refusal => ({ error: toErrorRecord(error) });
+const ended = ({ threadId, end }: ThreadMeta): Refusal => {
+  const { reason = "", returnCode = 0 } = end ?? {};
+  return refusal(endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason));
+};
+
+export type Started = Pick<
+  ThreadMeta,
+  "incarnation" | "threadId" | "hash" | "workflow" | "createdAt" | "forkFrom" | "records" | "sum"
+> & { last: LastRecord | null };
+
+/** A new thread. It is driven at once, unless its last step waits. */
+export function start({ createdAt, last, ...given }: Started): Change {
+  const meta: ThreadMeta = {
+    ...given,
+    createdAt,
+    updatedAt: last?.timestamp ?? createdAt,
+    batches: 0,
+    last,
+    epoch: 0,
+    claim: 0,
+    appends: 0,
+    drive: null,
+    pause: false,
+    end: null,
+  };
+  return { meta: last?.waits ? meta : driven(meta, createdAt) };
+}
+
+const driven = (meta: ThreadMeta, now: number): ThreadMeta => ({
+  ...meta,
+  epoch: meta.epoch + 1,
+  appends: 0,
+  pause: false,
+  drive: { invocation: null, pid: 0, since: now },
+});
+
+export type ClaimRequest = { epoch: number; invocation: string; pid: number; now: number };
+
+/** What a claim is refused for is final: whoever asked has nothing to drive. */
+export type Claimed = Change | { over: "removed" | "ended" | "superseded" };
+
+/** Takes the thread for one worker; whoever had it before is fenced. */
+export function claim(meta: ThreadMeta | null, request: ClaimRequest): Claimed {
+  const looked = look(meta, request);
+  if ("over" in looked) return looked;
+  const { invocation, pid, now } = request;
+  const { drive: before, ...rest } = looked.meta;
+  const drive = { invocation, pid, since: before?.invocation ? before.since : now };
+  return { meta: { ...rest, claim: rest.claim + 1, appends: 0, drive } };
+}
+
+/** Whether a thread is still to be driven in this epoch. */
+export function look(meta: ThreadMeta | null, { epoch }: { epoch: number }): Claimed {
+  if (!meta || meta.moved) return { over: "removed" };
+  if (meta.end) return { over: "ended" };
+  if (!meta.drive || meta.epoch !== epoch) return { over: "superseded" };
+  return { meta };
+}
+
+/** A record that is appended: what its last field is, what it is of, and whether it ends the thread. */
+export type AppendedRecord = {
+  sum: string;
+  last: LastRecord;
+  end?: { returnCode: number; reason: string };
+};
+
+/** One append of a claim: its number among them, from 1; the record's number, from 0; `batch`: lines of the debug log. */
+export type AppendRequest = {
+  epoch: number;
+  claim: number;
+  append: number;
+  n: number;
+  record?: AppendedRecord;
+  batch: boolean;
+};
+
+export type Appended =
+  | (Change & { kind: "done" })
+  | { kind: "again"; meta: ThreadMeta }
+  | { kind: "fenced" };
+
+/** Compare and append (T1, T2). Lines of the debug log are taken also when the claim's epoch is over (T4). */
+export function append(meta: ThreadMeta | null, request: AppendRequest): Appended {
+  const fenced = { kind: "fenced" } as const;
+  if (!meta || meta.epoch !== request.epoch || meta.claim !== request.claim) return fenced;
+  if (request.append === meta.appends) return { kind: "again", meta };
+  if (request.append !== meta.appends + 1) return fenced;
+  const counted = {
+    ...meta,
+    appends: request.append,
+    batches: meta.batches + (request.batch ? 1 : 0),
+  };
+  if (!request.record) return { kind: "done", meta: counted };
+  if (meta.end || !meta.drive || request.n !== meta.records) return fenced;
+  return { kind: "done", meta: withRecord(counted, request.record) };
+}
+
+/** A thread with one record more. */
+export function withRecord(meta: ThreadMeta, { sum, last, end }: AppendedRecord): ThreadMeta {
+  const rests = end !== undefined || last.waits;
+  return {
+    ...meta,
+    records: meta.records + 1,
+    sum,
+    updatedAt: last.timestamp,
+    ...(end ? { end, pause: false } : { last }),
+    ...(rests && { drive: null }),
+  };
+}
+
+/** The claim's worker has stopped at a pause, or waits: nobody drives it from now on, unless it was resumed since. */
+export function park(
+  meta: ThreadMeta | null,
+  request: { epoch: number; claim: number },
+): Change | { parked: boolean } {
+  const isOurs = meta?.epoch === request.epoch && meta.claim === request.claim;
+  if (!meta || !isOurs || !meta.drive || meta.end) return { parked: true };
+  if (!meta.pause && !meta.last?.waits) return { parked: false };
+  return { meta: { ...meta, drive: null } };
+}
+
+/** How a thread stands, without its worker's health. */
+export function standOf(meta: ThreadMeta): "ended" | "driven" | "paused" | "waiting" | "idle" {
+  if (meta.end) return "ended";
+  if (meta.drive) return "driven";
+  if (meta.last?.waits) return "waiting";
+  return meta.pause ? "paused" : "idle";
+}
+
+export function pause(meta: ThreadMeta): Change | Refusal {
+  const stand = standOf(meta);
+  if (stand === "ended") return ended(meta);
+  if (stand === "driven" || stand === "paused") return { meta: { ...meta, pause: true } };
+  const { threadId } = meta;
+  return refusal(refuse("NOT_RUNNING", threadId, `does not run: it is ${stand}`));
+}
+
+/** Continues what is paused. `now` is when. */
+export function resume(meta: ThreadMeta, now: number): Change | Refusal {
+  const { threadId, last } = meta;
+  switch (standOf(meta)) {
+    case "ended":
+      return ended(meta);
+    case "waiting":
+      return refusal(waiting(threadId, stepOf(last)));
+    case "driven":
+      if (meta.pause) return { meta: { ...meta, pause: false } };
+      return refusal(refuse("ALREADY_RUNNING", threadId, "runs already"));
+    case "paused":
+    case "idle":
+      return { meta: driven(meta, now) };
+  }
+}
+
+const stepOf = (last: LastRecord | null) => {
+  const meta = { for: "", ...(last?.sleeps && { sleep: true, expiresAt: last.wakesAt }) };
+  return last && { role: last.role, content: "", meta, timestamp: last.timestamp };
+};
+
+/** Has a thread driven anew whose invocation is gone: what it was is superseded. */
+export function takeUp(meta: ThreadMeta, now: number): Change | Refusal {
+  return standOf(meta) === "driven" ? { meta: driven(meta, now) } : resume(meta, now);
+}
+
+/** Ends a thread with this record. */
+export function kill(meta: ThreadMeta, record: AppendedRecord): Change | Refusal {
+  return meta.end ? ended(meta) : { meta: withRecord(meta, record) };
+}
+
+/** Whether an answer may be looked at; null: it may. */
+export function refusalOfAnswer(meta: ThreadMeta): Refusal | null {
+  if (meta.end) return ended(meta);
+  return standOf(meta) === "waiting" ? null : refusal(notWaiting(meta.threadId));
+}
+
+/** Commits the `__input__` step, and has the thread driven. */
+export function answer(meta: ThreadMeta, record: AppendedRecord, now: number): Change {
+  return { meta: driven(withRecord(meta, record), now) };
+}
+
+/** Whether the step with this number is what the thread waits at: its time is over then. */
+export const expires = (meta: ThreadMeta | null, n: number): meta is ThreadMeta =>
+  meta !== null && standOf(meta) === "waiting" && meta.records === n + 1;
+
+/** Why a thread must not be removed; null: it may. */
+export function refusalOfRemoval(meta: ThreadMeta, force: boolean): Refusal | null {
+  const stand = standOf(meta);
+  if (force || stand === "ended" || stand === "idle") return null;
+  const status = stand === "driven" ? "running" : stand;
+  return refusal(refuse("THREAD_RUNNING", meta.threadId, `is ${status}`));
+}

@@ -1,0 +1,186 @@
+import { existsSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { type Root, infoPath, sealed, valuesPath } from "@uncaged/workflow/driver";
+import { WorkflowError } from "@uncaged/workflow/host";
+import { type ClusterClient, isPassing } from "../client/client.ts";
+import { frame } from "../client/frame.ts";
+import { maxRecordBytes } from "../thread/limits.ts";
+import type { ThreadMeta } from "../thread/thread.ts";
+
+/** So much of a debug log goes with a record, or in a message of its own. */
+const mostBeside = 512 * 1024;
+const flushEveryMs = 250;
+const retryMs = [50, 100, 200, 500, 1000, 2000];
+
+/** Somebody else has the thread: nothing of this claim is taken any more. */
+export class Fenced extends Error {
+  constructor(threadId: string) {
+    super(`${threadId} was claimed by another worker, or has ended`);
+    this.name = "Fenced";
+  }
+}
+
+/** What of a file was sent. */
+type Tail = { path: string; sent: number };
+
+type Header = {
+  n: number;
+  record?: { sum: string; last: object; end?: object; text?: string };
+};
+
+/** What the object answers to an append. */
+type Answer = { fenced: true } | { fenced: false; pause: boolean };
+
+/**
+ * One worker's claim on a thread: it appends records, each after the one before it was confirmed, and with each what the
+ * debug log has gained. While a role takes long, the debug log alone is sent.
+ */
+export class Claim {
+  /** Aborted when nothing of this claim is taken any more. */
+  readonly lost: AbortSignal;
+  /** Called after an append when the thread is to stop at its next yield. */
+  onPause: () => void = () => undefined;
+  readonly #lost = new AbortController();
+  readonly #client: ClusterClient;
+  readonly #meta: ThreadMeta;
+  readonly #tails: [info: Tail, values: Tail];
+  readonly #timer: ReturnType<typeof setInterval>;
+  #records: number;
+  #sum: bigint;
+  #appends = 0;
+  #last: Promise<unknown> = Promise.resolve();
+  #isFlushing = false;
+
+  /** `root` has the thread's files as they were when it was claimed. */
+  constructor(client: ClusterClient, meta: ThreadMeta, root: Root) {
+    this.lost = this.#lost.signal;
+    this.#client = client;
+    this.#meta = meta;
+    const { hash, threadId } = meta;
+    const tail = (path: string): Tail => ({ path, sent: sizeOf(path) });
+    this.#tails = [tail(infoPath(root, hash, threadId)), tail(valuesPath(root, hash, threadId))];
+    this.#records = meta.records;
+    this.#sum = BigInt(`0x${meta.sum}`);
+    this.#timer = setInterval(() => void this.#flush(), flushEveryMs);
+  }
+
+  /** Appends a record; it is durable when this resolves. @throws WorkflowError `RECORD_TOO_LARGE`; Fenced. */
+  append(record: string, describe: Omit<NonNullable<Header["record"]>, "sum">): Promise<void> {
+    return this.#alone(async () => {
+      const { text, sum } = sealed(record, this.#sum);
+      const line = Buffer.from(text);
+      if (line.length > maxRecordBytes) throw tooLarge(line.length);
+      const header = { n: this.#records, record: { ...describe, sum: sum.toString(16) } };
+      await this.#send(header, line);
+      this.#records += 1;
+      this.#sum = sum;
+    });
+  }
+
+  /** Ends the drive when the thread is to pause, or waits; false when it was resumed meanwhile. */
+  async park(): Promise<boolean> {
+    const { threadId, epoch, claim } = this.#meta;
+    const { parked } = await this.#again(() =>
+      this.#client.call<{ parked: boolean }>("thread", threadId, "park", { epoch, claim }),
+    );
+    return parked;
+  }
+
+  /** Sends what is left of the debug log, and nothing any more. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    if (!this.lost.aborted) await this.#flush().catch(() => undefined);
+    this.#lost.abort();
+  }
+
+  /** Gives the thread up: what is being sent is not waited for. */
+  abandon(): void {
+    clearInterval(this.#timer);
+    this.#lost.abort();
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#isFlushing || this.lost.aborted) return;
+    if (this.#tails.every(({ path, sent }) => sizeOf(path) <= sent)) return;
+    this.#isFlushing = true;
+    try {
+      await this.#alone(() => this.#send({ n: this.#records }, Buffer.alloc(0)));
+    } catch {
+      // Whoever appends the next record is told the same.
+    } finally {
+      this.#isFlushing = false;
+    }
+  }
+
+  async #alone<T>(act: () => Promise<T>): Promise<T> {
+    const next = this.#last.then(act, act);
+    this.#last = next.catch(() => undefined);
+    return await next;
+  }
+
+  async #send(header: Header, line: Buffer): Promise<void> {
+    const gained = await Promise.all(this.#tails.map(gainOf));
+    const isMuch = gained.reduce((sum, { length }) => sum + length, line.length) > maxRecordBytes;
+    if (isMuch && line.length > 0) {
+      await this.#send({ n: header.n }, Buffer.alloc(0));
+      return await this.#send(header, line);
+    }
+    const { threadId, epoch, claim } = this.#meta;
+    const append = this.#appends + 1;
+    const message = frame({ epoch, claim, append, ...header }, [line, ...gained]);
+    const answer = await this.#again(() =>
+      this.#client.call<Answer>("thread", threadId, "append", message, { signal: this.lost }),
+    );
+    if (answer.fenced) {
+      this.abandon();
+      throw new Fenced(threadId);
+    }
+    this.#appends = append;
+    for (const [index, { length }] of gained.entries()) {
+      const tail = this.#tails[index];
+      if (tail) tail.sent += length;
+    }
+    if (answer.pause) this.onPause();
+  }
+
+  /** Makes a call until it is answered, or the thread was given up: what came twice is taken once. */
+  async #again<T>(call: () => Promise<T>): Promise<T> {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await call();
+      } catch (error) {
+        if (this.lost.aborted) throw new Fenced(this.#meta.threadId);
+        if (!isPassing(error)) throw error;
+        await Bun.sleep(retryMs[Math.min(tries, retryMs.length - 1)] ?? 0);
+      }
+    }
+  }
+}
+
+const sizeOf = (path: string): number => (existsSync(path) ? Bun.file(path).size : 0);
+
+/** The whole lines that a file has gained since the last append, up to a bound. */
+async function gainOf({ path, sent }: Tail): Promise<Buffer> {
+  const size = sizeOf(path);
+  if (size <= sent) return Buffer.alloc(0);
+  const file = await open(path);
+  try {
+    let length = Math.min(size - sent, mostBeside);
+    for (;;) {
+      const bytes = Buffer.alloc(length);
+      await file.read(bytes, 0, length, sent);
+      const end = bytes.lastIndexOf("\n") + 1;
+      if (end > 0 || length >= size - sent) return bytes.subarray(0, end);
+      length = Math.min(size - sent, length * 4);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+const tooLarge = (length: number): WorkflowError =>
+  WorkflowError.failed(
+    "RECORD_TOO_LARGE",
+    `a record of ${(length / 1048576).toFixed(1)} MiB is too large`,
+    "put large data into a file and give its path",
+  );

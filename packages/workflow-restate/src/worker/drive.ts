@@ -1,0 +1,223 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import {
+  createRoot,
+  dataPath,
+  describeOutcome,
+  engineFor,
+  InfoLog,
+  infoPath,
+  loadBundle,
+  maskOf,
+  openRoot,
+  optionsOf,
+  readLog,
+  type Root,
+  SharedEnv,
+  StackMapper,
+  valuesPath,
+  wakesAt,
+  withStrictSchemas,
+} from "@uncaged/workflow/driver";
+import {
+  type Environment,
+  type StartRecord,
+  type Step,
+  WorkflowError,
+} from "@uncaged/workflow/host";
+import { END, WAIT } from "@uncaged/workflow";
+import type { ClusterClient } from "../client/client.ts";
+import { Bundles } from "../mirror/bundles.ts";
+import { Mirror } from "../mirror/mirror.ts";
+import type { LastRecord, ThreadMeta } from "../thread/thread.ts";
+import { Claim } from "./claim.ts";
+
+/** What a worker drives threads with. */
+export type DriverParts = {
+  client: ClusterClient;
+  /** Keeps bundles, and what is driven just now. */
+  cache: string;
+  env: Environment;
+  /** The folder that threads have as theirs; without it the one that they were started in. */
+  cwd?: string;
+};
+
+/** The order to drive a thread. `signal` is aborted when somebody has taken it away. */
+export type Order = { threadId: string; epoch: number; invocation: string; signal: AbortSignal };
+
+type Claimed = { meta: ThreadMeta } | { over: string };
+type Driven = { fail: (thrown: unknown) => void; note: (content: string) => void };
+
+/**
+ * Drives the threads that a worker is given. Each has its files in a folder of its own while it is driven: nothing of it
+ * outlives that.
+ */
+export class Driver {
+  readonly #parts: DriverParts;
+  readonly #root: Root;
+  readonly #bundles: Bundles;
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #driven = new Map<string, Driven>();
+  #onlyDriven: string | null | undefined;
+  #isDraining = false;
+  readonly #stops = new Set<() => void>();
+
+  constructor(parts: DriverParts) {
+    this.#parts = parts;
+    this.#root = openRoot({ path: parts.cache });
+    createRoot(this.#root);
+    this.#bundles = new Bundles(this.#root, parts.client);
+    this.#env = new SharedEnv({}).with(definedEnv(parts.env));
+  }
+
+  /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
+  get failOnly(): ((thrown: unknown) => void) | null {
+    return this.#driven.get(this.#onlyDriven ?? "")?.fail ?? null;
+  }
+
+  noteUncaught(thrown: unknown): void {
+    const content = `nobody caught, in one of this worker's threads: ${String(thrown)}`;
+    for (const { note } of this.#driven.values()) note(content);
+  }
+
+  /** How many threads are driven. */
+  get count(): number {
+    return this.#driven.size;
+  }
+
+  /** Has every thread let go, so that other workers go on with it; takes no more. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const stop of this.#stops) stop();
+  }
+
+  /** @see Drive. @throws whatever keeps it from what the object would confirm: it is then tried again elsewhere. */
+  async drive({ threadId, epoch, invocation, signal }: Order): Promise<string> {
+    if (this.#isDraining) throw new Error("the worker is draining");
+    const { client } = this.#parts;
+    const request = { epoch, invocation, pid: process.pid, now: Date.now() };
+    const claimed = await client.call<Claimed>("thread", threadId, "claim", request, { signal });
+    if ("over" in claimed) return claimed.over;
+    const folder = mkdtempSync(join(this.#root, "run", "drive-"));
+    try {
+      return await this.#driveIn(openRoot({ path: folder }), claimed.meta, signal);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+
+  async #driveIn(root: Root, meta: ThreadMeta, signal: AbortSignal): Promise<string> {
+    const { threadId, hash } = meta;
+    const { client } = this.#parts;
+    await this.#bundles.fetch(hash);
+    const bundle = await withStrictSchemas(loadBundle(this.#root, hash));
+    const now = await new Mirror(root, client).sync(threadId);
+    if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
+    const log = readLog(dataPath(root, hash, threadId));
+    if (log.kind !== "thread" || log.broken) throw corrupt(threadId);
+    const claim = new Claim(client, meta, root);
+    const { start, steps } = log;
+    const mask = maskOf(this.#env);
+    const info = new InfoLog(
+      infoPath(root, hash, threadId),
+      mask,
+      valuesPath(root, hash, threadId),
+    );
+    const { maxRounds } = start.parameters.options;
+    let count = steps.length;
+    const { engine, fail } = engineFor({
+      bundle,
+      start,
+      steps,
+      options: this.#optionsOf(root, start),
+      append: async (record) => {
+        info.flushEvents();
+        await claim.append(record, described(record, count + 1 < maxRounds));
+        count += 1;
+      },
+      info,
+      stacks: new StackMapper(this.#root, hash),
+      mask,
+      due: { add: () => undefined, remove: () => undefined },
+      onWait: () => void rest().catch(() => void engine.release()),
+    });
+    const rest = async () => {
+      if (await claim.park()) await engine.release();
+      else engine.resume();
+    };
+    const release = () => {
+      claim.abandon();
+      void engine.release();
+    };
+    const letGo = () => void engine.release();
+    claim.onPause = () => engine.pause();
+    signal.addEventListener("abort", release);
+    claim.lost.addEventListener("abort", () => void engine.release());
+    this.#stops.add(letGo);
+    this.#begin(threadId, { fail, note: (content) => info.log("R5DM7YB3", content) });
+    try {
+      if (signal.aborted || this.#isDraining) throw new Error("the thread was taken away");
+      const payload = { pid: process.pid, steps: steps.length };
+      info.event({ tag: "E9K2TNWE", type: "worker_start", stepID: null, payload });
+      engine.start();
+      const outcome = await engine.done;
+      info.log("4SHB0GXS", describeOutcome(outcome));
+      info.close();
+      await claim.close();
+      if (outcome.kind === "ended") return "ended";
+      if (outcome.kind === "brokenOff") throw outcome.error;
+      // It rests where the object has confirmed that; else somebody has to go on.
+      const after = await client.call<Claimed>("thread", threadId, "look", { epoch: meta.epoch });
+      if ("over" in after) return after.over;
+      throw new Error("the thread was let go");
+    } finally {
+      claim.abandon();
+      this.#stops.delete(letGo);
+      this.#driven.delete(threadId);
+    }
+  }
+
+  #begin(threadId: string, driven: Driven): void {
+    const isOther = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
+    this.#onlyDriven = isOther ? null : threadId;
+    this.#driven.set(threadId, driven);
+  }
+
+  #optionsOf(root: Root, start: StartRecord) {
+    const options = optionsOf(root, start, this.#env);
+    const { cwd } = this.#parts;
+    return cwd === undefined ? options : { ...options, cwd };
+  }
+}
+
+/** What the object keeps of a record. A `__wait__` in the last round is not waited at. */
+function described(record: string, hasRounds: boolean) {
+  const { role, content, meta, timestamp } = JSON.parse(record) as Step;
+  if (role === END) {
+    const { returnCode, reason } = meta as { returnCode: number; reason: string };
+    const last: LastRecord = { role, timestamp, waits: false };
+    return { last, end: { returnCode, reason }, text: content.slice(0, 4000) };
+  }
+  const waits = role === WAIT && hasRounds;
+  const at = wakesAt({ role, meta });
+  const last: LastRecord = {
+    role,
+    timestamp,
+    waits,
+    ...(meta.sleep === true && { sleeps: true }),
+    ...(at !== null && { wakesAt: at }),
+  };
+  return { last, ...(waits && { text: content.slice(0, 4000) }) };
+}
+
+const definedEnv = (env: Environment): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+
+const corrupt = (threadId: string): WorkflowError =>
+  WorkflowError.failed(
+    "LOG_CORRUPT",
+    `the records of ${threadId} in the cluster are damaged`,
+    "see which: uncaged-workflow verify",
+  );

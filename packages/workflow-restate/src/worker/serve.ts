@@ -1,0 +1,117 @@
+import { createServer as createHealthServer, type Server } from "node:http";
+import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { createEndpointHandler } from "@restatedev/restate-sdk";
+import {
+  capturePrints,
+  catchCrashes,
+  guardExit,
+  keepAwait,
+  recordEvents,
+} from "@uncaged/workflow/driver";
+import { type Environment, WorkflowError } from "@uncaged/workflow/host";
+import { ClusterClient } from "../client/client.ts";
+import type { ClusterAddress } from "../cluster/address.ts";
+import { bundleObject, indexObject, workflowObject } from "../service/store.ts";
+import { threadObject } from "../service/thread.ts";
+import { Driver } from "./drive.ts";
+
+export type WorkerOptions = {
+  address: ClusterAddress;
+  /** Where the cluster reaches it, and where its health is asked; 0: any free port. */
+  port: number;
+  healthPort?: number;
+  hostname?: string;
+  /** A folder of its own, for bundles and for what is driven just now. Nothing is lost with it. */
+  cache: string;
+  /** What threads have as their environment. It is never written. */
+  env: Environment;
+  /** What threads have as their folder; without it the one that they were started in, on this machine. */
+  cwd?: string;
+  /** Whether bundles have this process to themselves: what they print goes to their threads' logs, and none ends it. */
+  isolate?: boolean;
+};
+
+/** A worker that serves. It drives threads until it is drained. */
+export type ServedWorker = {
+  port: number;
+  healthPort: number;
+  /** Has every thread let go, so that other workers go on, and resolves when that is so; at most after 10 seconds. */
+  drain(): Promise<void>;
+  close(): Promise<void>;
+};
+
+const drainMs = 10_000;
+let isRecording = false;
+
+/**
+ * Serves the objects of a cluster, and drives its threads, in this process. It keeps nothing: any number of workers
+ * serve one cluster, behind one address.
+ *
+ * @throws WorkflowError `PORT_TAKEN`, and those of a storage root for the cache.
+ */
+export async function serveWorker(options: WorkerOptions): Promise<ServedWorker> {
+  const { address, port, healthPort = 0, hostname = "127.0.0.1", isolate = false } = options;
+  const driver = new Driver({ ...options, client: new ClusterClient(address) });
+  if (!isRecording) recordEvents();
+  isRecording = true;
+  if (isolate) {
+    keepAwait();
+    guardExit();
+    capturePrints();
+    catchCrashes(driver);
+  }
+  let isDraining = false;
+  const services = [
+    threadObject((order) => driver.drive(order)),
+    bundleObject,
+    workflowObject,
+    indexObject,
+  ];
+  const server = createHttp2Server(createEndpointHandler({ services, logger: () => undefined }));
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+    session.on("error", () => session.destroy());
+  });
+  const health = createHealthServer((request, response) => {
+    const isKnown = request.url === "/health";
+    response.writeHead(isKnown ? (isDraining ? 503 : 200) : 404, { connection: "close" });
+    response.end(isKnown ? JSON.stringify({ draining: isDraining, threads: driver.count }) : "");
+  });
+  const ports = await Promise.all([
+    listen(server as unknown as Server, port, hostname),
+    listen(health, healthPort, hostname),
+  ]);
+  const drain = async () => {
+    isDraining = true;
+    driver.drain();
+    for (const late = Date.now() + drainMs; driver.count > 0 && Date.now() < late; ) {
+      await Bun.sleep(20);
+    }
+  };
+  return {
+    port: ports[0],
+    healthPort: ports[1],
+    drain,
+    async close() {
+      await drain();
+      for (const session of sessions) session.destroy();
+      server.close();
+      health.close();
+    },
+  };
+}
+
+async function listen(server: Server, port: number, hostname: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  server.once("error", (error) => {
+    const hint = "give another one: --port N";
+    reject(
+      WorkflowError.failed("PORT_TAKEN", `the port ${port} can't be listened on`, hint, error),
+    );
+  });
+  server.listen(port, hostname, () => resolve((server.address() as AddressInfo).port));
+  return await promise;
+}
