@@ -2,10 +2,13 @@
 
 // Addresses
 export { type ClusterAddress, hostUrl, isHostUrl, readHostUrl } from "./cluster/address.ts";
+export { serviceMetadata, serviceNames } from "./cluster/names.ts";
 export {
+  checkWorkers,
   type ClusterState,
   clusterState,
   type Deployment,
+  hasWorkers,
   registerWorker,
 } from "./cluster/admin.ts";
 

@@ -1,5 +1,6 @@
 import { show, WorkflowError } from "@uncaged/workflow/host";
-import type { ClusterAddress } from "./address.ts";
+import { type ClusterAddress, hostUrl } from "./address.ts";
+import { serviceMetadata, serviceNames } from "./names.ts";
 
 /** How long an interface may take to answer a question about itself. */
 const answersMs = 5000;
@@ -123,6 +124,61 @@ function deploymentsIn(value: unknown): Deployment[] {
     uri: String(uri),
     services: ((services ?? []) as { name?: unknown }[]).map(({ name }) => String(name)),
   }));
+}
+
+/** Which of our services a cluster has: all, none, or those of another program or version. */
+type Services = { missing: string[]; foreign: string[]; format: string };
+
+async function servicesOf(address: ClusterAddress): Promise<Services> {
+  const answer = await ask(`${address.admin}/services`, address);
+  const { services = [] } = (answer?.json ?? {}) as { services?: Service[] };
+  const own = services.filter(({ name }) => serviceNames.some((each) => each === name));
+  const isForeign = ({ metadata }: Service) => metadata?.program !== serviceMetadata.program;
+  return {
+    missing: serviceNames.filter((name) => !own.some((service) => service.name === name)),
+    foreign: own.filter(isForeign).map(({ name }) => name),
+    format: own.find((one) => !isForeign(one))?.metadata?.format ?? serviceMetadata.format,
+  };
+}
+
+type Service = { name: string; metadata?: Record<string, string> };
+
+/**
+ * Makes sure that a cluster has our workers.
+ *
+ * @throws WorkflowError `FOREIGN_SERVICES` when services of another program have their names, `CLUSTER_VERSION` when
+ * they are of another version, `NO_WORKERS`, and those of {@link clusterState}.
+ */
+export async function checkWorkers(address: ClusterAddress): Promise<void> {
+  const [, services] = await Promise.all([clusterState(address), servicesOf(address)]);
+  checkServices(address, services);
+  if (services.missing.length === 0) return;
+  const message = `the cluster at ${address.ingress} has no workers of uncaged-workflow`;
+  const hint = `start one: uncaged-workflow worker --host ${hostUrl(address)} --port 9080`;
+  throw WorkflowError.failed("NO_WORKERS", message, hint);
+}
+
+/**
+ * Makes sure that a cluster can have our workers, and gives whether it has.
+ *
+ * @throws WorkflowError as {@link checkWorkers}, without `NO_WORKERS`.
+ */
+export async function hasWorkers(address: ClusterAddress): Promise<boolean> {
+  const [, services] = await Promise.all([clusterState(address), servicesOf(address)]);
+  checkServices(address, services);
+  return services.missing.length === 0;
+}
+
+function checkServices({ ingress }: ClusterAddress, { foreign, format }: Services): void {
+  if (foreign.length > 0) {
+    const names = foreign.map(show).join(", ");
+    const message = `the cluster at ${ingress} has services of another program by the names ${names}`;
+    const hint = "use a cluster of its own";
+    throw WorkflowError.failed("FOREIGN_SERVICES", message, hint);
+  }
+  if (format === serviceMetadata.format) return;
+  const message = `the workers of the cluster at ${ingress} are of another version of uncaged-workflow: format ${format}, not ${serviceMetadata.format}`;
+  throw WorkflowError.failed("CLUSTER_VERSION", message, "use the version that they are of");
 }
 
 /**
