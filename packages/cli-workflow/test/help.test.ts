@@ -8,7 +8,14 @@ import { Store, removeFolders } from "./program.ts";
 
 afterAll(removeFolders);
 
-const common = ["--json", "-q, --quiet", "--root <dir>", "--no-color", "-h, --help"];
+const common = [
+  "--json",
+  "-q, --quiet",
+  "--root <dir>",
+  "--host <url>",
+  "--no-color",
+  "-h, --help",
+];
 const guide = readFileSync(join(import.meta.dir, "../../../docs/command-line.md"), "utf8");
 const store = new Store();
 

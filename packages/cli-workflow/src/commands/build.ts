@@ -9,6 +9,7 @@ import { badOption } from "../session/failure.ts";
 const ending = ".esm.js";
 
 export default defineCommand({
+  onCluster: "unused",
   declare: (command) =>
     command
       .argument("<file>", "the source: .ts, .mts or .tsx, or a step workflow: .json or .yaml")

@@ -13,6 +13,8 @@ const shownThreads = 50;
 const shownSteps = 20;
 
 export default defineCommand({
+  // What can't be asked has no candidates.
+  onCluster: "unused",
   declare: (command) => command.argument("[words...]", "the words up to the cursor"),
   examples: [],
   async run(session, _options, words: string[]) {
@@ -28,12 +30,16 @@ export default defineCommand({
 
 function storedBy(session: Session, words: string[]): Stored {
   const named = words[words.indexOf("--root") + 1];
-  const open = () => (words.includes("--root") ? openLocalHost({ path: named }) : session.host);
+  const open = async () => {
+    if (words.includes("--root")) return openLocalHost({ path: named });
+    await session.openHost(undefined);
+    return session.host;
+  };
   // Completion shows no error: what can't be read has no candidates.
   const orNone =
     (list: (host: Host, wanted: Wanted) => Promise<Candidate[]>) => async (wanted: Wanted) => {
       try {
-        return await list(open(), wanted);
+        return await list(await open(), wanted);
       } catch {
         return [];
       }

@@ -8,6 +8,7 @@ import { defineCommand } from "../session/command.ts";
 const scripts = { bash, zsh, fish };
 
 export default defineCommand({
+  onCluster: "unused",
   declare: (command) =>
     command.addArgument(new Argument("<shell>", "your shell").choices(Object.keys(scripts))),
   examples: [

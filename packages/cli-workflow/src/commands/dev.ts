@@ -22,6 +22,7 @@ type Options = Pick<
 > & { params?: string; option?: string[]; name?: string; fromRole?: string; open?: boolean };
 
 export default defineCommand({
+  onCluster: { refused: "it registers a version at each save" },
   declare(command) {
     command
       .argument(

@@ -3,6 +3,7 @@ import { manualPage } from "../manual/manual.ts";
 import { defineCommand } from "../session/command.ts";
 
 export default defineCommand({
+  onCluster: "unused",
   examples: [],
   async run(session) {
     const { command, load } = session.called;

@@ -9,6 +9,7 @@ const template = new Option(
 ).choices(templateNames);
 
 export default defineCommand({
+  onCluster: "unused",
   declare: (command) =>
     command
       .argument("<dir>", "the folder: one that is empty or not there yet, or has a package.json")

@@ -3,7 +3,13 @@ import { collect, wholeNumber } from "../arguments/options.ts";
 import { openBrowser, serveConsole } from "../console/console.ts";
 import { defineCommand } from "../session/command.ts";
 
-type Options = { port: number; host: string; open?: boolean; allowOrigin?: string[] };
+type Options = {
+  port: number;
+  listen?: string;
+  host?: string;
+  open?: boolean;
+  allowOrigin?: string[];
+};
 
 const defaultPort = 9160;
 
@@ -16,7 +22,7 @@ export default defineCommand({
         wholeNumber("--port", 0, 65_535),
         defaultPort,
       )
-      .option("--host <address>", "the address to listen on", "127.0.0.1")
+      .option("--listen <address>", "the address to listen on (default: 127.0.0.1)")
       .option("--open", "open the console in the browser")
       .option(
         "--allow-origin <origin>",
@@ -24,15 +30,18 @@ export default defineCommand({
         collect,
       ),
   examples: ["uncaged-workflow serve --open", "uncaged-workflow serve --port 0 --json"],
-  async run(session, { port, host: hostname, open, allowOrigin: allowOrigins }: Options) {
-    const { root } = session.host;
+  async run(session, { port, listen, host, open, allowOrigin: allowOrigins }: Options) {
+    const root = session.hostName;
+    // An address may be given as --host too, unless that names the cluster.
+    const hostname =
+      listen ?? (session.clusterChosen?.by === "--host" ? undefined : host) ?? "127.0.0.1";
     const signal = session.interruption();
     const { isLoopback } = await import("@uncaged/workflow-server");
     const server = await serveConsole(session, { hostname, port, allowOrigins });
     const { url, token } = server;
     const shown = { url, host: hostname, port: server.port, token, root };
     session.show(shown, () => `${url}\n`);
-    session.note(`the storage root is ${root}`);
+    session.note(`${session.clusterChosen ? "the cluster" : "the storage root"} is ${root}`);
     if (!isLoopback(hostname)) {
       session.note(
         "others can reach this address; who has the token may do everything, unencrypted",

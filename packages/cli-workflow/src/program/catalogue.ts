@@ -34,6 +34,10 @@ const groups = {
   Console: {
     serve: "serve the API and the console to this machine",
   },
+  Cluster: {
+    cluster: "start, end and show a cluster on this machine",
+    worker: "drive the threads of a cluster, with any number of other workers",
+  },
   Authoring: {
     new: "create a project with a small workflow",
     dev: "run a source while you write it: again at each save, from the first step that changed",
@@ -77,6 +81,8 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   rerun: () => import("../commands/rerun.ts"),
   plan: () => import("../commands/plan.ts"),
   serve: () => import("../commands/serve.ts"),
+  cluster: () => import("../commands/cluster.ts"),
+  worker: () => import("../commands/worker.ts"),
   new: () => import("../commands/new.ts"),
   dev: () => import("../commands/dev.ts"),
   build: () => import("../commands/build.ts"),

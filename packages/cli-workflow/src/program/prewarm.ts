@@ -1,5 +1,6 @@
 import {
   findProject,
+  hostVariable,
   isAnythingDue,
   openLocalHost,
   type PrewarmedWorker,
@@ -28,6 +29,7 @@ export async function runPlain(
     const cwd = process.cwd();
     const isNamed = root !== undefined || env[rootVariable];
     const project = isNamed ? null : await findProject(cwd, env);
+    if (root === undefined && (env[hostVariable] || project?.host)) return { prewarmed };
     const host = openLocalHost({ path: root, env, project, prewarmed });
     // What is due waits for others than this command, and not for its thread.
     if (isAnythingDue(host.root)) return { prewarmed };

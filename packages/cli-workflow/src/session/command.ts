@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type CommonOptions, type Load, Session, type World } from "./session.ts";
+import { type CommonOptions, type Load, type OnCluster, Session, type World } from "./session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
 /** A command: its arguments and options, examples of it for its help, and what it does. */
@@ -13,6 +13,8 @@ export type CommandDefinition<Options = never, Args extends unknown[] = never> =
     ...args: Args
   ) => Promise<number | undefined> | Promise<void>;
   commands?: Record<string, Subcommand>;
+  /** Without it the command works on a cluster as on a storage root; its own commands inherit it. */
+  onCluster?: OnCluster;
 };
 
 /** A command of another one, with its line in the help of that. */
@@ -42,7 +44,7 @@ export function declareCommand(
   load: Load,
   done: (exitCode: number) => void,
 ): void {
-  const { declare, examples, commands = {} } = definition;
+  const { declare, examples, commands = {}, onCluster } = definition;
   declare?.(command);
   examplesByCommand.set(command, examples);
   if (examples.length > 0) {
@@ -51,7 +53,7 @@ export function declareCommand(
   }
   for (const [name, { summary, ...own }] of Object.entries(commands)) {
     const added = command.command(name, { hidden: name.startsWith("__") }).description(summary);
-    declareCommand(added, own, world, load, done);
+    declareCommand(added, { onCluster, ...own }, world, load, done);
   }
   const { run } = definition as CommandDefinition<unknown, unknown[]>;
   if (!run) return;
@@ -60,9 +62,12 @@ export function declareCommand(
     const session = new Session(world, commonOptionsOf(command), { command, load });
     await session.findProject();
     try {
+      await session.openHost(onCluster);
       done((await run(session, options, ...args)) ?? exitCodes.done);
     } catch (error) {
       throw session.explained(error);
+    } finally {
+      await session.close();
     }
   });
 }
@@ -76,6 +81,7 @@ function commonOptionsOf(command: Command): CommonOptions {
     json: own.json ?? before.json,
     quiet: own.quiet ?? before.quiet,
     root: own.root ?? before.root,
+    host: own.host ?? before.host,
     color: own.color !== false && before.color !== false,
   };
 }

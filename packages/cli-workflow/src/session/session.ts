@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import {
   findProject,
   type Host,
+  hostVariable,
   type LocalHostOptions,
   openLocalHost,
   isWorkflowError,
@@ -41,12 +42,24 @@ export type World = {
 };
 
 /** The options that every command has, each from the command or from before it. */
-export type CommonOptions = { json?: boolean; quiet?: boolean; root?: string; color?: boolean };
+export type CommonOptions = {
+  json?: boolean;
+  quiet?: boolean;
+  root?: string;
+  host?: string;
+  color?: boolean;
+};
+
+/** How a command stands to a cluster: it runs on one (undefined), never uses a host, or is refused for this reason. */
+export type OnCluster = "unused" | { refused: string } | undefined;
 
 export type Load = (command: Command) => Promise<void>;
 
 /** The commands that wake what is due themselves. */
 const wakesItself = new Set(["wake", "serve"]);
+
+/** Whether a value of `--host` is an address to listen on, as `serve` takes it, and no URL. */
+const isAddress = (host: string): boolean => !host.includes("://");
 
 /** One call of a command: what surrounds it, as its common options want it. */
 export class Session {
@@ -58,6 +71,8 @@ export class Session {
   readonly #world: World;
   readonly #options: CommonOptions;
   #host: Host | null = null;
+  /** The address of the cluster that the host is. */
+  #cluster: string | null = null;
   #project: { found: Project | null } | { error: unknown } = { found: null };
 
   constructor(world: World, options: CommonOptions, called: Session["called"]) {
@@ -106,6 +121,56 @@ export class Session {
     return isNamed ? null : this.project;
   }
 
+  /**
+   * The URL of the cluster that workflows and threads are on, and what names it; null when they are on a storage root.
+   * Who names one on the command line means it, whatever else there is; then the environment counts, then the project.
+   *
+   * @throws WorkflowError `BAD_OPTION` when both are named on the command line.
+   */
+  get clusterChosen(): { url: string; by: string } | null {
+    const { root, host } = this.#options;
+    const { env } = this.#world;
+    if (host !== undefined && !(this.called.command.name() === "serve" && isAddress(host))) {
+      if (root === undefined) return { url: host, by: "--host" };
+      const hint = "threads are in a storage root or on a cluster: name one of them";
+      throw WorkflowError.usage("BAD_OPTION", "--root and --host are both given", hint);
+    }
+    if (root !== undefined) return null;
+    const named = env[hostVariable];
+    if (named) return { url: named, by: hostVariable };
+    if (env[rootVariable] || "error" in this.#project) return null;
+    const { found } = this.#project;
+    return found?.host ? { url: found.host, by: `"host" in ${found.file}` } : null;
+  }
+
+  /**
+   * Opens the cluster that a command is to work on, if any, once it has answered for itself.
+   *
+   * @throws WorkflowError `NOT_ON_A_CLUSTER`, and those of `readHostUrl` and `openedCluster`.
+   */
+  async openHost(onCluster: OnCluster): Promise<void> {
+    const chosen = onCluster === "unused" ? null : this.clusterChosen;
+    if (chosen === null) return;
+    this.#world.begun?.prewarmed?.drop();
+    if (typeof onCluster === "object") {
+      const message = `${this.called.command.name()} does not work on a cluster (${chosen.by}): ${onCluster.refused}`;
+      throw WorkflowError.usage("NOT_ON_A_CLUSTER", message, "name a storage root: --root <dir>");
+    }
+    const { openedCluster } = await import("./cluster.ts");
+    this.#host = await openedCluster(chosen.url, this.env);
+    this.#cluster = chosen.url;
+  }
+
+  /** Ends what the host has open on a cluster. */
+  async close(): Promise<void> {
+    if (this.#cluster !== null) await this.#host?.close();
+  }
+
+  /** What the host is, for people: a storage root's path, or a cluster's URL. */
+  get hostName(): string {
+    return this.#cluster ?? this.host.root;
+  }
+
   /** What workflows and threads are on: the host of the storage root, checked when it is first used. */
   get host(): Host {
     const { root } = this.#options;
@@ -114,16 +179,22 @@ export class Session {
       throw WorkflowError.usage("BAD_OPTION", message);
     }
     if (this.#host) return this.#host;
-    const { env, begun } = this.#world;
-    this.#host = openLocalHost({ path: root, env, project: this.hostProject, ...begun });
+    this.#host = this.openRoot();
     if (!wakesItself.has(this.called.command.name())) wakeAside(this.#host.root, root, this.env);
     return this.#host;
+  }
+
+  /** The host of the storage root, whether or not threads run on a cluster. */
+  openRoot(): Host {
+    const { env, begun } = this.#world;
+    const path = this.#options.root;
+    return openLocalHost({ path, env, project: this.hostProject, ...begun });
   }
 
   /** The storage root that somebody has named and that is not there: its path may be mistyped. */
   get #missingRoot(): string | null {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
-    const root = this.#host?.root;
+    const root = this.#cluster === null ? this.#host?.root : undefined;
     return isNamed && root !== undefined && !existsSync(root) ? root : null;
   }
 

@@ -28,10 +28,19 @@ export function startDetached(
 
 /** Whether a process that was started runs. A number that another program has got since is not it. */
 export function runs({ pid, mark }: Started): boolean {
-  const { exitCode, stdout } = Bun.spawnSync(["ps", "-ww", "-o", "stat=,command=", "-p", `${pid}`]);
-  const line = stdout.toString().trim();
-  return exitCode === 0 && !line.startsWith("Z") && line.includes(mark);
+  // While a process begins it is there, and has no command line yet.
+  for (let attempt = 1; attempt <= looks; attempt += 1) {
+    const words = ["ps", "-ww", "-o", "stat=,command=", "-p", `${pid}`];
+    const line = Bun.spawnSync(words).stdout.toString().trim();
+    if (line === "" || line.startsWith("Z")) return false;
+    if (line.includes(mark)) return true;
+    Bun.sleepSync(lookMs);
+  }
+  return false;
 }
+
+const looks = 10;
+const lookMs = 20;
 
 /** Ends processes: asks them to, and kills those that have not ended after `graceMs`. */
 export async function end(all: readonly Started[], graceMs: number): Promise<void> {
@@ -59,23 +68,25 @@ export async function end(all: readonly Started[], graceMs: number): Promise<voi
   }
 }
 
+// Below what systems give to connections that are made: one of those could take a port before its server does.
+const [firstPort, portCount] = [15_000, 15_000];
+
 /** Ports of loopback that are free now. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      server.once("error", reject).listen({ port: 0, host: "127.0.0.1" }, resolve);
-      await promise;
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => {
-    const address = server.address();
-    return typeof address === "object" && address ? address.port : 0;
+  const found = new Set<number>();
+  while (found.size < count) {
+    const port = firstPort + Math.floor(Math.random() * portCount);
+    if (await isFree(port)) found.add(port);
+  }
+  return [...found];
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen({ port, host: "127.0.0.1" }, () => server.close(() => resolve(true)));
   });
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
 }
 
 /** The last line that a process has printed into its file. */

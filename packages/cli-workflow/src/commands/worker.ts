@@ -1,0 +1,86 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { wholeNumber } from "../arguments/options.ts";
+import { defineCommand } from "../session/command.ts";
+import { wrongUse } from "../session/failure.ts";
+
+type Options = {
+  port: number;
+  healthPort?: number;
+  listen: string;
+  uri?: string;
+  cache?: string;
+  register: boolean;
+};
+
+const defaultPort = 9080;
+
+export default defineCommand({
+  onCluster: "unused",
+  declare: (command) =>
+    command
+      .option(
+        "--port <n>",
+        "the port on which the cluster reaches it; 0 takes any that is free",
+        wholeNumber("--port", 0, 65_535),
+        defaultPort,
+      )
+      .option(
+        "--health-port <n>",
+        "the port of GET /health (default: the next one)",
+        wholeNumber("--health-port", 0, 65_535),
+      )
+      .option("--listen <address>", "the address to listen on", "127.0.0.1")
+      .option("--uri <uri>", "what all workers are reached by: a balancer in front of them")
+      .option("--cache <dir>", "the folder in which it keeps bundles")
+      .option("--no-register", "leave what the cluster knows of the workers as it is"),
+  examples: [
+    "uncaged-workflow worker --host restate://127.0.0.1 --port 9080",
+    "uncaged-workflow worker --host restate://restate.internal --listen 0.0.0.0 --uri http://workers.internal:9080",
+  ],
+  async run(session, options: Options) {
+    const chosen = session.clusterChosen;
+    if (!chosen) throw wrongUse("worker needs a cluster", "name it: --host restate://host:port");
+    const { hasWorkers, joinCluster, readHostUrl, registerWorker } = await import(
+      "@uncaged/workflow-restate/cluster"
+    );
+    const { serveWorker } = await import("@uncaged/workflow-restate/worker");
+    const { env, cwd } = session;
+    const address = readHostUrl(chosen.url, env);
+    const isRegistered = await hasWorkers(address);
+    const terminated = Promise.withResolvers<void>();
+    process.once("SIGTERM", terminated.resolve);
+    session.interruption().addEventListener("abort", () => terminated.resolve());
+    const { listen: hostname, port: wanted } = options;
+    const healthPort = options.healthPort ?? (wanted === 0 ? 0 : wanted + 1);
+    const cache = options.cache ?? cacheOf(env, wanted);
+    mkdirSync(cache, { recursive: true, mode: 0o700 });
+    const ports = { port: wanted, healthPort, hostname };
+    const worker = await serveWorker({ address, ...ports, cache, env, cwd });
+    const { port, healthPort: health } = worker;
+    const folder = join(session.openRoot().root, "cluster");
+    const joined = options.register ? joinCluster(folder, chosen.url, { port, health }) : null;
+    const uri = options.uri ?? joined ?? `http://${hostname}:${port}`;
+    if (options.register && (options.uri !== undefined || !isRegistered)) {
+      await registerWorker(address, uri, { force: true });
+    }
+    session.show({ host: chosen.url, uri, port, healthPort: health, pid: process.pid }, () => "");
+    session.note(`a worker of ${chosen.url} listens on ${hostname}:${port}; Ctrl-C ends it`);
+    await terminated.promise;
+    session.note(
+      "it takes no more threads and ends when those that it drives have been given back",
+    );
+    await worker.drain();
+    await worker.close();
+  },
+});
+
+/** Where a worker keeps bundles, which it has from the cluster: they may be deleted at any time. */
+function cacheOf({ XDG_CACHE_HOME, HOME = "/tmp" }: Record<string, string>, port: number): string {
+  const base = XDG_CACHE_HOME || join(HOME, ".cache");
+  return join(
+    base,
+    "uncaged-workflow",
+    port === 0 ? `worker-pid-${process.pid}` : `worker-${port}`,
+  );
+}
