@@ -10,7 +10,7 @@ type Options = {
   listen: string;
   uri?: string;
   cache?: string;
-  register: boolean;
+  register?: boolean;
 };
 
 const defaultPort = 9080;
@@ -45,7 +45,7 @@ export default defineCommand({
       "@uncaged/workflow-restate/cluster"
     );
     const { serveWorker } = await import("@uncaged/workflow-restate/worker");
-    const { env, cwd } = session;
+    const { env } = session;
     const address = readHostUrl(chosen.url, env);
     const isRegistered = await hasWorkers(address);
     const terminated = Promise.withResolvers<void>();
@@ -56,12 +56,14 @@ export default defineCommand({
     const cache = options.cache ?? cacheOf(env, wanted);
     mkdirSync(cache, { recursive: true, mode: 0o700 });
     const ports = { port: wanted, healthPort, hostname };
-    const worker = await serveWorker({ address, ...ports, cache, env, cwd });
+    // A folder of this machine says nothing to threads that were started on another.
+    const worker = await serveWorker({ address, ...ports, cache, env, isolate: true });
     const { port, healthPort: health } = worker;
     const folder = join(session.openRoot().root, "cluster");
-    const joined = options.register ? joinCluster(folder, chosen.url, { port, health }) : null;
+    const registers = options.register !== false;
+    const joined = registers ? joinCluster(folder, chosen.url, { port, health }) : null;
     const uri = options.uri ?? joined ?? `http://${hostname}:${port}`;
-    if (options.register && (options.uri !== undefined || !isRegistered)) {
+    if (registers && (options.uri !== undefined || !isRegistered)) {
       await registerWorker(address, uri, { force: true });
     }
     session.show({ host: chosen.url, uri, port, healthPort: health, pid: process.pid }, () => "");
