@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { newFolder, playBundle, removeFolders, Store } from "./program.ts";
+
+type Up = { host: string; uri: string; pids: { servers: number[]; workers: number[] } };
+type Row = { threadId: string; status: string; pid: number; steps: number };
+
+const store = new Store();
+let up: Up;
+let env: Record<string, string>;
+
+const isAlive = (pid: number): boolean => {
+  const { stdout } = Bun.spawnSync(["ps", "-o", "stat=", "-p", `${pid}`]);
+  return /^[^Z\s]/.test(stdout.toString().trim());
+};
+
+beforeAll(async () => {
+  up = await store.json<Up>(["cluster", "up", "--workers", "2"]);
+  env = { UNCAGED_WORKFLOW_HOST: up.host };
+  await store.ok(["add", "play", playBundle], { env });
+});
+afterAll(async () => {
+  await store.ok(["cluster", "down", "--data"]);
+  const left = [...up.pids.servers, ...up.pids.workers].filter(isAlive);
+  removeFolders();
+  expect(left).toEqual([]);
+});
+
+const json = <T>(...args: string[]): Promise<T> => store.json<T>(args, { env });
+const play = (params: object, ...args: string[]): Promise<string> =>
+  store.ok(["run", "play", "--params", JSON.stringify(params), ...args], { env });
+
+/** A thread that goes no further than a step until `open` is called. */
+async function gated(before: number, params: object = {}) {
+  const path = join(newFolder(), "gate");
+  const id = await play({ ...params, gate: { before, path } });
+  await until(
+    async () => (await json<{ steps: unknown[] }>("thread", id)).steps.length >= before - 1,
+  );
+  return { id, open: () => writeFileSync(path, "") };
+}
+
+const driverOf = async (id: string): Promise<number | null> =>
+  (await json<Row[]>("ps")).find(({ threadId }) => threadId === id)?.pid ?? null;
+
+describe("on a cluster of this machine", () => {
+  test("a thread runs, is listed, shown, followed and forked as in a storage root", async () => {
+    const done = await json<{ threadId: string; status: string }>(
+      ...["run", "play", "--prompt", "go", "--wait"],
+    );
+    expect(done.status).toBe("completed");
+    const { threadId } = done;
+    const thread = await json<{ prompt: string; steps: { role: string }[] }>("thread", threadId);
+    expect(thread.prompt).toBe("go");
+    expect(thread.steps.map(({ role }) => role)).toEqual(["planner", "coder", "coder"]);
+    expect((await json<Row[]>("threads")).map((row) => row.threadId)).toContain(threadId);
+    expect(await store.ok(["follow", threadId], { env })).toEndWith("completed: played");
+    const fork = await store.ok(["fork", threadId, "--at-step", "1", "--wait", "-q"], { env });
+    expect((await json<{ same: boolean }>("diff", threadId, fork)).same).toBe(true);
+    expect(await json<object>("verify")).toMatchObject({ problems: [] });
+    // Nothing of it is in the storage root.
+    expect(existsSync(join(store.root, "logs"))).toBe(false);
+  });
+
+  test("a thread is answered, paused, resumed and killed", async () => {
+    const asks = await play({ ask: 2 });
+    await until(async () => (await json<Row>("thread", asks)).status === "waiting");
+    expect((await store.run(["resume", asks, "--input", "yes", "--wait"], { env })).code).toBe(0);
+    const { id } = await gated(2);
+    await store.ok(["kill", id], { env });
+    expect((await json<Row>("thread", id)).status).toBe("killed");
+  });
+
+  test("a thread whose worker is killed goes on with the next one, from its last step", async () => {
+    const { id, open } = await gated(3, { steps: 5 });
+    const first = await driverOf(id);
+    expect(up.pids.workers).toContain(first ?? 0);
+    process.kill(first ?? 0, "SIGKILL");
+    await until(async () => ![null, first].includes(await driverOf(id)));
+    open();
+    await until(async () => (await json<Row>("thread", id)).status === "completed");
+    const { steps } = await json<{ steps: { content: string }[] }>("thread", id);
+    expect(steps.map(({ content }) => content.split(":")[0])).toEqual([
+      ...["planner 1", "coder 2", "coder 3", "coder 4", "coder 5"],
+    ]);
+  });
+
+  test("another worker joins, and gives its threads back when it ends", async () => {
+    const worker = store.start(["worker", "--port", "0", "--json"], { env });
+    const reader = worker.stdout.getReader();
+    const { value } = await reader.read();
+    expect(JSON.parse(new TextDecoder().decode(value))).toMatchObject({
+      uri: up.uri,
+      pid: worker.pid,
+    });
+    const all = await Promise.all(Array.from({ length: 6 }, () => gated(2)));
+    const drives = async () => {
+      const rows = await json<Row[]>("ps");
+      return rows.filter(({ pid }) => pid === worker.pid).length;
+    };
+    await until(async () => (await drives()) > 0);
+    worker.kill("SIGTERM");
+    expect(await worker.exited).toBe(0);
+    expect(await drives()).toBe(0);
+    for (const { open } of all) open();
+    for (const { id } of all) {
+      await until(async () => (await json<Row>("thread", id)).status === "completed");
+    }
+  });
+
+  test("it is ended and started again, and threads go on", async () => {
+    const { id, open } = await gated(2);
+    await store.ok(["cluster", "down"]);
+    expect([...up.pids.servers, ...up.pids.workers].filter(isAlive)).toEqual([]);
+    const { code, stderr } = await store.run(["threads"], { env });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining("no cluster answers"),
+    });
+    const { host, pids } = await store.json<Up>(["cluster", "up", "--workers", "1"]);
+    expect(host).toBe(up.host);
+    up.pids = pids;
+    open();
+    await until(async () => (await json<Row>("thread", id)).status === "completed");
+  });
+});
+
+describe("a cluster is chosen", () => {
+  const named = async (args: string[], given: Record<string, string> = {}) => {
+    const { code, stderr } = await store.run(args, { env: given });
+    return { code, line: stderr };
+  };
+
+  test("by --host, the environment and the project, in this order, and not beside --root", async () => {
+    const other = { UNCAGED_WORKFLOW_HOST: "restate://127.0.0.1:1" };
+    expect((await named(["list", "--host", up.host], other)).code).toBe(0);
+    expect((await named(["list"], other)).line).toContain(
+      "no cluster answers at http://127.0.0.1:1",
+    );
+    expect((await named(["list", "--root", store.root], other)).code).toBe(0);
+    const both = await named(["list", "--root", store.root, "--host", up.host]);
+    expect(both).toMatchObject({ code: 2, line: expect.stringContaining("both given") });
+    const cwd = newFolder();
+    writeFileSync(join(cwd, "uncaged.json"), JSON.stringify({ host: up.host }));
+    const inProject = { cwd, env: { UNCAGED_WORKFLOW_STORAGE_ROOT: "" } };
+    expect((await store.json<{ name: string }[]>(["list"], inProject))[0]?.name).toBe("play");
+  });
+
+  test("and what makes no sense on one is refused in one line", async () => {
+    for (const args of [["dev", "x.ts"], ["doctor"], ["plan", "list"]]) {
+      const { code, line } = await named(args, env);
+      expect(code).toBe(2);
+      expect(line).toMatch(/^error: [a-z ]+ does not work on a cluster[^\n]*\n$/);
+    }
+    const wrong = await named(["list", "--host", "http://127.0.0.1"]);
+    expect(wrong).toMatchObject({
+      code: 2,
+      line: expect.stringMatching(/^error: .*no URL[^\n]*\n$/),
+    });
+    expect((await named(["worker"])).code).toBe(2);
+    expect((await named(["cluster", "up"])).line).toContain("a cluster runs already");
+  });
+});
