@@ -137,6 +137,7 @@ describe("the exported names", () => {
       follow
       foundProblems
       goesOn
+      hostVariable
       isAnythingDue
       isMoving
       isWorkflowError

@@ -25,7 +25,7 @@ async function startBackend(name: string): Promise<Program> {
   const { value } = await reader.read();
   reader.releaseLock();
   const port = Number(new TextDecoder().decode(value));
-  return Object.assign(child, { port, health: port }) as unknown as Program;
+  return Object.assign(child, { port, health: port });
 }
 
 /** Two backends, and a balancer in front of them. */

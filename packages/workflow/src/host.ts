@@ -64,16 +64,6 @@ export { type Lock, takeLock, waitForLock } from "./storage/lock.ts";
 // Sources and the server
 export type { SourceKind, SourceModule } from "./bundle/build.ts";
 export { type BuiltBundle, buildSource, bundleHash, lockDevelopment } from "./local/workflows.ts";
-// Moving threads between hosts
-export {
-  attachThread,
-  detachThread,
-  movedThread,
-  noteMoved,
-  reattachThread,
-  type ThreadFiles,
-} from "./local/transfer.ts";
-
 export { type ServerAddress, readServerAddress, writeServerAddress } from "./local/address.ts";
 
 export { makeTemporary, temporaryProblem } from "./bundle/child.ts";

@@ -59,8 +59,8 @@ export type Load = (command: Command) => Promise<void>;
 const wakesItself = new Set(["wake", "serve"]);
 
 /** The words that call a command, without that of the program. */
-const nameOf = (command: Command): string =>
-  command.parent?.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
+const wordsOf = (command: Command): string =>
+  command.parent?.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();
 
 /** Whether a value of `--host` is an address to listen on, as `serve` takes it, and no URL. */
 const isAddress = (host: string): boolean => !host.includes("://");
@@ -157,7 +157,7 @@ export class Session {
     if (chosen === null) return;
     this.#world.begun?.prewarmed?.drop();
     if (typeof onCluster === "object") {
-      const message = `${nameOf(this.called.command)} does not work on a cluster (${chosen.by}): ${onCluster.refused}`;
+      const message = `${wordsOf(this.called.command)} does not work on a cluster (${chosen.by}): ${onCluster.refused}`;
       throw WorkflowError.usage("NOT_ON_A_CLUSTER", message, "name a storage root: --root <dir>");
     }
     const { openedCluster } = await import("./cluster.ts");

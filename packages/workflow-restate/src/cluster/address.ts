@@ -1,9 +1,7 @@
-import { show, WorkflowError } from "@uncaged/workflow/host";
+import { type Environment, show, WorkflowError } from "@uncaged/workflow/host";
 
 /** Where a cluster's two HTTP interfaces are, without a slash at their end, and the token that they ask for. */
 export type ClusterAddress = { ingress: string; admin: string; token: string | null };
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const tokenVariable = "UNCAGED_WORKFLOW_HOST_TOKEN";
 const defaultPorts = { ingress: 8080, admin: 9070 };

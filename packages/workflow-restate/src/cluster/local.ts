@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { takeLock, WorkflowError } from "@uncaged/workflow/host";
+import { takeLock, WorkflowError, writeFileAtomic } from "@uncaged/workflow/host";
 import { hostUrl, readHostUrl } from "./address.ts";
 import { clusterState, isHealthy, registerWorker } from "./admin.ts";
 import { type Backend, startBalancer } from "./balancer.ts";
@@ -57,11 +57,8 @@ export function readCluster(folder: string): LocalCluster | null {
   }
 }
 
-function write(path: string, value: unknown): void {
-  const aside = `${path}.${process.pid}`;
-  writeFileSync(aside, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
-  renameSync(aside, path);
-}
+const write = (path: string, value: unknown): void =>
+  writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);
 
 /** Does one thing with a cluster's folder at a time. @throws WorkflowError `CLUSTER_BUSY`. */
 async function locked<T>(folder: string, act: () => Promise<T>): Promise<T> {

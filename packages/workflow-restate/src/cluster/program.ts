@@ -2,14 +2,12 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:f
 import { arch, homedir, platform } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { show, WorkflowError } from "@uncaged/workflow/host";
+import { type Environment, show, WorkflowError } from "@uncaged/workflow/host";
 
 /** The version that this package is tested with. */
 export const serverVersion = "1.7.12";
 
 const variable = "RESTATE_SERVER";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The npm package of the Restate server for this machine. Its licence is the Business Source License 1.1. */
 const packageName = (): string => `@restatedev/restate-server-${platform()}-${arch()}`;
