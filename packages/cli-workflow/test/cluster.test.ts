@@ -103,7 +103,7 @@ describe("on a cluster of this machine", () => {
     await until(async () => (await drives()) > 0);
     worker.kill("SIGTERM");
     expect(await worker.exited).toBe(0);
-    expect(await drives()).toBe(0);
+    await until(async () => (await drives()) === 0);
     for (const { open } of all) open();
     for (const { id } of all) {
       await until(async () => (await json<Row>("thread", id)).status === "completed");

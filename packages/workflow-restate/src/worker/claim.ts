@@ -106,7 +106,7 @@ export class Claim {
     try {
       await this.#alone(() => this.#send({ n: this.#records }, Buffer.alloc(0)));
     } catch {
-      // Whoever appends the next record is notified the same.
+      // Whoever appends the next record meets the same error.
     } finally {
       this.#isFlushing = false;
     }
