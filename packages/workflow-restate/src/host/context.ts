@@ -29,8 +29,8 @@ export class HostContext {
   readonly mirror: Mirror;
   readonly bundles: Bundles;
   readonly local: Host;
-  /** The threads that were started here: the index may not show them yet. */
-  readonly recent = new Map<string, ThreadRef>();
+  /** The threads that were started here, and when: the index may not show them yet. */
+  readonly recent = new Map<string, ThreadRef & { at: number }>();
   readonly #folder: string | null;
   readonly #health = new Map<string, { at: number; isDriven: Promise<boolean> }>();
   readonly #removeFolder = () => {

@@ -11,6 +11,9 @@ import { type IndexRow, livePeriod, periodOf, periodsPeriod, rowOf } from "../th
 import type { ThreadMeta } from "../thread/thread.ts";
 import type { HostContext } from "./context.ts";
 
+/** How long the objects of the index may differ in what they have of a new thread. */
+const settlesMs = 10_000;
+
 const overStatuses: ReadonlySet<Status> = new Set(["completed", "failed", "killed"]);
 
 /** All threads of the index, newest first; one that has not ended may have got on since. */
@@ -21,20 +24,25 @@ export async function* allRows(context: HostContext, before?: string): AsyncGene
   const latest = before === undefined || !isThreadId(before) ? null : periodOf(before);
   for (const period of [...periods].sort().toReversed()) {
     if (latest !== null && period > latest) continue;
-    yield* (await rowsOf(context, period)).filter(
-      ({ threadId }) => before === undefined || threadId < before,
-    );
+    const rows = await rowsOf(context, period, known.includes(period));
+    yield* rows.filter(({ threadId }) => before === undefined || threadId < before);
   }
 }
 
-async function rowsOf({ client, recent }: HostContext, period: string): Promise<IndexRow[]> {
+/** `isKnown`: whether the index lists the period already: it comes a little after its first row. */
+async function rowsOf(
+  { client, recent }: HostContext,
+  period: string,
+  isKnown: boolean,
+): Promise<IndexRow[]> {
   const rows = new Map<string, IndexRow>();
   for (const { key, bytes } of await client.state("index", period)) {
     if (isThreadId(key)) rows.set(key, JSON.parse(bytes.toString("utf8")) as IndexRow);
   }
   for (const [threadId, ref] of recent) {
-    if (rows.has(threadId)) recent.delete(threadId);
-    else if (periodOf(threadId) === period) {
+    if (rows.has(threadId)) {
+      if (isKnown && Date.now() - ref.at > settlesMs) recent.delete(threadId);
+    } else if (periodOf(threadId) === period) {
       const meta = await client.value<ThreadMeta>("thread", ref.threadId, "meta");
       if (meta) rows.set(threadId, rowOf(meta));
       else recent.delete(threadId);

@@ -115,7 +115,7 @@ async function begin(
     "start",
     frame(header, lines),
   );
-  recent.set(threadId, { threadId, hash: started.hash });
+  recent.set(threadId, { threadId, hash: started.hash, at: Date.now() });
   return { threadId, workflow: started.workflow, hash: started.hash };
 }
 

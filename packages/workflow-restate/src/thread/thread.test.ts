@@ -1,0 +1,177 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import * as rules from "./thread.ts";
+import type { AppendRequest, LastRecord, ThreadMeta } from "./thread.ts";
+
+const last = (role: string, waits = false): LastRecord => ({ role, timestamp: 2, waits });
+const begun = (waits = false) =>
+  rules.start({
+    incarnation: "i",
+    threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    hash: "EYHPV6X8XHTCS",
+    workflow: "w",
+    createdAt: 1,
+    records: waits ? 2 : 1,
+    sum: "0",
+    last: waits ? last("__wait__", true) : null,
+  }).meta;
+
+function claimed(meta: ThreadMeta): ThreadMeta {
+  const request = { epoch: meta.epoch, invocation: "inv_1", pid: 7, now: 3 };
+  const result = rules.claim(meta, request);
+  if ("over" in result) throw new Error(result.over);
+  return result.meta;
+}
+
+/** The append that a worker makes next which has been told that the thread is so. */
+const next = (meta: ThreadMeta, more: Partial<AppendRequest> = {}): AppendRequest => ({
+  epoch: meta.epoch,
+  claim: meta.claim,
+  append: meta.appends + 1,
+  n: meta.records,
+  record: { sum: "1", last: last("a") },
+  batch: false,
+  ...more,
+});
+
+const stepped = (meta: ThreadMeta, more: Partial<AppendRequest> = {}): ThreadMeta => {
+  const result = rules.append(meta, next(meta, more));
+  if (result.kind !== "done") throw new Error(result.kind);
+  return result.meta;
+};
+const codeOf = (result: object): string =>
+  "error" in result ? (result.error as { code: string }).code : "changed";
+const end = { returnCode: 143, reason: "killed" };
+const killedBy = { sum: "2", last: last("__end__"), end };
+
+describe("a thread of a cluster", () => {
+  test("takes appends of the last claim alone (T1)", () => {
+    const first = claimed(begun());
+    const second = claimed(first);
+    expect(rules.append(second, next(first)).kind).toBe("fenced");
+    expect(rules.append(second, next(second)).kind).toBe("done");
+    expect(rules.append(null, next(first)).kind).toBe("fenced");
+  });
+
+  test("takes an append once, and acknowledges it again (T2)", () => {
+    const meta = claimed(begun());
+    const request = next(meta);
+    const after = stepped(meta);
+    expect(rules.append(after, request)).toEqual({ kind: "again", meta: after });
+    expect(rules.append(after, next(after, { append: 3 })).kind).toBe("fenced");
+    expect(rules.append(after, next(after, { n: 1 })).kind).toBe("fenced");
+  });
+
+  test("takes nothing behind its end, but lines of the debug log (T3)", () => {
+    const driven = claimed(begun());
+    const killed = rules.kill(driven, killedBy);
+    if ("error" in killed) throw new Error(killed.error.message);
+    expect(rules.append(killed.meta, next(driven)).kind).toBe("fenced");
+    const lines = next(driven, { record: undefined, batch: true });
+    expect(rules.append(killed.meta, lines).kind).toBe("done");
+    expect(codeOf(rules.kill(killed.meta, killedBy))).toBe("THREAD_ENDED");
+    for (const refused of [rules.pause(killed.meta), rules.resume(killed.meta, 4)]) {
+      expect(codeOf(refused)).toBe("THREAD_ENDED");
+    }
+    expect(rules.claim(killed.meta, { epoch: 1, invocation: "i", pid: 1, now: 1 })).toEqual({
+      over: "ended",
+    });
+  });
+
+  test("is driven anew by an answer, and what was ordered before is superseded (T4)", () => {
+    const asked = begun(true);
+    expect(rules.standOf(asked)).toBe("waiting");
+    expect(codeOf(rules.resume(asked, 3))).toBe("WAITING");
+    expect(rules.refusalOfAnswer(asked)).toBeNull();
+    const { meta } = rules.answer(asked, { sum: "1", last: last("__input__") }, 3);
+    expect([rules.standOf(meta), meta.records]).toEqual(["driven", 3]);
+    const before = { epoch: meta.epoch - 1, invocation: "i", pid: 1, now: 1 };
+    expect(rules.claim(meta, before)).toEqual({ over: "superseded" });
+    expect(rules.expires(meta, 1)).toBe(false);
+    expect(rules.expires(asked, 1)).toBe(true);
+  });
+
+  test("pauses at its next yield, and goes on when it is resumed before or after", () => {
+    const wanted = rules.pause(claimed(begun()));
+    if ("error" in wanted) throw new Error(wanted.error.message);
+    const resumed = rules.resume(wanted.meta, 4);
+    if ("error" in resumed) throw new Error(resumed.error.message);
+    expect(rules.park(resumed.meta, resumed.meta)).toEqual({ parked: false });
+    const parked = rules.park(wanted.meta, wanted.meta);
+    if (!("meta" in parked)) throw new Error("it did not park");
+    expect(rules.standOf(parked.meta)).toBe("paused");
+    const again = rules.resume(parked.meta, 5);
+    expect("meta" in again && again.meta.epoch).toBe(2);
+  });
+
+  test("keeps its rules whatever comes in whatever order", () => {
+    const act = fc.record({
+      kind: fc.constantFrom(
+        "claim",
+        "step",
+        "wait",
+        "end",
+        "park",
+        "pause",
+        "resume",
+        "takeUp",
+        "answer",
+        "kill",
+      ),
+      worker: fc.nat(2),
+      isStale: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 60 }), (acts) => {
+        let meta = begun();
+        const known: ThreadMeta[] = [];
+        for (const { kind, worker, isStale } of acts) {
+          const before = meta;
+          const mine = isStale ? (known[worker] ?? meta) : meta;
+          const changed = changeOf(kind, meta, mine);
+          if (changed) meta = changed;
+          if (kind === "claim") known[worker] = meta;
+          expect(meta.records - before.records).toBeGreaterThanOrEqual(0);
+          expect(meta.records - before.records).toBeLessThanOrEqual(1);
+          expect(meta.epoch).toBeGreaterThanOrEqual(before.epoch);
+          if (before.end) expect([meta.end, meta.records]).toEqual([before.end, before.records]);
+          if (meta.end || meta.last?.waits) expect(meta.drive).toBeNull();
+          // Whoever does not hold the claim changes nothing.
+          const isOurs = mine.claim === before.claim && mine.epoch === before.epoch;
+          if (["step", "wait", "end"].includes(kind) && !isOurs) expect(meta).toEqual(before);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+function changeOf(kind: string, meta: ThreadMeta, mine: ThreadMeta): ThreadMeta | null {
+  const of = (result: object): ThreadMeta | null =>
+    "meta" in result ? (result.meta as ThreadMeta) : null;
+  const record = { sum: "1", last: last("a") };
+  switch (kind) {
+    case "claim":
+      return of(rules.claim(meta, { epoch: mine.epoch, invocation: "inv_1", pid: 1, now: 1 }));
+    case "step":
+      return of(rules.append(meta, next(mine)));
+    case "wait":
+      return of(
+        rules.append(meta, next(mine, { record: { sum: "1", last: last("__wait__", true) } })),
+      );
+    case "end":
+      return of(rules.append(meta, next(mine, { record: killedBy })));
+    case "park":
+      return of(rules.park(meta, mine));
+    case "pause":
+      return of(rules.pause(meta));
+    case "resume":
+      return of(rules.resume(meta, 5));
+    case "takeUp":
+      return of(rules.takeUp(meta, 5));
+    case "answer":
+      return rules.refusalOfAnswer(meta) ? null : of(rules.answer(meta, record, 5));
+    default:
+      return of(rules.kill(meta, killedBy));
+  }
+}

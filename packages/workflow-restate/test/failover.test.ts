@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { settled, type ThreadRef } from "@uncaged/workflow/host";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { type Balancer, registerWorker, startBalancer } from "../src/cluster.ts";
+import type { RestateHost } from "../src/index.ts";
+import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
+
+/** Each step is noted in a file before it is yielded, with the process that made it. */
+const noting = `
+import { appendFileSync } from "node:fs";
+export const descriptor = { description: "notes what it does", roles: {} };
+export async function* run(input, options) {
+  for (let n = input.steps.length; n < options.count; n += 1) {
+    appendFileSync(options.notes, n + " " + process.pid + "\\n");
+    await new Promise((resolve) => setTimeout(resolve, options.ms));
+    yield { role: "count", content: String(n), meta: {} };
+  }
+  return { returnCode: 0, summary: "done" };
+}`;
+
+let cluster: TestCluster;
+let host: RestateHost;
+let balancer: Balancer;
+let notes: string;
+
+beforeAll(async () => {
+  cluster = await TestCluster.start();
+  const workers = [
+    await cluster.work({ register: false }),
+    await cluster.work({ register: false }),
+  ];
+  balancer = await startBalancer(workers.map(({ port, health }) => ({ port, health })));
+  await registerWorker(cluster.cluster.address, `http://127.0.0.1:${balancer.port}`);
+  host = cluster.open();
+  notes = join(cluster.folder, "notes");
+});
+afterAll(async () => {
+  await balancer.close();
+  await cluster.stop();
+});
+
+const noted = (): { n: number; pid: number }[] =>
+  existsSync(notes)
+    ? readFileSync(notes, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => line.split(" ").map(Number) as [number, number])
+        .map(([n, pid]) => ({ n, pid }))
+    : [];
+
+async function start(count: number, ms: number): Promise<ThreadRef> {
+  notes = join(cluster.folder, `notes-${Math.random()}`);
+  const workflow = await cluster.put(host, noting);
+  const options = { count, ms, notes };
+  return await host.start({ workflow, cwd: "/", env: {}, options });
+}
+
+/** Has another worker in the place of one that was killed. */
+async function replace(child: WorkerProcess["child"]): Promise<void> {
+  await cluster.work({ register: false });
+  const alive = cluster.workers.filter((worker) => worker.child !== child);
+  balancer.use(alive.map(({ port, health }) => ({ port, health })));
+}
+
+const driverOf = async (ref: ThreadRef): Promise<WorkerProcess> => {
+  const live = (await host.live()).find(({ threadId }) => threadId === ref.threadId);
+  const worker = cluster.workers.find(({ child }) => child.pid === live?.pid);
+  if (!worker) throw new Error("nobody drives it");
+  return worker;
+};
+
+describe("a thread whose worker", () => {
+  test("is killed goes on with another one, and no committed step is made again", async () => {
+    const ref = await start(20, 100);
+    await until(() => noted().length > 5);
+    const { child } = await driverOf(ref);
+    child.kill("SIGKILL");
+    const before = noted().length;
+    await until(() => noted().some(({ pid }) => pid !== child.pid));
+    const view = await settled(host, ref);
+    expect(view.status).toBe("completed");
+    expect(view.steps.map(({ content }) => Number(content))).toEqual([...Array(20).keys()]);
+    const made = noted().map(({ n }) => n);
+    // The one that was in flight.
+    expect(made.length).toBeLessThanOrEqual(21);
+    expect(before).toBeGreaterThan(5);
+    await replace(child);
+  });
+
+  test("is frozen goes on with another one, and what the thawed one does is not taken", async () => {
+    const ref = await start(20, 100);
+    await until(() => noted().length > 5);
+    const { child } = await driverOf(ref);
+    child.kill("SIGSTOP");
+    await until(() => noted().some(({ pid }) => pid !== child.pid));
+    child.kill("SIGCONT");
+    const view = await settled(host, ref);
+    expect(view.status).toBe("completed");
+    expect(view.steps.map(({ content }) => Number(content))).toEqual([...Array(20).keys()]);
+    expect(noted().length).toBeLessThanOrEqual(22);
+  });
+});

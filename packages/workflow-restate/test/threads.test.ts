@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { settled, type StartOptions, type ThreadRef } from "@uncaged/workflow/host";
+import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
+import type { RestateHost } from "../src/index.ts";
+import { TestCluster } from "./fixtures/cluster.ts";
+
+let cluster: TestCluster;
+let host: RestateHost;
+
+beforeAll(async () => {
+  cluster = await TestCluster.start();
+  await cluster.work();
+  host = cluster.open();
+});
+afterAll(() => cluster.stop());
+
+const bundle = (body: string): string => `import { writeFileSync } from "node:fs";
+export const descriptor = { description: "of a test", roles: {} };
+export async function* run(input, options) {
+  const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  const step = (role, content = role, meta = {}) => ({ role, content, meta });
+  ${body}
+  return { returnCode: 0, summary: "done" };
+}`;
+
+async function start(body: string, options: Partial<StartOptions> = {}): Promise<ThreadRef> {
+  const workflow = await cluster.put(host, bundle(body));
+  return await host.start({ workflow, cwd: "/", env: {}, ...options });
+}
+
+const kill = (ref: ThreadRef) => host.control(ref, { kind: "kill" });
+const answer = (ref: ThreadRef, content: string) =>
+  host.control(ref, { kind: "answer", input: { content }, env: {} });
+
+describe("a thread in a cluster", () => {
+  test("has its role aborted when it is killed, although the role yields nothing", async () => {
+    const [begun, aborted] = ["begun", "aborted"].map((name) => join(cluster.folder, name));
+    const body = `
+      writeFileSync(options.begun, "");
+      await new Promise((resolve) => options.signal.addEventListener("abort", resolve));
+      writeFileSync(options.aborted, "");
+      yield step("late");`;
+    const ref = await start(body, { options: { begun, aborted } });
+    await until(() => existsSync(begun ?? ""));
+    await kill(ref);
+    await until(() => existsSync(aborted ?? ""));
+    const view = await host.read(ref);
+    expect([view.status, view.steps]).toEqual(["killed", []]);
+  });
+
+  test("sleeps, and goes on when the time has come", async () => {
+    const body = `
+      if (input.steps.length === 0) {
+        yield step("__wait__", "", { for: "tea", sleep: true, expiresAt: Date.now() + 300 });
+      }
+      yield step("awake");`;
+    const view = await settled(host, await start(body));
+    expect(view.steps.map(({ role }) => role)).toEqual(["__wait__", "__input__", "awake"]);
+    expect(view.steps[1]?.meta).toEqual({ for: "tea", timedOut: true, sleep: true });
+  });
+
+  test("goes on with what a question has for the case that nobody answers in time", async () => {
+    const body = `
+      if (input.steps.length === 0) {
+        const expiresAt = Date.now() + 300;
+        yield step("__wait__", "may I?", { for: "leave", expiresAt, onTimeout: "no" });
+      }
+      yield step("heard", String(input.steps.at(-1).meta.value));`;
+    const ref = await start(body);
+    await until(async () => (await host.read(ref)).status === "completed");
+    expect((await host.read(ref)).steps.at(-1)?.content).toBe("no");
+  });
+
+  test("takes one of two answers that come at once, and none that does not fit", async () => {
+    const schema = { type: "string", minLength: 2 };
+    const body = `
+      if (input.steps.length === 0) {
+        yield step("__wait__", "who?", { for: "name", schema: ${JSON.stringify(schema)} });
+      }
+      yield step("hello", input.steps.at(-1).content);`;
+    const ref = await start(body);
+    await until(async () => (await host.read(ref)).status === "waiting");
+    expect(await codeOf(answer(ref, "x"))).toBe("ANSWER_INVALID");
+    const codes = await Promise.all([codeOf(answer(ref, "Ann")), codeOf(answer(ref, "Bob"))]);
+    expect(codes.filter((code) => code === "NOT_WAITING")).toHaveLength(1);
+    const { steps } = await settled(host, ref);
+    expect(["Ann", "Bob"]).toContain(steps.at(-1)?.content ?? "");
+    expect(steps).toHaveLength(3);
+  });
+
+  test("takes a step of 30 MB, and refuses one of 40 MB", async () => {
+    const body = `
+      for (const size of [30, 40].slice(input.steps.length)) {
+        yield step("large", "x".repeat(size * 1024 * 1024));
+      }`;
+    const view = await settled(host, await start(body));
+    expect(view.steps.map(({ content }) => content.length)).toEqual([30 * 1024 * 1024]);
+    expect(view.status === "failed" && view.error?.code).toBe("RECORD_TOO_LARGE");
+  });
+});
+
+describe("the workflows of a cluster", () => {
+  const files = ["one", "two", "three"].map((content) => {
+    return { content, text: bundle(`yield step("a", "${content}");`) };
+  });
+
+  test("are registered, rolled back and listed by every host of it", async () => {
+    const other = cluster.open();
+    const paths = files.map(({ content, text }) => {
+      const path = join(cluster.folder, `${content}.esm.js`);
+      writeFileSync(path, text);
+      return path;
+    });
+    const [one = "", two = "", three = ""] = paths;
+    const first = await host.register("greet", one);
+    const second = await other.register("greet", two);
+    expect((await host.workflow("greet")).hash).toBe(second.hash);
+    expect(await codeOf(host.register("greet", three, { expected: first.hash }))).toBe(
+      "VERSION_CONFLICT",
+    );
+    expect(await codeOf(host.register("Greet", three))).toBe("NAME_TAKEN");
+    const rolled = await other.rollback("greet");
+    expect([rolled.hash, rolled.previous]).toEqual([first.hash, second.hash]);
+    const ref = await host.start({ workflow: "greet", cwd: "/", env: {} });
+    expect((await settled(host, ref)).steps.map(({ content }) => content)).toEqual(["one"]);
+    expect((await other.history("greet")).map(({ threads }) => threads)).toEqual([0, 1]);
+    expect((await host.workflows()).map(({ name }) => name)).toEqual(["greet"]);
+    expect(await other.source("greet")).toBe(files[0]?.text ?? "");
+    await host.unregister("greet");
+    expect(await codeOf(other.resolve("greet"))).toBe("WORKFLOW_NOT_FOUND");
+  });
+
+  test("lose none of two changes that are made at once", async () => {
+    const other = cluster.open();
+    const path = join(cluster.folder, "one.esm.js");
+    await Promise.all([host.register("left", path), other.register("right", path)]);
+    expect((await host.workflows()).map(({ name }) => name)).toEqual(["left", "right"]);
+  });
+
+  test("are sound, and none that a thread or a name needs is collected", async () => {
+    const { problems, checked } = await host.verify();
+    expect(problems).toEqual([]);
+    const kept = checked.bundles;
+    expect(await host.collect()).toMatchObject({ removed: [], kept });
+    const inAYear = Date.now() + 365 * 86_400_000;
+    const { removed } = await host.collect({ now: inAYear, dryRun: true });
+    const needed = (await host.threads({ limit: 100 })).rows.map(({ hash }) => hash);
+    expect(removed.filter((hash) => needed.includes(hash))).toEqual([]);
+    expect(removed.length).toBeGreaterThan(0);
+  });
+});
