@@ -89,6 +89,18 @@ describe("a thread whose worker", () => {
     await replace(child);
   });
 
+  test("drains goes on with another one, and no step is made again", async () => {
+    const ref = await start(20, 100);
+    await until(() => noted().length > 5);
+    const { child } = await driverOf(ref);
+    child.kill("SIGTERM");
+    const view = await settled(host, ref);
+    expect(view.status).toBe("completed");
+    expect(noted().map(({ n }) => n)).toEqual([...Array(20).keys()]);
+    expect(new Set(noted().map(({ pid }) => pid)).size).toBe(2);
+    await replace(child);
+  });
+
   test("is frozen goes on with another one, and what the thawed one does is not taken", async () => {
     const ref = await start(20, 100);
     await until(() => noted().length > 5);

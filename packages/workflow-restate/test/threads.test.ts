@@ -90,6 +90,22 @@ describe("a thread in a cluster", () => {
     expect(steps).toHaveLength(3);
   });
 
+  test("has what it kept beside its log when it goes on", async () => {
+    const body = `
+      if (input.steps.length === 0) {
+        const id = await options.blobs.put(new TextEncoder().encode("kept"));
+        yield step("__wait__", "go on?", { for: "word", id });
+      }
+      const { id } = input.steps[0].meta;
+      const text = new TextDecoder().decode(await options.blobs.get(id));
+      yield step("has", text, { isListed: (await options.blobs.ids()).includes(id) });`;
+    const ref = await start(body);
+    await until(async () => (await host.read(ref)).status === "waiting");
+    await answer(ref, "yes");
+    const last = (await settled(host, ref)).steps.at(-1);
+    expect([last?.content, last?.meta]).toEqual(["kept", { isListed: true }]);
+  });
+
   test("takes a step of 30 MB, and refuses one of 40 MB", async () => {
     const body = `
       for (const size of [30, 40].slice(input.steps.length)) {

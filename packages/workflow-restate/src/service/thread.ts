@@ -225,6 +225,18 @@ export const threadObject = (drive: Drive) =>
         },
       ),
 
+      keep: handlers.object.exclusive(
+        { input: serde.binary, accept: "*/*" },
+        async (ctx: Object, message: Uint8Array) => {
+          const { header, parts } = unframe(message);
+          const { id, ...holder } = header as { id: string; epoch: number; claim: number };
+          const meta = await metaOf(ctx);
+          if (!rules.isHeldBy(meta, holder)) return { fenced: true };
+          ctx.set(`b:${id}`, parts[0] as Uint8Array, serde.binary);
+          return { fenced: false };
+        },
+      ),
+
       park: async (ctx: Object, request: { epoch: number; claim: number }) => {
         const before = await metaOf(ctx);
         const parked = rules.park(before, request);

@@ -36,8 +36,6 @@ export type ThreadMeta = {
   /** Whether it must stop at its next yield. */
   pause: boolean;
   end: { returnCode: number; reason: string } | null;
-  /** The thread went on elsewhere: nothing is done to it here any more. */
-  moved?: string;
 };
 
 /** What is known of the last step. `sleeps` until `wakesAt`; without it an answer is waited for. */
@@ -106,7 +104,7 @@ export function claim(meta: ThreadMeta | null, request: ClaimRequest): Claimed {
 
 /** Whether a thread is still to be driven in this epoch. */
 export function look(meta: ThreadMeta | null, { epoch }: { epoch: number }): Claimed {
-  if (!meta || meta.moved) return { over: "removed" };
+  if (!meta) return { over: "removed" };
   if (meta.end) return { over: "ended" };
   if (!meta.drive || meta.epoch !== epoch) return { over: "superseded" };
   return { meta };
@@ -134,10 +132,16 @@ export type Appended =
   | { kind: "again"; meta: ThreadMeta }
   | { kind: "fenced" };
 
+/** Whether this is the claim that a thread is held by (T1). */
+export const isHeldBy = (
+  meta: ThreadMeta | null,
+  { epoch, claim: held }: { epoch: number; claim: number },
+): meta is ThreadMeta => meta?.epoch === epoch && meta.claim === held;
+
 /** Compare and append (T1, T2). Lines of the debug log are taken also when the claim's epoch is over (T4). */
 export function append(meta: ThreadMeta | null, request: AppendRequest): Appended {
   const fenced = { kind: "fenced" } as const;
-  if (!meta || meta.epoch !== request.epoch || meta.claim !== request.claim) return fenced;
+  if (!isHeldBy(meta, request)) return fenced;
   if (request.append === meta.appends) return { kind: "again", meta };
   if (request.append !== meta.appends + 1) return fenced;
   const counted = {
@@ -168,8 +172,7 @@ export function park(
   meta: ThreadMeta | null,
   request: { epoch: number; claim: number },
 ): Change | { parked: boolean } {
-  const isOurs = meta?.epoch === request.epoch && meta.claim === request.claim;
-  if (!meta || !isOurs || !meta.drive || meta.end) return { parked: true };
+  if (!isHeldBy(meta, request) || !meta.drive || meta.end) return { parked: true };
   if (!meta.pause && !meta.last?.waits) return { parked: false };
   return { meta: { ...meta, drive: null } };
 }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
+import type { Blobs } from "@uncaged/workflow";
 import { type Root, infoPath, sealed, valuesPath } from "@uncaged/workflow/driver";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterClient, isPassing } from "../client/client.ts";
@@ -84,6 +85,30 @@ export class Claim {
       this.#client.call<{ parked: boolean }>("thread", threadId, "park", { epoch, claim }),
     );
     return parked;
+  }
+
+  /** What a thread keeps beside its log, here and in the cluster. */
+  blobs(own: Blobs): Blobs {
+    const { threadId, epoch, claim } = this.#meta;
+    const inCluster = (where: string) => this.#client.state("thread", threadId, where);
+    return {
+      put: async (bytes) => {
+        if (bytes.length > maxRecordBytes) return null;
+        const id = await own.put(bytes);
+        if (id === null) return null;
+        const message = frame({ epoch, claim, id }, [bytes]);
+        await this.#again(() => this.#client.call("thread", threadId, "keep", message));
+        return id;
+      },
+      get: async (id) => {
+        if (!/^[0-9a-f]{32}$/.test(id)) return null;
+        return (await own.get(id)) ?? (await inCluster(` AND key = 'b:${id}'`))[0]?.bytes ?? null;
+      },
+      ids: async () => {
+        const rows = await inCluster(" AND key >= 'b:' AND key < 'b;'");
+        return rows.map(({ key }) => key.slice(2));
+      },
+    };
   }
 
   /** Sends what is left of the debug log, and nothing any more. */

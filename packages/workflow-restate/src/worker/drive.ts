@@ -60,7 +60,7 @@ export class Driver {
   readonly #driven = new Map<string, Driven>();
   #onlyDriven: string | null | undefined;
   #isDraining = false;
-  readonly #stops = new Set<() => void>();
+  readonly #engines = new Set<ReturnType<typeof engineFor>>();
 
   constructor(parts: DriverParts) {
     this.#parts = parts;
@@ -85,10 +85,15 @@ export class Driver {
     return this.#driven.size;
   }
 
-  /** Has every thread let go, so that other workers go on with it; takes no more. */
+  /** Has every thread let go at its next yield, so that other workers go on with it; takes no more. */
   drain(): void {
     this.#isDraining = true;
-    for (const stop of this.#stops) stop();
+    for (const { engine } of this.#engines) engine.pause();
+  }
+
+  /** Has every thread let go, in the middle of a role too. */
+  release(): void {
+    for (const { engine } of this.#engines) void engine.release();
   }
 
   /** @see Drive. @throws whatever keeps it from what the object would confirm: it is then tried again elsewhere. */
@@ -125,11 +130,11 @@ export class Driver {
     );
     const { maxRounds } = start.parameters.options;
     let count = steps.length;
-    const { engine, fail } = engineFor({
+    const driven = engineFor({
       bundle,
       start,
       steps,
-      options: this.#optionsOf(root, start),
+      options: this.#optionsOf(root, start, claim),
       append: async (record) => {
         info.flushEvents();
         await claim.append(record, described(record, count + 1 < maxRounds));
@@ -141,19 +146,21 @@ export class Driver {
       due: { add: () => undefined, remove: () => undefined },
       onWait: () => void rest().catch(() => void engine.release()),
     });
+    const { engine, fail } = driven;
     const rest = async () => {
-      if (await claim.park()) await engine.release();
+      // Whoever goes on with it asks the object, and pauses or waits where that says so.
+      if (this.#isDraining && engine.status === "paused") await engine.release();
+      else if (await claim.park()) await engine.release();
       else engine.resume();
     };
     const release = () => {
       claim.abandon();
       void engine.release();
     };
-    const letGo = () => void engine.release();
     claim.onPause = () => engine.pause();
     signal.addEventListener("abort", release);
     claim.lost.addEventListener("abort", () => void engine.release());
-    this.#stops.add(letGo);
+    this.#engines.add(driven);
     this.#begin(threadId, { fail, note: (content) => info.log("R5DM7YB3", content) });
     try {
       if (signal.aborted || this.#isDraining) throw new Error("the thread was taken away");
@@ -172,7 +179,7 @@ export class Driver {
       throw new Error("the thread was let go");
     } finally {
       claim.abandon();
-      this.#stops.delete(letGo);
+      this.#engines.delete(driven);
       this.#driven.delete(threadId);
     }
   }
@@ -183,10 +190,11 @@ export class Driver {
     this.#driven.set(threadId, driven);
   }
 
-  #optionsOf(root: Root, start: StartRecord) {
+  #optionsOf(root: Root, start: StartRecord, claim: Claim) {
     const options = optionsOf(root, start, this.#env);
+    const blobs = options.blobs && claim.blobs(options.blobs);
     const { cwd } = this.#parts;
-    return cwd === undefined ? options : { ...options, cwd };
+    return { ...options, ...(blobs && { blobs }), ...(cwd !== undefined && { cwd }) };
   }
 }
 

@@ -36,12 +36,16 @@ export type WorkerOptions = {
 export type ServedWorker = {
   port: number;
   healthPort: number;
-  /** Has every thread let go, so that other workers go on, and resolves when that is so; at most after 10 seconds. */
+  /**
+   * Has every thread let go at its next yield, so that other workers go on, and resolves when that is so; what is still
+   * in a role after 10 seconds is let go then, and its role made again elsewhere.
+   */
   drain(): Promise<void>;
   close(): Promise<void>;
 };
 
 const drainMs = 10_000;
+const releaseMs = 6_000;
 let isRecording = false;
 
 /**
@@ -87,9 +91,10 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
   const drain = async () => {
     isDraining = true;
     driver.drain();
-    for (const late = Date.now() + drainMs; driver.count > 0 && Date.now() < late; ) {
-      await Bun.sleep(20);
-    }
+    const isIn = (late: number) => driver.count > 0 && Date.now() < late;
+    for (const late = Date.now() + drainMs; isIn(late); ) await Bun.sleep(20);
+    driver.release();
+    for (const late = Date.now() + releaseMs; isIn(late); ) await Bun.sleep(20);
   };
   return {
     port: ports[0],
