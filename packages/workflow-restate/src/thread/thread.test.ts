@@ -23,7 +23,7 @@ function claimed(meta: ThreadMeta): ThreadMeta {
   return result.meta;
 }
 
-/** The append that a worker makes next which has been told that the thread is so. */
+/** The append that a worker makes next that knows the thread so. */
 const next = (meta: ThreadMeta, more: Partial<AppendRequest> = {}): AppendRequest => ({
   epoch: meta.epoch,
   claim: meta.claim,
