@@ -5,7 +5,7 @@ export const serverSchema = z
   .object({
     name: z.literal("uncaged-workflow"),
     version: text,
-    root: text.describe("The storage root that is served."),
+    root: text.describe("The storage root that is served, or the URL of the cluster."),
     project: text.nullable().describe("The folder of the project whose storage root it is."),
     startedAt: number.describe(
       "Milliseconds since the epoch; another value means that the server was restarted.",

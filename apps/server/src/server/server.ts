@@ -49,6 +49,8 @@ export type ServerOptions = {
   env: Record<string, string>;
   cwd: string;
   version: string;
+  /** What the host is shown as, without it by its folder: the URL of a cluster. */
+  hostName?: string;
   /** The folder of the project that is served. */
   project?: string | null;
   /** Opens the plans, when they are first asked for; there are none without it. */
@@ -93,7 +95,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const plans = planRoutes(shared, options.plans ?? noPlans);
   const context = { ...shared, plans: plans.feed };
   const limited = limitBody(options.bodies ?? defaultPace);
-  const served = { version, root, project: options.project ?? null };
+  const served = { version, root: options.hostName ?? root, project: options.project ?? null };
   const graphs = graphRoutes(context);
   const more = [graphs.app, plans.app];
   const app = makeApp(context, served, limited, consoleFiles(), more);

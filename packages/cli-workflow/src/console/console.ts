@@ -16,13 +16,14 @@ export async function serveConsole(
   session: Session,
   listening: { hostname: string; port: number; allowOrigins?: string[] },
 ): Promise<RunningServer> {
-  const { host, env, cwd } = session;
+  const { host, hostName, env, cwd } = session;
   const project = session.hostProject?.folder ?? null;
   const { buildConsole, startServer } = await import("@uncaged/workflow-server");
   await buildConsole(() => session.note("building the console, once: this takes some seconds"));
   try {
-    const plans = planAccess(session);
-    return startServer({ host, env, cwd, version, project, plans, ...listening });
+    // Plans are kept beside a storage root: a cluster has none.
+    const plans = session.clusterChosen ? undefined : planAccess(session);
+    return startServer({ host, hostName, env, cwd, version, project, plans, ...listening });
   } catch (error) {
     if (!isWorkflowError(error) || error.code !== "PORT_IN_USE") throw error;
     const url = await runningConsole(session);
