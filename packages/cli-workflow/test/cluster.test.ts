@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
+import { missingServer } from "../../workflow-restate/test/fixtures/server.ts";
 import { newFolder, playBundle, removeFolders, Store } from "./program.ts";
 
 type Up = { host: string; uri: string; pids: { servers: number[]; workers: number[] } };
@@ -16,12 +17,16 @@ const isAlive = (pid: number): boolean => {
   return /^[^Z\s]/.test(stdout.toString().trim());
 };
 
+const onCluster = describe.skipIf(missingServer !== "");
+
 beforeAll(async () => {
+  if (missingServer !== "") return;
   up = await store.json<Up>(["cluster", "up", "--workers", "2"]);
   env = { UNCAGED_WORKFLOW_HOST: up.host };
   await store.ok(["add", "play", playBundle], { env });
 });
 afterAll(async () => {
+  if (missingServer !== "") return removeFolders();
   await store.ok(["cluster", "down", "--data"]);
   const left = [...up.pids.servers, ...up.pids.workers].filter(isAlive);
   removeFolders();
@@ -45,7 +50,7 @@ async function gated(before: number, params: object = {}) {
 const driverOf = async (id: string): Promise<number | null> =>
   (await json<Row[]>("ps")).find(({ threadId }) => threadId === id)?.pid ?? null;
 
-describe("on a cluster of this machine", () => {
+onCluster(`on a cluster of this machine${missingServer}`, () => {
   test("a thread runs, is listed, shown, followed and forked as in a storage root", async () => {
     const done = await json<{ threadId: string; status: string }>(
       ...["run", "play", "--prompt", "go", "--wait"],
@@ -95,12 +100,14 @@ describe("on a cluster of this machine", () => {
       uri: up.uri,
       pid: worker.pid,
     });
-    const all = await Promise.all(Array.from({ length: 6 }, () => gated(2)));
     const drives = async () => {
       const rows = await json<Row[]>("ps");
       return rows.filter(({ pid }) => pid === worker.pid).length;
     };
-    await until(async () => (await drives()) > 0);
+    // A connection that the cluster has already takes some threads before it makes another one.
+    const all: Awaited<ReturnType<typeof gated>>[] = [];
+    while ((await drives()) === 0 && all.length < 60) all.push(await gated(2));
+    expect(await drives()).toBeGreaterThan(0);
     worker.kill("SIGTERM");
     expect(await worker.exited).toBe(0);
     await until(async () => (await drives()) === 0);
@@ -127,7 +134,7 @@ describe("on a cluster of this machine", () => {
   });
 });
 
-describe("a cluster is chosen", () => {
+onCluster(`a cluster is chosen${missingServer}`, () => {
   const named = async (args: string[], given: Record<string, string> = {}) => {
     const { code, stderr } = await store.run(args, { env: given });
     return { code, line: stderr };
