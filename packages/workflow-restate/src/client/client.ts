@@ -4,6 +4,8 @@ import type { ServiceName } from "../cluster/names.ts";
 
 const callMs = 20_000;
 const queryMs = 30_000;
+/** How long a partition may be without a leader. */
+const leaderMs = 10_000;
 
 /** What a handler answers: its result, or why it refuses. */
 export type Reply<T> = T | { error: ErrorRecord };
@@ -49,13 +51,19 @@ export class ClusterClient {
     return reply;
   }
 
-  /** The rows that a query gives. */
+  /** The rows that a query gives. While a partition has no leader, at the start or after a node was lost, it is asked again. */
   async query<Row>(sql: string): Promise<Row[]> {
     const url = `${this.#address.admin}/query`;
-    const { status, text } = await this.#post(url, JSON.stringify({ query: sql }), {
-      type: "application/json",
-      signals: [AbortSignal.timeout(queryMs)],
-    });
+    const ask = () =>
+      this.#post(url, JSON.stringify({ query: sql }), {
+        type: "application/json",
+        signals: [AbortSignal.timeout(queryMs)],
+      });
+    let { status, text } = await ask();
+    for (const late = Date.now() + leaderMs; status >= 500 && Date.now() < late; ) {
+      await Bun.sleep(100);
+      ({ status, text } = await ask());
+    }
     if (status !== 200) throw failedCall("query", status, text);
     return (parsed(text, url) as { rows: Row[] }).rows;
   }
