@@ -111,7 +111,7 @@ export function openRestateHost(
         body,
       );
       context.recent.delete(ref.threadId);
-      mirror.forget(ref.threadId);
+      await mirror.sync(ref.threadId);
       return removed;
     },
     changes: (signal) => changes(context, signal),

@@ -39,7 +39,7 @@ export async function verifyCluster(
     onProgress?.({ ...checked });
   }
   for await (const { hash, threadId } of allRows(context)) {
-    mirror.forget(threadId);
+    await mirror.forget(threadId);
     if (!(await mirror.sync(threadId))) continue;
     const log = readLog(dataPath(root, hash, threadId));
     const broken = log.kind === "empty" ? null : log.broken;
@@ -47,7 +47,7 @@ export async function verifyCluster(
       const { line, offset, reason } = broken;
       problems.push({ path: `thread/${threadId}`, line, offset, message: reason });
     }
-    mirror.forget(threadId);
+    await mirror.forget(threadId);
     checked.threads += 1;
     onProgress?.({ ...checked });
   }

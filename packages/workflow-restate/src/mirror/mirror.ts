@@ -16,7 +16,7 @@ export class Mirror {
   readonly root: Root;
   readonly #client: ClusterClient;
   readonly #known = new Map<string, Mirrored>();
-  readonly #running = new Map<string, Promise<ThreadMeta | null>>();
+  readonly #running = new Map<string, Promise<unknown>>();
 
   constructor(root: Root, client: ClusterClient) {
     this.root = root;
@@ -25,22 +25,28 @@ export class Mirror {
 
   /** Brings a thread's files up to date and gives what it is; null when there is none, and no file of it is left. */
   sync(threadId: string): Promise<ThreadMeta | null> {
-    const before = this.#running.get(threadId) ?? Promise.resolve(null);
     // What was asked for before may have missed what the caller knows to be there.
-    const next = before.then(
-      () => this.#sync(threadId),
-      () => this.#sync(threadId),
-    );
-    this.#running.set(threadId, next);
-    const forget = () => {
-      if (this.#running.get(threadId) === next) this.#running.delete(threadId);
-    };
-    void next.then(forget, forget);
-    return next;
+    return this.#alone(threadId, () => this.#sync(threadId));
   }
 
   /** Removes a thread's files; the next {@link sync} makes them anew. */
-  forget(threadId: string): void {
+  forget(threadId: string): Promise<void> {
+    return this.#alone(threadId, async () => this.#forget(threadId));
+  }
+
+  /** Has what is done with the files of a thread done one after the other. */
+  #alone<T>(threadId: string, act: () => Promise<T>): Promise<T> {
+    const before = this.#running.get(threadId) ?? Promise.resolve();
+    const next = before.then(act, act);
+    this.#running.set(threadId, next);
+    const isOver = () => {
+      if (this.#running.get(threadId) === next) this.#running.delete(threadId);
+    };
+    void next.then(isOver, isOver);
+    return next;
+  }
+
+  #forget(threadId: string): void {
     const known = this.#known.get(threadId);
     this.#known.delete(threadId);
     if (known) this.#removeFiles(threadId, known.hash);
@@ -49,24 +55,28 @@ export class Mirror {
   async #sync(threadId: string): Promise<ThreadMeta | null> {
     const meta = await this.#client.value<ThreadMeta>("thread", threadId, "meta");
     const known = this.#known.get(threadId);
-    if (!meta || (known && known.incarnation !== meta.incarnation)) this.forget(threadId);
+    if (!meta || (known && known.incarnation !== meta.incarnation)) this.#forget(threadId);
     if (!meta) return null;
     const { incarnation, hash } = meta;
     const now = this.#known.get(threadId) ?? { incarnation, hash, records: 0, batches: 0 };
     if (now.records < meta.records || now.batches < meta.batches) {
-      await this.#fetch(threadId, now, meta);
+      if (!(await this.#fetch(threadId, now, meta))) return await this.#sync(threadId);
     }
     return meta;
   }
 
-  // The debug log first: who reads a step finds the events before it.
-  async #fetch(threadId: string, from: Mirrored, meta: ThreadMeta): Promise<void> {
+  // The debug log first: who reads a step finds the events before it. Gives false when the thread was removed meanwhile.
+  async #fetch(threadId: string, from: Mirrored, meta: ThreadMeta): Promise<boolean> {
     const range = (kind: string, start: number, end: number) =>
       `(key >= '${numbered(kind, start)}' AND key < '${numbered(kind, end)}')`;
     const where = ` AND (${range("s", from.records, meta.records)} OR ${range("e", from.batches, meta.batches)})`;
     const rows = await this.#client.state("thread", threadId, where);
     const values = new Map(rows.map(({ key, bytes }) => [key, bytes]));
     const { hash, incarnation } = meta;
+    if (rows.length < meta.records - from.records + meta.batches - from.batches) {
+      const after = await this.#client.value<ThreadMeta>("thread", threadId, "meta");
+      if (after?.incarnation !== incarnation) return false;
+    }
     const paths = {
       data: dataPath(this.root, hash, threadId),
       info: infoPath(this.root, hash, threadId),
@@ -95,6 +105,7 @@ export class Mirror {
     append(paths.info, info);
     append(paths.data, data);
     this.#known.set(threadId, { incarnation, hash, records, batches: meta.batches });
+    return true;
   }
 
   #removeFiles(threadId: string, hash: string): void {
