@@ -2,11 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { findChromium } from "../apps/web/test/chromium.ts";
+import { missingServer } from "../packages/workflow-restate/test/fixtures/server.ts";
 import {
   aloneFiles,
   browserAloneFiles,
   browserParallelFiles,
   cases,
+  clusterFiles,
   countOf,
   failuresIn,
   inParallel,
@@ -62,6 +64,7 @@ const groups: Stage[][] = [
   ],
   [{ name: "tests", ...bunTest(...inParallel, "--update-timings", ...parallelFiles) }],
   [{ name: "alone", ...bunTest(...aloneFiles) }],
+  [{ name: "cluster", ...bunTest(...clusterFiles), missing: missingServer.replace(": ", "") || null }],
   [{ name: "simulate", command: simulate("all", 20_000) }],
   [{ name: "workers", command: simulate("workers", 2_000) }],
   [browserStage("browser", ...inParallel, "--update-timings", ...browserParallelFiles)],
@@ -144,7 +147,8 @@ async function main(): Promise<number> {
   for (const group of groups) {
     const chosen = group.filter(({ name }) => only.length === 0 || only.includes(name));
     const stages = chosen.filter(({ name, missing }) => {
-      if (!missing || process.env.BROWSER_TESTS === "required") return true;
+      const isRequired = name !== "cluster" && process.env.BROWSER_TESTS === "required";
+      if (!missing || isRequired) return true;
       console.log(`left out ${name}: ${missing}`);
       return false;
     });

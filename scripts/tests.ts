@@ -28,6 +28,9 @@ const hasMark = (mark: string) => (path: string) =>
 /** A file with such a comment measures time or memory: nothing else may run beside it. */
 const isAlone = hasMark("alone");
 
+/** A file with such a comment starts servers of a cluster: one such file runs after the other. */
+const isOfCluster = hasMark("cluster");
+
 /** A file with such a comment tries in more cases what others try too: it runs where all cases are asked for. */
 const isMore = hasMark("all-cases");
 
@@ -47,7 +50,9 @@ export const browserAloneFiles = browserFiles.filter(isAlone);
 export const browserParallelFiles = browserFiles.filter((path) => !isAlone(path));
 
 export const aloneFiles = everyFile.filter(isAlone);
-export const parallelFiles = everyFile.filter((path) => !aloneFiles.includes(path));
+/** Those that need a Restate server: not every machine has its program. */
+export const clusterFiles = everyFile.filter(isOfCluster);
+export const parallelFiles = everyFile.filter((path) => !isAlone(path) && !isOfCluster(path));
 /** Those that start processes, without a browser; a package's unit tests stand beside its sources. */
 export const processFiles = everyFile.filter((path) => !path.includes("/src/"));
 

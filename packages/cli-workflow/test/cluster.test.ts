@@ -1,3 +1,4 @@
+// @cluster: it starts a server and workers.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @cluster: it starts clusters of one and of three servers.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

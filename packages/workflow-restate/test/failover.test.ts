@@ -1,3 +1,4 @@
+// @cluster: it starts a server, and loses workers.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { type Balancer, registerWorker, startBalancer } from "../src/cluster.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
+import { missingServer } from "./fixtures/server.ts";
 
 /** Each step is noted in a file before it is yielded, with the process that made it. */
 const noting = `
@@ -26,6 +28,7 @@ let balancer: Balancer;
 let notes: string;
 
 beforeAll(async () => {
+  if (missingServer !== "") return;
   cluster = await TestCluster.start();
   const workers = [
     await cluster.work({ register: false }),
@@ -37,6 +40,7 @@ beforeAll(async () => {
   notes = join(cluster.folder, "notes");
 });
 afterAll(async () => {
+  if (missingServer !== "") return;
   await balancer.close();
   await cluster.stop();
 });
@@ -71,7 +75,7 @@ const driverOf = async (ref: ThreadRef): Promise<WorkerProcess> => {
   return worker;
 };
 
-describe("a thread whose worker", () => {
+describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, () => {
   test("is killed goes on with another one, and no committed step is made again", async () => {
     const ref = await start(20, 100);
     await until(() => noted().length > 5);

@@ -1,3 +1,4 @@
+// @cluster: it starts servers, and loses them and their workers.
 // @all-cases
 import { describe, expect, test } from "bun:test";
 import { missingServer } from "./fixtures/server.ts";

@@ -1,3 +1,4 @@
+// @cluster: it starts a server.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -5,16 +6,20 @@ import { settled, type StartOptions, type ThreadRef } from "@uncaged/workflow/ho
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
+import { missingServer } from "./fixtures/server.ts";
 
 let cluster: TestCluster;
 let host: RestateHost;
 
 beforeAll(async () => {
+  if (missingServer !== "") return;
   cluster = await TestCluster.start();
   await cluster.work();
   host = cluster.open();
 });
-afterAll(() => cluster.stop());
+afterAll(async () => {
+  if (missingServer === "") await cluster.stop();
+});
 
 const bundle = (body: string): string => `import { writeFileSync } from "node:fs";
 export const descriptor = { description: "of a test", roles: {} };
@@ -34,7 +39,7 @@ const kill = (ref: ThreadRef) => host.control(ref, { kind: "kill" });
 const answer = (ref: ThreadRef, content: string) =>
   host.control(ref, { kind: "answer", input: { content }, env: {} });
 
-describe("a thread in a cluster", () => {
+describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, () => {
   test("has its role aborted when it is killed, although the role yields nothing", async () => {
     const [begun, aborted] = ["begun", "aborted"].map((name) => join(cluster.folder, name));
     const body = `
@@ -117,7 +122,7 @@ describe("a thread in a cluster", () => {
   });
 });
 
-describe("the workflows of a cluster", () => {
+describe.skipIf(missingServer !== "")(`the workflows of a cluster${missingServer}`, () => {
   const files = ["one", "two", "three"].map((content) => {
     return { content, text: bundle(`yield step("a", "${content}");`) };
   });
