@@ -6,6 +6,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
   test("of @uncaged/workflow/driver", () => {
     expect(listOf("workflow/src/driver")).toMatchInlineSnapshot(`
       "InfoLog
+      Marks
       SharedEnv
       StackMapper
       answerStep

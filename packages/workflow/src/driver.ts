@@ -37,7 +37,7 @@ export { notFound, pickThread, requestIdOf } from "./thread/selection.ts";
 export type { Drivers } from "./local/live.ts";
 export { readView } from "./local/threads.ts";
 export { readAttempts, readLines, readValue } from "./local/events.ts";
-export { observe } from "./local/observe.ts";
+export { Marks, observe } from "./local/observe.ts";
 export { hasWords, searchText, wordsOf } from "./local/search.ts";
 
 // Workflows

@@ -1,4 +1,5 @@
 import {
+  Marks,
   notFound,
   observe,
   readAttempts,
@@ -38,6 +39,7 @@ export function openRestateHost(
 ): RestateHost {
   const context = new HostContext(address, cache);
   const { client, mirror, drivers, root } = context;
+  const marks = new Marks();
   const { registered, ...names } = workflowsOf(context);
 
   /** Has a thread's files up to date. */
@@ -95,7 +97,7 @@ export function openRestateHost(
     },
     async *observe(ref, cursor, options = {}) {
       await fetched(ref);
-      yield* observe(root, ref, drivers, cursor, options);
+      yield* observe(root, ref, { live: drivers, marks }, cursor, options);
     },
     control: (ref, command) => controlThread(context, ref, command),
     fork: (ref, options) => forkThread(context, names.resolve, ref, options),
