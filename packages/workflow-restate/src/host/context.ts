@@ -70,7 +70,9 @@ export class HostContext {
     const { last, drive, createdAt } = meta;
     const elapsedMs = Math.max(0, Date.now() - (drive?.since ?? createdAt));
     const pid = drive?.pid ?? 0;
-    return { threadId, workflow, hash, status, pid, steps, role: last?.role ?? null, elapsedMs };
+    const role = last?.role ?? null;
+    const pausing = status === "running" && meta.pause && { pausing: true as const };
+    return { threadId, workflow, hash, status, pid, steps, role, elapsedMs, ...pausing };
   }
 
   /** Whether what is to drive a thread does, as far as Restate sees: it may be gone, paused, or fail again and again. */
