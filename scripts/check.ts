@@ -64,7 +64,13 @@ const groups: Stage[][] = [
   ],
   [{ name: "tests", ...bunTest(...inParallel, "--update-timings", ...parallelFiles) }],
   [{ name: "alone", ...bunTest(...aloneFiles) }],
-  [{ name: "cluster", ...bunTest(...clusterFiles), missing: missingServer.replace(": ", "") || null }],
+  [
+    {
+      name: "cluster",
+      ...bunTest(...clusterFiles),
+      missing: missingServer.replace(": ", "") || null,
+    },
+  ],
   [{ name: "simulate", command: simulate("all", 20_000) }],
   [{ name: "workers", command: simulate("workers", 2_000) }],
   [browserStage("browser", ...inParallel, "--update-timings", ...browserParallelFiles)],

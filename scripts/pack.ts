@@ -200,7 +200,12 @@ async function packCore(): Promise<string> {
 async function packCli(): Promise<string> {
   const dependencies = { bun, ...versionsOf(core, steps, graph, plan) };
   const manual = "man/uncaged-workflow.1";
-  const fields = { files: ["bin", "dist", "man"], man: [`./${manual}`], dependencies };
+  // It is the command line that has the plans' channels in it.
+  const { peerDependencies, peerDependenciesMeta } = readManifest(plan);
+  const fields = {
+    ...{ files: ["bin", "dist", "man"], man: [`./${manual}`] },
+    ...{ dependencies, peerDependencies, peerDependenciesMeta },
+  };
   const staged = stage(cli, fields);
   const dist = join(staged, "dist");
   const inputs = [

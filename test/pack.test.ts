@@ -136,6 +136,14 @@ describe("the published packages", () => {
 });
 
 describe("the installed command", () => {
+  test("names WhatsApp's client, which nobody is given unasked", () => {
+    const text = readFileSync(join(installed("@uncaged/cli-workflow"), "package.json"), "utf8");
+    const { peerDependencies, peerDependenciesMeta } = JSON.parse(text) as Record<string, object>;
+    expect(Object.keys(peerDependencies ?? {})).toEqual(["baileys"]);
+    expect(peerDependenciesMeta).toEqual({ baileys: { optional: true } });
+    expect(existsSync(installed("baileys"))).toBe(false);
+  });
+
   const added = { code: 0, stdout: expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{13}\n$/) };
 
   test("shows its help", () => {
