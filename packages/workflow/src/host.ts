@@ -34,7 +34,7 @@ export {
   type Woken,
 } from "./host/host.ts";
 export { type LocalHostOptions, openLocalHost } from "./local/local.ts";
-export { type PrewarmedWorker, prewarmWorker } from "./system/prewarm.ts";
+export { hostVariable, type PrewarmedWorker, prewarmWorker } from "./system/prewarm.ts";
 export { threadEnv } from "./local/surroundings.ts";
 
 // Attempts
@@ -54,7 +54,7 @@ export { follow, retryOptions, settled, type ThreadDiff, threadDiff } from "./ho
 export { endedStatus, goesOn, isMoving } from "./thread/thread.ts";
 
 // Projects and the storage root
-export { findProject, hostVariable, type Project } from "./project/project.ts";
+export { findProject, type Project } from "./project/project.ts";
 export type { Environment } from "./system/port.ts";
 export { writeFileAtomic, writeFileLater } from "./storage/files.ts";
 export { rootVariable } from "./storage/root.ts";

@@ -19,9 +19,6 @@ export type Project = {
   workflows: Record<string, string>;
 };
 
-/** The environment variable that names the cluster which threads run on. */
-export const hostVariable = "UNCAGED_WORKFLOW_HOST";
-
 const ownFile = "uncaged.json";
 const manifest = "package.json";
 const manifestKey = "uncaged";

@@ -21,6 +21,9 @@ export type PrewarmedWorker = Child & {
   drop(): void;
 };
 
+/** The environment variable that names the cluster which threads run on: they then need no worker of this machine. */
+export const hostVariable = "UNCAGED_WORKFLOW_HOST";
+
 /** The variable that has a worker's mark. What is started without it is left alone when the worker is lost. */
 export const markVariable = "UNCAGED_WORKFLOW_WORKER";
 
