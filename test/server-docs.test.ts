@@ -85,8 +85,9 @@ test("the guide's commands do what it describes", async () => {
   expect(stdout).toMatch(/\{"runID":"\w{26}","status":"(running|paused|stopped)"\}data: /);
   expect(stdout).toContain('"content":"User approved this step. Feedback: soon"');
   expect(stdout).toMatch(
-    /"status":"cancelled",.*"waitingForInput":false,"currentNodeId":"again"\}$/,
+    /"status":"cancelled",.*"waitingForInput":false,"currentNodeId":"again"\}retry:/,
   );
+  expect(stdout).toContain("event: plans\n");
 }, 180_000);
 
 test("the guide names every path of the API, and no other", async () => {

@@ -188,7 +188,10 @@ export const mutations: readonly Mutation[] = [
     what: "the registry is renamed before it is synced",
     file: "packages/workflow/src/storage/files.ts",
     edits: [
-      ["    writeAll(fd, bytes);\n    system.files.sync(fd);\n", "    writeAll(fd, bytes);\n"],
+      [
+        "    writeAll(fd, bytesOf(content));\n    system.files.sync(fd);\n",
+        "    writeAll(fd, bytesOf(content));\n",
+      ],
     ],
     seed: 2,
   },

@@ -113,7 +113,7 @@ test("a drained service pauses its runs between steps, and the next one resumes 
   const service = served(home);
   await service.reported("ready");
   requestStop(home.home, { drainSeconds: 60 });
-  await until(() => existsSync(join(home.home, "service.drained")));
+  await until(async () => (await home.host.live()).some(({ pausing }) => pausing));
   writeFileSync(join(home.store.folder, "go"), "");
   expect(await service.ended).toBe(0);
   const { phase, runs } = await home.plans.show(id);
