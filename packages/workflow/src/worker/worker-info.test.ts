@@ -15,8 +15,9 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test("a process that has ended and that its parent has not waited for is none", async () => {
-  // What becomes of the shell never waits for what the shell has started.
-  const parent = Bun.spawn(["sh", "-c", "sleep 60 & echo $!; exec sleep 60"], { stdout: "pipe" });
+  // What the shell becomes never waits for what the shell has started; and it has become it when it prints.
+  const script = 'sleep 60 & echo $! > "$0"; exec tail -f "$0"';
+  const parent = Bun.spawn(["sh", "-c", script, join(folder, "pid")], { stdout: "pipe" });
   const { value } = await parent.stdout.getReader().read();
   const pid = Number.parseInt(new TextDecoder().decode(value), 10);
   const identity = identify(pid);
