@@ -1,4 +1,4 @@
 // Entry point 1: the host that a cluster is.
 
 export { openRestateHost, type RestateHost, type RestateHostOptions } from "./host/host.ts";
-export { maxRecordBytes } from "./thread/limits.ts";
+export { maxRecordBytes } from "./thread/thread.ts";

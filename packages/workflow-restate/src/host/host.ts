@@ -9,9 +9,8 @@ import {
 } from "@uncaged/workflow/driver";
 import type { Host, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
 import type { ClusterAddress } from "../cluster/address.ts";
-import { maxRecordBytes } from "../thread/limits.ts";
 import { familyPeriod, originOf } from "../thread/row.ts";
-import type { ThreadMeta } from "../thread/thread.ts";
+import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 import { changes } from "./changes.ts";
 import { HostContext } from "./context.ts";
 import { listLive, listThreads, rowNow } from "./list.ts";

@@ -11,6 +11,9 @@ import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/wo
  * T4 An epoch is one order to drive. It is over when the thread waits, is paused, or has ended.
  */
 
+/** The longest record, in bytes: a message to a cluster has at most 32 MiB. */
+export const maxRecordBytes = 31 * 1024 * 1024;
+
 /** What a thread is, beside its records. Times are in milliseconds since the epoch. */
 export type ThreadMeta = {
   /** Differs between two threads that had the same id one after the other. */

@@ -5,8 +5,7 @@ import { type Root, infoPath, sealed, valuesPath } from "@uncaged/workflow/drive
 import { WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterClient, isPassing } from "../client/client.ts";
 import { frame } from "../client/frame.ts";
-import { maxRecordBytes } from "../thread/limits.ts";
-import type { ThreadMeta } from "../thread/thread.ts";
+import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 
 /** So much of a debug log goes with a record, or in a message of its own. */
 const mostBeside = 512 * 1024;
