@@ -210,7 +210,7 @@ function fill(plans: Plans): void {
   database.atOnce(() => {
     for (let n = 0; n < count; n += 1) {
       const isCron = n % 2 === 0;
-      plans.create(planWithId(`wf_${n}`, (isCron ? cron : poll) as Plan["trigger"]));
+      void plans.create(planWithId(`wf_${n}`, (isCron ? cron : poll) as Plan["trigger"]));
       database.run(
         "INSERT INTO trigger_state (workflow_id, last_check_at, last_result) VALUES (?, ?, ?)",
         ...[`wf_${n}`, now, isCron ? next : "one\n"],

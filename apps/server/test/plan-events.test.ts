@@ -31,17 +31,18 @@ afterAll(async () => {
 
 let made = 0;
 
-function create(onFailure: "stop" | "ask_user" = "stop"): string {
+async function create(onFailure: "stop" | "ask_user" = "stop"): Promise<string> {
   made += 1;
   const at = new Date(1_780_000_000_000 + made).toISOString();
   const step = { id: "look", description: "do look", agent: "claude" as const };
-  return plans.create({
+  const { id } = await plans.create({
     ...{ schema_version: "1.0", id: `wf_${made}`, name: `Plan ${made}`, description: "d" },
     ...{ trigger: { type: "manual" }, steps: [{ ...step, inputs: {}, depends_on: [] }] },
     failure_policy: { on_step_failure: onFailure, max_retries: 0, retry_delay_ms: 0 },
     ...{ phase: "awaiting_confirmation", created_at: at, updated_at: at },
     metadata: { sandbox: "off" },
-  }).id;
+  });
+  return id;
 }
 
 const has = (sent: Sent[], wanted: string) => sent.some(({ name }) => name === wanted);
@@ -68,11 +69,11 @@ const rowsOf = (sent: Sent[], id: string): PlanRow[] =>
 
 test("a plan that another process makes, changes and removes comes, each with an id", async () => {
   let id = "";
-  const steps = [() => plans.reject(id), () => void plans.remove(id)];
+  const steps = [() => plans.reject(id), () => plans.remove(id)];
   const sent = await watch(
-    () => (id = create()),
+    async () => (id = await create()),
     (all) => {
-      if (rowsOf(all, id).length > 2 - steps.length) steps.shift()?.();
+      if (rowsOf(all, id).length > 2 - steps.length) void steps.shift()?.();
       return has(all, "plan_removed");
     },
   );
@@ -86,7 +87,7 @@ test("a plan that another process makes, changes and removes comes, each with an
 }, 60_000);
 
 test("a run comes to its end, by way of the decision that it waits for", async () => {
-  const id = create("ask_user");
+  const id = await create("ask_user");
   await Bun.write(join(serving.folder, "broken"), "do look\n");
   let isDecided = false;
   const sent = await watch(
@@ -110,12 +111,12 @@ test("a client that reconnects behind an id reads nothing again, also after a re
   const before = await watch(create, (all) => has(all, "plan"));
   const from = before.at(-1)?.id ?? "";
   let id = "";
-  const renew = () => void (id = create());
+  const renew = async () => void (id = await create());
   const behind = async (lastEventId: string) =>
     await follow(serving, path, { lastEventId, enough: (sent) => sent.length > 0 });
   const namesOf = (sent: Sent[]) => sent.map(({ name, data }) => [name, data.id]);
   const first = behind(from);
-  renew();
+  await renew();
   expect(namesOf(await first)).toEqual([["plan", id]]);
   // What came behind it is held, and given again.
   const held = await behind(from);
@@ -126,16 +127,16 @@ test("a client that reconnects behind an id reads nothing again, also after a re
   await serving.serve(port);
   let second: Promise<Sent[]> = Promise.resolve([]);
   await watch(
-    () => {
+    async () => {
       // The server has looked at the plans by now.
       second = behind(last);
-      renew();
+      await renew();
     },
     (all) => has(all, "plan"),
   );
   expect(namesOf(await second)).toEqual([["plan", id]]);
   await serving.stop();
-  renew();
+  await renew();
   await serving.serve(port);
   expect(namesOf(await behind(last))).toEqual([["plans", undefined]]);
 }, 90_000);
@@ -143,14 +144,14 @@ test("a client that reconnects behind an id reads nothing again, also after a re
 test("the plans come on the stream of all changes too, and only those that wait are listed on their own", async () => {
   let id = "";
   const sent = await watch(
-    () => (id = create()),
+    async () => (id = await create()),
     (all) => has(all, "plan"),
     "/api/events?plans=",
   );
   const of = sent.findLast(({ name }) => name === "of");
   expect(of?.data as unknown).toBe("plans");
   expect(sent.map(({ name }) => name)).toContain("reload");
-  plans.reject(id);
+  await plans.reject(id);
   const listed = async (query = "") =>
     (await serving.ok<PlanRow[]>(`/api/plans${query}`)).map((row) => row.id);
   expect(await listed()).toContain(id);

@@ -51,7 +51,7 @@ test("what waits appears, is counted, and is answered in place, by keyboard alon
   await link(page, "Inbox").waitFor();
   const plans = otherProgram();
   writeFileSync(join(serving.folder, "broken"), "do it\n");
-  plans.create(planOf("wf_first", "First plan", "do it"));
+  await plans.create(planOf("wf_first", "First plan", "do it"));
   const first = page.getByRole("region", { name: "To be confirmed: First plan" });
   await first.getByText("do it").waitFor();
   await link(page, "Inbox 1 waiting").waitFor();
@@ -61,7 +61,7 @@ test("what waits appears, is counted, and is answered in place, by keyboard alon
   await decisions.getByText("do it is broken").waitFor();
   await decisions.getByRole("link", { name: "First plan" }).waitFor();
   await first.waitFor({ state: "detached" });
-  plans.create(planOf("wf_second", "Second plan", "do something else"));
+  await plans.create(planOf("wf_second", "Second plan", "do something else"));
   const asking = await serving.run("asker");
   const question = page.getByRole("region", { name: `Question of asker, ${asking}` });
   await question.getByText("may I?").waitFor();
@@ -83,13 +83,13 @@ test("what waits appears, is counted, and is answered in place, by keyboard alon
   await link(page, "Inbox 1 waiting").waitFor();
   await page.locator("#main:focus-within").waitFor();
   // Whoever confirms it: here it waits no more.
-  plans.reject("wf_second");
+  await plans.reject("wf_second");
   await page.getByText("Nothing waits for you").waitFor();
   await link(page, "Inbox").waitFor();
 }, 180_000);
 
 test("a phone shows the inbox, and every page its count", async () => {
-  otherProgram().create(planOf("wf_third", "Third plan", "do it well"));
+  await otherProgram().create(planOf("wf_third", "Third plan", "do it well"));
   const page = await open(serving, "/workflows", { width: 380, height: 760 });
   await link(page, "Inbox 1 waiting").click();
   await page.getByRole("region", { name: "To be confirmed: Third plan" }).waitFor();

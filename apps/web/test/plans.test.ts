@@ -190,7 +190,7 @@ test("of many plans some are shown at once, and all are searched", async () => {
   const plans = openPlans({ host, home, env: {}, cwd: serving.folder });
   const [at, trigger] = ["2026-01-01T00:00:00.000Z", { type: "manual" as const }];
   for (let n = 1; n <= 120; n += 1) {
-    plans.create({
+    await plans.create({
       ...{ schema_version: "1.0", id: `wf_many_${n}`, name: `Plan ${n}`, description: "d" },
       ...{ trigger, steps: [step("look")] },
       failure_policy: { on_step_failure: "stop", max_retries: 0, retry_delay_ms: 0 },

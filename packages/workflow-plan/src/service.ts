@@ -22,14 +22,8 @@ export {
 
 // Plans
 export { type Expected, triggerStateOf, triggerStates } from "./service/trigger-state.ts";
-export {
-  openPlans,
-  openPlansThatAre,
-  Plans,
-  type PlansOptions,
-  type PlanView,
-  type Started,
-} from "./service/plans.ts";
+export { openPlans, openPlansThatAre } from "./service/open.ts";
+export { Plans, type PlansOptions, type PlanView, type Started } from "./service/plans.ts";
 export { Planning, type Turned } from "./planning/planning.ts";
 export {
   nextDue,

@@ -34,7 +34,7 @@ async function confirmed(home: TestHome, output: PlannerOutput) {
   const made = workflow(output);
   const cwd = join(home.store.folder, made.id);
   mkdirSync(cwd, { recursive: true });
-  const { id } = home.plans.create({ ...made, metadata: { cwd } });
+  const { id } = await home.plans.create({ ...made, metadata: { cwd } });
   await home.plans.confirm(id);
   const calls = join(cwd, "calls");
   const begun = () => until(() => existsSync(calls) && readFileSync(calls, "utf8") !== "");
@@ -55,7 +55,9 @@ test("a plan that is confirmed within the service itself is looked at", async ()
     report: () => undefined,
   });
   await ready.promise;
-  const { id } = opened.create(workflow(hello({ trigger: { ...poll, check_script: "echo it" } })));
+  const { id } = await opened.create(
+    workflow(hello({ trigger: { ...poll, check_script: "echo it" } })),
+  );
   await opened.confirm(id);
   await until(async () => (await home.plans.show(id)).trigger_state?.last_result === "it\n");
   stop.abort();
@@ -109,11 +111,11 @@ test("a run is cancelled also when another process writes its end first", async 
 test("a draft that another one has replaced while it was confirmed stays, and is not confirmed", async () => {
   const home = new TestHome();
   const { plans } = home;
-  const { id } = plans.create(workflow(hello({ trigger: cron })));
+  const { id } = await plans.create(workflow(hello({ trigger: cron })));
   await plans.confirm(id);
   const changedTo = (name: string) => plans.replace({ ...plans.get(id), name });
-  changedTo("First");
-  const other = home.open({ check: () => void changedTo("Second") });
+  await changedTo("First");
+  const other = home.open({ check: () => changedTo("Second") });
   expect(await messageOf(other.confirm(id))).toContain("this plan has changed");
   expect([plans.get(id).name, plans.draft(id)?.name]).toEqual(["A plan", "Second"]);
   rmSync(plans.folder, { recursive: true });
@@ -150,7 +152,7 @@ test("a run that can't be resumed keeps no other one from it, and no trigger fro
 
 test("a plan of another program that was never confirmed here fails its run with one line", async () => {
   const home = new TestHome();
-  const { id } = home.plans.create(workflow(hello({ trigger: cron })));
+  const { id } = await home.plans.create(workflow(hello({ trigger: cron })));
   home.plans.database.run("UPDATE workflows SET phase = 'active'");
   expect(await codeOf(home.plans.run(id))).toBe("EXECUTOR_ERROR");
   const { phase, runs } = await home.plans.show(id);
@@ -162,7 +164,7 @@ test("a question expires after the time that the settings name, and trigger data
   const home = new TestHome({ runOptions: { agentCommand: "false", answerMs: 3_600_000 } });
   home.plans.secrets.set("A_TOKEN", "value-of-a-token");
   const asking = plan([does("bad", "x")], { on_step_failure: "ask_user" });
-  const { id } = home.plans.create(workflow({ ...asking, trigger: cron }));
+  const { id } = await home.plans.create(workflow({ ...asking, trigger: cron }));
   await home.plans.confirm(id);
   await home.plans.run(id, { data: "use value-of-a-token" });
   await until(async () => (await home.plans.wanted()).length === 1);
@@ -176,7 +178,7 @@ test("an answer behind the expiry of its question is refused, and the run is abo
   const asking = plan([does("bad", "max-turns"), does("next", "say it", ["bad"])], {
     on_step_failure: "ask_user",
   });
-  const { id } = home.plans.create(workflow(asking));
+  const { id } = await home.plans.create(workflow(asking));
   const { runId } = await home.plans.confirm(id);
   await until(async () => (await home.plans.wanted()).length === 1);
   const [wanted] = await home.plans.wanted();

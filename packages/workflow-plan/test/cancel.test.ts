@@ -15,9 +15,9 @@ const watched = (name: string) => hello({ name, trigger: cron });
 
 test("a cancelled change is gone, and what was confirmed stays", async () => {
   const { plans } = new TestHome();
-  const { id } = plans.create(workflow(watched("One")));
+  const { id } = await plans.create(workflow(watched("One")));
   await plans.confirm(id);
-  plans.replace({ ...plans.get(id), name: "Two" });
+  await plans.replace({ ...plans.get(id), name: "Two" });
   expect(plans.draft(id)?.name).toBe("Two");
   const { what, workflow: now } = await plans.cancel(id);
   expect([what, now.name, now.phase, now.metadata?.draft]).toEqual([
@@ -25,7 +25,7 @@ test("a cancelled change is gone, and what was confirmed stays", async () => {
   ]);
   expect(plans.draft(id)).toBeNull();
   expect(String(await failureOf(plans.cancel(id)))).toContain("is active and has no run to cancel");
-  const other = plans.create(workflow(watched("Three")));
+  const other = await plans.create(workflow(watched("Three")));
   expect(await plans.cancel(other.id)).toMatchObject({
     ...{ what: "plan", workflow: { phase: "planning" } },
   });
@@ -60,7 +60,7 @@ test("the name of a removed plan is the next one's, and its threads and versions
   const home = new TestHome();
   const { host, plans } = home;
   const add = async (description: string) => {
-    const { id } = plans.create(workflow(hello({ name: "Builds", description })));
+    const { id } = await plans.create(workflow(hello({ name: "Builds", description })));
     const { threadId } = await plans.confirm(id);
     await home.ended(id);
     return { id, threadId: threadId ?? "", bundle: plans.get(id).metadata?.bundle };
@@ -80,7 +80,7 @@ test("a name that others use too stays when a plan of it is removed", async () =
   const home = new TestHome();
   const { host, plans } = home;
   const confirmed = async (name: string) => {
-    const { id } = plans.create(workflow(watched(name)));
+    const { id } = await plans.create(workflow(watched(name)));
     await plans.confirm(id);
     return { id, bundle: plans.get(id).metadata?.bundle ?? { name: "", hash: "" } };
   };

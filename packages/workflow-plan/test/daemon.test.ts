@@ -28,7 +28,7 @@ const poll = (check_script: string): TriggerConfig => ({
 });
 
 async function confirmed(home: TestHome, trigger: TriggerConfig): Promise<string> {
-  const { id } = home.plans.create(workflow(hello({ trigger })));
+  const { id } = await home.plans.create(workflow(hello({ trigger })));
   await home.plans.confirm(id);
   return id;
 }
@@ -60,7 +60,7 @@ test("what another process confirms, pauses, changes or removes holds before the
   await until(async () => (await dataOf(home, id)).length === 2);
   await home.ended(id);
   const { ...changed } = home.plans.get(id);
-  home.plans.replace({ ...changed, trigger: poll("echo changed; cat items") });
+  await home.plans.replace({ ...changed, trigger: poll("echo changed; cat items") });
   await home.plans.confirm(id);
   await checked(home, id, "changed\none\ntwo\nthree\n");
   expect(await dataOf(home, id)).toEqual(["two", "three"]);
@@ -89,7 +89,9 @@ test("a second service is refused, a pass beside one does nothing, and a killed 
 
 test("a service that is asked to end does so, and its runs go on", async () => {
   const home = new TestHome();
-  const { id } = home.plans.create(workflow(plan([does("a", "wait"), does("b", "say b", ["a"])])));
+  const { id } = await home.plans.create(
+    workflow(plan([does("a", "wait"), does("b", "say b", ["a"])])),
+  );
   await home.plans.confirm(id);
   const service = served(home);
   await service.reported("ready");
@@ -108,7 +110,9 @@ test("a service that is asked to end does so, and its runs go on", async () => {
 
 test("a drained service pauses its runs between steps, and the next one resumes them", async () => {
   const home = new TestHome();
-  const { id } = home.plans.create(workflow(plan([does("a", "wait"), does("b", "say b", ["a"])])));
+  const { id } = await home.plans.create(
+    workflow(plan([does("a", "wait"), does("b", "say b", ["a"])])),
+  );
   await home.plans.confirm(id);
   const service = served(home);
   await service.reported("ready");
@@ -126,7 +130,8 @@ test("a drained service pauses its runs between steps, and the next one resumes 
 test("what a crash of everything has left goes on, and what is paused does not", async () => {
   const home = new TestHome();
   const waits = () => plan([does("a", "say a"), does("b", "wait", ["a"])]);
-  const ids = [waits(), waits()].map((output) => home.plans.create(workflow(output)).id);
+  const made = [waits(), waits()].map((output) => home.plans.create(workflow(output)));
+  const ids = (await Promise.all(made)).map(({ id }) => id);
   for (const id of ids) await home.plans.confirm(id);
   const [going = "", paused = ""] = ids;
   const isWaiting = async (id: string) =>
@@ -165,9 +170,9 @@ test("no check begins while one of the same plan is in flight, and what was due 
     ...{ type: "poll", interval_seconds: 60, check_script: script, diff_mode: "new_items" },
   };
   const plans = home.open({ now: () => now });
-  const [id, other] = [trigger, { ...trigger, check_script: "cat clock" }].map(
-    (one) => plans.create(workflow(hello({ trigger: one }))).id,
-  ) as [string, string];
+  const triggers = [trigger, { ...trigger, check_script: "cat clock" }];
+  const made = triggers.map((one) => plans.create(workflow(hello({ trigger: one }))));
+  const [id, other] = (await Promise.all(made)).map((one) => one.id) as [string, string];
   for (const one of [id, other]) await plans.confirm(one);
   const checks = () => readFileSync(at("checks"), "utf8").trimEnd().split("\n").length;
   const stateOf = async (one: string) => (await plans.show(one)).trigger_state;

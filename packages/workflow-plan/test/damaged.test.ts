@@ -30,12 +30,13 @@ test("the other plans are listed, and each damaged one is named with its column"
     failure_policy_json: ["[]", "has no object"],
     metadata_json: ["7", "has no object"],
   } as const;
-  const expected = Object.entries(columns).map(([column, [value, problem]]) => {
-    const { id } = plans.create(workflow(hello()));
+  const expected: string[] = [];
+  for (const [column, [value, problem]] of Object.entries(columns)) {
+    const { id } = await plans.create(workflow(hello()));
     damage(home, id, column, value);
-    return `the plan ${id} is damaged: ${column} ${problem}`;
-  });
-  const good = plans.create(workflow(hello()));
+    expected.push(`the plan ${id} is damaged: ${column} ${problem}`);
+  }
+  const good = await plans.create(workflow(hello()));
   const named: string[] = [];
   const all = await plans.list((_id, error) => named.push((error as Error).message));
   expect(all.map(({ id }) => id)).toEqual([good.id]);
@@ -46,11 +47,11 @@ test("the other plans are listed, and each damaged one is named with its column"
 test("a damaged plan with a run that goes on keeps no other from being shown, run, confirmed and notified", async () => {
   const { home, notices, plans, texts, write } = await bot();
   const owner = { channel: "telegram", chatJid: "42", sender: "7" };
-  const waits = plans.create(workflow(plan([does("a", "wait")], {}, { name: "Waits" })));
+  const waits = await plans.create(workflow(plan([does("a", "wait")], {}, { name: "Waits" })));
   const { runId } = await plans.confirm(waits.id);
   for (const column of ["trigger_json", "steps_json", "metadata_json"])
     damage(home, waits.id, column, "{");
-  const { id } = plans.create(workflow(hello({ name: "Waits" }), { metadata: { owner } }));
+  const { id } = await plans.create(workflow(hello({ name: "Waits" }), { metadata: { owner } }));
   expect((await plans.show(id)).phase).toBe("awaiting_confirmation");
   await plans.confirm(id);
   expect((await home.ended(id)).phase).toBe("completed");
@@ -79,7 +80,7 @@ test("a service starts, names what is damaged once, and lets the others fire", a
     [0, 1].map(async () => {
       const trigger = { type: "poll", interval_seconds: 1, check_script: "cat items" } as const;
       const output = hello({ trigger: { ...trigger, diff_mode: "any_change" } });
-      const { id } = home.plans.create(
+      const { id } = await home.plans.create(
         workflow(output, { metadata: { fire_on_first_check: true } }),
       );
       await home.plans.confirm(id);
@@ -88,7 +89,7 @@ test("a service starts, names what is damaged once, and lets the others fire", a
   );
   writeFileSync(join(home.store.folder, "items"), "one\n");
   damage(home, broken, "trigger_json", "{");
-  const awaiting = home.plans.create(workflow(hello({ trigger: cron })));
+  const awaiting = await home.plans.create(workflow(hello({ trigger: cron })));
   damage(home, awaiting.id, "steps_json", "null");
   const service = new ServiceProcess(home);
   services.push(service);

@@ -97,13 +97,20 @@ const refusal = (act: () => unknown): string => {
   try {
     return `no error: ${JSON.stringify(act())}`;
   } catch (error) {
-    const { code, hint, message } = error as { code: string; hint?: string; message: string };
-    expect(message).not.toContain("\n");
-    return `${code}: ${message.replaceAll(folder, "…")} (${hint ?? ""})`;
+    return lineOf(error);
   }
 };
 
-test("a damaged, a foreign and a newer database are refused and left as they are", () => {
+const refused = (acting: Promise<unknown>): Promise<string> =>
+  acting.then((result) => `no error: ${JSON.stringify(result)}`, lineOf);
+
+function lineOf(error: unknown): string {
+  const { code, hint, message } = error as { code: string; hint?: string; message: string };
+  expect(message).not.toContain("\n");
+  return `${code}: ${message.replaceAll(folder, "…")} (${hint ?? ""})`;
+}
+
+test("a damaged, a foreign and a newer database are refused and left as they are", async () => {
   const { home: damaged } = closed();
   const path = join(damaged, "plans.db");
   const whole = readFileSync(path);
@@ -120,7 +127,7 @@ test("a damaged, a foreign and a newer database are refused and left as they are
   expect(refusal(() => open(foreign))).toMatch(/plans\.db is no database \(put it back/);
   expect(readFileSync(join(foreign, "plans.db"), "utf8")).toStartWith("no database");
   const newer = open();
-  newer.create(workflow(hello()));
+  await newer.create(workflow(hello()));
   newer.database.run("UPDATE workflows SET schema_version = '2.0'");
   newer.close();
   expect(refusal(() => open(newer.home))).toContain(
@@ -128,25 +135,25 @@ test("a damaged, a foreign and a newer database are refused and left as they are
   );
 });
 
-test("who finds the database locked waits, then gives up with one line, and nothing is written", () => {
+test("who finds the database locked waits, then gives up with one line, and nothing is written", async () => {
   const plans = open();
   const other = new Database(join(plans.home, "plans.db"));
   plans.database.run("PRAGMA busy_timeout = 20");
   other.run("BEGIN IMMEDIATE");
   const { id } = workflow(hello());
-  expect(refusal(() => plans.create(workflow(hello(), { id })))).toContain(
+  expect(await refused(plans.create(workflow(hello(), { id })))).toContain(
     "is locked by another process",
   );
   other.run("ROLLBACK");
   expect(refusal(() => plans.get(id))).toContain("there is no plan");
-  expect(plans.create(workflow(hello(), { id })).id).toBe(id);
+  expect((await plans.create(workflow(hello(), { id }))).id).toBe(id);
 });
 
-test("a database that can't be written is read, and refuses a change with one line", () => {
+test("a database that can't be written is read, and refuses a change with one line", async () => {
   const plans = open();
-  const { id } = plans.create(workflow(hello()));
+  const { id } = await plans.create(workflow(hello()));
   plans.database.run("PRAGMA query_only = 1");
-  expect(refusal(() => plans.create(workflow(hello())))).toContain("plans.db can't be written");
+  expect(await refused(plans.create(workflow(hello())))).toContain("plans.db can't be written");
   expect(plans.get(id).phase).toBe("awaiting_confirmation");
   const home = newHome();
   mkdirSync(join(home, "plans.db"), { recursive: true, mode: 0o700 });
@@ -157,9 +164,9 @@ test("a database that can't be written is read, and refuses a change with one li
   expect(refusal(() => open(linked))).toContain("plans.db can't be opened (check the owner");
 });
 
-test("a full disk lets no half of a fire be written", () => {
+test("a full disk lets no half of a fire be written", async () => {
   const plans = open();
-  const { id } = plans.create(workflow(hello(), { phase: "planning" }));
+  const { id } = await plans.create(workflow(hello(), { phase: "planning" }));
   plans.database.run("UPDATE workflows SET phase = 'active'");
   const [{ page_count } = { page_count: 0 }] = plans.database.rows<{ page_count: number }>(
     "PRAGMA page_count",
@@ -172,13 +179,13 @@ test("a full disk lets no half of a fire be written", () => {
   const state = { last_result: "a".repeat(100) };
   const fire = (triggerData: string) =>
     plans.fire({ workflowId: id, expected, state, triggerData });
-  expect(refusal(() => fire("x".repeat(100_000)))).toContain("the disk is full");
+  expect(await refused(fire("x".repeat(100_000)))).toContain("the disk is full");
   expect([
     plans.get(id).phase,
     plans.runs(),
     plans.database.rows("SELECT * FROM trigger_state"),
   ]).toEqual(["active", [], []]);
-  expect(fire("small")).toMatchObject({ workflowId: id });
+  expect(await fire("small")).toMatchObject({ workflowId: id });
   expect(plans.get(id).phase).toBe("executing");
 });
 

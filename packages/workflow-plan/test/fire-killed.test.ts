@@ -27,7 +27,8 @@ test(`a pass that is killed at every ${stride}. step of a fire loses no change a
   const poll = { type: "poll", interval_seconds: 60, diff_mode: "new_items" } as const;
   const slots = { type: "cron", expression: "* * * * *" } as const;
   const triggers = [{ ...poll, check_script: "cat items" }, slots];
-  const ids = triggers.map((trigger) => plans.create(workflow(hello({ trigger }))).id);
+  const made = triggers.map((trigger) => plans.create(workflow(hello({ trigger }))));
+  const ids = (await Promise.all(made)).map(({ id }) => id);
   for (const id of ids) await plans.confirm(id);
   writeFileSync(at("items"), "");
   await pass();

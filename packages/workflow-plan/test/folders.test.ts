@@ -15,7 +15,7 @@ test("the next pass removes the folders of ended threads and of its own check sc
   const { host, plans, store } = home;
   const env = { ...store.env, PATH: process.env.PATH ?? "", XDG_CACHE_HOME: store.folder };
   const own = home.open({ env });
-  const { id } = plans.create(workflow(hello()));
+  const { id } = await plans.create(workflow(hello()));
   const { threadId } = await plans.confirm(id);
   await home.ended(id);
   // A thread of the same plan that is no run of it.

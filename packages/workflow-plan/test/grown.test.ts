@@ -29,7 +29,7 @@ test("a look at a run that goes on reads what is new since the last one, to the 
   const { host, seen } = noting(home.host);
   const plans = home.open({ host });
   const steps = [does("a", "say a"), does("b", "wait", ["a"]), does("c", "say c", ["b"])];
-  const { id } = plans.create(workflow(plan(steps)));
+  const { id } = await plans.create(workflow(plan(steps)));
   const { runId } = await plans.confirm(id);
   const statuses = async () => (await plans.show(id)).runs[0]?.steps.map(({ status }) => status);
   await until(async () => (await statuses())?.[1] === "running");

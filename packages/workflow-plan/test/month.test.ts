@@ -107,7 +107,7 @@ test(`a month with ${kills} kills, clock steps and sleep: each fire once, or ski
   show();
   writeFileSync(at("items"), "");
   const added = async (output: Parameters<typeof hello>[0], metadata?: Workflow["metadata"]) => {
-    const { id } = plans.create(workflow(hello(output), { metadata }));
+    const { id } = await plans.create(workflow(hello(output), { metadata }));
     await plans.confirm(id);
     return id;
   };

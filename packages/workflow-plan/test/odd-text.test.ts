@@ -18,7 +18,7 @@ test("a zero byte, half of a pair, broken UTF-8 and JSON that ends too soon go t
     does("next", "say it", ["first"]),
     does("bad", "odd-error"),
   ];
-  const { id } = plans.create(workflow(plan(steps, {}, { trigger: cron })));
+  const { id } = await plans.create(workflow(plan(steps, {}, { trigger: cron })));
   await plans.confirm(id);
   await plans.run(id, { data: "a\0b\ud800c" });
   const { phase, runs } = await home.ended(id);

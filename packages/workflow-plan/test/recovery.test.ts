@@ -20,15 +20,16 @@ async function active(
   count: number,
   output: PlannerOutput,
 ): Promise<string[]> {
-  const first = plans.create(workflow({ ...output, trigger: cron }));
+  const first = await plans.create(workflow({ ...output, trigger: cron }));
   await plans.confirm(first.id);
   const { bundle } = plans.get(first.id).metadata ?? {};
-  const others = Array.from({ length: count - 1 }, () => {
-    const { id } = plans.create(workflow({ ...output, trigger: cron }));
-    plans.updateMetadata(id, () => ({ bundle }));
+  const others: string[] = [];
+  for (let n = 1; n < count; n += 1) {
+    const { id } = await plans.create(workflow({ ...output, trigger: cron }));
+    await plans.updateMetadata(id, () => ({ bundle }));
     plans.database.run("UPDATE workflows SET phase = 'active' WHERE id = ?", id);
-    return id;
-  });
+    others.push(id);
+  }
   // As if each of them had never been looked at.
   plans.database.run("DELETE FROM trigger_state");
   return [first.id, ...others];
@@ -57,7 +58,7 @@ test("a fire that is killed with -9 at any point has one run, whoever takes it u
   const before = home.plans.runs({ since: "" }).length;
   expect(before).toBeGreaterThan(3);
   expect(before).toBeLessThan(points);
-  for (const id of ids) fire(home, id);
+  for (const id of ids) await fire(home, id);
   const second = home.open({ maxRuns: 100 });
   await Promise.all([home.plans.recover(), second.recover()]);
   await Promise.all(ids.map((id) => home.ended(id)));
@@ -72,7 +73,7 @@ test("a fire that is killed with -9 at any point has one run, whoever takes it u
 test("no more runs than may go on at once are started, by all processes together", async () => {
   const home = new TestHome({ maxRuns: 2 });
   const ids = await active(home, 5, plan([does("slow", "wait")]));
-  for (const id of ids) fire(home, id);
+  for (const id of ids) await fire(home, id);
   const others = Array.from({ length: 3 }, () => home.open({ maxRuns: 2 }));
   const started = await Promise.all(others.map((one) => one.startQueued()));
   expect(started.flat()).toHaveLength(2);
@@ -94,7 +95,7 @@ test("no more runs than may go on at once are started, by all processes together
 test("an interrupted run is taken up once, one of a paused plan is not, and another's live run is left alone", async () => {
   const home = new TestHome();
   const ids = await active(home, 3, plan([does("slow", "wait")]));
-  for (const id of ids) fire(home, id);
+  for (const id of ids) await fire(home, id);
   await home.plans.startQueued();
   const [first = "", paused = "", live = ""] = ids;
   const begun = () => readdirSync(home.store.folder).includes("calls");
@@ -125,7 +126,7 @@ test("the rows of runs are made again from their logs, to the byte", async () =>
     does("good", "say good"),
     does("end", "say end", ["bad"]),
   ];
-  const { id } = plans.create(workflow(plan(steps)));
+  const { id } = await plans.create(workflow(plan(steps)));
   await plans.confirm(id);
   await home.ended(id);
   await plans.retry(id);

@@ -15,11 +15,11 @@ const { host, plans, store } = home;
 const other = home.open();
 
 /** A plan whose agents work in a folder of their own. */
-function added(output: PlannerOutput, more: Partial<Workflow> = {}) {
+async function added(output: PlannerOutput, more: Partial<Workflow> = {}) {
   const made = workflow(output, more);
   const cwd = join(store.folder, made.id);
   mkdirSync(cwd, { recursive: true });
-  const { id } = plans.create({ ...made, metadata: { cwd } });
+  const { id } = await plans.create({ ...made, metadata: { cwd } });
   return { id, go: () => writeFileSync(join(cwd, "go"), ""), calls: () => callsIn(cwd) };
 }
 
@@ -46,7 +46,7 @@ const codeOf = async (act: () => unknown): Promise<string> => {
 };
 
 test("a run that is paused commits what was in flight and begins nothing; its end leaves the phase alone", async () => {
-  const { calls, go, id } = added(waiting);
+  const { calls, go, id } = await added(waiting);
   await plans.confirm(id);
   await until(() => calls().length === 1);
   expect((await other.pause(id)).phase).toBe("paused");
@@ -66,7 +66,7 @@ test("a run that is paused commits what was in flight and begins nothing; its en
 });
 
 test("a run that ends while its plan is paused leaves it paused, and a resume brings it to its end", async () => {
-  const { calls, go, id } = added(plan([does("slow", "wait")]));
+  const { calls, go, id } = await added(plan([does("slow", "wait")]));
   await plans.confirm(id);
   await until(() => calls().length === 1);
   await plans.pause(id);
@@ -77,7 +77,7 @@ test("a run that ends while its plan is paused leaves it paused, and a resume br
 });
 
 test("a cancelled run has failed, its steps with it, and its plan is what it was before", async () => {
-  const { calls, id } = added({ ...waiting, trigger: cron });
+  const { calls, id } = await added({ ...waiting, trigger: cron });
   await plans.confirm(id);
   const { phase, runId } = await plans.run(id, { data: "x".repeat(1_000_000) });
   expect(phase).toBe("executing");
@@ -96,7 +96,7 @@ test("a cancelled run has failed, its steps with it, and its plan is what it was
 });
 
 test("a retry does again what has not succeeded, and leaves the old log as it is", async () => {
-  const { calls, id } = added(
+  const { calls, id } = await added(
     plan([does("bad", "fail-once"), does("good", "say good"), does("end", "say end", ["bad"])]),
   );
   await plans.confirm(id);
@@ -115,13 +115,13 @@ test("a retry does again what has not succeeded, and leaves the old log as it is
 });
 
 test("a draft takes its plan's place when it is confirmed, and a retry goes on with it", async () => {
-  const { calls, id } = added(plan([does("good", "say good"), does("bad", "fail-once")]));
+  const { calls, id } = await added(plan([does("good", "say good"), does("bad", "fail-once")]));
   await plans.confirm(id);
   const before = await home.ended(id);
   const better = before.steps.map((one) =>
     one.id === "bad" ? { ...one, description: "say fine" } : one,
   );
-  const kept = plans.replace({ ...before, steps: better });
+  const kept = await plans.replace({ ...before, steps: better });
   expect([kept.phase, kept.steps, plans.draft(id)?.steps]).toEqual([
     "failed",
     before.steps,
@@ -142,7 +142,7 @@ test("a draft takes its plan's place when it is confirmed, and a retry goes on w
 });
 
 test("a question about a failed step is answered once, by what it may be answered with", async () => {
-  const { id } = added(
+  const { id } = await added(
     plan([does("bad", "max-turns"), does("next", "say next", ["bad"])], {
       on_step_failure: "ask_user",
     }),
@@ -170,10 +170,8 @@ test("a question about a failed step is answered once, by what it may be answere
 });
 
 test("of plans with one name each has a bundle's name of its own", async () => {
-  const ids = Array.from(
-    { length: 3 },
-    () => added(hello({ name: "Same name", trigger: cron })).id,
-  );
+  const made = Array.from({ length: 3 }, () => added(hello({ name: "Same name", trigger: cron })));
+  const ids = (await Promise.all(made)).map(({ id }) => id);
   await Promise.all(ids.map((id, n) => (n % 2 ? plans : other).confirm(id)));
   const names = ids.map((id) => plans.get(id).metadata?.bundle?.name ?? "");
   expect(names.toSorted()).toEqual(["same-name", "same-name-2", "same-name-3"]);
@@ -188,7 +186,8 @@ test("the folder of a run is removed with its end, or when what a crash has left
     mkdirSync(join(path, "work"), { recursive: true });
     return path;
   };
-  const [ended, cancelled, going] = [added(hello()), added(waiting), added(waiting)];
+  const ended = await added(hello());
+  const [cancelled, going] = [await added(waiting), await added(waiting)];
   const left = folderOf((await own.confirm(ended.id)).threadId);
   await home.ended(ended.id);
   mkdirSync(join(left, "homes/hello"), { recursive: true });
@@ -207,7 +206,7 @@ test("the folder of a run is removed with its end, or when what a crash has left
 test("a run of another program has no folder, whatever its id is", async () => {
   const cache = join(store.folder, "other-cache");
   const own = home.open({ env: { ...store.env, XDG_CACHE_HOME: cache } });
-  const { id } = added(hello({ trigger: cron }));
+  const { id } = await added(hello({ trigger: cron }));
   await own.confirm(id);
   mkdirSync(join(cache, "uncaged-workflow/runs"), { recursive: true });
   const insert =
@@ -219,7 +218,7 @@ test("a run of another program has no folder, whatever its id is", async () => {
 });
 
 test("the source of a plan's bundle is laid out for reading", async () => {
-  const { id } = added(hello({ name: "To be read", trigger: cron }));
+  const { id } = await added(hello({ name: "To be read", trigger: cron }));
   await plans.confirm(id);
   const { bundle } = plans.get(id).metadata ?? {};
   const name = bundle?.name ?? "";

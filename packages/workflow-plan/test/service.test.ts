@@ -9,7 +9,7 @@ afterEach(removeStores);
 
 test("a confirmed manual plan runs to its end, and its rows are those of its thread", async () => {
   const { ended, plans } = bound(new TestHome());
-  const { id } = plans.create(
+  const { id } = await plans.create(
     workflow(
       plan([does("a", "say hello"), does("b", "say bye", ["a"])], {}, { name: "Crème, brûlée" }),
     ),
@@ -33,7 +33,7 @@ test("a confirmed manual plan runs to its end, and its rows are those of its thr
 test("a confirmed poll or cron plan is active, and no run begins", async () => {
   const { plans } = bound(new TestHome());
   for (const trigger of [poll, cron]) {
-    const { id } = plans.create(workflow(hello({ trigger })));
+    const { id } = await plans.create(workflow(hello({ trigger })));
     const started = await plans.confirm(id);
     expect(started).toEqual({ workflowId: id, phase: "active", runId: null, threadId: null });
     const { runs, trigger_state } = await plans.show(id);
@@ -43,7 +43,7 @@ test("a confirmed poll or cron plan is active, and no run begins", async () => {
 
 test("a run that failed is retried from what has succeeded", async () => {
   const { ended, plans } = bound(new TestHome());
-  const { id } = plans.create(
+  const { id } = await plans.create(
     workflow(
       plan([does("good", "say good"), does("bad", "fail-once"), does("end", "say end", ["bad"])]),
     ),
@@ -68,9 +68,9 @@ test("a definition that has the value of a secret is stored with its name instea
   plans.secrets.set("A_TOKEN", "value-of-a-token");
   const steps = [{ ...does("a", "use value-of-a-token"), inputs: { deep: ["value-of-a-token"] } }];
   const made = workflow(plan(steps, {}, { description: "it is value-of-a-token" }));
-  const { id } = plans.create(made);
+  const { id } = await plans.create(made);
   await plans.cancel(id);
-  plans.replace({ ...made, name: "with value-of-a-token" });
+  await plans.replace({ ...made, name: "with value-of-a-token" });
   expect(JSON.stringify(plans.database.rows("SELECT * FROM workflows"))).not.toContain("value-of");
   expect(plans.get(id)).toMatchObject({
     ...{ name: "with [secret:A_TOKEN]", description: "it is [secret:A_TOKEN]" },

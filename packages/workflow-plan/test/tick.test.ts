@@ -42,7 +42,7 @@ class Clockwork extends TestHome {
   }
 
   async confirmed(trigger: TriggerConfig, metadata?: Workflow["metadata"]): Promise<string> {
-    const { id } = this.timed.create(workflow(hello({ trigger }), { metadata }));
+    const { id } = await this.timed.create(workflow(hello({ trigger }), { metadata }));
     await this.timed.confirm(id);
     return id;
   }
@@ -115,7 +115,7 @@ test("what a plan knew before a pause is compared, and a changed script begins a
   expect(await home.after(0)).toBe(1);
   expect(await home.data(id)).toEqual(["two"]);
   const { trigger: _, ...same } = home.timed.get(id);
-  home.timed.replace({ ...same, trigger: poll("cat items; echo three") });
+  await home.timed.replace({ ...same, trigger: poll("cat items; echo three") });
   await home.timed.confirm(id);
   expect(await home.after(0)).toBe(0);
   expect(home.state(id)?.last_result).toBe("one\ntwo\nthree\n");
@@ -175,7 +175,7 @@ test("triggers fire by passes for as long as no service does, and not behind the
   const home = new TestHome();
   const trigger = { ...poll("cat items"), interval_seconds: 1, diff_mode: "any_change" } as const;
   writeFileSync(join(home.store.folder, "items"), "one\n");
-  const { id } = home.plans.create(
+  const { id } = await home.plans.create(
     workflow(hello({ trigger }), { metadata: { fire_on_first_check: true } }),
   );
   await home.plans.confirm(id);
@@ -218,7 +218,7 @@ test("what is new while a run goes on fires one run with all of it when that has
   const home = new Clockwork();
   writeFileSync(home.file("items"), "");
   const trigger = poll("cat items");
-  const { id } = home.timed.create(workflow({ ...hello({ trigger }), ...waiting }));
+  const { id } = await home.timed.create(workflow({ ...hello({ trigger }), ...waiting }));
   await home.timed.confirm(id);
   await home.after(0);
   appendFileSync(home.file("items"), "one\n");

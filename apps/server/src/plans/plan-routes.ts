@@ -125,7 +125,7 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
       const given = await access();
       const { plans } = given;
       const before = plans.draft(params.id) ?? plans.get(params.id);
-      plans.replace(await edited(before, plans.secrets.masked(body)));
+      await plans.replace(await edited(before, plans.secrets.masked(body)));
       return await viewOf(given, before.id);
     },
   });

@@ -1,7 +1,8 @@
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type Lock, takeLock, waitForLock, writeFileAtomic } from "@uncaged/workflow/host";
+import { type Lock, takeLock, writeFileAtomic } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
+import type { PlanStore } from "../service/store.ts";
 
 /*
  * What the service of a plan home shares with other processes beside the database. Only the locks decide who is at work:
@@ -16,8 +17,6 @@ export type StopRequest = { drainSeconds: number | null };
 const files = {
   /** Held by the service while it runs. */
   service: "service.lock",
-  /** Held by who looks at triggers: the service, or one pass. */
-  triggers: "triggers.lock",
   info: "service.json",
   stop: "service.stop",
   drained: "service.drained",
@@ -37,9 +36,9 @@ export function lockService(home: string): Lock {
   });
 }
 
-/** Takes the lock of who looks at triggers; null when another process has it. */
-export async function lockTriggers(home: string): Promise<Lock | null> {
-  return await waitForTriggers(home, AbortSignal.timeout(shortestWaitMs)).catch(
+/** Takes the lock of who looks at triggers, the service or one pass; null when another process has it. */
+export async function lockTriggers(store: PlanStore): Promise<Lock | null> {
+  return await waitForTriggers(store, AbortSignal.timeout(shortestWaitMs)).catch(
     (error: unknown) => {
       if (error instanceof DOMException) return null;
       throw error;
@@ -48,8 +47,8 @@ export async function lockTriggers(home: string): Promise<Lock | null> {
 }
 
 /** As {@link lockTriggers}, when the other process is done. @throws what the signal was aborted with. */
-export const waitForTriggers = (home: string, signal: AbortSignal): Promise<Lock> =>
-  waitForLock(at(home, "triggers"), () => signal.throwIfAborted());
+export const waitForTriggers = (store: PlanStore, signal: AbortSignal): Promise<Lock> =>
+  store.lock("triggers", () => signal.throwIfAborted());
 
 /** The service that runs for a home; null when none does. */
 export function runningService(home: string): ServiceInfo | null {

@@ -112,7 +112,7 @@ class Service {
     const { env, home, onReady, signal } = this.#options;
     await this.#attempt(() => this.#recover());
     this.#messaging?.connect();
-    const lock = await waitForTriggers(home, signal).catch(() => null);
+    const lock = await waitForTriggers(this.#plans.store, signal).catch(() => null);
     if (lock) {
       removeCheckFolders(home, env);
       onReady?.();
@@ -169,13 +169,14 @@ class Service {
   /** Looks whether anything has changed or is due, and does what follows. */
   async #turn(): Promise<void> {
     const { env, host } = this.#options;
+    await this.#plans.sync();
     const now = this.#now();
     const counter = this.#plans.changeCounter();
     const isChanged = counter !== this.#counter || now < this.#lookedAt;
     this.#counter = counter;
     this.#lookedAt = now;
     if (isChanged || (this.#nextDue !== null && this.#nextDue <= now))
-      this.#nextDue = this.#triggers.look();
+      this.#nextDue = await this.#triggers.look();
     if (isAnythingDue(host.root)) await host.wake({ env });
     if (isChanged || this.#plans.runs().length > 0) await this.#followRuns();
     this.#send();

@@ -27,7 +27,8 @@ export type Ticked = { fired: Fired[]; next: string | null };
 export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> {
   const { env, host, now = Date.now } = options;
   const fired: Fired[] = [];
-  const lock = await lockTriggers(plans.home);
+  const lock = await lockTriggers(plans.store);
+  await plans.sync();
   let next = lock ? null : earliestDue(plans, now());
   if (lock) {
     try {
@@ -57,7 +58,7 @@ async function pass(
   const triggers = new Triggers(plans, { ...options, onFire: (one) => fired.push(one) });
   signal?.addEventListener("abort", () => void triggers.stop(), { once: true });
   if (signal?.aborted) await triggers.stop();
-  const next = triggers.look();
+  const next = await triggers.look();
   const slots = fired.length;
   if (slots > 0) await startQueued();
   await triggers.settled();

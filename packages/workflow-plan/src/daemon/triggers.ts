@@ -102,12 +102,14 @@ export class Triggers {
    * Lets the slots fire that are due, and begins the checks; `settled` waits for those. Gives when the next trigger is due,
    * null when none ever is: now, while a check is in flight.
    */
-  look(): number | null {
+  async look(): Promise<number | null> {
+    await this.#plans.sync();
     const now = this.#now();
     this.#reportDamaged();
     const next = earliestDue(this.#plans, now);
     if (next === null || next > now) return next;
-    for (const id of dueAt(this.#plans, now)) if (!this.#stop.signal.aborted) this.#lookAt(id);
+    for (const id of dueAt(this.#plans, now))
+      if (!this.#stop.signal.aborted) await this.#lookAt(id);
     return earliestDue(this.#plans, now);
   }
 
@@ -133,11 +135,11 @@ export class Triggers {
     await this.settled();
   }
 
-  #lookAt(id: string): void {
+  async #lookAt(id: string): Promise<void> {
     if (this.#checks.has(id)) return;
     try {
       const looked = this.#read(id);
-      if (looked?.trigger.type === "cron") this.#settle(id, looked, looked.trigger);
+      if (looked?.trigger.type === "cron") await this.#settle(id, looked, looked.trigger);
       if (looked?.trigger.type === "poll") this.#begin(id);
     } catch (error) {
       this.#options.onError(id, error);
@@ -163,11 +165,15 @@ export class Triggers {
     };
   }
 
-  #settle(id: string, { expected, metadata, state }: Looked, trigger: CronTrigger): void {
+  async #settle(
+    id: string,
+    { expected, metadata, state }: Looked,
+    trigger: CronTrigger,
+  ): Promise<void> {
     const { slot, state: seen } = settledSlots(trigger, state, metadata, this.#now());
     if (slot === null || this.#hasFired(id, slot))
-      this.#plans.settle(id, expected, { state: seen });
-    else this.#fire(id, expected, seen, slot);
+      await this.#plans.settle(id, expected, { state: seen });
+    else await this.#fire(id, expected, seen, slot);
   }
 
   /** Whether a slot has fired already: after the clock was put back it comes again. */
@@ -176,8 +182,13 @@ export class Triggers {
     return this.#plans.database.rows(fired, id, slot).length > 0;
   }
 
-  #fire(id: string, expected: Expected, state: Partial<TriggerState>, triggerData: string): void {
-    const fired = this.#plans.fire({ workflowId: id, expected, state, triggerData });
+  async #fire(
+    id: string,
+    expected: Expected,
+    state: Partial<TriggerState>,
+    triggerData: string,
+  ): Promise<void> {
+    const fired = await this.#plans.fire({ workflowId: id, expected, state, triggerData });
     if (fired) this.#options.onFire({ workflowId: fired.workflowId, runId: fired.runId });
   }
 
@@ -199,10 +210,10 @@ export class Triggers {
     const checkedAt = lastDue(start, this.#now(), trigger);
     const firesFirst = metadata.fire_on_first_check === true;
     const checked = compareCheck(trigger, state, outcome, { firesFirst, checkedAt });
-    if (checked.data !== null) return this.#fire(id, expected, checked.state, checked.data);
+    if (checked.data !== null) return await this.#fire(id, expected, checked.state, checked.data);
     const isNews = checked.failures === failuresToNotify;
     const notice = isNews ? noticeOf.failing(checked.state.last_error ?? "") : null;
-    this.#plans.settle(id, expected, { state: checked.state, notice });
+    await this.#plans.settle(id, expected, { state: checked.state, notice });
   }
 
   async #outcome(id: string, { check_script }: PollTrigger): Promise<CheckOutcome> {

@@ -118,7 +118,7 @@ export class Planning {
       Object.assign(session, this.#stored(session.id));
       if (session.workflow) locks.push(this.#lock(session.workflow.id));
       this.#renew(session);
-      return this.#keep(session, await this.#planner.answer(session, text, callbacks));
+      return await this.#keep(session, await this.#planner.answer(session, text, callbacks));
     } finally {
       for (const lock of locks) lock.release();
     }
@@ -182,15 +182,15 @@ export class Planning {
     }
   }
 
-  #keep({ id }: PlannerSession, turn: PlannerTurn): Turned {
+  async #keep({ id }: PlannerSession, turn: PlannerTurn): Promise<Turned> {
     const { workflow } = turn;
     if (!workflow) return { session: id, turn, workflow: null };
     if (!this.#known(workflow.id)) {
       const metadata = { ...workflow.metadata, session: id };
-      const kept = this.#plans.create({ ...workflow, metadata });
+      const kept = await this.#plans.create({ ...workflow, metadata });
       return { session: id, turn: { ...turn, workflow: kept }, workflow: kept };
     }
-    this.#plans.replace(workflow, { session: id });
+    await this.#plans.replace(workflow, { session: id });
     const kept = this.#known(workflow.id) ?? workflow;
     return { session: id, turn: { ...turn, workflow: kept }, workflow: kept };
   }

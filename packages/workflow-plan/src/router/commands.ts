@@ -154,7 +154,7 @@ const commands: readonly ChatCommand[] = [
     description: "ends the planning, or kills the run of a plan, or takes its change back",
     async execute(args, { conversation, plans, reply }) {
       if (args === "") {
-        const text = conversation.end()
+        const text = (await conversation.end())
           ? "The planning has ended."
           : "There is no planning to end.";
         return await reply(text);
@@ -162,7 +162,7 @@ const commands: readonly ChatCommand[] = [
       const { id, name, phase } = plans.get(idIn(args, "/cancel ID").id);
       const what = phase === "planning" ? "plan" : (await plans.cancel(id)).what;
       if (what === "run") return await reply(`The run of ${name} was cancelled.`);
-      conversation.endOf(id);
+      await conversation.endOf(id);
       if (what === "change") return await reply(`The change of ${name} was cancelled.`);
       await reply(`${name} is not confirmed. /delete ${id} removes it.`);
     },
@@ -170,7 +170,7 @@ const commands: readonly ChatCommand[] = [
   about("delete", "removes a plan and its runs", async (id, call) => {
     const name = nameOf(call, id);
     await call.plans.remove(id);
-    call.conversation.endOf(id);
+    await call.conversation.endOf(id);
     return `${name} was removed.`;
   }),
   about(

@@ -67,28 +67,28 @@ export class Conversation {
   }
 
   /** Ends the session; false when there is none. */
-  end(): boolean {
+  async end(): Promise<boolean> {
     const session = this.#current();
     this.#session = null;
     if (session && session.status !== "cancelled") this.#plan().cancel(session);
-    if (session?.workflow) this.#dropDraft(session.workflow.id, session.id);
+    if (session?.workflow) await this.#dropDraft(session.workflow.id, session.id);
     this.#options.chat.set({ session: null, asked: null });
     return session !== null;
   }
 
   /** A plan that was confirmed has its change in the session, unless it was removed meanwhile. */
-  #dropDraft(id: string, session: string): void {
+  async #dropDraft(id: string, session: string): Promise<void> {
     try {
-      this.#options.plans.dropDraft(id, session);
+      await this.#options.plans.dropDraft(id, session);
     } catch (error) {
       this.#options.log(reasonOf(error));
     }
   }
 
   /** Ends the session about a plan, if it is this chat's. */
-  endOf(id: string): void {
+  async endOf(id: string): Promise<void> {
     const { asked } = this.#options.chat.state;
-    if (this.#current()?.workflow?.id === id) this.end();
+    if (this.#current()?.workflow?.id === id) await this.end();
     else if (asked?.workflowId === id) this.#options.chat.set({ asked: null });
   }
 

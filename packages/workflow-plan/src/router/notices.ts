@@ -84,7 +84,7 @@ export class Notices {
     for (const notice of positionIn(workflow.metadata).pending) {
       if (this.#isRecent(notice.at)) await reader.send(`**${workflow.name}**: ${notice.text}`);
       // Another process may have sent it too, and have begun with the next one.
-      this.#move(id, ({ pending, runs: all }) => ({
+      await this.#move(id, ({ pending, runs: all }) => ({
         runs: all,
         pending: pending.filter((one) => one.id !== notice.id),
       }));
@@ -124,7 +124,7 @@ export class Notices {
       const text = await this.#textOf(workflow, run, item, items[at + 1]);
       if (text !== null && this.#isRecent(timeOf(item))) await reader.send(text);
       position = item.kind === "end" ? over : item.cursor;
-      if (text !== null) this.#moveRun(workflow.id, run.id, position);
+      if (text !== null) await this.#moveRun(workflow.id, run.id, position);
     }
     if (items.length === 0 && run.status !== "running") {
       const text = await this.#textOf(workflow, run, null, undefined);
@@ -132,7 +132,8 @@ export class Notices {
         await reader.send(text);
       position = over;
     }
-    if (position !== undefined && position !== from) this.#moveRun(workflow.id, run.id, position);
+    if (position !== undefined && position !== from)
+      await this.#moveRun(workflow.id, run.id, position);
   }
 
   /** What a run's thread has logged behind a position. What a retry has copied is not new. */
@@ -173,17 +174,20 @@ export class Notices {
     return this.#now() - at <= longestNoticeMs;
   }
 
-  #moveRun(workflowId: string, runId: string, position: string): void {
+  async #moveRun(workflowId: string, runId: string, position: string): Promise<void> {
     const since = new Date(this.#now() - longestNoticeMs).toISOString();
     const known = new Set(this.#options.plans.runs({ since, workflowId }).map(({ id }) => id));
-    this.#move(workflowId, ({ pending, runs }) => {
+    await this.#move(workflowId, ({ pending, runs }) => {
       const kept = Object.entries(runs).filter(([id]) => known.has(id));
       return { pending, runs: { ...Object.fromEntries(kept), [runId]: position } };
     });
   }
 
-  #move(workflowId: string, change: (position: NoticePosition) => NoticePosition): void {
-    this.#options.plans.updateMetadata(workflowId, (metadata) => ({
+  async #move(
+    workflowId: string,
+    change: (position: NoticePosition) => NoticePosition,
+  ): Promise<void> {
+    await this.#options.plans.updateMetadata(workflowId, (metadata) => ({
       ...metadata,
       notices: change(positionIn(metadata)),
     }));

@@ -198,7 +198,7 @@ export class Router {
       chat.set({ asked: { workflowId: id, planHash: hash, at: this.#now(), wants: "change" } });
       return await this.#reply(received, "What is to change?");
     }
-    plans.reject(id);
+    await plans.reject(id);
     chat.set({ asked: null, session: null });
     await this.#reply(
       received,

@@ -11,6 +11,7 @@ import { withNotice } from "./notice.ts";
 import { missing, move, phaseError } from "./phase.ts";
 import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "./rows.ts";
 import { SecretFile } from "./secrets.ts";
+import type { PlanStore } from "./store.ts";
 
 /** The parts of the metadata that a plan brings with itself; the rest is what was learned of it. */
 const definedKeys = ["cwd", "container", "sandbox", "fire_on_first_check", "missed_slots"] as const;
@@ -37,21 +38,28 @@ export class Definitions {
   readonly home: string;
   /** Where planner sessions are kept. */
   readonly folder: string;
-  readonly database: PlanDatabase;
+  readonly store: PlanStore;
   readonly secrets: SecretFile;
   readonly #sessions: SessionFiles;
   readonly #now: () => number;
 
-  constructor(
-    { home, now = Date.now }: { home: string; now?: () => number },
-    database: PlanDatabase,
-  ) {
+  constructor({ home, now = Date.now }: { home: string; now?: () => number }, store: PlanStore) {
     this.home = home;
     this.folder = join(home, "planner");
-    this.database = database;
+    this.store = store;
     this.secrets = new SecretFile(home);
     this.#sessions = new SessionFiles(this.folder);
     this.#now = now;
+  }
+
+  /** What plans and runs are read from. */
+  get database(): PlanDatabase {
+    return this.store.database;
+  }
+
+  /** Has what other processes have committed by now in the database. */
+  sync(): Promise<void> {
+    return this.store.sync();
   }
 
   /** This moment, as a row has it. */
@@ -102,12 +110,12 @@ export class Definitions {
   }
 
   /** Adds a plan that a planner has made. @throws PlannerError, ExecutorError */
-  create(given: Workflow): Workflow {
+  async create(given: Workflow): Promise<Workflow> {
     const workflow = checked(this.#masked(given));
     const { id, phase } = workflow;
     if (phase !== "planning" && phase !== "awaiting_confirmation")
       throw phaseError(id, "planning", phase);
-    return this.database.atOnce(() => {
+    return await this.store.change(() => {
       if (this.#find("workflows", id, "")[0]?.id === id)
         throw new ExecutorError(`there is a plan ${id} already`);
       this.#insert(workflow);
@@ -135,15 +143,15 @@ export class Definitions {
    * confirmation makes the plan: it stays in its planner session, or in a new one where none is given.
    * @throws PlannerError, ExecutorError
    */
-  replace(given: Workflow, { session }: { session?: string } = {}): Workflow {
+  async replace(given: Workflow, { session }: { session?: string } = {}): Promise<Workflow> {
     const workflow = checked(this.#masked(given));
-    return this.database.atOnce(() => {
+    return await this.store.change(() => {
       const before = this.get(workflow.id);
       const { id, phase } = before;
       checkModifiable(before);
       if (phase !== "planning" && phase !== "awaiting_confirmation") {
         const draft = { session: session ?? this.#keepDraft({ ...workflow, phase }) };
-        return this.updateMetadata(id, (metadata) => ({ ...metadata, draft }));
+        return this.setMetadata(id, (metadata) => ({ ...metadata, draft }));
       }
       if (phase === "awaiting_confirmation")
         move(this.database, id, ["awaiting_confirmation", "planning"], this.at);
@@ -202,44 +210,55 @@ export class Definitions {
 
   /** Another text than before: this or another process has written. */
   changeCounter(): string {
-    return this.database.changeCounter();
+    return this.store.changeCounter();
   }
 
   /** Keeps a notice about a plan, which its owner gets when a channel of theirs is there. @throws ExecutorError */
-  notify(id: string, text: string): void {
+  async notify(id: string, text: string): Promise<void> {
+    await this.store.change(() => this.setNotice(id, text));
+  }
+
+  /** As {@link notify}, in the transaction of the caller. */
+  protected setNotice(id: string, text: string): void {
     const clean = this.secrets.hidden(text);
-    this.updateMetadata(id, (metadata) => withNotice(metadata, clean, Date.parse(this.at)));
+    this.setMetadata(id, (metadata) => withNotice(metadata, clean, Date.parse(this.at)));
   }
 
   /** Takes the draft of a plan back that a session has; without one of that session nothing is done. @throws ExecutorError */
-  dropDraft(id: string, session: string): void {
-    this.database.atOnce(() => {
+  async dropDraft(id: string, session: string): Promise<void> {
+    await this.store.change(() => {
       const { draft } = (this.get(id).metadata ?? {}) as { draft?: { session?: string } };
-      if (draft?.session === session) this.updateMetadata(id, withoutDraft);
+      if (draft?.session === session) this.setMetadata(id, withoutDraft);
     });
   }
 
   /** Takes a plan back that was to be confirmed, or the draft of one that was. @throws ExecutorError */
-  reject(id: string): Workflow {
-    return this.database.atOnce(() => {
+  async reject(id: string): Promise<Workflow> {
+    return await this.store.change(() => {
       const { id: whole, metadata } = this.get(id);
-      if (metadata?.draft !== undefined) return this.updateMetadata(whole, withoutDraft);
+      if (metadata?.draft !== undefined) return this.setMetadata(whole, withoutDraft);
       move(this.database, whole, ["awaiting_confirmation", "planning"], this.at);
       return this.get(whole);
     });
   }
 
   /** Changes a plan's metadata in one transaction. @throws ExecutorError */
-  updateMetadata(id: string, change: (metadata: PlanMetadata) => PlanMetadata): Workflow {
-    return this.database.atOnce(() => {
-      const workflow = this.get(id);
-      const metadata = JSON.stringify(change(workflow.metadata ?? {}));
-      this.database.run(
-        "UPDATE workflows SET metadata_json = ? WHERE id = ?",
-        ...[metadata, workflow.id],
-      );
-      return this.get(workflow.id);
-    });
+  async updateMetadata(
+    id: string,
+    change: (metadata: PlanMetadata) => PlanMetadata,
+  ): Promise<Workflow> {
+    return await this.store.change(() => this.setMetadata(id, change));
+  }
+
+  /** As {@link updateMetadata}, in the transaction of the caller. */
+  protected setMetadata(id: string, change: (metadata: PlanMetadata) => PlanMetadata): Workflow {
+    const workflow = this.get(id);
+    const metadata = JSON.stringify(change(workflow.metadata ?? {}));
+    this.database.run(
+      "UPDATE workflows SET metadata_json = ? WHERE id = ?",
+      ...[metadata, workflow.id],
+    );
+    return this.get(workflow.id);
   }
 }
 

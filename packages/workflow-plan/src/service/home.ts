@@ -12,6 +12,9 @@ export function planHome(root: string, env: Environment = process.env): string {
   return named ? resolve(named) : join(root, "plans");
 }
 
+/** The file of a home's plans, where these are not shared. */
+export const databaseIn = (home: string): string => join(home, "plans.db");
+
 /**
  * Makes the plan home where it is missing, for its owner alone.
  * @throws ConfigError when it can't be used, or others could write to it.

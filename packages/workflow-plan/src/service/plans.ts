@@ -1,15 +1,13 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { ExecutorError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import { prefixes, threadIdOf } from "../plan/terms.ts";
 import { checkModifiable } from "../planner/workflow.ts";
-import { inMemory, PlanDatabase } from "./database.ts";
 import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from "./decisions.ts";
 import { Definitions, type OnDamaged, readable, withoutDraft } from "./definitions.ts";
 import { removeEndedFolders } from "./folders.ts";
-import { openHome } from "./home.ts";
+import { databaseIn } from "./home.ts";
 import { noticeOf } from "./notice.ts";
 import { move, phaseError } from "./phase.ts";
 import {
@@ -22,15 +20,10 @@ import {
 } from "./projections.ts";
 import { rebuild } from "./rebuild.ts";
 import type { RunRow, StepRow, TriggerState } from "./rows.ts";
-import {
-  type Begun,
-  type OnRunError,
-  type Recovered,
-  type RecoverOptions,
-  Runs,
-  type RunsOptions,
-} from "./runs.ts";
+import { type Begun, type OnRunError, type Recovered, type RecoverOptions, Runs } from "./runs.ts";
+import type { RunsOptions } from "./start.ts";
 import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts";
+import type { PlanStore } from "./store.ts";
 import { type Expected, register, settle, triggerStateOf } from "./trigger-state.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
@@ -56,20 +49,6 @@ export type Started = {
 
 const shortestHash = 8;
 
-/** Opens the plans of a home, which is made where it is missing. @throws ConfigError, ExecutorError */
-export function openPlans(options: PlansOptions): Plans {
-  openHome(options.home);
-  return new Plans(options, new PlanDatabase(pathIn(options.home)));
-}
-
-/** As {@link openPlans}, for who makes no plan: where there is no home, it has no plans and is not made. */
-export function openPlansThatAre(options: PlansOptions): Plans {
-  if (existsSync(pathIn(options.home))) return openPlans(options);
-  return new Plans(options, new PlanDatabase(inMemory));
-}
-
-const pathIn = (home: string): string => join(home, "plans.db");
-
 /**
  * The plans of a home, for every process that acts on them. Nothing of the database is kept in memory; what changes a
  * phase is one transaction, and its refusal an ExecutorError that names both phases.
@@ -78,20 +57,20 @@ export class Plans extends Definitions {
   readonly #options: PlansOptions;
   readonly #runs: Runs;
 
-  constructor(options: PlansOptions, database: PlanDatabase) {
-    super(options, database);
+  constructor(options: PlansOptions, store: PlanStore) {
+    super(options, store);
     this.#options = options;
-    this.#runs = new Runs(database, options);
+    this.#runs = new Runs(store, options);
   }
 
   /** Whether the home was there or was made; else there are no plans, and nothing is kept. */
   get isKept(): boolean {
-    return this.database.isFile;
+    return this.store.isKept;
   }
 
   /** Whether there is a home by now, whoever has made it. */
   hasHome(): boolean {
-    return existsSync(pathIn(this.home));
+    return existsSync(databaseIn(this.home));
   }
 
   /** The credentials that steps can be given, by name. @throws ConfigError */
@@ -146,23 +125,28 @@ export class Plans extends Definitions {
     const hash = planHash(workflow);
     if (shown !== undefined) checkShown(before.id, hash, shown);
     await this.#options.check?.(workflow);
-    const store = { host: this.#options.host, database: this.database };
-    const run = await withVersion(store, before, workflow, (bundle, isShared) => {
-      const now = this.get(before.id);
-      if (draft) return this.#swap(now, before, draft, bundle);
-      move(this.database, now.id, ["awaiting_confirmation", to], this.at);
-      if (planHash(now) !== hash) throw changed(now.id);
-      this.#setBundle(now.id, bundle, isShared);
-      if (to === "executing") return this.#runs.queue(now.id, null);
-      register(this.database, now.id, { trigger: now.trigger, now: this.at });
-      return null;
-    });
+    const run = await withVersion(
+      this.#options.host,
+      this.store,
+      before,
+      workflow,
+      (bundle, isShared) => {
+        const now = this.get(before.id);
+        if (draft) return this.#swap(now, before, draft, bundle);
+        move(this.database, now.id, ["awaiting_confirmation", to], this.at);
+        if (planHash(now) !== hash) throw changed(now.id);
+        this.#setBundle(now.id, bundle, isShared);
+        if (to === "executing") return this.#runs.queue(now.id, null);
+        register(this.database, now.id, { trigger: now.trigger, now: this.at });
+        return null;
+      },
+    );
     return await this.#started(before.id, run);
   }
 
   #setBundle(id: string, bundle: PlanVersion, isShared: boolean): void {
     const shares = isShared && { shares_name: true };
-    this.updateMetadata(id, (metadata) => ({ ...metadata, bundle, ...shares }));
+    this.setMetadata(id, (metadata) => ({ ...metadata, bundle, ...shares }));
   }
 
   #swap(now: Workflow, before: Workflow, draft: Workflow, bundle: PlanVersion): null {
@@ -171,7 +155,7 @@ export class Plans extends Definitions {
     const latest = this.draft(now.id);
     if (latest === null || planHash(latest) !== planHash(draft)) throw changed(now.id);
     this.define(now, draft, { bundle });
-    this.updateMetadata(now.id, withoutDraft);
+    this.setMetadata(now.id, withoutDraft);
     const { trigger } = draft;
     if (now.phase === "active")
       register(this.database, now.id, { trigger, was: before.trigger, now: this.at });
@@ -192,7 +176,7 @@ export class Plans extends Definitions {
   async run(id: string, { data }: { data?: string } = {}): Promise<Started> {
     const given = data === undefined ? null : withoutSecrets(data, this.secrets.all());
     await this.refresh();
-    const run = this.database.atOnce(() => {
+    const run = await this.store.change(() => {
       const { id: whole, phase } = this.get(id);
       if (phase !== "completed") move(this.database, whole, ["active", "executing"], this.at);
       return this.#runs.queue(whole, given);
@@ -203,13 +187,13 @@ export class Plans extends Definitions {
   /** Does again what has not succeeded in a plan's last run. @throws ExecutorError */
   async retry(id: string): Promise<Started> {
     await this.refresh();
-    const run = this.database.atOnce(() => {
+    const run = await this.store.change(() => {
       const { id: whole } = this.get(id);
       const last = lastRunOf(this.database, whole);
       move(this.database, whole, ["failed", "executing"], this.at);
       const again = this.#runs.queue(whole, last?.trigger_data ?? null);
       const retry = { run: again.id, of: last?.id };
-      if (last) this.updateMetadata(whole, (metadata) => ({ ...metadata, retry }));
+      if (last) this.setMetadata(whole, (metadata) => ({ ...metadata, retry }));
       return again;
     });
     return await this.#started(run.workflow_id, run);
@@ -242,7 +226,7 @@ export class Plans extends Definitions {
   /** Lets no step of a plan begin any more, and no trigger fire. @throws ExecutorError */
   async pause(id: string): Promise<Workflow> {
     const { id: whole } = this.get(id);
-    this.database.atOnce(() => {
+    await this.store.change(() => {
       const { phase } = this.get(whole);
       const from = phase === "executing" ? "executing" : "active";
       move(this.database, whole, [from, "paused"], this.at);
@@ -255,7 +239,7 @@ export class Plans extends Definitions {
   async resume(id: string): Promise<Workflow> {
     const { id: whole } = this.get(id);
     await this.refresh();
-    this.database.atOnce(() => {
+    await this.store.change(() => {
       move(this.database, whole, ["paused", "active"], this.at);
       register(this.database, whole, { trigger: this.get(whole).trigger, now: this.at });
       this.#goOn(whole);
@@ -285,7 +269,7 @@ export class Plans extends Definitions {
     if (!isChange && phase !== "awaiting_confirmation") {
       throw new ExecutorError(`${whole} is ${phase} and has no run to cancel`);
     }
-    return { workflow: this.reject(whole), what: isChange ? "change" : "plan" };
+    return { workflow: await this.reject(whole), what: isChange ? "change" : "plan" };
   }
 
   /**
@@ -296,7 +280,7 @@ export class Plans extends Definitions {
     const { id: whole } = this.row(id);
     await this.#runs.refresh({ workflowId: whole });
     if (this.row(whole).phase !== "executing") await this.#runs.cancel(whole);
-    const row = this.database.atOnce(() => {
+    const row = await this.store.change(() => {
       const last = this.row(whole);
       if (last.phase === "executing") {
         const hint = "pause it or cancel it first";
@@ -311,8 +295,7 @@ export class Plans extends Definitions {
       return last;
     });
     const plan = readable(row, () => undefined);
-    const store = { host: this.#options.host, database: this.database };
-    await freeName(store, whole, plan?.metadata ?? {});
+    await freeName(this.#options.host, this.store, whole, plan?.metadata ?? {});
     return { id: whole };
   }
 
@@ -322,14 +305,14 @@ export class Plans extends Definitions {
    * Lets a trigger fire: a row first, in one transaction with the trigger's state and the phase. Null, and nothing is
    * written, when the plan is not active, or is not any more what the decision was made by.
    */
-  fire(fired: {
+  async fire(fired: {
     workflowId: string;
     expected: Expected;
     state: Partial<TriggerState>;
     triggerData: string | null;
-  }): Begun | null {
+  }): Promise<Begun | null> {
     const { workflowId, expected, state, triggerData } = fired;
-    return this.database.atOnce(() => {
+    return await this.store.change(() => {
       if (!settle(this.database, workflowId, expected, state)) return null;
       move(this.database, workflowId, ["active", "executing"], this.at);
       const { id } = this.#runs.queue(workflowId, triggerData);
@@ -340,14 +323,14 @@ export class Plans extends Definitions {
   /**
    * Writes what a trigger has found, with a notice to the plan's owner; false, and nothing is written, as with {@link fire}.
    */
-  settle(
+  async settle(
     workflowId: string,
     expected: Expected,
     { notice, state }: { state: Partial<TriggerState>; notice?: string | null },
-  ): boolean {
-    return this.database.atOnce(() => {
+  ): Promise<boolean> {
+    return await this.store.change(() => {
       const isSettled = settle(this.database, workflowId, expected, state);
-      if (isSettled && notice) this.notify(workflowId, notice);
+      if (isSettled && notice) this.setNotice(workflowId, notice);
       return isSettled;
     });
   }
@@ -365,24 +348,24 @@ export class Plans extends Definitions {
   /** Takes up what a crash has left behind: rows without a thread, threads without a worker, phases of ended runs. */
   async recover(options: RecoverOptions = {}): Promise<Recovered> {
     await removeEndedFolders(this.#options.host, this.database, this.#options.env);
-    const onInterrupted = (run: Begun): void => {
+    const onInterrupted = async (run: Begun): Promise<void> => {
       try {
-        this.notify(run.workflowId, noticeOf.interrupted(run.runId));
+        await this.notify(run.workflowId, noticeOf.interrupted(run.runId));
       } catch (error) {
         options.onError?.(run, error);
       }
-      options.onInterrupted?.(run);
+      await options.onInterrupted?.(run);
     };
     return await this.#runs.recover({ ...options, onInterrupted });
   }
 
   /** Makes the rows of all runs again from the logs of their threads. */
   rebuild(): Promise<{ runs: number }> {
-    return rebuild(this.#options.host, this.database, () => this.at);
+    return rebuild(this.#options.host, this.store, () => this.at);
   }
 
   close(): void {
-    this.database.close();
+    this.store.close();
   }
 }
 

@@ -78,7 +78,8 @@ export function writeRows(
   });
 }
 
-function isWritten(database: PlanDatabase, { run, sessions, steps }: RunRows): boolean {
+/** Whether the rows of a run are what they are to be. */
+export function isWritten(database: PlanDatabase, { run, sessions, steps }: RunRows): boolean {
   const there = [runRowOf(database, run.id), stepRowsOf(database, run.id)];
   return (
     JSON.stringify(there) === JSON.stringify([run, steps]) &&

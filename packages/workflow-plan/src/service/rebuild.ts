@@ -4,6 +4,7 @@ import type { PlanDatabase } from "./database.ts";
 import { projected } from "./projection.ts";
 import { planOf, removeSteps, runRowOf, writeRows } from "./projections.ts";
 import type { RunRow } from "./rows.ts";
+import type { PlanStore } from "./store.ts";
 import { bundleName } from "./version.ts";
 import { definitionIn, findThread, readLog } from "./threads.ts";
 
@@ -13,10 +14,11 @@ import { definitionIn, findThread, readLog } from "./threads.ts";
  */
 export async function rebuild(
   host: Host,
-  database: PlanDatabase,
+  store: PlanStore,
   at: () => string,
 ): Promise<{ runs: number }> {
-  removeStray(database);
+  const { database } = store;
+  await store.change(() => removeStray(database));
   let count = 0;
   const done = new Set<string>();
   const again = async (run: Pick<RunRow, "id" | "workflow_id">) => {
@@ -28,7 +30,7 @@ export async function rebuild(
       if (read?.log.start.parameters.options.workflowId !== run.workflow_id) return;
       const rows = projected(read.definition, read.log);
       // A log that was read before another process has written its end is read again.
-      isWritten = database.atOnce(() => {
+      isWritten = await store.change(() => {
         if (runRowOf(database, run.id)?.status !== status) return false;
         writeRows(database, rows, at(), { again: true });
         return true;
@@ -59,13 +61,10 @@ async function readRun(
 
 /** Removes what belongs to no run, or is left of one whose log is there and will be written again. */
 function removeStray(database: PlanDatabase): void {
-  database.atOnce(() => {
-    database.run("DELETE FROM sessions WHERE step_run_id NOT IN (SELECT id FROM step_runs)");
-    const stray =
-      "SELECT DISTINCT run_id FROM step_runs WHERE run_id NOT IN (SELECT id FROM workflow_runs)";
-    for (const { run_id } of database.rows<{ run_id: string }>(stray))
-      removeSteps(database, run_id);
-  });
+  database.run("DELETE FROM sessions WHERE step_run_id NOT IN (SELECT id FROM step_runs)");
+  const stray =
+    "SELECT DISTINCT run_id FROM step_runs WHERE run_id NOT IN (SELECT id FROM workflow_runs)";
+  for (const { run_id } of database.rows<{ run_id: string }>(stray)) removeSteps(database, run_id);
 }
 
 /** The threads that have the name of a plan's bundle, each with the plan. */

@@ -1,22 +1,15 @@
-import {
-  type Environment,
-  type Host,
-  isWorkflowError,
-  threadIdPattern,
-  waitForLock,
-} from "@uncaged/workflow/host";
-import { join } from "node:path";
+import { type Host, isWorkflowError, threadIdPattern } from "@uncaged/workflow/host";
 import { ulid } from "ulid";
 import { ExecutorError } from "../error/error.ts";
-import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
+import type { WorkflowPhase } from "../plan/plan.ts";
 import { runIdOf, threadIdOf } from "../plan/terms.ts";
 import type { PlanDatabase } from "./database.ts";
 import { withoutFolder } from "./folders.ts";
-import { keptOf } from "../state/kept.ts";
 import { cancelledByUser, type RunRows } from "./projection.ts";
 import {
   type Ended,
   failRun,
+  isWritten,
   planOf,
   runRowOf,
   settlePhase,
@@ -25,22 +18,9 @@ import {
   writeRows,
 } from "./projections.ts";
 import { type RunRow, type WorkflowRow } from "./rows.ts";
-import { definitionIn, findThread, ifMissing, readLog, RunReader } from "./threads.ts";
-
-/** What runs are started with. */
-export type RunsOptions = {
-  host: Host;
-  /** The plan home. */
-  home: string;
-  env: Environment;
-  /** The directory of the agents of a plan that names none. */
-  cwd: string;
-  /** Put into the options of every thread: `agentCommand`, `maxParallelSteps`. */
-  runOptions?: Record<string, unknown>;
-  /** The most runs at once (5). A run that waits for a decision is none of them. */
-  maxRuns?: number;
-  now?: () => number;
-};
+import type { PlanStore } from "./store.ts";
+import { type RunsOptions, startThread } from "./start.ts";
+import { findThread, ifMissing, RunReader } from "./threads.ts";
 
 /** A run that was started or taken up. */
 export type Begun = { workflowId: string; runId: string; threadId: string };
@@ -52,7 +32,7 @@ export type OnRunError = (run: Begun, error: unknown) => void;
 export type Recovered = { started: Begun[]; resumed: Begun[]; ended: Ended[] };
 export type RecoverOptions = {
   /** Called for each run that was interrupted, before it is resumed. */
-  onInterrupted?: (run: Begun) => void;
+  onInterrupted?: (run: Begun) => void | Promise<void>;
   onError?: OnRunError;
   /** Threads that were paused so that a service could end: they go on too. */
   drained?: readonly string[];
@@ -81,14 +61,18 @@ const finalCodes: readonly string[] = [
  * - **R5** What fails for one run keeps no other from being looked at, started or resumed.
  */
 export class Runs {
-  readonly #database: PlanDatabase;
+  readonly #store: PlanStore;
   readonly #options: RunsOptions;
   readonly #reader: RunReader;
 
-  constructor(database: PlanDatabase, options: RunsOptions) {
-    this.#database = database;
+  constructor(store: PlanStore, options: RunsOptions) {
+    this.#store = store;
     this.#options = options;
     this.#reader = new RunReader(options.host);
+  }
+
+  get #database(): PlanDatabase {
+    return this.#store.database;
   }
 
   get #at(): string {
@@ -132,14 +116,15 @@ export class Runs {
   /** Does something while no process starts a thread. */
   async #locked<Result>(act: () => Promise<Result>): Promise<Result> {
     const late = Date.now() + longestWaitMs;
-    const path = join(this.#options.home, "runs.lock");
-    const lock = await waitForLock(path, () => {
+    const lock = await this.#store.lock("runs", () => {
       if (Date.now() < late) return;
-      throw new ExecutorError(`another process has been starting runs for a long time: ${path}`, {
+      const { home } = this.#options;
+      throw new ExecutorError(`another process has been starting runs for a long time: ${home}`, {
         hint: "try again; the run is queued, and nothing is lost",
       });
     });
     try {
+      await this.#store.sync();
       return await act();
     } finally {
       lock.release();
@@ -169,10 +154,10 @@ export class Runs {
     const workflow = planOf(this.#database, row.workflow_id);
     if (workflow === null) return false;
     try {
-      await this.#startThread(workflow, row);
+      await startThread(this.#options, this.#store, workflow, row);
     } catch (error) {
       if (isWorkflowError(error) && finalCodes.includes(error.code))
-        failRun(this.#database, runId, error.message, this.#at);
+        await this.#fail(runId, error.message);
       throw error;
     }
     await this.#project(row);
@@ -200,34 +185,6 @@ export class Runs {
     return this.#database.rows<Pick<WorkflowRow, "phase">>(statement, id)[0]?.phase ?? null;
   }
 
-  async #startThread(workflow: Workflow, { id: runId, trigger_data }: RunRow): Promise<void> {
-    const { cwd, env, home, host, runOptions } = this.#options;
-    const { bundle, cwd: own, retry } = workflow.metadata ?? {};
-    if (!bundle) throw new ExecutorError(`${workflow.id} has no bundle: it was never confirmed`);
-    const options = {
-      ...runOptions,
-      ...{ triggerData: trigger_data, planHome: home, workflowId: workflow.id, runId },
-    };
-    const given = { env, name: bundle.name, options, threadId: threadIdOf(runId) };
-    const source = isRetry(retry) && retry.run === runId ? await this.#source(retry.of) : null;
-    if (source) {
-      const keep = { steps: keptOf(source.log.steps, source.definition, workflow) };
-      await host.fork(source.ref, { ...given, keep, on: bundle.hash });
-    } else {
-      const prompt = workflow.description;
-      await host.start({ ...given, workflow: bundle.hash, prompt, cwd: own ?? cwd });
-    }
-  }
-
-  /** The thread that a run retries; null when its log is gone, and nothing of it can be kept. */
-  async #source(runId: string) {
-    const { host } = this.#options;
-    const ref = await findThread(host, threadIdOf(runId));
-    const log = ref && (await readLog(host, ref));
-    if (!ref || !log) return null;
-    return { ref, log, definition: await definitionIn(host, ref, () => null) };
-  }
-
   /** Brings the rows of unfinished runs up to date, of all plans or of one; gives those that this call has seen ending. */
   async refresh({
     onError,
@@ -236,6 +193,7 @@ export class Runs {
     onError?: OnRunError;
     workflowId?: string;
   } = {}): Promise<Ended[]> {
+    await this.#store.sync();
     const ended: Ended[] = [];
     const rows = this.#unfinished().filter(
       (row) => (workflowId ?? row.workflow_id) === row.workflow_id,
@@ -245,7 +203,7 @@ export class Runs {
       if (one) ended.push(one);
       else await this.#holdPaused(row);
     });
-    this.#settle();
+    await this.#settle();
     return ended;
   }
 
@@ -258,30 +216,35 @@ export class Runs {
   }
 
   /** Sets phases right whose run has ended without anyone's writing it. */
-  #settle(): void {
+  async #settle(): Promise<void> {
     const stray = this.#database.rows<{ id: string }>(
       `SELECT id FROM workflows w WHERE phase = 'executing' AND NOT EXISTS
         (SELECT 1 FROM workflow_runs r WHERE r.workflow_id = w.id AND r.status = 'running')`,
     );
     for (const { id } of stray)
-      this.#database.atOnce(() => settlePhase(this.#database, id, this.#at));
+      await this.#store.change(() => settlePhase(this.#database, id, this.#at));
   }
 
   async #project(row: RunRow): Promise<Ended | null> {
     const rows = await this.#reader.next(row.id, () => planOf(this.#database, row.workflow_id));
     const { env } = this.#options;
     if (rows === "same") return null;
-    if (rows) return withoutFolder(this.#write(rows), env);
+    if (rows) return withoutFolder(await this.#write(rows), env);
     const hasBegun = stepRowsOf(this.#database, row.id).length > 0;
     // The row of another program has no thread and never gets one.
     const isForeign = !threadIdPattern.test(threadIdOf(row.id));
     if (!hasBegun && !isForeign) return null;
-    return withoutFolder(failRun(this.#database, row.id, logIsGone, this.#at), env);
+    return withoutFolder(await this.#fail(row.id, logIsGone), env);
   }
 
-  #write(rows: RunRows): Ended | null {
+  #fail(runId: string, error: string): Promise<Ended | null> {
+    return this.#store.change(() => failRun(this.#database, runId, error, this.#at));
+  }
+
+  async #write(rows: RunRows): Promise<Ended | null> {
+    if (isWritten(this.#database, rows)) return null;
     try {
-      return writeRows(this.#database, rows, this.#at);
+      return await this.#store.change(() => writeRows(this.#database, rows, this.#at));
     } catch (error) {
       this.#reader.forget(rows.run.id);
       throw error;
@@ -328,7 +291,7 @@ export class Runs {
       const { env } = this.#options;
       await this.#control(workflowId, { kind: "kill", force: true, env });
       await this.#project(row);
-      failRun(this.#database, row.id, cancelledByUser, this.#at);
+      await this.#fail(row.id, cancelledByUser);
       // Another process may have written that it was killed.
       return runRowOf(this.#database, row.id)?.error === cancelledByUser;
     });
@@ -356,7 +319,7 @@ export class Runs {
       if (phase !== "executing" && phase !== "completed") return;
       const isInterrupted = await this.#isInterrupted(row);
       if (!isInterrupted && !drained.includes(threadIdOf(row.id))) return;
-      if (isInterrupted) onInterrupted?.(begunOf(row));
+      if (isInterrupted) await onInterrupted?.(begunOf(row));
       if (await this.followPhase(row.workflow_id)) resumed.push(begunOf(row));
     });
     return { started: await this.startQueued(onError), resumed, ended };
@@ -395,6 +358,3 @@ async function each(
 const begunOf = ({ id, workflow_id }: RunRow): Begun => ({
   ...{ workflowId: workflow_id, runId: id, threadId: threadIdOf(id) },
 });
-
-const isRetry = (value: unknown): value is { run: string; of: string } =>
-  typeof value === "object" && value !== null && "run" in value && "of" in value;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { planSource } from "../source/source.ts";
 import type { PlanDatabase } from "./database.ts";
+import type { PlanStore } from "./store.ts";
 import { ifMissing } from "./threads.ts";
 
 const longestSlug = 56;
@@ -26,12 +27,10 @@ const candidate = (slug: string, n: number): string => (n === 1 ? slug : `${slug
 /** A version of a plan's bundle. */
 export type PlanVersion = { name: string; hash: string };
 
-/** Where versions of plans are kept. */
-type Store = { host: Host; database: PlanDatabase };
-
 /** Builds a plan's bundle under its name, or under the first that is free, and does something in one transaction. */
 export async function withVersion<Result>(
-  { database, host }: Store,
+  host: Host,
+  store: PlanStore,
   { id, metadata }: Workflow,
   workflow: Workflow,
   use: (bundle: PlanVersion, isShared: boolean) => Result,
@@ -43,8 +42,10 @@ export async function withVersion<Result>(
     const added = await addVersion(host, workflow, name, own === undefined);
     if (added === null) continue;
     const { isShared, ...bundle } = added;
-    const done = database.atOnce(() =>
-      own === undefined && isUsed(database, name, id) ? null : { result: use(bundle, isShared) },
+    const done = await store.change(() =>
+      own === undefined && isUsed(store.database, name, id)
+        ? null
+        : { result: use(bundle, isShared) },
     );
     if (done) return done.result;
   }
@@ -55,7 +56,8 @@ export async function withVersion<Result>(
  * has registered too, or has given another version, stays theirs.
  */
 export async function freeName(
-  { database, host }: Store,
+  host: Host,
+  { database }: PlanStore,
   id: string,
   { bundle, shares_name }: PlanMetadata,
 ): Promise<void> {

@@ -35,6 +35,6 @@ const host = new Proxy(openLocalHost({ path: root }), {
 const env = { PATH: process.env.PATH };
 const plans = openPlans({ host, home, env, cwd, maxRuns: 100 });
 const expected = { triggerJson: JSON.stringify(cron), lastResult: null, lastCheckAt: null };
-plans.fire({ workflowId: id, expected, state: { last_result: "fired" }, triggerData: id });
+await plans.fire({ workflowId: id, expected, state: { last_result: "fired" }, triggerData: id });
 await plans.startQueued();
 process.stdout.write("done");

@@ -14,7 +14,7 @@ for (let round = 0; round < Number(rounds); ) {
   )[0]?.last_result;
   round = Number(lastResult ?? 0);
   if (round === Number(rounds)) break;
-  const fired = plans.fire({
+  const fired = await plans.fire({
     workflowId: id,
     expected: {
       triggerJson: JSON.stringify(cron),

@@ -7,5 +7,5 @@ import { hello, workflow } from "../home.ts";
 const [, , home = "", folder = ""] = process.argv;
 const host = openLocalHost({ path: join(folder, "root") });
 const plans = openPlans({ host, home, env: {}, cwd: folder });
-plans.create(workflow(hello(), { id: `wf_${process.pid}` }));
+await plans.create(workflow(hello(), { id: `wf_${process.pid}` }));
 plans.close();

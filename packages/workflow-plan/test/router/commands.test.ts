@@ -16,8 +16,8 @@ afterEach(async () => {
 async function withPlans(options: Parameters<typeof bot>[0] = {}) {
   const opened = await bot(options);
   const { plans } = opened;
-  plans.create(workflow(hello({ name: "By hand" }), { id: "wf_abcdefghi1" }));
-  plans.create(workflow(hello({ name: "At nine", trigger: cron }), { id: "wf_abcdefghi2" }));
+  await plans.create(workflow(hello({ name: "By hand" }), { id: "wf_abcdefghi1" }));
+  await plans.create(workflow(hello({ name: "At nine", trigger: cron }), { id: "wf_abcdefghi2" }));
   return opened;
 }
 
@@ -77,8 +77,10 @@ test("plans are run, paused, resumed, cancelled and removed", async () => {
 test("a run is cancelled, and what has failed is done again", async () => {
   const { home, plans, write } = await bot();
   const steps = [does("slow", "wait"), does("end", "say end", ["slow"])];
-  plans.create(workflow(plan(steps), { id: "wf_slow" }));
-  plans.create(workflow(plan([does("bad", "fail-once")], {}, { name: "Bad" }), { id: "wf_bad" }));
+  await plans.create(workflow(plan(steps), { id: "wf_slow" }));
+  await plans.create(
+    workflow(plan([does("bad", "fail-once")], {}, { name: "Bad" }), { id: "wf_bad" }),
+  );
   await write("/confirm wf_slow");
   expect((await write("/delete wf_slow")).join()).toContain("executing");
   expect(await write("/cancel wf_slow")).toEqual(["The run of A plan was cancelled."]);

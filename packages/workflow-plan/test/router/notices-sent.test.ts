@@ -55,7 +55,7 @@ test("what a step has for the owner comes through its tool to the owner's chat",
   const home = new TestHome();
   const { notices, plans, texts } = await bot({ home });
   const agents = home.open({ runOptions: { agentCommand: withTools, planProgram: ownProgram } });
-  plans.create(workflow(plan([does("look", "look")]), { id: "wf_tools", metadata }));
+  await plans.create(workflow(plan([does("look", "look")]), { id: "wf_tools", metadata }));
   await agents.confirm("wf_tools");
   expect((await home.ended("wf_tools")).phase).toBe("completed");
   await notices.send();
@@ -68,7 +68,7 @@ test("what a step has for the owner comes through its tool to the owner's chat",
 test("a run that was interrupted is reported to its owner once, and goes on", async () => {
   const home = new TestHome();
   const { host, plans, store } = home;
-  plans.create(workflow(plan([does("slow", "wait")]), { id: "wf_cut", metadata }));
+  await plans.create(workflow(plan([does("slow", "wait")]), { id: "wf_cut", metadata }));
   const { runId } = await plans.confirm("wf_cut");
   const isAtWork = async () => (await plans.show("wf_cut")).runs[0]?.steps[0]?.status === "running";
   await until(isAtWork);
@@ -91,7 +91,7 @@ test("a check that fails again and again is reported to the owner once", async (
     check_script: "echo broken >&2; exit 3",
   };
   const watched = hello({ name: "Watcher", trigger });
-  home.plans.create(workflow(watched, { id: "wf_check", metadata }));
+  await home.plans.create(workflow(watched, { id: "wf_check", metadata }));
   await home.plans.confirm("wf_check");
   const { notified, texts } = await served(home);
   await notified("Watcher: its check fails: ");
@@ -105,12 +105,12 @@ test("a notice that is sent when its process is killed with -9 is sent again, an
   const server = botApi();
   const { plans, store } = home;
   const steps = [does("a", "say it")];
-  plans.create(workflow(plan(steps), { id: "wf_one", metadata }));
-  plans.create(workflow(plan(steps, {}, { name: "Other" }), { id: "wf_two", metadata }));
+  await plans.create(workflow(plan(steps), { id: "wf_one", metadata }));
+  await plans.create(workflow(plan(steps, {}, { name: "Other" }), { id: "wf_two", metadata }));
   const first = await bot({ home, server });
   await first.close();
-  plans.notify("wf_one", "The first.");
-  plans.notify("wf_one", "The second.");
+  await plans.notify("wf_one", "The first.");
+  await plans.notify("wf_one", "The second.");
   for (const id of ["wf_one", "wf_two"]) {
     await plans.confirm(id);
     await home.ended(id);

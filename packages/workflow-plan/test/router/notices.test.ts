@@ -27,8 +27,10 @@ const waiting = (home: TestHome) =>
 test("the end of a run is reported to the owner's chat, with its outputs, and only once", async () => {
   const { home, notices, plans, server, texts } = await bot();
   const steps = [does("first", "say first"), does("last", "say last", ["first"])];
-  plans.create(workflow(plan(steps), { id: "wf_good", metadata: { owner } }));
-  plans.create(workflow(plan(steps), { id: "wf_other", metadata: { owner: { channel: "tui" } } }));
+  await plans.create(workflow(plan(steps), { id: "wf_good", metadata: { owner } }));
+  await plans.create(
+    workflow(plan(steps), { id: "wf_other", metadata: { owner: { channel: "tui" } } }),
+  );
   await Promise.all([plans.confirm("wf_good"), plans.confirm("wf_other")]);
   await home.ended("wf_good");
   await home.ended("wf_other");
@@ -41,7 +43,7 @@ test("the end of a run is reported to the owner's chat, with its outputs, and on
 test("a step that has failed is reported with its error, and what to do", async () => {
   const { home, notices, plans, texts } = await bot();
   const steps = [does("bad", "fail-once")];
-  plans.create(workflow(plan(steps), { id: "wf_bad", metadata: { owner } }));
+  await plans.create(workflow(plan(steps), { id: "wf_bad", metadata: { owner } }));
   await plans.confirm("wf_bad");
   await home.ended("wf_bad");
   await notices.send();
@@ -57,7 +59,7 @@ test("a decision is asked of the owner, who answers with one word", async () => 
     ["Abort", "failed"],
   ] as const) {
     const { home, close, notices, plans, texts, write } = await bot();
-    plans.create(workflow(asking, { id: "wf_ask", metadata: { owner } }));
+    await plans.create(workflow(asking, { id: "wf_ask", metadata: { owner } }));
     await plans.confirm("wf_ask");
     await waiting(home);
     await notices.send();
@@ -76,7 +78,7 @@ test("a decision is asked of the owner, who answers with one word", async () => 
 test("two decisions are distinguished by their runs", async () => {
   const { home, plans, write } = await bot();
   for (const id of ["wf_one", "wf_two"]) {
-    plans.create(workflow(asking, { id, metadata: { owner } }));
+    await plans.create(workflow(asking, { id, metadata: { owner } }));
     await plans.confirm(id);
   }
   await until(
@@ -93,7 +95,7 @@ test("a channel that is down has its notices when it is back, unless they are ol
   const home = new TestHome();
   const { plans } = home;
   for (const id of ["wf_one", "wf_two"]) {
-    plans.create(workflow(plan([does("a", "say it")]), { id, metadata: { owner } }));
+    await plans.create(workflow(plan([does("a", "say it")]), { id, metadata: { owner } }));
   }
   await plans.confirm("wf_one");
   await home.ended("wf_one");
@@ -116,10 +118,12 @@ test("a channel that is down has its notices when it is back, unless they are ol
 
 test("other notices are kept until they are sent", async () => {
   const home = new TestHome();
-  home.plans.create(workflow(plan([does("a", "say it")]), { id: "wf_one", metadata: { owner } }));
+  await home.plans.create(
+    workflow(plan([does("a", "say it")]), { id: "wf_one", metadata: { owner } }),
+  );
   const first = await bot({ home });
   await first.close();
-  home.plans.notify("wf_one", "The check has failed 3 times.");
+  await home.plans.notify("wf_one", "The check has failed 3 times.");
   await first.notices.send();
   expect(first.server.sent).toEqual([]);
   const second = await bot({ home });
@@ -130,7 +134,7 @@ test("other notices are kept until they are sent", async () => {
 
 test("of two processes that send the same notices neither takes one that nobody has sent", async () => {
   const { plans, host } = new TestHome();
-  plans.create(workflow(plan([does("a", "say it")]), { id: "wf_one", metadata: { owner } }));
+  await plans.create(workflow(plan([does("a", "say it")]), { id: "wf_one", metadata: { owner } }));
   const log = () => undefined;
   const sender = (send: (text: string) => Promise<unknown>) => {
     const channel = {
@@ -150,8 +154,8 @@ test("of two processes that send the same notices neither takes one that nobody 
     if (sent.at(-1) === "broken") return sent.splice(1) && broken();
     sent.push(text);
   });
-  plans.notify("wf_one", "one");
-  plans.notify("wf_one", "two");
+  await plans.notify("wf_one", "one");
+  await plans.notify("wf_one", "two");
   await one.send();
   expect(sent).toEqual(["**A plan**: one"]);
   sent.push("tried again");

@@ -79,7 +79,7 @@ test("at a terminal a run is shown step by step, and its end with its output", a
   const home = new TestHome();
   const owner = { channel: "tui" };
   const steps = [does("first", "say one"), does("last", "say two", ["first"])];
-  home.plans.create(workflow(plan(steps), { id: "wf_mine", metadata: { owner } }));
+  await home.plans.create(workflow(plan(steps), { id: "wf_mine", metadata: { owner } }));
   const { ended, shown, type } = typing(home);
   await type("/show wf_mine", "[Y]es");
   await type("y", "said two");
