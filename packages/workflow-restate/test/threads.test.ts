@@ -4,6 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { settled, type StartOptions, type ThreadRef } from "@uncaged/workflow/host";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
+import { ClusterClient } from "../src/client/client.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
@@ -158,6 +159,17 @@ describe.skipIf(missingServer !== "")(`the workflows of a cluster${missingServer
     const path = join(cluster.folder, "one.esm.js");
     await Promise.all([host.register("left", path), other.register("right", path)]);
     expect((await host.workflows()).map(({ name }) => name)).toEqual(["left", "right"]);
+  });
+
+  test("are named by no beginning that several of them have", async () => {
+    const client = new ClusterClient(cluster.cluster.address);
+    const hashes = ["AB00000000001", "AB00000000002"];
+    const info = { bytes: 0, files: [] };
+    for (const hash of hashes) await client.call("bundle", hash, "seal", info);
+    expect(await codeOf(host.resolve("ab00"))).toBe("VERSION_AMBIGUOUS");
+    expect(await codeOf(host.threads({ workflow: "ab00" }))).toBe("VERSION_AMBIGUOUS");
+    for (const hash of hashes) await client.call("bundle", hash, "remove", {});
+    expect((await host.threads({ workflow: "ab00" })).rows).toEqual([]);
   });
 
   test("are sound, and none that a thread or a name needs is collected", async () => {

@@ -13,7 +13,7 @@ export {
   guardExit,
   keepAwait,
 } from "./worker/isolate.ts";
-export { refuse, waiting } from "./worker/refusal.ts";
+export { refusalLines, refuse, waiting } from "./worker/refusal.ts";
 export { checkParams, compileForAnswer, createLog, optionsOf, roundsOf } from "./worker/create.ts";
 export { checkGiven, forkRequest, newThreadId } from "./local/start.ts";
 export { type InputRequest, type StartRequest, withValue } from "./control/control.ts";
@@ -21,7 +21,7 @@ export type { CollectOptions, VerifyOptions } from "./host/host.ts";
 export { StackMapper } from "./bundle/stack.ts";
 export { withStrictSchemas } from "./bundle/role-schemas.ts";
 export { loadBundle, readBundle } from "./bundle/store.ts";
-export { maskOf } from "./contract/mask.ts";
+export { type Mask, maskOf } from "./contract/mask.ts";
 
 // Records
 export { textOf } from "./log/record.ts";
@@ -39,6 +39,7 @@ export { readView } from "./local/threads.ts";
 export { readAttempts, readLines, readValue } from "./local/events.ts";
 export { Marks, observe } from "./local/observe.ts";
 export { hasWords, searchText, wordsOf } from "./local/search.ts";
+export { type Selector, selectorsIn } from "./local/list.ts";
 
 // Workflows
 export { resolve, type Resolved, hashesOf } from "./registry/versions.ts";
@@ -46,6 +47,7 @@ export { serialiseRegistry } from "./registry/registry.ts";
 export { readRegistry } from "./registry/read.ts";
 
 // The storage root
+export { blobsNamedIn } from "./storage/blobs.ts";
 export { createRoot, openRoot } from "./storage/root.ts";
 export {
   bundlePath,

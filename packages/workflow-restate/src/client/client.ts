@@ -74,11 +74,18 @@ export class ClusterClient {
     key: string,
     where = "",
   ): Promise<{ key: string; bytes: Buffer }[]> {
-    // Without the scope all objects of the cluster are read.
     const rows = await this.query<StateRow>(
-      `SELECT key, value FROM state WHERE scope IS NULL AND service_name = '${service}' AND service_key = '${key}'${where}`,
+      `SELECT key, value FROM state WHERE ${stateOf(service, key)}${where}`,
     );
     return rows.map(({ key: name, value }) => ({ key: name, bytes: Buffer.from(value, "hex") }));
+  }
+
+  /** The keys of what an object keeps, as {@link state} does, without their values. */
+  async keys(service: ServiceName, key: string, where = ""): Promise<string[]> {
+    const rows = await this.query<{ key: string }>(
+      `SELECT key FROM state WHERE ${stateOf(service, key)}${where}`,
+    );
+    return rows.map((row) => row.key);
   }
 
   /** One value of an object that is JSON; null where it has none. */
@@ -107,6 +114,10 @@ export class ClusterClient {
     }
   }
 }
+
+// Without the scope all objects of the cluster are read.
+const stateOf = (service: ServiceName, key: string): string =>
+  `scope IS NULL AND service_name = '${service}' AND service_key = '${key}'`;
 
 /** Whether a call may have had an effect all the same, or may be made again with better luck. */
 export const isPassing = (error: unknown): boolean =>

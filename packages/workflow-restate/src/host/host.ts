@@ -39,7 +39,7 @@ export function openRestateHost(
   const context = new HostContext(address, cache);
   const { client, mirror, drivers, root } = context;
   const marks = new Marks();
-  const { registered, ...names } = workflowsOf(context);
+  const { registered, selectors, ...names } = workflowsOf(context);
 
   /** Has a thread's files up to date. */
   async function fetched(ref: ThreadRef): Promise<ThreadMeta> {
@@ -55,7 +55,7 @@ export function openRestateHost(
 
     start: (options) => startThread(context, names.resolve, options),
     find: (text) => findThread(context, text),
-    threads: (query) => listThreads(context, query),
+    threads: (query) => listThreads(context, selectors, query),
     live: () => listLive(context),
     async row(ref) {
       const meta = await context.metaOf(ref);

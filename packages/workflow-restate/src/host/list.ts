@@ -1,4 +1,4 @@
-import { hasWords, isThreadId, wordsOf } from "@uncaged/workflow/driver";
+import { hasWords, isThreadId, type Selector, wordsOf } from "@uncaged/workflow/driver";
 import {
   isMoving,
   type LiveRow,
@@ -61,12 +61,14 @@ export async function rowNow(context: HostContext, meta: ThreadMeta): Promise<Th
 /** @see Host.threads */
 export async function listThreads(
   context: HostContext,
+  selectorsOf: (text: string) => Promise<Selector[]>,
   { limit = 20, offset = 0, before, status, workflow, search = "" }: ThreadQuery = {},
 ): Promise<ThreadPage> {
   const statuses = status === undefined ? null : new Set([status].flat());
   const words = wordsOf(search);
-  const isSelected = workflow === undefined ? () => true : selectorOf(workflow);
-  const isCounted = !statuses && workflow === undefined && words.length === 0;
+  const selectors = workflow ? await selectorsOf(workflow) : null;
+  const isSelected = selectors ? isSelectedBy(selectors) : () => true;
+  const isCounted = !statuses && !selectors && words.length === 0;
   const rows: ThreadRow[] = [];
   let passed = 0;
   let isMore = false;
@@ -94,17 +96,12 @@ async function countAll(context: HostContext): Promise<number> {
   return count;
 }
 
-/** Which threads a text selects: those of a name, of one of its versions, or of a hash or its prefix. */
-function selectorOf(text: string): (row: ThreadRow) => boolean {
-  const at = text.indexOf("@");
-  if (at > 0 && !text.endsWith("@dev")) {
-    const [name, prefix] = [text.slice(0, at), text.slice(at + 1).toUpperCase()];
-    return (row) => row.workflow === name && prefix !== "" && row.hash.startsWith(prefix);
-  }
-  const prefix = text.toUpperCase();
-  const isPrefix = /^[0-9A-HJKMNP-TV-Z]{4,13}$/.test(prefix);
-  return ({ workflow, hash }) => workflow === text || (isPrefix && hash.startsWith(prefix));
-}
+const isSelectedBy =
+  (selectors: readonly Selector[]) =>
+  (row: ThreadRow): boolean =>
+    selectors.some(
+      ({ name = row.workflow, hash = row.hash }) => row.workflow === name && row.hash === hash,
+    );
 
 /** @see Host.live */
 export async function listLive(context: HostContext): Promise<LiveRow[]> {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import {
+  blobsNamedIn,
   checkGiven,
   checkParams,
   checkThreadId,
@@ -32,9 +33,9 @@ import type {
   ThreadRef,
 } from "@uncaged/workflow/host";
 import { rmSync } from "node:fs";
-import { frame } from "../client/frame.ts";
-import type { StartMessage } from "../service/thread.ts";
-import type { LastRecord, ThreadMeta } from "../thread/thread.ts";
+import { numbered } from "../client/frame.ts";
+import { createThread, type Kept, keptBlobs } from "../client/transfer.ts";
+import type { LastRecord, StartMessage, ThreadMeta } from "../thread/thread.ts";
 import { allRows } from "./list.ts";
 import type { HostContext } from "./context.ts";
 
@@ -109,12 +110,12 @@ async function begin(
     text,
     taken: steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : [])),
   };
-  const started = await client.call<{ hash: string; workflow: string }>(
-    "thread",
-    threadId,
-    "start",
-    frame(header, lines),
-  );
+  async function* values(): AsyncGenerator<Kept> {
+    for (const [n, bytes] of lines.entries()) yield { key: numbered("s", n), bytes };
+    const named = new Set(request.fork ? steps.flatMap(blobsNamedIn) : []);
+    if (request.fork && named.size > 0) yield* keptBlobs(client, request.fork.threadId, named);
+  }
+  const started = await createThread(client, header, values);
   recent.set(threadId, { threadId, hash: started.hash, at: Date.now() });
   return { threadId, workflow: started.workflow, hash: started.hash };
 }

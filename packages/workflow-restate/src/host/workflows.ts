@@ -5,6 +5,8 @@ import {
   registryPath,
   resolve,
   type Resolved,
+  type Selector,
+  selectorsIn,
   serialiseRegistry,
 } from "@uncaged/workflow/driver";
 import { type Host, WorkflowError } from "@uncaged/workflow/host";
@@ -34,9 +36,10 @@ type Names = Pick<
  * The workflows of a cluster. Its registry is one text, which is mirrored, changed by the local host's rules, and set
  * when nobody else has changed it meanwhile.
  */
-export function workflowsOf(
-  context: HostContext,
-): Names & { registered: () => Promise<ReadonlySet<string>> } {
+export function workflowsOf(context: HostContext): Names & {
+  registered: () => Promise<ReadonlySet<string>>;
+  selectors: (text: string) => Promise<Selector[]>;
+} {
   const { local, bundles, root } = context;
   let last: Promise<unknown> = Promise.resolve();
 
@@ -100,6 +103,12 @@ export function workflowsOf(
 
   return {
     registered: () => reading(async () => hashesOf(await readRegistry(root))),
+    async selectors(text) {
+      const registry = await reading(() => readRegistry(root));
+      // No thread is there whose bundle is not stored.
+      const hashes = await bundles.hashes();
+      return selectorsIn(registry, text, { stored: () => [], logged: () => hashes });
+    },
     register: (name, file, options) =>
       changing(async () => {
         const added = await local.register(name, file, options);

@@ -11,6 +11,7 @@ import {
   compileForAnswer,
   type InputRequest,
   killed,
+  type Mask,
   notFound,
   requestIdOf,
   sealed,
@@ -22,19 +23,21 @@ import { frame, numbered, unframe } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
 import { familyPeriod, livePeriod, originOf, periodOf, rowOf } from "../thread/row.ts";
 import * as rules from "../thread/thread.ts";
+import type { StageRequest } from "../thread/staging.ts";
 import type { AppendedRecord, AppendRequest, ThreadMeta } from "../thread/thread.ts";
 import { brief, long } from "./options.ts";
+import { logRefusal } from "./refusal.ts";
+import {
+  begunBefore,
+  discardValues,
+  sealValues,
+  type StagedValues,
+  stageValues,
+} from "./staging.ts";
 
+type StartHeader = rules.StartMessage & StagedValues & { token: string | null };
 type Refusal = { error: ErrorRecord };
 type Object = ObjectContext;
-
-/** What starts a thread: the parts of the message are its records, a line each. */
-export type StartMessage = Omit<rules.Started, "incarnation" | "createdAt"> & {
-  createdAt: number;
-  text: string;
-  /** The ids of the answers that its copied steps are. */
-  taken: string[];
-};
 
 /** An append as a message: its parts are the record, if there is one, lines of the debug log, and of the values. */
 export type AppendMessage = Omit<AppendRequest, "batch"> & {
@@ -171,8 +174,11 @@ async function commitInput(
   await become(ctx, rules.answer(meta, record, now).meta, meta);
 }
 
-/** The object that a thread is. Its rules are `thread/thread.ts`; `drive` is what a worker does. */
-export const threadObject = (drive: Drive) =>
+/**
+ * The object that a thread is. Its rules are `thread/thread.ts`; `drive` is what a worker does, and `mask` takes out what no
+ * log may have.
+ */
+export const threadObject = (drive: Drive, mask: Mask) =>
   object({
     name: "thread",
     metadata: serviceMetadata,
@@ -182,10 +188,11 @@ export const threadObject = (drive: Drive) =>
         { input: serde.binary, accept: "*/*" },
         async (ctx: Object, message: Uint8Array) => {
           const before = await metaOf(ctx);
-          if (before) return { started: false, hash: before.hash, workflow: before.workflow };
+          if (before) return begunBefore(before);
           const { header, parts } = unframe(message);
-          const { text, taken, ...given } = header as StartMessage;
-          parts.forEach((line, n) => setLine(ctx, "s", n, line));
+          const { text, taken, token, keys, ...given } = header as StartHeader;
+          const refused = await sealValues(ctx, { token, keys }, parts);
+          if (refused) return refused;
           for (const id of taken) ctx.set(`r:${id}`, 1);
           ctx.set("text", text);
           const incarnation = ctx.rand.uuidv4();
@@ -193,6 +200,21 @@ export const threadObject = (drive: Drive) =>
           return { started: true, hash: given.hash, workflow: given.workflow };
         },
       ),
+
+      stage: handlers.object.exclusive(
+        { input: serde.binary, accept: "*/*" },
+        async (ctx: Object, message: Uint8Array) => {
+          const before = await metaOf(ctx);
+          if (before) return begunBefore(before);
+          const { header, parts } = unframe(message);
+          return await stageValues(ctx, header as StageRequest & StagedValues, parts);
+        },
+      ),
+
+      discard: async (ctx: Object, { now }: { now: number }) => {
+        const isThread = (await metaOf(ctx)) !== null;
+        return { discarded: !isThread && (await discardValues(ctx, now)) };
+      },
 
       claim: async (ctx: Object, request: rules.ClaimRequest) => {
         const claimed = rules.claim(await metaOf(ctx), request);
@@ -267,17 +289,25 @@ export const threadObject = (drive: Drive) =>
         if (!meta) return missing(ctx.key);
         const id = requestIdOf(input);
         if (id !== undefined && (await ctx.get(`r:${id}`)) !== null) return done(meta);
+        const refused = async ({ error }: Refusal, stepID: unknown = null) => {
+          const entry = {
+            reason: error.message,
+            stepID: typeof stepID === "string" ? stepID : null,
+          };
+          if (!meta.end) ctx.set("meta", await logRefusal(ctx, meta, entry, mask));
+          return { error };
+        };
         const refusal = rules.refusalOfAnswer(meta);
         const question = refusal ? null : await questionOf(ctx, meta);
-        if (refusal || !question) return refusal ?? missing(ctx.key);
+        if (!question) return await refused(refusal ?? missing(ctx.key));
         const now = await ctx.date.now();
-        try {
-          const wait = question.meta as Parameters<typeof timeoutStep>[0];
-          const parts = { judge: compileForAnswer, now: () => now };
-          await commitInput(ctx, meta, await answerStep(meta.threadId, wait, input, parts), now);
-        } catch (error) {
-          return { error: toErrorRecord(error) };
-        }
+        const wait = question.meta as Parameters<typeof timeoutStep>[0];
+        const parts = { judge: compileForAnswer, now: () => now };
+        const step = await answerStep(meta.threadId, wait, input, parts).catch(
+          (error: unknown): Refusal => ({ error: toErrorRecord(error) }),
+        );
+        if ("error" in step) return await refused(step, wait.stepID);
+        await commitInput(ctx, meta, step, now);
         return done(meta);
       },
 

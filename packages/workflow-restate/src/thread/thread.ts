@@ -64,6 +64,13 @@ export type Started = Pick<
   "incarnation" | "threadId" | "hash" | "workflow" | "createdAt" | "forkFrom" | "records" | "sum"
 > & { last: LastRecord | null };
 
+/** What a thread is started with, beside its values. `text` is what it is searched by. */
+export type StartMessage = Omit<Started, "incarnation"> & {
+  text: string;
+  /** The ids of the answers that its copied steps are. */
+  taken: string[];
+};
+
 /** A new thread. It is driven at once, unless its last step waits. */
 export function start({ createdAt, last, ...given }: Started): Change {
   const meta: ThreadMeta = {

@@ -5,6 +5,7 @@ import { type Root, infoPath, sealed, valuesPath } from "@uncaged/workflow/drive
 import { WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterClient, isPassing } from "../client/client.ts";
 import { frame } from "../client/frame.ts";
+import { blobIds } from "../client/transfer.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 
 /** So much of a debug log goes with a record, or in a message of its own. */
@@ -103,10 +104,7 @@ export class Claim {
         if (!/^[0-9a-f]{32}$/.test(id)) return null;
         return (await own.get(id)) ?? (await inCluster(` AND key = 'b:${id}'`))[0]?.bytes ?? null;
       },
-      ids: async () => {
-        const rows = await inCluster(" AND key >= 'b:' AND key < 'b;'");
-        return rows.map(({ key }) => key.slice(2));
-      },
+      ids: () => blobIds(this.#client, threadId),
     };
   }
 

@@ -8,6 +8,7 @@ import {
   InfoLog,
   infoPath,
   loadBundle,
+  type Mask,
   maskOf,
   openRoot,
   optionsOf,
@@ -80,6 +81,11 @@ export class Driver {
     for (const { note } of this.#driven.values()) note(content);
   }
 
+  /** Takes the secrets of this worker's environment out of a text. */
+  get mask(): Mask {
+    return maskOf(this.#env);
+  }
+
   /** How many threads are driven. */
   get count(): number {
     return this.#driven.size;
@@ -122,7 +128,7 @@ export class Driver {
     if (log.kind !== "thread" || log.broken) throw corrupt(threadId);
     const claim = new Claim(client, meta, root);
     const { start, steps } = log;
-    const mask = maskOf(this.#env);
+    const { mask } = this;
     const info = new InfoLog(
       infoPath(root, hash, threadId),
       mask,

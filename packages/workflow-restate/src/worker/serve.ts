@@ -67,7 +67,7 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
   }
   let isDraining = false;
   const services = [
-    threadObject((order) => driver.drive(order)),
+    threadObject((order) => driver.drive(order), driver.mask),
     bundleObject,
     workflowObject,
     indexObject,

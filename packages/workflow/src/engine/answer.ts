@@ -47,6 +47,10 @@ type Committing = {
   onBroken: (error: unknown) => void;
 };
 
+/** What the debug log has of an answer that was refused. */
+export const refusedTag = "7GX2W9QA";
+export const refusedNote = (reason: string): string => `answer refused: ${reason}`;
+
 const done = Promise.resolve();
 
 type Question = { wait: WaitMeta; answer: PromiseWithResolvers<Step>; over: AbortController };
@@ -127,7 +131,7 @@ export class Answers {
     } catch (error) {
       const stepID = question?.wait.stepID;
       const reason = messageOf(error);
-      this.#parts.note("7GX2W9QA", `answer refused: ${reason}`);
+      this.#parts.note(refusedTag, refusedNote(reason));
       this.#parts.onRefused(typeof stepID === "string" ? stepID : null, reason);
       // The time may have ended while this answer was looked at.
       if (question && isOver(question.wait, this.#parts.now())) void this.#timeOut(question);

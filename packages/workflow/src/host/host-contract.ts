@@ -3,6 +3,7 @@ import type { ThreadRef } from "../thread/thread.ts";
 import {
   asker,
   bare,
+  blocking,
   bundle,
   contents,
   counter,
@@ -14,6 +15,7 @@ import {
   nameOf,
   refused,
   speaking,
+  surroundings,
   Trial,
 } from "./host-trial.ts";
 import { settled } from "./rules.ts";
@@ -179,6 +181,26 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     await refused(() => host.control(ref, { kind: "answer", input, env: {} }), "THREAD_ENDED");
   },
 
+  // Where hosts differ: who drives threads elsewhere can't end a process from afar. The kill counts all the same.
+  async "a forced kill ends a thread whose role blocks its worker"(trial) {
+    const { host } = trial;
+    const ref = await trial.start(blocking);
+    // Whoever asks for its state would wait for the worker.
+    while ((await trial.lines(ref, "worker_start")) === 0);
+    await host.control(ref, { kind: "kill", force: true, env: {} });
+    const view = await host.read(ref);
+    equal([view.status, contents(view)], ["killed", ["begun"]]);
+  },
+
+  // Where hosts differ: a thread has its starter's environment, or that of the worker which drives it.
+  async "a thread has the environment that its host gives it, and its starter's folder"(trial) {
+    const own = "UNCAGED_OF_CONTRACT";
+    const given = { UNCAGED_OF_CONTRACT: "the starter's" };
+    const ref = await trial.start(surroundings, { env: given, cwd: "/", options: { own } });
+    const { steps } = await settled(trial.host, ref);
+    equal(steps[0]?.meta, { cwd: "/", value: { ...given, ...trial.workerEnv }[own] });
+  },
+
   async "a question is answered once, whoever asks again"(trial) {
     const { host } = trial;
     const ref = await trial.start(asker);
@@ -191,6 +213,32 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     const roles = (await settled(host, ref)).steps.map(({ role }) => role);
     equal(roles, ["__wait__", "__input__", "thanks"]);
     equal(await host.control(ref, answer), { threadId: ref.threadId }, "as it was answered before");
+  },
+
+  async "an answer that is refused is in the debug log, and answers nothing"(trial) {
+    const { host } = trial;
+    const ref = await trial.start(asker, { params: { schema: { minLength: 2 } } });
+    await settled(host, ref);
+    const answer = (content: string, meta = {}) =>
+      host.control(ref, { kind: "answer", input: { content, meta }, env: {} });
+    await refused(() => answer("x"), "ANSWER_INVALID");
+    await refused(() => answer("yes", { token: "another" }), "ANSWER_TOKEN");
+    equal((await host.read(ref)).status, "waiting");
+    await answer("yes");
+    await settled(host, ref);
+    const rejected = (await trial.observe(ref)).flatMap((item) =>
+      item.kind === "event" && item.event.type === "pause_rejected" ? [item.event] : [],
+    );
+    equal(
+      rejected.map(({ step, stepID }) => [step, stepID]),
+      [
+        [2, "may"],
+        [2, "may"],
+      ],
+    );
+    const [first, second] = rejected.map(({ seq }) => seq);
+    equal((second ?? 0) - (first ?? 0), 1, "events are numbered");
+    equal(await trial.lines(ref, "7GX2W9QA"), 2, "notes of it");
   },
 
   async "a failure is in the status, and a retry keeps every step"(trial) {

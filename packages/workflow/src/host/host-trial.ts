@@ -8,6 +8,8 @@ export type HostUnderTest = {
   host: Host;
   /** Stores a bundle's text and gives its hash. */
   put: (bundle: string) => Promise<string>;
+  /** What its workers have in their environment, where threads do not have that of their starter. */
+  workerEnv?: Readonly<Record<string, string>>;
 };
 
 const yielded = "const step = (role, content = role, meta = {}) => ({ role, content, meta });";
@@ -32,9 +34,17 @@ export const endless = bundle(`
   }`);
 export const asker = bundle(`
   let answer = input.steps.find(({ role }) => role === "__input__");
-  if (!answer) answer = yield step("__wait__", "may I?", { for: "leave" });
+  const { schema } = input.params ?? {};
+  if (!answer) answer = yield step("__wait__", "may I?", { for: "leave", stepID: "may", schema });
   yield step("thanks", answer.content);`);
 export const failing = bundle('yield step("a"); throw new TypeError("no such model");');
+/** Its second role lets nothing else run in its process for six seconds. */
+export const blocking = bundle(`
+  yield step("begun");
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000);
+  yield step("late");`);
+export const surroundings = bundle(`
+  yield step("a", "", { cwd: options.cwd, value: options.env[options.own] });`);
 export const speaking = `import { channel } from "node:diagnostics_channel";
 const events = channel("uncaged.workflow");
 ${bundle(`
@@ -43,14 +53,15 @@ ${bundle(`
     await sleep(1);
     yield step(role);
   }`)}`;
-
 /** A host under test, and what the rules do to it again and again. */
 export class Trial {
   readonly host: Host;
+  readonly workerEnv: HostUnderTest["workerEnv"];
   readonly #put: HostUnderTest["put"];
 
-  constructor({ host, put }: HostUnderTest) {
+  constructor({ host, put, workerEnv }: HostUnderTest) {
     this.host = host;
+    this.workerEnv = workerEnv;
     this.#put = put;
   }
 
@@ -64,6 +75,13 @@ export class Trial {
     const all: Observed[] = [];
     for await (const one of this.host.observe(...given)) all.push(one);
     return all;
+  }
+
+  /** How many lines a thread's debug log has of a tag or a type. */
+  async lines(ref: ThreadRef, of: string): Promise<number> {
+    let count = 0;
+    for await (const _ of this.host.log(ref, { only: [of] })) count += 1;
+    return count;
   }
 
   /** Waits until a thread has the status, and `is` holds. */

@@ -34,7 +34,7 @@ import { allThreads, readDriven, sizeOf, threadsOf } from "./threads.ts";
 const restEveryMs = 8;
 
 /** Threads of this name, of this version, or of both. */
-type Selector = { name?: string; hash?: string };
+export type Selector = { name?: string; hash?: string };
 
 /** What a thread must be to be listed, one of each; null where nothing is asked of it. */
 type Filter = {
@@ -288,30 +288,47 @@ export async function readRow(
   return unknownRow(ref);
 }
 
-/**
- * The threads that a text selects, as `resolve` takes it. A name that is not registered may have been: its
- * threads are still there.
- */
 async function selectorsOf(root: Root, text: string): Promise<Selector[]> {
   // Threads are listed also where the registry can't be read.
   const registry: Registry = await readRegistry(root).catch(() => new Map());
+  return selectorsIn(registry, text, {
+    stored: () => storedHashes(root),
+    logged: () => loggedHashes(root),
+  });
+}
+
+/**
+ * The threads that a text selects, as `resolve` takes it. A name that is not registered may have been: its
+ * threads are still there. `logged` gives the hashes of the versions that have threads, and `stored` those of the bundles.
+ *
+ * @throws WorkflowError `VERSION_AMBIGUOUS` (usage).
+ */
+export function selectorsIn(
+  registry: Registry,
+  text: string,
+  { stored, logged }: { stored: () => string[]; logged: () => string[] },
+): Selector[] {
   const at = text.indexOf("@");
   if (isDevName(text)) return [{ name: text }];
-  if (at > 0) return versionSelectors(root, registry, text.slice(0, at), text.slice(at + 1));
+  if (at > 0) return versionSelectors(registry, text.slice(0, at), text.slice(at + 1), logged);
   const digits = text.toUpperCase();
   if (registry.has(text) || !isHashPrefix(digits)) return [{ name: text }];
   if (isHash(digits)) return [{ hash: digits }];
-  const known = [...hashesOf(registry), ...storedHashes(root), ...loggedHashes(root)];
-  const hash = onlyOne(text, known);
+  const hash = onlyOne(text, [...hashesOf(registry), ...stored(), ...logged()]);
   return hash === undefined ? [{ name: text }] : [{ name: text }, { hash }];
 }
 
-function versionSelectors(root: Root, registry: Registry, name: string, text: string): Selector[] {
+function versionSelectors(
+  registry: Registry,
+  name: string,
+  text: string,
+  logged: () => string[],
+): Selector[] {
   if (text === "") return [];
   const workflow = registry.get(name);
   const hash = onlyOne(text, workflow ? versionsOf(workflow).map((version) => version.hash) : []);
   if (hash !== undefined) return [{ name, hash }];
-  return withPrefix(text, loggedHashes(root)).map((logged) => ({ name, hash: logged }));
+  return withPrefix(text, logged()).map((one) => ({ name, hash: one }));
 }
 
 const withPrefix = (text: string, hashes: readonly string[]): string[] =>

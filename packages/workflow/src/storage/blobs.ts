@@ -76,9 +76,9 @@ export function blobCopier(root: Root, from: Thread, to: Thread): (step: Step) =
     string,
     string,
   ];
-  return ({ content, meta }) => {
+  return (step) => {
     if (left.size === 0) return;
-    for (const [id] of JSON.stringify([content, meta]).matchAll(named)) {
+    for (const id of blobsNamedIn(step)) {
       if (!left.delete(id)) continue;
       const bytes = readOwnFile(join(source, id), mostBytes);
       if (bytes === null) continue;
@@ -87,5 +87,9 @@ export function blobCopier(root: Root, from: Thread, to: Thread): (step: Step) =
     }
   };
 }
+
+/** The ids that a step may name blobs by. */
+export const blobsNamedIn = ({ content, meta }: Step): string[] =>
+  [...JSON.stringify([content, meta]).matchAll(named)].map(([id]) => id);
 
 const named = /(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/g;

@@ -1,8 +1,11 @@
 import { WorkflowError } from "../contract/error.ts";
 import type { Step, WaitMeta } from "../contract/contract.ts";
 import { sleepsUntil } from "../contract/wait.ts";
-import { sleeping } from "../engine/answer.ts";
+import type { Mask } from "../contract/mask.ts";
+import { refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
 import type { InfoLog } from "../log/info.ts";
+import { linesOf, type Source } from "../log/info-batch.ts";
+import { payloadJson } from "../log/values.ts";
 
 /** Why a log is not continued, where that has nothing to do with the disk. */
 export const refusals: ReadonlySet<string> = new Set([
@@ -35,11 +38,33 @@ export function waiting(threadId: string, last: Step | null): WorkflowError {
 export const workerClosing = (): WorkflowError =>
   WorkflowError.failed("WORKER_CLOSING", "the worker is closing", "try again");
 
+const rejection = (reason: string, stepID: string | null, step: number) => {
+  const source: Source = { type: "pause_rejected", stepID, step };
+  return { tag: "V5RJ7N2C", ...source, payload: { reason } };
+};
+
 /** Records that an answer was refused, before the step with this number. */
 export const recordRefusal = (
   info: InfoLog,
   stepID: string | null,
   reason: string,
   step: number,
-): void =>
-  info.event({ tag: "V5RJ7N2C", type: "pause_rejected", stepID, payload: { reason }, step });
+): void => info.event(rejection(reason, stepID, step));
+
+/**
+ * What a debug log has of an answer that was refused, as text, for a host that keeps the log elsewhere. Without `seq`, the
+ * number that the event has, the note alone.
+ */
+export function refusalLines(
+  { reason, stepID, step }: { reason: string; stepID: string | null; step: number },
+  { seq, timestamp, mask }: { seq: number | null; timestamp: number; mask: Mask },
+): string {
+  const { payload, ...event } = rejection(reason, stepID, step);
+  const note = { kind: "line", tag: refusedTag, timestamp, content: refusedNote(reason) } as const;
+  const json = payloadJson(payload, mask, () => null);
+  const lines = linesOf(note, mask, () => 0);
+  if (seq === null) return lines.join("");
+  return [...lines, ...linesOf({ kind: "event", timestamp, json, ...event }, mask, () => seq)].join(
+    "",
+  );
+}

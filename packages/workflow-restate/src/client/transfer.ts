@@ -1,0 +1,106 @@
+import { WorkflowError } from "@uncaged/workflow/host";
+import type { NotStaged } from "../thread/staging.ts";
+import type { ClusterClient } from "./client.ts";
+import { frame } from "./frame.ts";
+
+/** A value that a thread's object keeps: a record (`s:…`), a batch of its debug log (`e:…`), or a blob (`b:…`). */
+export type Kept = { key: string; bytes: Uint8Array };
+
+/** The values of a thread that is to be made, in any order; asked for again when they must be sent again. */
+export type KeptValues = () => Iterable<Kept> | AsyncIterable<Kept>;
+
+/** The thread that a start has made, or that had its id before. */
+export type Begun = { started: boolean; hash: string; workflow: string };
+
+type Answer<T> = T | { refused: NotStaged };
+
+/** So much goes in one message, unless it is one value: those of the cluster have at most 32 MiB. */
+const messageBytes = 8 * 1024 * 1024;
+const messageValues = 1000;
+/** How long another start of the same thread is waited for: longer than one that is lost holds it. */
+const pendingMs = 15_000;
+const againMs = 100;
+
+/**
+ * Makes a thread of a header and values, however many they are. They are staged a message at a time, and it is a thread when
+ * the last one is taken: whoever is lost before has made nothing, and may do it again.
+ *
+ * @throws WorkflowError `START_PENDING`, and those of {@link ClusterClient.call}.
+ */
+export async function createThread(
+  client: ClusterClient,
+  header: { threadId: string },
+  values: KeptValues,
+): Promise<Begun> {
+  const { threadId } = header;
+  const send = async <T extends object>(handler: string, more: object, kept: readonly Kept[]) => {
+    const keys = kept.map(({ key }) => key);
+    const message = frame(
+      { ...more, keys },
+      kept.map(({ bytes }) => bytes),
+    );
+    return await untilFree<T>(threadId, () => client.call("thread", threadId, handler, message));
+  };
+  const token = crypto.randomUUID();
+  let sent = 0;
+  let ready: Kept[] = [];
+  for await (const message of messagesOf(values())) {
+    if (ready.length > 0) {
+      const before = await send<Begun | { staged: true }>("stage", { token, from: sent }, ready);
+      if ("hash" in before) return before;
+      sent += ready.length;
+    }
+    ready = message;
+  }
+  return await send<Begun>("start", { ...header, token: sent > 0 ? token : null }, ready);
+}
+
+/** Values in groups of which each is one message. */
+async function* messagesOf(values: Iterable<Kept> | AsyncIterable<Kept>): AsyncGenerator<Kept[]> {
+  let group: Kept[] = [];
+  let bytes = 0;
+  for await (const kept of values) {
+    const { length } = kept.bytes;
+    if (group.length === messageValues || (group.length > 0 && bytes + length > messageBytes)) {
+      yield group;
+      [group, bytes] = [[], 0];
+    }
+    group.push(kept);
+    bytes += length;
+  }
+  yield group;
+}
+
+/** Makes a call again as long as another start of the thread is under way. */
+async function untilFree<T extends object>(
+  threadId: string,
+  call: () => Promise<Answer<T>>,
+): Promise<T> {
+  for (const late = Date.now() + pendingMs; ; await Bun.sleep(againMs)) {
+    const reply = await call();
+    if (!("refused" in reply)) return reply;
+    if (reply.refused === "pending" && Date.now() < late) continue;
+    const what = reply.refused === "pending" ? "has not ended yet" : "has taken its place";
+    const message = `another start of ${threadId} ${what}`;
+    throw WorkflowError.failed("START_PENDING", message, "try again");
+  }
+}
+
+/** The blobs that a thread keeps, of those with these ids, one after the other. */
+export async function* keptBlobs(
+  client: ClusterClient,
+  threadId: string,
+  ids: ReadonlySet<string>,
+): AsyncGenerator<Kept> {
+  for (const id of await blobIds(client, threadId)) {
+    if (!ids.has(id)) continue;
+    const [blob] = await client.state("thread", threadId, ` AND key = 'b:${id}'`);
+    if (blob) yield blob;
+  }
+}
+
+/** The ids of the blobs that a thread keeps. */
+export async function blobIds(client: ClusterClient, threadId: string): Promise<string[]> {
+  const rows = await client.keys("thread", threadId, " AND key >= 'b:' AND key < 'b;'");
+  return rows.map((key) => key.slice(2));
+}

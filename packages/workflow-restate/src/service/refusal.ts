@@ -1,0 +1,37 @@
+import { type ObjectContext, serde } from "@restatedev/restate-sdk";
+import { type Mask, refusalLines } from "@uncaged/workflow/driver";
+import { readEvent } from "@uncaged/workflow/host";
+import { frame, numbered, unframe } from "../client/frame.ts";
+import { standOf, type ThreadMeta } from "../thread/thread.ts";
+
+type Refused = { reason: string; stepID: string | null };
+
+/** Adds to the debug log of a thread that an answer was refused. Gives what the thread is with it. */
+export async function logRefusal(
+  ctx: ObjectContext,
+  meta: ThreadMeta,
+  { reason, stepID }: Refused,
+  mask: Mask,
+): Promise<ThreadMeta> {
+  const timestamp = await ctx.date.now();
+  // While a worker drives the thread the numbers of events are its own.
+  const seq = standOf(meta) === "driven" ? null : (await lastSeq(ctx, meta)) + 1;
+  const refused = { reason, stepID, step: meta.records };
+  // What another worker would take out of it is another text: it is made once.
+  const lines = await ctx.run("lines", () => refusalLines(refused, { seq, timestamp, mask }));
+  const batch = frame({}, [Buffer.from(lines), Buffer.alloc(0)]);
+  ctx.set(numbered("e", meta.batches), batch, serde.binary);
+  return { ...meta, batches: meta.batches + 1 };
+}
+
+/** The number of the last event of a debug log; 0 when it has none. */
+async function lastSeq(ctx: ObjectContext, { batches }: ThreadMeta): Promise<number> {
+  for (let n = batches - 1; n >= 0; n -= 1) {
+    const batch = await ctx.get<Uint8Array>(numbered("e", n), serde.binary);
+    const lines = batch ? (unframe(batch).parts[0]?.toString("utf8") ?? "") : "";
+    const events = lines.split("\n").map((line) => (line ? readEvent(JSON.parse(line)) : null));
+    const last = events.findLast((event) => event !== null);
+    if (last) return last.seq;
+  }
+  return 0;
+}

@@ -1,0 +1,51 @@
+import { type ObjectContext, serde } from "@restatedev/restate-sdk";
+import * as rules from "../thread/staging.ts";
+import type { ThreadMeta } from "../thread/thread.ts";
+
+/** The values that a message of a start brings: the parts of the message, and the key of each. */
+export type StagedValues = { keys: string[] };
+
+const setAll = (ctx: ObjectContext, { keys }: StagedValues, parts: readonly Uint8Array[]): void =>
+  keys.forEach((key, n) => ctx.set(key, parts[n] as Uint8Array, serde.binary));
+
+const stagingOf = (ctx: ObjectContext) => ctx.get<rules.Staging>("staging");
+
+/** What answers a start of a thread that is there. */
+export const begunBefore = ({ hash, workflow }: ThreadMeta) => ({ started: false, hash, workflow });
+
+/** Takes one message of a start in several. The thread is not there. */
+export async function stageValues(
+  ctx: ObjectContext,
+  header: rules.StageRequest & StagedValues,
+  parts: readonly Uint8Array[],
+): Promise<{ staged: true } | { refused: rules.NotStaged }> {
+  const staged = rules.stage(await stagingOf(ctx), header, await ctx.date.now());
+  if (typeof staged === "string") return { refused: staged };
+  if (staged.isNew) ctx.clearAll();
+  ctx.set("staging", staged.staging);
+  setAll(ctx, header, parts);
+  return { staged: true };
+}
+
+/** Takes the last values of a thread that is not there yet. Gives why it must not be made; null: it is to be made. */
+export async function sealValues(
+  ctx: ObjectContext,
+  { token, ...values }: StagedValues & { token: string | null },
+  parts: readonly Uint8Array[],
+): Promise<{ refused: rules.NotStaged } | null> {
+  const staging = await stagingOf(ctx);
+  const sealed = rules.seal(staging, token, await ctx.date.now());
+  if (sealed !== "sealed") return { refused: sealed };
+  if (token === null && staging) ctx.clearAll();
+  else if (staging) ctx.clear("staging");
+  setAll(ctx, values, parts);
+  return null;
+}
+
+/** Removes what a start has staged that was not ended. */
+export async function discardValues(ctx: ObjectContext, now: number): Promise<boolean> {
+  const staging = await stagingOf(ctx);
+  if (!staging || !rules.isAbandoned(staging, now)) return false;
+  ctx.clearAll();
+  return true;
+}
