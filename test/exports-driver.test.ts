@@ -10,6 +10,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       SharedEnv
       StackMapper
       answerStep
+      blobsNamedIn
       bundlePath
       capturePrints
       catchCrashes
@@ -51,6 +52,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       readValue
       readView
       recordEvents
+      refusalLines
       refuse
       registryPath
       requestIdOf
@@ -58,6 +60,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       roundsOf
       sealed
       searchText
+      selectorsIn
       serialiseRegistry
       textOf
       timeoutStep
@@ -66,8 +69,10 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       type Drivers
       type Driving
       type InputRequest
+      type Mask
       type Resolved
       type Root
+      type Selector
       type StartRequest
       type VerifyOptions
       typesPath
