@@ -69,6 +69,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       type Drivers
       type Driving
       type InputRequest
+      type JournalPlace
       type Mask
       type Resolved
       type Root

@@ -67,6 +67,8 @@ describe("the exported names", () => {
       type EventRecord
       type EventType
       type InputMeta
+      type Journal
+      type JournalEntry
       type JsonSchema
       type KnownEvent
       type Mask

@@ -27,6 +27,8 @@ export { type Answer, noAnswer, sleepsUntil, type WaitRequest } from "./contract
 export { stepKey } from "./contract/key.ts";
 export { type Mask, maskOf } from "./contract/mask.ts";
 
+export type { Journal, JournalEntry } from "./contract/journal.ts";
+
 // Moderator
 export type {
   AgentFn,

@@ -1,4 +1,5 @@
 import { converse } from "../llm/converse.ts";
+import { placeOf } from "../llm/recorded.ts";
 import type { ModelProvider, ModelRequest } from "../llm/provider.ts";
 import { AgentReport } from "../run/run.ts";
 import { type Extractor, parsed } from "./extract.ts";
@@ -21,7 +22,8 @@ Otherwise "missing" is empty and "fields" has them all.`;
  */
 export function modelExtractor(provider: ModelProvider, options: ModelExtractorOptions): Extractor {
   const { model, maxTokens = 8_192 } = options;
-  return async (text, schema, problem, { env = {}, signal }) => {
+  return async (text, schema, problem, ctx) => {
+    const { env = {}, signal } = ctx;
     const report = new AgentReport();
     const request: ModelRequest = {
       model,
@@ -32,7 +34,8 @@ export function modelExtractor(provider: ModelProvider, options: ModelExtractorO
       format: { type: "json_schema", schema: Object(schema) as object },
     };
     try {
-      const answer = await converse(provider, request, { env, signal, maxTurns: 1 });
+      const place = placeOf(ctx, provider, request);
+      const answer = await converse(provider, request, { env, signal, maxTurns: 1, place });
       report.done(answer);
       return parsed(answer.text) ?? answer.text;
     } catch (error) {

@@ -9,6 +9,7 @@ import { failure } from "../run/error.ts";
 import { currentRun, Meter, publish } from "../run/run.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
 import { ProviderError } from "./error.ts";
+import { type ConversationPlace, Recorded } from "./recorded.ts";
 import {
   blocksOf,
   type Message,
@@ -35,6 +36,8 @@ export type Conversation = Surroundings & {
   toolbox?: Toolbox;
   maxTurns?: number;
   allowTruncated?: boolean;
+  /** Where its turns are recorded, and those of an earlier execution are found; nowhere without it. */
+  place?: ConversationPlace | null;
 };
 
 /** The last answer, with the text that the conversation comes to, and all answers' thinking and usage. */
@@ -53,25 +56,40 @@ export async function converse(
   request: ModelRequest,
   conversation: Conversation,
 ): Promise<Conversed> {
-  const { callbacks = {}, toolbox, maxTurns = 50, allowTruncated = false } = conversation;
+  const { callbacks = {}, toolbox, maxTurns = 50, allowTruncated = false, place } = conversation;
   const messages: Message[] = [...request.messages];
+  const isLast = ({ toolUses, stop }: ModelAnswer): boolean =>
+    toolUses.length > 0 ? !toolbox : stop !== "paused";
+  const recorded = await Recorded.open(place ?? null, isLast);
+  const { turns, toolCalls } = recorded;
+  if (turns > 0) publish("llm_resumed", { turns, tool_calls: toolCalls });
   let [text, thinking, usage, hasToolUse] = ["", "", noUsage, false];
-  for (let turn = 1; turn <= maxTurns; turn += 1) {
-    const { cap, ...answer } = await ask(provider, { ...request, messages }, conversation);
+  // What is recorded was paid for: each execution may have as many turns of its own.
+  for (let turn = 1; turn <= turns + maxTurns; turn += 1) {
+    const known = recorded.answer(turn);
+    const { cap, ...answer } = known
+      ? { ...known, usage: noUsage, cap: null }
+      : await ask(provider, { ...request, messages }, conversation);
     const isContinued = messages.at(-1)?.role === "assistant";
     text = answer.text ? (isContinued ? text : "") + answer.text : text;
     thinking += answer.thinking;
     usage = addUsage(usage, answer.usage);
-    check(provider.name, answer, { allowTruncated, cap });
+    if (!known) {
+      check(provider.name, answer, { allowTruncated, cap });
+      await recorded.answered(turn, answer);
+    }
     messages.push({ role: "assistant", content: answer.blocks });
     if (answer.toolUses.length > 0) {
       hasToolUse = true;
-      for (const use of answer.toolUses) callbacks.onToolUse?.(use);
+      if (!known) for (const use of answer.toolUses) callbacks.onToolUse?.(use);
       if (!toolbox) return { ...answer, text, thinking, usage, hasToolUse };
-      const results = await runTools(answer.toolUses, toolbox, callbacks.onToolResult);
+      const results = await runTools(answer.toolUses, toolbox, {
+        ...{ turn, recorded, onResult: callbacks.onToolResult },
+        onAgain: known ? callbacks.onToolUse : undefined,
+      });
       const content = results.map((result) => ({ type: "tool_result", ...result }));
       messages.push({ role: "user", content });
-    } else if (answer.stop !== "paused") {
+    } else if (isLast(answer)) {
       if (text.trim()) return { ...answer, text, thinking, usage, hasToolUse };
       throw emptyAnswer(provider.name);
     }
@@ -239,20 +257,43 @@ const isText = ({ messages }: ModelRequest): boolean =>
         texts.has(type) || (type === "tool_result" && typeof content === "string"),
     );
 
-/** Runs all tools that an answer asks for in parallel. One that ignores an abort holds nobody up. */
+type ToolRuns = {
+  turn: number;
+  recorded: Recorded;
+  /** Called for the calls of a recorded answer that are made now. */
+  onAgain: ModelCallbacks["onToolUse"];
+  onResult: ModelCallbacks["onToolResult"];
+};
+
+/** Runs those tools that an answer asks for and that have not run, in parallel. One that ignores an abort holds nobody up. */
 async function runTools(
   uses: readonly ToolUse[],
   { runner, context }: Toolbox,
-  onResult: ModelCallbacks["onToolResult"],
+  { turn, recorded, onAgain, onResult }: ToolRuns,
 ): Promise<ToolResult[]> {
   const { signal } = context;
   signal.throwIfAborted();
-  const runs = uses.map(async ({ id, name, input, broken }) => {
+  const left = uses.filter(({ id }) => !recorded.result(turn, id));
+  const lost = left.filter(({ id }) => recorded.wasBegun(turn, id));
+  if (left.length > 0) {
+    await recorded.begins(
+      turn,
+      left.map(({ id }) => id),
+    );
+  }
+  const runs = uses.map(async (use): Promise<ToolResult> => {
+    const { id, name, input, broken } = use;
+    const known = recorded.result(turn, id);
+    if (known) return known;
+    onAgain?.(use);
+    const call = { ...context, key: recorded.keyOf(turn, id), wasBegun: lost.includes(use) };
     const { content, is_error } = broken
       ? { content: `${name} was not run: ${broken}`, is_error: true }
-      : await runner.run(name, input, context, id);
+      : await runner.run(name, input, call, id);
     const result = { tool_use_id: id, content, is_error };
-    if (!signal.aborted) onResult?.(result);
+    if (signal.aborted) return result;
+    await recorded.finished(turn, result);
+    onResult?.(result);
     return result;
   });
   let stop: () => void = () => undefined;

@@ -42,6 +42,7 @@ export function roleSteps(
     env: ___,
     attempts: ____,
     blobs,
+    journal,
     ...rest
   } = options;
   const steps: Step[] = input.steps.map((one) => ({ timestamp: 0, ...one }));
@@ -60,6 +61,7 @@ export function roleSteps(
           env,
           attempts,
           blobs,
+          journal,
           key,
         },
         start: { ...start, content: prompt },

@@ -39,6 +39,11 @@ export type RoleSpec<S extends $ZodObject> = {
   extract?: Extractor;
   /** How often the extractor is asked again about what did not fit (2). With 0 the agent isn't either. */
   repairs?: number;
+  /**
+   * What of the role survives its process, and is neither paid nor done again: each turn of its models and each call of
+   * a tool (`turns`, the default), or only the whole step (`role`).
+   */
+  durable?: "turns" | "role";
 };
 
 export type RoleEntry = { description: string; schema: JsonSchema };
@@ -72,7 +77,8 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
 export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const form = formOf(spec.schema, spendingKeys);
   checkFields(Object.keys(spec.schema._zod.def.shape));
-  const play: Role<AgentMeta<S>> = async ({ attempt, ...ctx }) => {
+  const play: Role<AgentMeta<S>> = async ({ attempt, journal, ...given }) => {
+    const ctx = spec.durable === "role" ? given : { ...given, journal };
     // Its caller has opened an attempt for it, or it is one of a role's parts.
     if (attempt) return await execute(spec, form, ctx, attempt.path);
     return await inAttempt(ctx, ({ isChild }) => execute(spec, form, ctx, isChild ? null : []));

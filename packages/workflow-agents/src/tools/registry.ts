@@ -42,12 +42,12 @@ export function toolRegistry(
   return registry;
 }
 
-function readyTool({ name, description, input, timeoutMs, ...tool }: Tool): ReadyTool {
+function readyTool({ name, description, input, timeoutMs, idempotent, ...tool }: Tool): ReadyTool {
   if (!/^[\w-]{1,64}$/.test(name)) {
     throw badTool(`a tool has the name ${JSON.stringify(name)}`, "use letters, digits, _ and -");
   }
   return {
-    ...{ name, description, timeoutMs },
+    ...{ name, description, timeoutMs, idempotent },
     input_schema: schemaOf(name, input),
     check: (value) => checked(input, value),
     execute: (value, execution) => tool.execute(value, execution),

@@ -20,7 +20,8 @@ export type RunToolContext = ToolContext & { allowError?: boolean };
 /**
  * Runs one tool of a registry: checks the arguments, gives it its time, and limits what it returned.
  * Publishes `tool_start`, `tool_message`…, then `tool_done` or `tool_error`. Never rejects; the error is what
- * the tool threw, or a `TOOL_UNKNOWN`, `…_INPUT`, `…_FAILED`, `…_TIMEOUT`, `…_ABORTED`, `…_RESULT`.
+ * the tool threw, or a `TOOL_UNKNOWN`, `…_UNKNOWN_OUTCOME`, `…_INPUT`, `…_FAILED`, `…_TIMEOUT`, `…_ABORTED`,
+ * `…_RESULT`.
  */
 export async function runTool(
   registry: ToolRegistry,
@@ -70,6 +71,10 @@ async function execute(
   if (!checked.ok) {
     const hint = "call it again with arguments that fit its schema";
     throw failure("TOOL_INPUT", `the arguments of ${name} are wrong: ${checked.problem}`, hint);
+  }
+  if (tool.idempotent === false && context.wasBegun) {
+    const message = `it is not known whether ${name} was done: its process ended while it was at work`;
+    throw failure("TOOL_UNKNOWN_OUTCOME", message, "find out before you call it again");
   }
   const aborted = failure("TOOL_ABORTED", `the tool ${name} was stopped with its thread`);
   if (context.signal.aborted) throw aborted;

@@ -3,7 +3,7 @@ import type { $ZodType, output } from "zod/v4/core";
 
 /**
  * What a tool's run belongs to. An agent takes it from its `ThreadContext`. `key` is the idempotency key of the call, for
- * a call that is made again after a crash; a model's calls have none.
+ * a call that is made again after a crash. `wasBegun` says that this one is: it was at work when its process ended.
  */
 export type ToolContext = {
   signal: AbortSignal;
@@ -11,6 +11,7 @@ export type ToolContext = {
   env: Readonly<Record<string, string>>;
   blobs?: Blobs;
   key?: string;
+  wasBegun?: boolean;
 };
 
 /**
@@ -31,12 +32,15 @@ export type ToolExecution = ToolContext & {
  * made of the model's arguments. It returns text or a JSON value; `{result, …}` shows the model the
  * `result` and keeps the whole for who called the tool. Whatever it throws is given to the model: a
  * `WorkflowError` with its hint. `timeoutMs` is for tools that take longer than the registry allows.
+ * With `idempotent: false` a call that was at work when its process ended is not made again: the model learns that
+ * nobody knows whether it was done.
  */
 export type Tool<Schema extends $ZodType = $ZodType> = {
   name: string;
   description: string;
   input: Schema;
   timeoutMs?: number;
+  idempotent?: boolean;
   execute(input: output<Schema>, execution: ToolExecution): unknown;
 };
 
@@ -53,6 +57,7 @@ export type ToolDefinition = {
 /** A tool that is ready to be called: `check` checks the arguments, `execute` gets what it made of them. */
 export type ReadyTool = ToolDefinition & {
   timeoutMs?: number;
+  idempotent?: boolean;
   check(input: unknown): { ok: true; input: unknown } | { ok: false; problem: string };
   execute(input: unknown, execution: ToolExecution): unknown;
 };

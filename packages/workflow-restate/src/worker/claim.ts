@@ -121,6 +121,18 @@ export class Claim {
     this.#lost.abort();
   }
 
+  /** Sends all that the debug log has gained; false when the cluster has not taken it. */
+  async settle(): Promise<boolean> {
+    try {
+      while (this.#tails.some(({ path, sent }) => sizeOf(path) > sent)) {
+        await this.#alone(() => this.#send({ n: this.#records }, Buffer.alloc(0)));
+      }
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   async #flush(): Promise<void> {
     if (this.#isFlushing || this.lost.aborted) return;
     if (this.#tails.every(({ path, sent }) => sizeOf(path) <= sent)) return;

@@ -7,6 +7,7 @@ import {
   engineFor,
   InfoLog,
   infoPath,
+  type JournalPlace,
   loadBundle,
   type Mask,
   maskOf,
@@ -147,6 +148,7 @@ export class Driver {
         count += 1;
       },
       info,
+      journal: this.#journalOf(root, start, claim),
       stacks: new StackMapper(this.#root, hash),
       mask,
       due: { add: () => undefined, remove: () => undefined },
@@ -188,6 +190,20 @@ export class Driver {
       this.#engines.delete(driven);
       this.#driven.delete(threadId);
     }
+  }
+
+  /** What the roles of a thread record goes with its events, and what it is a fork of is fetched when they ask for it. */
+  #journalOf(root: Root, start: StartRecord, claim: Claim): JournalPlace {
+    const mirror = new Mirror(root, this.#parts.client);
+    return {
+      root,
+      start,
+      async find(threadId) {
+        const meta = await mirror.sync(threadId);
+        return meta && { hash: meta.hash, threadId };
+      },
+      settle: () => claim.settle(),
+    };
   }
 
   #begin(threadId: string, driven: Driven): void {

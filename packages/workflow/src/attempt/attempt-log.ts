@@ -246,6 +246,8 @@ const handlers: Handlers = {
   attempt_start({ attempt }, { role, path = [], title = null, parent = null }, at) {
     Object.assign(attempt, { role, path, title, parent, startedAt: at });
   },
+  // It is for the next execution; people have the other events.
+  journal: () => undefined,
   step_start({ attempt }, payload) {
     attempt.input = payload;
     attempt.title ??= textOr(payload.meta?.title, null);

@@ -52,6 +52,8 @@ export type Attempts = {
   open(spec: AttemptSpec): OpenAttempt;
   /** The id of the attempt in whose async context the running code is; null in none. */
   readonly current?: string | null;
+  /** The id of the attempt that has no parent, in whose async context the running code is; null in none. */
+  readonly outermost?: string | null;
 };
 
 /** Opens an attempt, also on a host that records none; `options` are those of `run`, or a role's context. */

@@ -1,4 +1,5 @@
 import type { Attempts } from "./attempt.ts";
+import type { Journal } from "./journal.ts";
 
 /**
  * What each yield produces: one role's output. `attempt` is the id of the attempt that it is the result
@@ -50,7 +51,8 @@ export type Blobs = {
  * those of the command that started the thread: one process runs many threads, so a workflow must
  * read these and never `process.cwd()` or `process.env`. `forkFrom` names the thread that the first
  * `steps` steps of a fork were copied from, and as `origin` the first one, where that was itself a fork. `attempts` records which events belong to which of several
- * roles that run concurrently. `blobs` keeps bytes beside the thread's log, `pause` is for a `run` that drains. Whatever else the starter gave in `parameters.options` is here under
+ * roles that run concurrently. `blobs` keeps bytes beside the thread's log, `journal` what a step has done before it is
+ * committed, `pause` is for a `run` that drains. Whatever else the starter gave in `parameters.options` is here under
  * its own name.
  */
 export type WorkflowOptions = {
@@ -62,6 +64,7 @@ export type WorkflowOptions = {
   forkFrom?: { threadId: string; steps: number; origin?: string };
   attempts?: Attempts;
   blobs?: Blobs;
+  journal?: Journal;
   pause?: Pause;
   [option: string]: unknown;
 };

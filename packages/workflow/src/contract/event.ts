@@ -12,7 +12,7 @@ export type Orphan = { pid: number; command: string; ended: "SIGTERM" | "SIGKILL
 /**
  * The payload of each event type that the command line and the console show. Values that may be long are
  * `unknown`: a recorded event may hold a `TruncatedValue` in their place. The engine itself writes
- * `worker_start`, `attempt_start` and `attempt_end`; the others are published by step workflows, roles and agents.
+ * `worker_start`, `attempt_start`, `attempt_end` and `journal`; the others are published by step workflows, roles and agents.
  */
 export type EventPayloads = {
   /** A worker begins to drive the thread, after `steps` committed ones: attempts open before it are lost. */
@@ -25,6 +25,8 @@ export type EventPayloads = {
     after?: AfterAttempt;
   };
   attempt_end: { outcome: AttemptOutcome; error?: AttemptError };
+  /** What an execution of a step has recorded for the next one, by the step's key. */
+  journal: { key: string; entry: unknown };
   workflow_start: { name: unknown; version: unknown; params: unknown; resumedFrom?: string };
   workflow_done: { duration_ms: number; stop_id?: string };
   workflow_failed: { error: unknown; failed_step_id: string | null; duration_ms: number };
@@ -52,6 +54,8 @@ export type EventPayloads = {
   llm_tool_result: { tool_use_id: string; content: unknown; is_error?: boolean };
   llm_retry: { attempt_number: number; delay_ms: number; error: unknown };
   llm_error: { error: unknown; type?: string; code?: string; retryable?: boolean };
+  /** A conversation continues after the turns and tool calls that an earlier execution of the step recorded. */
+  llm_resumed: { turns: number; tool_calls: number };
   llm_done: {
     latency_ms?: number;
     model?: string | null;
@@ -139,6 +143,7 @@ const required: { [T in EventType]: Record<string, "string" | "number" | "any"> 
   worker_start: { pid: "number", steps: "number" },
   attempt_start: {},
   attempt_end: { outcome: "string" },
+  journal: { key: "string" },
   workflow_start: {},
   workflow_done: {},
   workflow_failed: {},
@@ -157,6 +162,7 @@ const required: { [T in EventType]: Record<string, "string" | "number" | "any"> 
   llm_tool_result: { tool_use_id: "string" },
   llm_retry: { attempt_number: "number" },
   llm_error: { error: "any" },
+  llm_resumed: { turns: "number" },
   llm_done: {},
   session: { agent: "string", session_id: "string" },
   tool_start: { name: "string" },

@@ -22,6 +22,8 @@ export type AttemptParts = {
   enter: <T>(id: string, fn: () => T) => T;
   /** The attempt in whose context the running code is. */
   current: () => string | null;
+  /** The one that it is within and that has no parent. */
+  outermost: () => string | null;
   /** An error with the positions of the author's sources, by its stacks; else by the role that failed. */
   rewrite: (error: AttemptError, role: string | null) => AttemptError;
   now: () => number;
@@ -65,6 +67,9 @@ export class ThreadAttempts {
       open,
       get current() {
         return parts.current();
+      },
+      get outermost() {
+        return parts.outermost();
       },
     };
   }

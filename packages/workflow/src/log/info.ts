@@ -83,6 +83,25 @@ export class InfoLog {
     }
   }
 
+  /** Adds an event and writes it at once, with all that came before it; false when it could not be written in full. */
+  record({ tag, payload, ...source }: NewEvent): boolean {
+    if (this.#closed) return false;
+    let isWhole = true;
+    const keep: Keep = (json) => {
+      const at = this.#keep(json);
+      isWhole &&= at !== null;
+      return at;
+    };
+    try {
+      const json = payloadJson(payload, this.#mask, keep);
+      const timestamp = system.clock.now();
+      this.#batch.add({ kind: "event", tag, timestamp, ...source, json });
+    } catch {
+      return false;
+    }
+    return this.#write({ whole: false }) && isWhole;
+  }
+
   /** Adds the `attempt_start` of an attempt, which is written no sooner than anything else of it is. */
   start(id: string, payload: unknown, nextStep: () => number): void {
     if (this.#closed) return;
@@ -121,7 +140,8 @@ export class InfoLog {
     else this.#cancel ??= system.clock.after(flushAfterMs, () => this.#write({ whole: false }));
   }
 
-  #write({ whole, last = false }: { whole: boolean; last?: boolean }): void {
+  /** Gives whether all that was taken has been written. */
+  #write({ whole, last = false }: { whole: boolean; last?: boolean }): boolean {
     this.#cancel?.();
     this.#cancel = null;
     const next = () => (this.#seq = (this.#seq ?? this.#lastSeq()) + 1);
@@ -130,19 +150,21 @@ export class InfoLog {
         .take({ whole, now: last ? undefined : system.clock.now() })
         .flatMap((entry) => linesOf(entry, this.#mask, next));
       if (!this.#batch.isEmpty) this.#plan();
-      if (lines.length > 0) this.#append(lines.join(""));
+      return lines.length === 0 || this.#append(lines.join(""));
     } catch {
       // What can't be written, or made by built-ins that a bundle has replaced, must not stop the thread.
+      return false;
     }
   }
 
-  #append(lines: string): void {
-    if (this.#isFull) return;
+  #append(lines: string): boolean {
+    if (this.#isFull) return false;
     this.#isFull = appendLines(this.#path, Buffer.from(lines), largestLog) === null;
-    if (!this.#isFull) return;
+    if (!this.#isFull) return true;
     const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
     const note = Buffer.from(lineOf({ tag: "8ZKQ3WCE", content, timestamp: system.clock.now() }));
     appendLines(this.#path, note, largestLog + note.length);
+    return false;
   }
 
   /** The `seq` of the last event in the file, or 0: then the events are numbered anew. */

@@ -1,4 +1,5 @@
 import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
+import type { Journal } from "../contract/journal.ts";
 import type { Blobs, END, START, Step } from "../contract/contract.ts";
 
 /** Maps role names to their meta types: the one generic that drives all inference. */
@@ -43,6 +44,7 @@ export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   attempts?: Attempts;
   attempt?: OpenAttempt;
   blobs?: Blobs;
+  journal?: Journal;
   params?: unknown;
   options?: Readonly<Record<string, unknown>>;
 };

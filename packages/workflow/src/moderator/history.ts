@@ -31,7 +31,7 @@ export class ContextHistory {
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
     this.#now = now;
     this.#options = options;
-    const { threadId, maxRounds, signal, cwd, env, attempts, blobs, ...rest } = options;
+    const { threadId, maxRounds, signal, cwd, env, attempts, blobs, journal, ...rest } = options;
     const start: StartStep = {
       role: START,
       content: input.prompt,
@@ -49,6 +49,7 @@ export class ContextHistory {
       env,
       attempts,
       blobs,
+      journal,
       params: input.params,
       options: Object.freeze(rest),
     });

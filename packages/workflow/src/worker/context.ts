@@ -5,12 +5,15 @@ import type { StackMapper } from "../bundle/stack.ts";
 import { attemptTime } from "../contract/attempt.ts";
 import type { Bundle } from "../contract/contract.ts";
 import { eventsChannel } from "../contract/event.ts";
+import type { Journal } from "../contract/journal.ts";
+import type { OwnSet } from "../contract/own-collections.ts";
 import { uncurried } from "../contract/intrinsics.ts";
 import { isRecord } from "../contract/show.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
 import { DescriptorCheck } from "../engine/descriptor-check.ts";
 import { eventTag, type InfoLog } from "../log/info.ts";
 import { system } from "../system/system.ts";
+import { type JournalPlace, openJournal } from "./journal.ts";
 
 /** What the running code belongs to: its thread, found through its async context. */
 export type ThreadContext = {
@@ -18,6 +21,10 @@ export type ThreadContext = {
   info: InfoLog;
   /** The attempt that the code runs in; null outside of those that the workflow has opened. */
   attempt: string | null;
+  /** The attempt without a parent that this one is within; null outside of those that the workflow has opened. */
+  outermost: string | null;
+  /** The attempts that have begun and not ended. */
+  open: OwnSet<string>;
   /** How many of the thread's steps are committed, and the attempt of the running `next()`. */
   engine: () => { steps: number; attempt: string | null };
   fail: (thrown: unknown) => void;
@@ -46,6 +53,11 @@ function currentAttempt(): string | null {
   return context ? (context.attempt ?? context.engine().attempt) : null;
 }
 
+function outermostAttempt(): string | null {
+  const context = getStore(contexts);
+  return context ? (context.outermost ?? context.engine().attempt) : null;
+}
+
 /** What the engine of a thread needs of its async context and its debug log. */
 export const partsIn = (context: ThreadContext, bundle: Bundle, stacks: StackMapper) => ({
   attempts: attemptsIn(context, stacks),
@@ -56,21 +68,49 @@ export const partsIn = (context: ThreadContext, bundle: Bundle, stacks: StackMap
 
 /** How the attempts of a thread are recorded: in its debug log, before what they publish. */
 function attemptsIn(context: ThreadContext, stacks: StackMapper): AttemptParts {
-  const { info } = context;
+  const { info, open } = context;
   const nextStep = () => context.engine().steps + 1;
   return {
-    onStart: (id, payload) => info.start(id, payload, nextStep),
+    onStart: (id, payload) => {
+      open.add(id);
+      info.start(id, payload, nextStep);
+    },
     onEnd: (attempt, payload) => {
+      open.delete(attempt);
       const type = "attempt_end";
       info.event({ tag: eventTag, type, stepID: null, payload, step: nextStep(), attempt });
     },
     rewrite: (error, role) => stacks.rewrite(error, role),
-    takeBack: (id) => info.takeBack(id),
-    enter: (id, fn) => runInContext({ ...context, attempt: id }, fn),
+    takeBack: (id) => {
+      open.delete(id);
+      return info.takeBack(id);
+    },
+    enter: (id, fn) => {
+      const outermost = currentContext()?.outermost ?? id;
+      return runInContext({ ...context, attempt: id, outermost }, fn);
+    },
     current: currentAttempt,
+    outermost: outermostAttempt,
     now: () => system.clock.now(),
   };
 }
+
+/** The journal of a thread: its entries are events of the attempt that records them. */
+export const journalOf = ({ info, open, engine }: ThreadContext, place: JournalPlace): Journal =>
+  openJournal({
+    place,
+    isOpen: (attempt) => open.has(attempt),
+    write(payload) {
+      const attempt = currentAttempt();
+      const source = { type: "journal", stepID: null, step: engine().steps + 1 };
+      return info.record({
+        tag: eventTag,
+        ...source,
+        payload,
+        ...(attempt !== null && { attempt }),
+      });
+    },
+  });
 
 /** Warns in the debug log of a thread of steps that break the descriptor of its bundle. */
 const checkIn = ({ info, engine }: ThreadContext, bundle: Bundle): DescriptorCheck =>
@@ -118,6 +158,7 @@ const reservedTypes: ReadonlySet<string> = new Set([
   "worker_start",
   "attempt_start",
   "attempt_end",
+  "journal",
 ]);
 
 /** The environments of threads: those that one shell starts share one copy. */

@@ -10,6 +10,7 @@ import {
 } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { wakesAt } from "../contract/wait.ts";
+import type { Mask } from "../contract/mask.ts";
 import { isPlainObject, show } from "../contract/show.ts";
 import {
   defaultMaxRounds,
@@ -20,6 +21,7 @@ import {
   type StartRequest,
 } from "../control/control.ts";
 import type { SchemaJudge } from "../engine/answer.ts";
+import { InfoLog } from "../log/info.ts";
 import {
   type LogOutline,
   outlineLog,
@@ -47,10 +49,12 @@ import { waitForLock } from "../storage/lock.ts";
 import {
   checkThreadId,
   dataPath,
+  infoPath,
   isHash,
   type Root,
   startLockPath,
   threadsDir,
+  valuesPath,
 } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { notFound } from "../thread/selection.ts";
@@ -112,6 +116,13 @@ export function optionsOf(
   const blobs = threadBlobs(root, hash, threadId);
   return { ...options, threadId, env, blobs, ...(forkFrom && { forkFrom }) };
 }
+
+/** The writer of a thread's debug log. */
+export const infoLogOf = (
+  root: Root,
+  { hash, threadId }: Pick<StartRecord, "hash" | "threadId">,
+  mask: Mask,
+): InfoLog => new InfoLog(infoPath(root, hash, threadId), mask, valuesPath(root, hash, threadId));
 
 /** The maxRounds of a bundle's threads when their starter gives none: that of its descriptor, else 100. */
 export function roundsOf({ descriptor: { maxRounds } }: Bundle): number {

@@ -1,12 +1,14 @@
 import type { StackMapper } from "../bundle/stack.ts";
 import type { Bundle, Step, WorkflowOptions } from "../contract/contract.ts";
 import type { Mask } from "../contract/mask.ts";
+import { OwnSet } from "../contract/own-collections.ts";
 import { type DueParts, ThreadEngine } from "../engine/engine.ts";
 import type { InfoLog } from "../log/info.ts";
 import type { StartRecord } from "../log/record.ts";
 import { system } from "../system/system.ts";
-import { partsIn, type ThreadContext } from "./context.ts";
+import { journalOf, partsIn, type ThreadContext } from "./context.ts";
 import { compileForAnswer } from "./create.ts";
+import type { JournalPlace } from "./journal.ts";
 import { recordRefusal } from "./refusal.ts";
 
 const closingMs = 5_000;
@@ -21,6 +23,7 @@ export type Driving = {
   /** Makes a record durable. */
   append: (record: string) => Promise<void>;
   info: InfoLog;
+  journal: JournalPlace;
   stacks: StackMapper;
   mask: Mask;
   due: DueParts;
@@ -32,13 +35,18 @@ export function engineFor({ bundle, start, steps, options, append, ...driving }:
   engine: ThreadEngine;
   fail: (thrown: unknown) => void;
 } {
-  const { info, stacks, mask, due, onWait } = driving;
+  const { info, journal, stacks, mask, due, onWait } = driving;
   const { threadId } = start;
   const { prompt, params } = start.parameters;
   const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
-  const context: ThreadContext = { threadId, info, attempt: null, engine: () => engine, fail };
+  const open = new OwnSet<string>();
+  const outside = { attempt: null, outermost: null };
+  const context: ThreadContext = { threadId, info, ...outside, open, engine: () => engine, fail };
   const engine = new ThreadEngine(
-    { run: bundle.run, prompt, steps, params, options },
+    {
+      ...{ run: bundle.run, prompt, steps, params },
+      options: { ...options, journal: journalOf(context, journal) },
+    },
     {
       log: { append },
       ...partsIn(context, bundle, stacks),

@@ -3,7 +3,7 @@ import { StackMapper } from "../bundle/stack.ts";
 import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { OwnMap, OwnSet } from "../contract/own-collections.ts";
-import { type Mask, maskOf } from "../contract/mask.ts";
+import { maskOf } from "../contract/mask.ts";
 import type {
   AnswerRequest,
   Controlled,
@@ -20,10 +20,10 @@ import { isOver } from "../engine/answer.ts";
 import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
 import type { ThreadEngine } from "../engine/engine.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
-import { InfoLog } from "../log/info.ts";
+import type { InfoLog } from "../log/info.ts";
 import { textOf } from "../log/record.ts";
 import type { LogWriter, Writing } from "../log/writer.ts";
-import { infoPath, type Root, valuesPath } from "../storage/paths.ts";
+import type { Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
 import { withOwnBuiltIns } from "./built-ins.ts";
@@ -35,6 +35,7 @@ import {
   type CreatedThread,
   checkParams,
   createLog,
+  infoLogOf,
   isCreated,
   optionsOf,
   roundsOf,
@@ -44,6 +45,7 @@ import {
   withThreadId,
 } from "./create.ts";
 import { engineFor } from "./drive.ts";
+import { journalIn } from "./journal.ts";
 
 export type ThreadsParts = {
   root: Root;
@@ -297,7 +299,7 @@ export class Threads {
     const { threadId } = start;
     const env = environment.with(surroundings.env);
     const mask = maskOf(env, surroundings.secrets);
-    const info = this.#infoOf(threadId, mask);
+    const info = infoLogOf(root, start, mask);
     const { engine, fail } = engineFor({
       bundle,
       start,
@@ -305,6 +307,7 @@ export class Threads {
       options: optionsOf(root, start, env),
       append: (record) => (info.flushEvents(), writer.append(record)),
       info,
+      journal: journalIn(root, start, surroundings.durability !== "os"),
       stacks: this.#stacks,
       mask,
       due: dueOf({ root, hash, threadId, writer }, this.#parts.writing.made),
@@ -355,7 +358,8 @@ export class Threads {
     if (taken.log.steps.at(-1)?.role !== WAIT) {
       void taken.writer.close();
       const refused = refuse("NOT_WAITING", threadId, "waits for no answer");
-      const info = this.#infoOf(threadId, maskOf(request.env, request.secrets));
+      const mask = maskOf(request.env, request.secrets);
+      const info = infoLogOf(this.#parts.root, taken.log.start, mask);
       recordRefusal(info, null, refused.message, taken.log.steps.length + 1);
       info.close();
       throw refused;
@@ -366,11 +370,6 @@ export class Threads {
   #driveAgain(bundle: Bundle, { log, writer, cut }: TakenOver, request: Surroundings): void {
     const info = this.#drive(bundle, { ...log, writer }, request, this.#parts.orphans.report);
     if (cut) info.log("T2RV8MJ6", `cut a torn tail of ${cut.bytes} bytes, kept in ${cut.keptIn}`);
-  }
-
-  #infoOf(threadId: string, mask: Mask): InfoLog {
-    const { root, hash } = this.#parts;
-    return new InfoLog(infoPath(root, hash, threadId), mask, valuesPath(root, hash, threadId));
   }
 
   #checkOpen(threadId: string): void {

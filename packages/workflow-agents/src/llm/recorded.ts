@@ -1,0 +1,130 @@
+import type { Journal, JournalEntry, ThreadContext } from "@uncaged/workflow";
+import { digest } from "../run/run.ts";
+import type { ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./provider.ts";
+
+/** Where a conversation is recorded: the journal and the key of its step, and which of the step's it is. */
+export type ConversationPlace = { journal: Journal; key: string; conversation: string };
+
+/** How often each request was made within an execution of a step, by its outermost attempt. */
+const asked = new Map<string, Map<string, number>>();
+const mostExecutions = 1000;
+
+/**
+ * Where a conversation that begins now is recorded; null without a journal. It is found again by what is asked for, and
+ * equal ones of one execution by their order.
+ */
+export function placeOf(
+  { journal, key, attempts }: Pick<ThreadContext, "journal" | "key" | "attempts">,
+  { name }: Pick<ModelProvider, "name">,
+  request: ModelRequest,
+): ConversationPlace | null {
+  if (!journal || key === undefined) return null;
+  const sum = digest(JSON.stringify([name, request]));
+  const execution = attempts?.outermost ?? "";
+  const counts = asked.get(execution) ?? new Map<string, number>();
+  asked.delete(execution);
+  asked.set(execution, counts);
+  const [oldest] = asked.keys();
+  if (asked.size > mostExecutions && oldest !== undefined) asked.delete(oldest);
+  const id = `${key} ${sum}`;
+  const nth = counts.get(id) ?? 0;
+  counts.set(id, nth + 1);
+  return { journal, key, conversation: `${sum}.${nth}` };
+}
+
+type Entry = { conversation: string; turn: number } & (
+  | { kind: "answer"; answer: ModelAnswer }
+  | { kind: "calls"; ids: string[] }
+  | { kind: "result"; result: ToolResult }
+  | { kind: "resumed" }
+);
+
+type Turn = { answer: ModelAnswer; begun: Set<string>; results: Map<string, ToolResult> };
+
+/** The turns and tool calls of one conversation: those that an earlier execution recorded, and the new ones. */
+export class Recorded {
+  readonly #place: ConversationPlace | null;
+  readonly #turns = new Map<number, Turn>();
+
+  private constructor(place: ConversationPlace | null) {
+    this.#place = place;
+  }
+
+  /** `isLast` says of an answer whether the conversation ends with it: one that led to a failure is asked for again. */
+  static async open(
+    place: ConversationPlace | null,
+    isLast: (answer: ModelAnswer) => boolean,
+  ): Promise<Recorded> {
+    const recorded = new Recorded(place);
+    const entries = (await place?.journal.read(place.key)) ?? [];
+    for (const each of entries) recorded.#take(each, isLast);
+    // If this execution fails, too, the next one knows by it what this one went on from.
+    const { turns } = recorded;
+    if (turns > 0) await recorded.#record({ kind: "resumed", turn: turns });
+    return recorded;
+  }
+
+  get turns(): number {
+    return this.#turns.size;
+  }
+
+  get toolCalls(): number {
+    return [...this.#turns.values()].reduce((sum, { results }) => sum + results.size, 0);
+  }
+
+  /** The answer of a turn, from 1; undefined when it is to be asked for. */
+  answer(turn: number): ModelAnswer | undefined {
+    return this.#turns.get(turn)?.answer;
+  }
+
+  /** What a tool call of a turn has given; undefined when it is to be made. */
+  result(turn: number, id: string): ToolResult | undefined {
+    return this.#turns.get(turn)?.results.get(id);
+  }
+
+  /** Whether a tool call was at work when an earlier execution ended. */
+  wasBegun(turn: number, id: string): boolean {
+    return this.#turns.get(turn)?.begun.has(id) ?? false;
+  }
+
+  /** An idempotency key of a tool call; undefined where nothing is recorded. */
+  keyOf(turn: number, id: string): string | undefined {
+    const place = this.#place;
+    return place ? `${place.key}:${place.conversation}:${turn}:${id}` : undefined;
+  }
+
+  async answered(turn: number, answer: ModelAnswer): Promise<void> {
+    await this.#record({ kind: "answer", turn, answer });
+  }
+
+  async begins(turn: number, ids: string[]): Promise<void> {
+    await this.#record({ kind: "calls", turn, ids });
+  }
+
+  async finished(turn: number, result: ToolResult): Promise<void> {
+    await this.#record({ kind: "result", turn, result });
+  }
+
+  async #record(entry: DistributiveOmit<Entry, "conversation">): Promise<void> {
+    const { journal, key, conversation } = this.#place ?? {};
+    if (journal && key !== undefined) await journal.record(key, { conversation, ...entry });
+  }
+
+  #take({ entry: given, failed }: JournalEntry, isLast: (answer: ModelAnswer) => boolean): void {
+    const entry = given as Entry;
+    const { kind, turn } = entry;
+    if (entry.conversation !== this.#place?.conversation) return;
+    // What follows an answer that is lost belongs to nothing.
+    if (turn > this.#turns.size + 1) return;
+    const known = this.#turns.get(turn);
+    if (kind === "answer") {
+      for (let later = turn; this.#turns.delete(later); later += 1);
+      this.#turns.set(turn, { answer: entry.answer, begun: new Set(), results: new Map() });
+    } else if (kind === "calls") for (const id of entry.ids) known?.begun.add(id);
+    else if (kind === "result") known?.results.set(entry.result.tool_use_id, entry.result);
+    const last = this.#turns.get(this.#turns.size);
+    if (failed && last && isLast(last.answer)) this.#turns.delete(this.#turns.size);
+  }
+}
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;

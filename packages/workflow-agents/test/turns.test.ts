@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openLocalHost, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
+import { cases } from "../../../scripts/tests.ts";
+import { valuesPath } from "../../workflow/src/storage/paths.ts";
+import { openRoot } from "../../workflow/src/storage/root.ts";
+import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
+import { ledgerOf } from "../src/ledger/ledger.ts";
+import { anthropicServer } from "./anthropic-server.ts";
+import { openaiServer } from "./openai-server.ts";
+import type { Fault, Reply, WireServer } from "./wire.ts";
+
+/*
+ * A role with five turns and eight tool calls whose process dies at each of its events: what was recorded is neither
+ * paid nor done again, and the model sees the conversation of a run that nothing disturbed.
+ */
+const folder = mkdtempSync(join(tmpdir(), "uncaged-turns-"));
+const host = openLocalHost({ path: join(folder, "root") });
+const root = openRoot({ path: join(folder, "root") });
+
+const calls = [[1, 2], [3], [4, 5, 6], [7, 8]];
+const last = calls.length + 1;
+const toolName = { current: "mark" };
+
+/** What happens at a turn, once. */
+type Event =
+  | { turn: number; kind: "asked" | "answering" }
+  | { turn: number; fault: Fault }
+  | { turn: number; text: string };
+let event: Event | null = null;
+
+function reply(body: object): Reply {
+  const { messages } = body as { messages: { role: string }[] };
+  const turn = messages.filter(({ role }) => role === "assistant").length + 1;
+  const now = event?.turn === turn ? event : null;
+  if (now) event = null;
+  if (now && "kind" in now) {
+    const killed = signalWorkers(root, "SIGKILL");
+    if (now.kind === "asked") return { fault: { kind: "hang" } };
+    return { text: "I begin to ", held: killed, fault: { kind: "half-event", after: 3 } };
+  }
+  const fault = now && "fault" in now ? now.fault : undefined;
+  const isAskedAgain = JSON.stringify(messages).includes("does not fit the JSON Schema");
+  if (isAskedAgain || (now && "text" in now)) return { text: "no fields" };
+  if (turn === last) return { thinking: "enough", text: '{"done": true}', fault };
+  const tools = (calls[turn - 1] ?? []).map((n) => ({ name: toolName.current, input: { n } }));
+  return { thinking: `turn ${turn}`, text: `I mark ${turn}. `, tools, fault };
+}
+
+type Model = "claude" | "gpt" | "whole";
+let servers: Record<"claude" | "gpt", WireServer<object>>;
+beforeAll(async () => {
+  servers = { claude: await anthropicServer(reply), gpt: await openaiServer(reply) };
+  await host.register("turns", join(import.meta.dir, "turns/turns.ts"));
+}, 180_000);
+afterAll(async () => {
+  for (const server of Object.values(servers)) await server.stop();
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+let runs = 0;
+type Run = { ref: ThreadRef; cwd: string; env: Record<string, string> };
+
+async function start(model: Model, { die = "", at = null as Event | null } = {}): Promise<Run> {
+  const cwd = join(folder, `run-${(runs += 1)}`);
+  mkdirSync(cwd);
+  if (die) writeFileSync(join(cwd, "die"), die);
+  event = at;
+  const { claude, gpt } = servers;
+  for (const server of [claude, gpt]) server.came.splice(0);
+  const env = {
+    PATH: process.env.PATH ?? "",
+    ...{ ANTHROPIC_API_KEY: claude.key, ANTHROPIC_BASE_URL: claude.url },
+    ...{ OPENAI_API_KEY: gpt.key, OPENAI_BASE_URL: gpt.url },
+  };
+  return { ref: await host.start({ workflow: "turns", prompt: model, env, cwd }), cwd, env };
+}
+
+const markedIn = ({ cwd }: Run): number[] =>
+  existsSync(join(cwd, "marks"))
+    ? readFileSync(join(cwd, "marks"), "utf8").trim().split("\n").map(Number.parseFloat)
+    : [];
+
+/** The server's ids of tool calls have the number of the request: here that of the turn. */
+function withOwnIds(text: string): string {
+  const requests = [...new Set([...text.matchAll(/"(?:toolu|call)_(\d+)_/g)].map(([, n]) => n))];
+  return text.replace(
+    /"(toolu|call)_(\d+)_/g,
+    (_, name: string, n: string) => `"${name}_${requests.indexOf(n)}_`,
+  );
+}
+
+/** The bodies that came, by turn: what the model was shown. */
+function bodiesOf(model: Model): Map<number, string[]> {
+  const bodies = new Map<number, string[]>();
+  for (const { body } of servers[model === "whole" ? "claude" : model].came) {
+    const { messages } = body as { messages: { role: string }[] };
+    const turn = messages.filter(({ role }) => role === "assistant").length + 1;
+    bodies.set(turn, [...(bodies.get(turn) ?? []), withOwnIds(JSON.stringify(body))]);
+  }
+  return bodies;
+}
+
+/** Has the thread go on once its worker is gone, and gives how it ends. */
+async function resumed({ ref, env, cwd }: Run) {
+  expect((await settled(host, ref)).status).toBe("interrupted");
+  await host.control(ref, { kind: "resume", env, cwd });
+  return await settled(host, ref);
+}
+
+const undisturbed = new Map<Model, Map<number, string[]>>();
+async function conversationOf(model: Model): Promise<Map<number, string[]>> {
+  const known = undisturbed.get(model);
+  if (known) return known;
+  const run = await start(model);
+  const view = await settled(host, run.ref);
+  expect([view.status, view.steps[0]?.content ?? view]).toEqual(["completed", '{"done": true}']);
+  expect(markedIn(run)).toEqual(numbers);
+  const bodies = bodiesOf(model);
+  expect([...bodies.values()].map(({ length }) => length)).toEqual([1, 1, 1, 1, 1]);
+  undisturbed.set(model, bodies);
+  return bodies;
+}
+
+/** Every request was one of the undisturbed run, byte for byte; those of `twice` came again. */
+function expectSame(model: Model, whole: Map<number, string[]>, twice: number[]): void {
+  const bodies = bodiesOf(model);
+  for (let turn = 1; turn <= last; turn += 1) {
+    const [text = ""] = whole.get(turn) ?? [];
+    expect({ turn, bodies: bodies.get(turn) }).toEqual({
+      turn,
+      bodies: twice.includes(turn) ? [text, text] : [text],
+    });
+  }
+}
+
+// Each place in turn, or some of them where not all cases are asked for.
+const some = <T>(all: readonly T[], every: number): T[] =>
+  all.filter((_, at) => cases === "all" || at % every === 1);
+const numbers = calls.flat();
+
+describe.each(["claude", "gpt"] as const)(
+  "a role of %s goes on after its process was killed",
+  (model) => {
+    const turns = Array.from({ length: last }, (_, at) => at + 1);
+    const kinds = ["asked", "answering"] as const;
+    const moments = turns.flatMap((turn) => kinds.map((kind) => ({ turn, kind })));
+    test.each(some(moments, 4))("when turn $turn was $kind", async (at) => {
+      const whole = await conversationOf(model);
+      const run = await start(model, { at });
+      const view = await resumed(run);
+      expect([view.status, view.steps[0]?.content ?? view]).toEqual([
+        "completed",
+        '{"done": true}',
+      ]);
+      expectSame(model, whole, [at.turn]);
+      expect(markedIn(run)).toEqual(numbers);
+    });
+
+    test.each(some(numbers, 3))("in tool call %d, before and after its effect", async (n) => {
+      const whole = await conversationOf(model);
+      for (const moment of ["before", "after"]) {
+        const run = await start(model, { die: `${moment} ${n}` });
+        expect((await resumed(run)).status).toBe("completed");
+        expectSame(model, whole, []);
+        // Calls of one turn run at once: those that had not been recorded are made again.
+        const turn = calls.find((each) => each.includes(n)) ?? [];
+        const others = numbers.filter((each) => !turn.includes(each));
+        expect(markedIn(run).filter((each) => !turn.includes(each))).toEqual(others);
+        expect(new Set(markedIn(run))).toEqual(new Set(numbers));
+      }
+    });
+
+    test("when the last answer was there and its step was not committed", async () => {
+      const whole = await conversationOf(model);
+      const run = await start(model, { die: "end" });
+      expect((await resumed(run)).status).toBe("completed");
+      expectSame(model, whole, []);
+      expect(markedIn(run)).toEqual(numbers);
+      const { ref } = run;
+      const counted = servers[model].counted;
+      expect(counted).toBeDefined();
+      const attempts = await host.attempts(ref);
+      expect(attempts.map(({ status }) => status)).toEqual(["lost", "committed"]);
+      const { total } = ledgerOf(attempts);
+      expect(total.usage.output_tokens).toBe(
+        servers[model].came.reduce((sum, each) => sum + each.counted.output, 0),
+      );
+    });
+  },
+);
+
+const overloaded = { status: 529, type: "overloaded_error", message: "Overloaded" } as const;
+
+async function retried({ ref, env }: Run) {
+  const fork = await host.fork(ref, retryOptions(await host.read(ref), { env }));
+  return await settled(host, fork);
+}
+
+describe("a retry goes on", () => {
+  const faults: Record<string, Fault> = {
+    "a turn that was refused": { kind: "status", ...overloaded },
+    "an overload in mid-stream": { kind: "error-event", after: 3, ...overloaded },
+    "a lost connection": { kind: "half-event", after: 3 },
+  };
+  test.each(Object.entries(faults))("behind %s", async (_name, fault) => {
+    const whole = await conversationOf("claude");
+    const run = await start("claude", { at: { turn: 4, fault } });
+    expect((await settled(host, run.ref)).status).toBe("failed");
+    expect((await retried(run)).status).toBe("completed");
+    expectSame("claude", whole, [4]);
+    expect(markedIn(run)).toEqual(numbers);
+  });
+
+  test("and asks again for an answer that did not fit, and for nothing else", async () => {
+    const whole = await conversationOf("claude");
+    const run = await start("claude", { at: { turn: last, text: "no fields" } });
+    expect((await settled(host, run.ref)).status).toBe("failed");
+    const { came } = servers.claude;
+    expect(came.length).toBe(last + 1);
+    expect((await retried(run)).status).toBe("completed");
+    expect(came.length).toBe(last + 2);
+    const [text = ""] = whole.get(last) ?? [];
+    expect(bodiesOf("claude").get(last)).toEqual([text, text]);
+    // It was asked for once more in the first try, in a conversation of its own.
+    expect(bodiesOf("claude").get(1)?.length).toBe(2);
+    expect(markedIn(run)).toEqual(numbers);
+  });
+
+  test("with the whole role where that is all that is durable", async () => {
+    const run = await start("whole", { die: "end" });
+    expect((await resumed(run)).status).toBe("completed");
+    expect(markedIn(run)).toEqual([...numbers, ...numbers]);
+  });
+
+  test("and a fork that leaves steps out does them again", async () => {
+    const run = await start("claude");
+    expect((await settled(host, run.ref)).status).toBe("completed");
+    const { env } = run;
+    const fork = await host.fork(run.ref, { keep: { atStep: 0 }, env });
+    expect((await settled(host, fork)).status).toBe("completed");
+    expect(servers.claude.came.length).toBe(2 * last);
+  });
+});
+
+test("a call that may not be made twice is reported to the model as unknown", async () => {
+  toolName.current = "pay";
+  try {
+    for (const moment of ["before", "after"]) {
+      const run = await start("claude", { die: `${moment} 3` });
+      expect((await resumed(run)).status).toBe("completed");
+      const shown = bodiesOf("claude").get(3)?.join("") ?? "";
+      expect(shown).toContain("it is not known whether pay was done");
+      expect(markedIn(run)).toEqual(numbers.filter((n) => n !== 3 || moment === "after"));
+    }
+  } finally {
+    toolName.current = "mark";
+  }
+});
+
+test("what can't be read any more of what was recorded is asked for again", async () => {
+  const run = await start("claude", { at: { turn: last, kind: "asked" } });
+  expect((await settled(host, run.ref)).status).toBe("interrupted");
+  const values = valuesPath(root, run.ref.hash, run.ref.threadId);
+  writeFileSync(values, readFileSync(values, "utf8").replaceAll("marked 3", "mark\n  3"));
+  expect((await resumed(run)).status).toBe("completed");
+  expect(markedIn(run).filter((n) => n !== 3)).toEqual(numbers.filter((n) => n !== 3));
+});
