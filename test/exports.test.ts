@@ -150,6 +150,8 @@ describe("the exported names", () => {
       makeTemporary
       maxJsonDepth
       mostRounds
+      moveThread
+      movingRoot
       openLocalHost
       prewarmWorker
       readEvent
@@ -187,6 +189,7 @@ describe("the exported names", () => {
       type Garbage
       type Host
       type HostChange
+      type HostIdentity
       type InfoRecord
       type JsonSchema
       type Keep
@@ -196,6 +199,9 @@ describe("the exported names", () => {
       type Lock
       type LogLine
       type LogOptions
+      type MoveOptions
+      type Moved
+      type MovingHost
       type ObserveOptions
       type Observed
       type PrewarmedWorker

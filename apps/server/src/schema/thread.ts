@@ -40,6 +40,10 @@ const pausing = z
   .optional()
   .describe("Of one that runs: it pauses when the step at work has ended.");
 
+const movedTo = text
+  .optional()
+  .describe("The host that it has moved to, where it goes on; absent while it is on this one.");
+
 export const threadRowSchema = z
   .object({
     ...version,
@@ -51,6 +55,7 @@ export const threadRowSchema = z
     sleepingUntil: milliseconds
       .optional()
       .describe("Until when it sleeps; absent when it does not."),
+    movedTo,
     role: text
       .nullable()
       .optional()
@@ -75,6 +80,7 @@ export const threadSchema = z
     result: resultSchema,
     forkFrom: forkFromSchema.nullable(),
     pid: number.nullable(),
+    movedTo,
     stepCount: number.describe("How many steps it has, also with steps=false."),
     last: orNull(stepSchema).describe("Its last step."),
     failure: z

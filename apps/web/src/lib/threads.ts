@@ -163,6 +163,7 @@ export const statuses: readonly Status[] = [
   "failed",
   "killed",
   "interrupted",
+  "moved",
   "corrupt",
 ];
 

@@ -80,6 +80,8 @@ export function whatNext(threadId: string, state: ThreadStatus): string | null {
       return `answer it: uncaged-workflow resume ${threadId} --input 'your answer'`;
     case "interrupted":
       return `no worker drives it; see why: uncaged-workflow logs ${threadId}; continue it: uncaged-workflow resume ${threadId}`;
+    case "moved":
+      return `it goes on on ${state.movedTo}`;
     case "corrupt":
       return "its log is broken: uncaged-workflow verify";
     case "failed":

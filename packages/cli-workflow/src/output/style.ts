@@ -31,6 +31,7 @@ const marks: Record<Status, Mark> = {
   failed: { glyph: "✘", style: "red" },
   killed: { glyph: "■", style: "red" },
   interrupted: { glyph: "!", style: "yellow" },
+  moved: { glyph: "→", style: "dim" },
   corrupt: { glyph: "✘", style: "magenta" },
 };
 

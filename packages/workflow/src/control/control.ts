@@ -1,5 +1,6 @@
 import type { ErrorRecord } from "../contract/error.ts";
 import type { Orphan } from "../contract/event.ts";
+import type { HostIdentity } from "../storage/location.ts";
 
 /**
  * The messages of the control socket: HTTP over `run/<hash>.sock`. Each request is answered with its
@@ -12,6 +13,7 @@ import type { Orphan } from "../contract/event.ts";
  *     POST   /threads/:id/resume  ResumeRequest -> Controlled
  *     POST   /threads/:id/input   AnswerRequest -> Controlled
  *     POST   /threads/:id/kill    -> Controlled
+ *     POST   /threads/:id/leave   LeaveRequest  -> Location
  *     DELETE /threads/:id         RemoveRequest -> Controlled
  *     POST   /wake                WakeRequest   -> WokenHere
  */
@@ -114,6 +116,9 @@ export type WokenHere = {
 };
 
 export type RemoveRequest = { force: boolean };
+
+/** Lets a thread go that goes on on another host. */
+export type LeaveRequest = { to: HostIdentity };
 
 /** `started` is false when the thread was there already. */
 export type Started = { threadId: string; started: boolean };

@@ -6,6 +6,7 @@ import {
   engineOptions,
   type ForkRequest,
   isRounds,
+  type LeaveRequest,
   type RemoveRequest,
   type ResumeRequest,
   type StartRequest,
@@ -80,6 +81,9 @@ const waking: Shape = {
     "an object of the environments of folders",
   ],
 };
+const leaving: Shape = {
+  to: [(to) => isRecord(to) && isText(to.id) && isText(to.name), "the id and the name of a host"],
+};
 const removal: Shape = { force: [(force) => typeof force === "boolean", "true or false"] };
 
 /** The body of a request to start a thread. @throws WorkflowError `BAD_REQUEST` (usage), as each of these. */
@@ -106,6 +110,8 @@ export function answerRequest(body: string): AnswerRequest {
   check("input", request.input, input);
   return request;
 }
+
+export const leaveRequest = (body: string): LeaveRequest => shaped(body, leaving) as LeaveRequest;
 
 export const removeRequest = (body: string): RemoveRequest =>
   shaped(body, removal) as RemoveRequest;

@@ -1,6 +1,6 @@
 import type { Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { goesOn, type ThreadRef, type ThreadView } from "../thread/thread.ts";
+import { goesOn, movedError, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
 
 /**
@@ -31,10 +31,11 @@ export async function settled(
 /**
  * The fork that retries a thread which failed, was killed or ran out of rounds: it keeps every step.
  *
- * @throws WorkflowError `NOTHING_TO_RETRY` when it did not end so.
+ * @throws WorkflowError `NOTHING_TO_RETRY` when it did not end so, `THREAD_MOVED`.
  */
 export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "keep">): ForkOptions {
-  const { threadId, steps, status, maxRounds } = source;
+  const { threadId, steps, status, maxRounds, movedTo } = source;
+  if (movedTo !== undefined) throw movedError(threadId, movedTo);
   const more = (options.maxRounds ?? 0) > maxRounds;
   if (status === "failed" || status === "killed" || (status === "completed" && more)) {
     return { ...options, keep: { atStep: steps.length } };

@@ -146,7 +146,7 @@ class SeenThreads {
   }
 }
 
-const logName = /^(.+)\.data\.jsonl$/;
+const logName = /^(.+)\.(?:data\.jsonl|location\.json)$/;
 
 /**
  * Calls back when the log of any thread of a storage root has changed, as far as the system reports it:

@@ -11,7 +11,7 @@ import { withValue } from "../control/control.ts";
 import type { ThreadCommand } from "../host/host.ts";
 import { takeLock } from "../storage/lock.ts";
 import { dataPath, lockPath, type Root, workerInfoPath } from "../storage/paths.ts";
-import { hasTaken, requestIdOf } from "../thread/selection.ts";
+import { checkHere, hasTaken, requestIdOf } from "../thread/selection.ts";
 import { corruptError, endedError, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import type { Environment } from "../system/port.ts";
 import { system } from "../system/system.ts";
@@ -35,6 +35,7 @@ export async function control(
   ref: ThreadRef,
   command: ThreadCommand,
 ): Promise<Controlled & Partial<Killed>> {
+  checkHere(root, ref);
   switch (command.kind) {
     case "pause":
       return await pauseThread(root, ref);

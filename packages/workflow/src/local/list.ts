@@ -7,6 +7,7 @@ import { readRegistry } from "../registry/read.ts";
 import type { Registry } from "../registry/registry.ts";
 import { ambiguousHash, hashesOf, versionsOf } from "../registry/versions.ts";
 import { systemCode } from "../storage/disk-error.ts";
+import { movedTo } from "../storage/location.ts";
 import {
   dataPath,
   isDevName,
@@ -207,8 +208,12 @@ export function readIndexed(root: Root, ref: ThreadRef): IndexedRow | null {
     const log = outlineLog(dataPath(root, ref.hash, ref.threadId));
     if (log.kind === "empty") return null;
     if (log.kind === "headless") return { ...unknownRow(ref), isOver: false };
-    const state = statusOf(log, null);
-    return { ...rowFrom(ref, log, state), isOver: log.end !== null && state.status !== "corrupt" };
+    const away = movedTo(root, ref);
+    const state = statusOf(log, null, away);
+    return {
+      ...rowFrom(ref, log, state, away),
+      isOver: log.end !== null && state.status !== "corrupt",
+    };
   } catch {
     return { ...unknownRow(ref), isOver: false };
   }
@@ -225,6 +230,7 @@ function rowFrom(
   { threadId, hash }: ThreadRef,
   { start, end, last, steps }: LogOutline,
   state: ThreadStatus,
+  away: string | null,
 ): ThreadRow {
   const { status } = state;
   const until = status === "waiting" ? sleepsUntil(last) : null;
@@ -239,6 +245,7 @@ function rowFrom(
     createdAt: start.timestamp,
     updatedAt: (end ?? last ?? start).timestamp,
     ...(until !== null && { sleepingUntil: until }),
+    ...(away !== null && { movedTo: away }),
   };
 }
 
@@ -265,7 +272,8 @@ async function prefilter(
     const [end, last] = record && isEnd(record) ? [record, null] : [null, record];
     // What goes on while it is looked at is read whole.
     if (!end && ((await live.find(ref)) || sizeOf(path) !== size)) return "maybe";
-    return statuses.has(statusOf({ broken: null, end, last }, null).status) ? "maybe" : "no";
+    const { status } = statusOf({ broken: null, end, last }, null, movedTo(root, ref));
+    return statuses.has(status) ? "maybe" : "no";
   } catch {
     return "maybe";
   }
@@ -281,7 +289,10 @@ export async function readRow(
   try {
     const { log, driver } = await readDriven(root, ref, outlineLog, live);
     if (log.kind === "empty") return null;
-    if (log.kind === "thread") return rowFrom({ threadId, hash }, log, statusOf(log, driver));
+    if (log.kind === "thread") {
+      const away = movedTo(root, ref);
+      return rowFrom({ threadId, hash }, log, statusOf(log, driver, away), away);
+    }
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
   }

@@ -8,6 +8,7 @@ import {
   positionOf,
 } from "../log/reader.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
+import { movedTo } from "../storage/location.ts";
 import { dataPath, infoPath, type Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { notFound } from "../thread/selection.ts";
@@ -78,10 +79,10 @@ export async function* observe(
       if (!reader.exists) return yield { kind: "removed", cursor: at };
       // The worker may have written and gone before it was asked: its answer is then of a longer log.
       if (reader.isBehind) continue;
-      const state = statusOf(facts, driver);
+      const state = statusOf(facts, driver, movedTo(root, ref));
       const text = JSON.stringify(state);
       if (text !== shown) yield { kind: "status", state, cursor: at };
-      if (state.status === "corrupt") return;
+      if (state.status === "corrupt" || state.status === "moved") return;
       shown = text;
       await watch.changed(lookEveryMs);
     }

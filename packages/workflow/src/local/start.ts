@@ -26,7 +26,7 @@ import {
 import { syncFolder } from "../storage/files.ts";
 import type { PrewarmedWorker } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
-import { keptSteps, threadWithId } from "../thread/selection.ts";
+import { checkHere, keptSteps, threadWithId } from "../thread/selection.ts";
 import { corruptError, type ThreadRef } from "../thread/thread.ts";
 import { surroundingsIn, surroundingsOf } from "./surroundings.ts";
 import { askAgain, beginWorker } from "./worker-client.ts";
@@ -96,6 +96,7 @@ async function sendStart(
 async function startedBefore(root: Root, threadId: string): Promise<StartedThread | null> {
   const there = threadWithId(root, threadId);
   if (!there) return null;
+  checkHere(root, there);
   const start = (await import("./threads.ts")).startOf(root, there);
   if (!start) {
     const message = `there is a thread ${threadId}, and its start record can't be read`;

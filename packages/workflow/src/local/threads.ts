@@ -8,6 +8,7 @@ import {
 } from "../log/log.ts";
 import type { StartRecord } from "../log/record.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
+import { movedTo } from "../storage/location.ts";
 import { dataPath, isThreadId, loggedHashes, type Root, threadIdsOf } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { notFound, pickThread, threadWithId } from "../thread/selection.ts";
@@ -90,8 +91,10 @@ export async function readView(
   }
   const { start, steps } = log;
   const { prompt, params, options } = start.parameters;
+  const away = movedTo(root, ref);
   return {
-    ...statusOf({ ...log, last: steps.at(-1) ?? null }, driver),
+    ...statusOf({ ...log, last: steps.at(-1) ?? null }, driver, away),
+    ...(away !== null && { movedTo: away }),
     threadId,
     workflow: start.name,
     hash,

@@ -214,7 +214,7 @@ function takeInventory(root: Root): Problem[] {
 
 const flatFile = /^[0-9A-Z]{13}\.(esm\.js|yaml|d\.ts|map|lock|holder|log)$/;
 const runFiles = new Set(["registry.lock", "server.json"]);
-const rootFiles = new Set(["workflow.yaml", "workflow.yaml.bak", ".gitignore"]);
+const rootFiles = new Set(["workflow.yaml", "workflow.yaml.bak", "identity.json", ".gitignore"]);
 // What is in `plans` is for those who keep plans.
 const folders = new Set(["bundles", "due", "index", "logs", "plans", "run", "trash"]);
 
@@ -229,7 +229,9 @@ const rules = {
   logs: (name) => (isHash(name) ? "folder" : null),
   threads: (name) => {
     if (name.slice(26) === ".blobs") return isThreadId(name.slice(0, 26)) ? "folder" : null;
-    const ending = /^\.(data\.jsonl|info\.jsonl|values\.jsonl|torn-\d+)$/.test(name.slice(26));
+    const ending = /^\.(data\.jsonl|info\.jsonl|values\.jsonl|location\.json|torn-\d+)$/.test(
+      name.slice(26),
+    );
     return ending && isThreadId(name.slice(0, 26)) ? "file" : null;
   },
   blobs: (name) => (isBlobId(name) ? "file" : null),

@@ -215,6 +215,35 @@ export function writeFileAtomic(path: string, content: Uint8Array | string): voi
   }
 }
 
+const pieceBytes = 1024 * 1024;
+
+/** Makes a file what another one is, as {@link writeFileAtomic} does. @throws WorkflowError those of the disk. */
+export function copyFileAtomic(from: string, path: string): void {
+  const aside = asideName(path);
+  const copy = (source: number) => {
+    withFile(
+      aside,
+      (fd) => {
+        const piece = Buffer.alloc(pieceBytes);
+        for (let done = 0, length = 1; length > 0; done += length) {
+          length = readFully(source, piece, done);
+          writeAll(fd, piece.subarray(0, length));
+        }
+        system.files.sync(fd);
+      },
+      onlyNew,
+    );
+  };
+  try {
+    withFile(from, copy);
+    system.files.rename(aside, path);
+    system.files.syncFolder(dirname(path));
+  } catch (error) {
+    removeQuietly(aside);
+    throw diskError(error, "write", path);
+  }
+}
+
 /** As {@link writeFileAtomic}; its bytes are synced on another thread of the system's. */
 export async function writeFileLater(path: string, content: Uint8Array | string): Promise<void> {
   const { files } = system;

@@ -23,9 +23,14 @@ export const infoPath = (root: Root, hash: string, threadId: string) =>
 /** What events refer to by `at`: the values that are too long for them. */
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);
+/** Where the thread is, once it has moved between hosts. */
+export const locationPath = (root: Root, hash: string, threadId: string) =>
+  join(root, "logs", hash, `${threadId}.location.json`);
 /** What the thread keeps, a file for each blob. */
 export const blobsDir = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}${blobsEnding}`);
+/** The id of the storage root, by which other hosts name it. */
+export const identityPath = (root: Root) => join(root, "identity.json");
 /** Where `gc` puts what nobody needs any more, for a day. */
 export const trashDir = (root: Root) => join(root, "trash");
 /** What is due: which threads continue when. */

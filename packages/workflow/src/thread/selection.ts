@@ -7,9 +7,10 @@ import { readLast, readLog } from "../log/log.ts";
 import { isEnd } from "../log/record.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { ifThere } from "../storage/files.ts";
+import { movedTo } from "../storage/location.ts";
 import { dataPath, loggedHashes, type Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
-import type { ThreadRef } from "./thread.ts";
+import { movedError, type ThreadRef } from "./thread.ts";
 
 const mostCandidates = 5;
 
@@ -43,6 +44,12 @@ function newest(threads: Iterable<ThreadRef>): ThreadRef {
 export function threadWithId(root: Root, threadId: string): ThreadRef | null {
   const hash = loggedHashes(root).find((one) => system.files.exists(dataPath(root, one, threadId)));
   return hash === undefined ? null : { hash, threadId };
+}
+
+/** @throws WorkflowError `THREAD_MOVED` when a thread is on another host. */
+export function checkHere(root: Root, ref: ThreadRef): void {
+  const host = movedTo(root, ref);
+  if (host !== null) throw movedError(ref.threadId, host);
 }
 
 /** The error that no thread has this id. */
@@ -143,7 +150,13 @@ export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: Input
 }
 
 /** When a thread that nobody drives wakes, in milliseconds since the epoch; null when it does not. @throws the system's error. */
-export function wakingTime(root: Root, { hash, threadId }: ThreadRef): number | null {
+export function wakingTime(root: Root, ref: ThreadRef): number | null {
+  const at = lastWakingTime(root, ref);
+  return at === null || movedTo(root, ref) !== null ? null : at;
+}
+
+/** The same by its log alone, on whichever host it is. */
+export function lastWakingTime(root: Root, { hash, threadId }: ThreadRef): number | null {
   const last = ifThere(() => readLast(dataPath(root, hash, threadId)));
   if (last?.kind !== "record" || last.record === null || isEnd(last.record)) return null;
   return wakesAt(last.record);

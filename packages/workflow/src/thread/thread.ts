@@ -16,6 +16,7 @@ export const statuses: readonly Status[] = [
   "failed",
   "killed",
   "interrupted",
+  "moved",
   "corrupt",
 ];
 
@@ -36,7 +37,7 @@ export const failureOf = (state: ThreadStatus): ThreadFailure | null =>
 
 /**
  * The status of a thread, with what exists in it alone. `pid` is the worker that drives the thread, `pausing` that it is
- * to pause when the step at work has ended.
+ * to pause when the step at work has ended, `movedTo` the host that it goes on on.
  */
 export type ThreadStatus =
   | { status: "running"; pid: number; pausing?: true }
@@ -45,6 +46,7 @@ export type ThreadStatus =
   | { status: "completed" | "killed"; result: ThreadResult }
   | { status: "failed"; result: ThreadResult; error: FailureRecord | null }
   | { status: "interrupted" }
+  | { status: "moved"; movedTo: string }
   | { status: "corrupt"; broken: Break };
 
 /** Which thread: the version that it runs, and its id. */
@@ -62,6 +64,8 @@ export type ThreadView = ThreadStatus & {
   createdAt: number;
   steps: Step[];
   forkFrom: ForkFrom | null;
+  /** The host that it has moved to; absent while it is here. */
+  movedTo?: string;
 };
 
 /** Which thread a fork was made of, and how many of its steps it keeps. */
@@ -98,6 +102,7 @@ export function threadJson(view: ThreadView): ThreadJson {
     ...(error && { error }),
     forkFrom: view.forkFrom,
     pid: "pid" in view ? view.pid : null,
+    ...(view.movedTo !== undefined && { movedTo: view.movedTo }),
   };
 }
 
@@ -113,6 +118,8 @@ export type ThreadRow = {
   updatedAt: number;
   /** Until when it sleeps, in milliseconds since the epoch; absent when it does not. */
   sleepingUntil?: number;
+  /** The host that it has moved to; absent while it is here. */
+  movedTo?: string;
 };
 
 /** A line of `ps --json`. */
@@ -135,12 +142,17 @@ export type LiveRow = {
 export type LiveFacts = { status: LiveStatus; pid: number; pausing?: true };
 
 /**
- * The status of a thread: its log decides first, then what its live worker reports (null when no worker
- * answers for it). It is never stored.
+ * The status of a thread: its log decides first, then whether it has moved to another host, then what its live worker
+ * reports (null when no worker answers for it). It is never stored.
  */
-export function statusOf({ broken, end, last }: LogFacts, live: LiveFacts | null): ThreadStatus {
+export function statusOf(
+  { broken, end, last }: LogFacts,
+  live: LiveFacts | null,
+  movedTo: string | null = null,
+): ThreadStatus {
   if (broken) return { status: "corrupt", broken };
   if (end) return endedStatus(end);
+  if (movedTo !== null) return { status: "moved", movedTo };
   const waits = last?.role === WAIT && (!live || live.status === "waiting");
   if (waits) return { status: "waiting", question: last, pid: live?.pid ?? null };
   if (live?.status === "paused") return { status: "paused", pid: live.pid };
@@ -172,6 +184,22 @@ export const endedError = (threadId: string, how: string): WorkflowError =>
     "THREAD_ENDED",
     `${threadId} has ended (${how}), and an ended log is final`,
     `take it up in a new thread: uncaged-workflow retry ${threadId}, or fork`,
+  );
+
+/** The error that a thread has moved to another host, a cluster's URL or a storage root of some machine. */
+export function movedError(threadId: string, host: string): WorkflowError {
+  const hint = host.includes("://")
+    ? `go on there: --host ${host}; or bring it here: uncaged-workflow pull ${threadId} --host ${host}`
+    : `go on there; or bring it back from there: uncaged-workflow push ${threadId}`;
+  return WorkflowError.failed("THREAD_MOVED", `${threadId} has moved to ${host}`, hint);
+}
+
+/** The error that a thread runs, and so can't be moved. */
+export const movesNotRunning = (threadId: string): WorkflowError =>
+  WorkflowError.failed(
+    "THREAD_RUNNING",
+    `${threadId} is running, and a thread moves between two steps`,
+    `pause it first: uncaged-workflow pause ${threadId}`,
   );
 
 /** The error that a thread's log, the file at this path, is broken. */

@@ -57,7 +57,7 @@ import {
   valuesPath,
 } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
-import { notFound } from "../thread/selection.ts";
+import { checkHere, notFound } from "../thread/selection.ts";
 import { corruptError, endedError } from "../thread/thread.ts";
 
 /** A thread whose log was just created, and the writer that continues it. */
@@ -133,25 +133,34 @@ export function roundsOf({ descriptor: { maxRounds } }: Bundle): number {
 export const isCreated = (root: Root, hash: string, threadId: string): boolean =>
   system.files.exists(dataPath(root, hash, checkThreadId(threadId)));
 
-/** The reply to a start of a thread that is there. Whoever has made its log may have ended before it was durable. */
+/**
+ * The reply to a start of a thread that is there. Whoever has made its log may have ended before it was durable.
+ * @throws WorkflowError `THREAD_MOVED`.
+ */
 export function startedBefore(root: Root, hash: string, threadId: string): Started {
+  checkHere(root, { hash, threadId });
   syncFolder(threadsDir(root, hash));
   return { threadId, started: false };
 }
 
 const startTimeoutMs = 5_000;
 
-/** Does something while no worker of any version creates a thread with this id. */
-export async function withThreadId<T>(root: Root, threadId: string, act: () => T): Promise<T> {
+/** Does something while no worker of any version creates a thread with this id. @throws WorkflowError `START_PENDING`. */
+export async function withThreadId<T>(
+  root: Root,
+  threadId: string,
+  act: () => T | Promise<T>,
+  timeoutMs: number = startTimeoutMs,
+): Promise<T> {
   const path = startLockPath(root, threadId);
-  const late = system.clock.elapsed() + startTimeoutMs;
+  const late = system.clock.elapsed() + timeoutMs;
   const lock = await waitForLock(path, () => {
     if (system.clock.elapsed() <= late) return;
-    const message = `another start of ${threadId} has not ended yet`;
+    const message = `another start or move of ${threadId} has not ended yet`;
     throw WorkflowError.failed("START_PENDING", message, "try again");
   });
   try {
-    return act();
+    return await act();
   } finally {
     removeQuietly(path);
     lock.release();
@@ -165,7 +174,7 @@ export type TakenOver = { log: ThreadLog; writer: LogWriter; cut: TornTail | nul
  * Opens the log of a thread that nobody drives, to continue where it ends. One that is suspect, because a sync
  * failed or its last worker was lost, is written anew first. Null for one whose end had been written and not been shown:
  * it is shown now, and there is nothing to continue.
- * @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_ENDED`, `LOG_CORRUPT`, or that of the disk.
+ * @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_ENDED`, `THREAD_MOVED`, `LOG_CORRUPT`, or that of the disk.
  */
 export function takeOver(
   root: Root,
@@ -175,6 +184,7 @@ export function takeOver(
   isSuspect = false,
 ): TakenOver | null {
   const path = dataPath(root, hash, threadId);
+  checkHere(root, { hash, threadId });
   const log = readThread(path, threadId, (file) => readLog(file, true));
   if (log.kind === "empty") throw notFound(threadId);
   if (log.kind === "headless") throw corruptError(path, log.broken);

@@ -12,6 +12,7 @@ export const refusals: ReadonlySet<string> = new Set([
   "THREAD_NOT_FOUND",
   "THREAD_ENDED",
   "LOG_CORRUPT",
+  "THREAD_MOVED",
 ]);
 
 /** The error that a request is not for a thread in this state. */

@@ -2,6 +2,7 @@ import { type ErrorKind, toErrorRecord, WorkflowError } from "../contract/error.
 import { jsonText } from "../contract/json.ts";
 import {
   answerRequest,
+  leaveRequest,
   removeRequest,
   resumeRequest,
   startRequest,
@@ -86,6 +87,8 @@ async function answer({ method, path, body = "" }: SocketRequest, threads: Threa
       return threads.answer(threadId, answerRequest(body));
     case "POST :id/kill":
       return threads.kill(threadId);
+    case "POST :id/leave":
+      return threads.leave(threadId, leaveRequest(body));
     case "DELETE :id":
       return threads.remove(threadId, removeRequest(body));
     default:

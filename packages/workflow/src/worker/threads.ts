@@ -7,6 +7,7 @@ import { maskOf } from "../contract/mask.ts";
 import type {
   AnswerRequest,
   Controlled,
+  LeaveRequest,
   LiveThread,
   RemoveRequest,
   ResumeRequest,
@@ -25,9 +26,11 @@ import { textOf } from "../log/record.ts";
 import type { LogWriter, Writing } from "../log/writer.ts";
 import type { Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
+import type { Location } from "../storage/location.ts";
 import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
 import { withOwnBuiltIns } from "./built-ins.ts";
 import { hadEnded, recordRefusal, refusals, refuse, waiting, workerClosing } from "./refusal.ts";
+import { letGo, type Live, liveThreadOf, noteLeft } from "./leave.ts";
 import { dueOf, forgetDue, isDue, removeLogs, surroundingsFor, wakeDue } from "./wake.ts";
 import type { Orphans } from "./orphans.ts";
 import type { SharedEnv } from "./context.ts";
@@ -61,18 +64,6 @@ export type ThreadsParts = {
   /** Notes for a forced kill which threads are being driven. */
   note: (threadId: string, live: boolean) => void;
   onChange: () => void;
-};
-
-type Live = {
-  engine: ThreadEngine;
-  info: InfoLog;
-  workflow: string;
-  since: number;
-  fail: (thrown: unknown) => void;
-  /** Whether a pause was asked for, and nobody has resumed it since. */
-  pauses?: boolean;
-  /** Resolves when it is no longer driven and its log is closed. */
-  gone: Promise<void>;
 };
 
 /** For a thread that continues within so many milliseconds its worker stays. */
@@ -117,14 +108,7 @@ export class Threads {
   list(): LiveThread[] {
     const now = system.clock.elapsed();
     const driven = [...this.#live].filter(([, { engine }]) => engine.isDriven);
-    return driven.map(([threadId, { engine, workflow, since, pauses }]) => {
-      const { status, last, steps, sleepsUntil } = engine;
-      const elapsedMs = Math.round(now - since);
-      const sleep = sleepsUntil === null ? {} : { sleepingUntil: sleepsUntil };
-      const role = last?.role ?? null;
-      const pausing = pauses && status === "running" ? ({ pausing: true } as const) : {};
-      return { threadId, workflow, status, role, steps, elapsedMs, ...sleep, ...pausing };
-    });
+    return driven.map(([threadId, live]) => liveThreadOf(threadId, live, now));
   }
 
   async start(request: StartRequest): Promise<Started> {
@@ -264,6 +248,17 @@ export class Threads {
     this.#checkOpen(threadId);
     withOwnBuiltIns(() => removeLogs(this.#parts.root, this.#parts.hash, threadId));
     return { threadId };
+  }
+
+  /** Stops driving a thread that does not run, and notes that it goes on on another host. The same again does nothing. */
+  async leave(threadId: string, { to }: LeaveRequest): Promise<Location> {
+    const { root, hash, orphans } = this.#parts;
+    await orphans.ended;
+    const isPaused = await letGo(threadId, {
+      live: () => this.#live.get(threadId),
+      takeOver: () => this.#takeOver(threadId, { env: {} }),
+    });
+    return withOwnBuiltIns(() => noteLeft(root, { hash, threadId }, to, isPaused));
   }
 
   /** Stops driving all threads and leaves their logs so that each can be resumed. */

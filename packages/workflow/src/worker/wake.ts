@@ -13,6 +13,7 @@ import {
   blobsDir,
   dataPath,
   infoPath,
+  locationPath,
   namesIn,
   type Root,
   threadsDir,
@@ -81,7 +82,8 @@ export function removeLogs(root: Root, hash: string, threadId: string): void {
   if (!isThere) throw notFound(threadId);
   const at = quietWakingTime(root, { hash, threadId });
   const folder = threadsDir(root, hash);
-  for (const path of [dataPath, infoPath, valuesPath]) removeFile(path(root, hash, threadId));
+  for (const path of [dataPath, infoPath, valuesPath, locationPath])
+    removeFile(path(root, hash, threadId));
   for (const name of namesIn(folder)) {
     if (name.startsWith(`${threadId}.torn-`)) removeFile(join(folder, name));
   }

@@ -1,6 +1,7 @@
 import type { Status } from "@uncaged/workflow-server/api-types";
 import {
   Ban,
+  CircleArrowRight,
   CircleCheck,
   CircleDashed,
   CirclePause,
@@ -23,6 +24,7 @@ const looks: Record<Status, { icon: LucideIcon; ink: string; soft: string }> = {
   failed: { icon: CircleX, ink: "text-red", soft: "bg-red-soft" },
   killed: { icon: Ban, ink: "text-gray", soft: "bg-gray-soft" },
   interrupted: { icon: CircleDashed, ink: "text-gray", soft: "bg-gray-soft" },
+  moved: { icon: CircleArrowRight, ink: "text-gray", soft: "bg-gray-soft" },
   corrupt: { icon: FileWarning, ink: "text-red", soft: "bg-red-soft" },
 };
 

@@ -47,6 +47,7 @@ const dots: Record<Status, string> = {
   failed: "bg-red",
   killed: "bg-gray",
   interrupted: "bg-gray",
+  moved: "bg-gray",
   corrupt: "bg-red",
 };
 

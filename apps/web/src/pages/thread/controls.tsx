@@ -98,7 +98,7 @@ export function Controls(props: Props) {
           Retry with more rounds…
         </Button>
       )}
-      {!isEnd && status !== "corrupt" && (
+      {!isEnd && status !== "corrupt" && status !== "moved" && (
         <Button look="danger" icon={<OctagonX />} onClick={() => ask("kill")}>
           Kill
         </Button>

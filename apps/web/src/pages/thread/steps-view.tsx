@@ -137,10 +137,12 @@ type EndNoteProps = {
 
 /** How a thread ended, or why it does not go on. */
 function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
-  const { result, failure, stepCount } = thread;
+  const { result, failure, stepCount, movedTo } = thread;
   const end = isEnded(status) ? result : null;
   const isStopped = end?.reason === "maxRounds";
-  const reason = isStopped ? outOfRounds : reasons[status];
+  const moved =
+    movedTo === undefined ? undefined : `It has moved to ${movedTo}, and goes on there.`;
+  const reason = isStopped ? outOfRounds : (moved ?? reasons[status]);
   if (!end && !reason) return null;
   return (
     <div className={`flex flex-col gap-3.5 rounded-lg px-9 py-7.5 ${softOf(status)}`}>

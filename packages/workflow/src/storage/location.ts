@@ -1,0 +1,98 @@
+/*
+ * Owns: the file `logs/<hash>/<threadId>.location.json`, which a thread has once it has moved between hosts. Does not
+ * own: the order in which a thread is moved (host/move.ts).
+ *
+ * A thread is on one host at a time. While this file names another host, nothing is done to the thread here but to read
+ * and to copy it. Each change of the file replaces it whole, and is on the disk when it returns.
+ */
+import { WorkflowError } from "../contract/error.ts";
+import { isRecord } from "../contract/show.ts";
+import { system } from "../system/system.ts";
+import { readOwnFile, writeFileAtomic } from "./files.ts";
+import { waitForLock } from "./lock.ts";
+import { identityPath, locationPath, registryLockPath, type Root } from "./paths.ts";
+import { createRoot } from "./root.ts";
+
+/** Which host: an id that no other has, and a name by which people find it. */
+export type HostIdentity = { id: string; name: string };
+
+/** Where a thread is: `host`, or here when that is null. `moves` is how often it has moved. */
+export type Location = {
+  moves: number;
+  host: HostIdentity | null;
+  /** When it left or arrived, in milliseconds since the epoch. */
+  at: number;
+  /** Present when it was paused when it left. */
+  paused?: true;
+};
+
+type Thread = { hash: string; threadId: string };
+
+const mostBytes = 64 * 1024;
+
+/** Where a thread of this storage root is; null when it has never moved. @throws WorkflowError `LOG_CORRUPT`. */
+export function readLocation(root: Root, { hash, threadId }: Thread): Location | null {
+  const path = locationPath(root, hash, threadId);
+  if (!system.files.exists(path)) return null;
+  const bytes = readOwnFile(path, mostBytes);
+  if (bytes === null) return null;
+  const location = parsed(bytes);
+  if (isLocation(location)) return location;
+  throw WorkflowError.failed(
+    "LOG_CORRUPT",
+    `${path} does not name the host that the thread is on`,
+    "bring the file back from a backup; the thread may be on another host",
+  );
+}
+
+/** The name of the host that a thread has moved to; null while it is here. */
+export const movedTo = (root: Root, thread: Thread): string | null =>
+  readLocation(root, thread)?.host?.name ?? null;
+
+/** Notes where a thread is. It is durable on return. */
+export const writeLocation = (root: Root, { hash, threadId }: Thread, location: Location): void =>
+  writeFileAtomic(locationPath(root, hash, threadId), `${JSON.stringify(location)}\n`);
+
+/** The identity of a storage root. Its id is made when it is first asked for. @throws WorkflowError `ROOT_UNUSABLE`. */
+export async function identityOfRoot(root: Root, machine: string): Promise<HostIdentity> {
+  createRoot(root);
+  const path = identityPath(root);
+  const lock = system.files.exists(path)
+    ? null
+    : await waitForLock(registryLockPath(root), noLimit);
+  try {
+    if (!system.files.exists(path)) {
+      writeFileAtomic(path, `${JSON.stringify({ id: newId() })}\n`);
+    }
+  } finally {
+    lock?.release();
+  }
+  const found = parsed(readOwnFile(path, mostBytes) ?? new Uint8Array());
+  if (isRecord(found) && typeof found.id === "string") {
+    return { id: found.id, name: `${machine}:${root}` };
+  }
+  const message = `${path} has no id of this storage root`;
+  throw WorkflowError.failed("ROOT_UNUSABLE", message, "bring the file back from a backup");
+}
+
+const newId = (): string =>
+  Array.from({ length: 4 }, () => Math.floor(system.random() * 2 ** 32))
+    .map((part) => part.toString(16).padStart(8, "0"))
+    .join("");
+
+// The lock goes with the process that holds it.
+const noLimit = () => undefined;
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+function isLocation(value: unknown): value is Location {
+  if (!isRecord(value) || !Number.isSafeInteger(value.moves)) return false;
+  const { host } = value;
+  return host === null || (isRecord(host) && typeof host.name === "string");
+}
