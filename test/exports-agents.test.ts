@@ -1,0 +1,132 @@
+import { describe, expect, test } from "bun:test";
+import { listOf } from "./entry-point.ts";
+
+/* As `exports.test.ts`, of the entry points of agents. */
+describe("the exported names of agents", () => {
+  test("of @uncaged/workflow-agents", () => {
+    expect(listOf("workflow-agents/src/index")).toMatchInlineSnapshot(`
+      "ProviderError
+      anthropicAgent
+      anthropicModels
+      anthropicProvider
+      claudeCode
+      codex
+      commandAgent
+      confinedPath
+      converse
+      currentRun
+      cursor
+      describe
+      editFile
+      listFiles
+      mcpTools
+      modelExtractor
+      namedTools
+      openaiAgent
+      openaiModels
+      openaiProvider
+      ownToolName
+      paid
+      publish
+      readClaudeCode
+      readConfined
+      readFile
+      role
+      roleSteps
+      runChild
+      runCommand
+      runTool
+      scriptedAgent
+      scriptedProvider
+      search
+      tool
+      toolRegistry
+      type Access
+      type AgentMeta
+      type AgentOutput
+      type AgentRole
+      type AnthropicAccess
+      type AnthropicOptions
+      type Block
+      type ChildEnd
+      type CommandOptions
+      type ConfinedPath
+      type Conversation
+      type Conversed
+      type Effort
+      type Extractor
+      type Format
+      type LineReader
+      type McpOptions
+      type Message
+      type ModelAnswer
+      type ModelCallbacks
+      type ModelExtractorOptions
+      type ModelOptions
+      type ModelProvider
+      type ModelRequest
+      type ModelScript
+      type ModelSink
+      type Models
+      type OpenAIOptions
+      type Paid
+      type PresetOptions
+      type ProviderErrorCode
+      type ProviderErrorType
+      type ReadyTool
+      type RoleEntry
+      type RoleRun
+      type RoleSpec
+      type RoleSteps
+      type RunCommandOptions
+      type RunToolContext
+      type Script
+      type ScriptedAnswer
+      type ScriptedCall
+      type ScriptedTurn
+      type Spending
+      type Spent
+      type Stop
+      type Surroundings
+      type Template
+      type Thinking
+      type Tool
+      type ToolAnswer
+      type ToolContext
+      type ToolDefinition
+      type ToolExecution
+      type ToolLimits
+      type ToolOutcome
+      type ToolRegistry
+      type ToolResult
+      type ToolRunner
+      type ToolSource
+      type ToolUse
+      type Toolbox
+      type WriteOptions
+      undoEdit
+      withRun
+      writeConfined
+      writeFile"
+    `);
+  });
+
+  test("of @uncaged/workflow-agents/ledger", () => {
+    expect(listOf("workflow-agents/src/ledger")).toMatchInlineSnapshot(`
+      "addTally
+      costOf
+      ledgerOf
+      ledgerOfSteps
+      noTally
+      priceOf
+      pricedModels
+      tallyOf
+      type AttemptTally
+      type Ledger
+      type Price
+      type Prices
+      type Rates
+      type Tally"
+    `);
+  });
+});
