@@ -20,6 +20,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       compileForAnswer
       createLog
       createRoot
+      cursorOf
       dataPath
       describeOutcome
       descriptorPath
@@ -44,6 +45,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       openRoot
       optionsOf
       pickThread
+      positionOf
       readAttempts
       readBundle
       readLines

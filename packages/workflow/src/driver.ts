@@ -39,6 +39,7 @@ export type { Drivers } from "./local/live.ts";
 export { readView } from "./local/threads.ts";
 export { readAttempts, readLines, readValue } from "./local/events.ts";
 export { Marks, observe } from "./local/observe.ts";
+export { cursorOf, positionOf } from "./log/reader.ts";
 export { hasWords, searchText, wordsOf } from "./local/search.ts";
 export { type Selector, selectorsIn } from "./local/list.ts";
 

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { show } from "@uncaged/workflow/host";
 import { wholeNumber } from "../arguments/options.ts";
 import { defineCommand } from "../session/command.ts";
 import { wrongUse } from "../session/failure.ts";
@@ -8,6 +9,7 @@ type Options = {
   port: number;
   healthPort?: number;
   listen: string;
+  advertise?: string;
   uri?: string;
   cache?: string;
   register?: boolean;
@@ -27,10 +29,15 @@ export default defineCommand({
       )
       .option(
         "--health-port <n>",
-        "the port of GET /health (default: the next one)",
+        "the port of GET /health and of live events (default: the next one)",
         wholeNumber("--health-port", 0, 65_535),
       )
       .option("--listen <address>", "the address to listen on", "127.0.0.1")
+      .option(
+        "--advertise <host:port>",
+        "by what others reach its health port, to follow threads live (default: this machine)",
+        hostAndPort,
+      )
       .option("--uri <uri>", "what all workers are reached by: a balancer in front of them")
       .option("--cache <dir>", "the folder in which it keeps bundles")
       .option("--no-register", "leave what the cluster knows of the workers as it is"),
@@ -51,11 +58,11 @@ export default defineCommand({
     const terminated = Promise.withResolvers<void>();
     process.once("SIGTERM", terminated.resolve);
     session.interruption().addEventListener("abort", () => terminated.resolve());
-    const { listen: hostname, port: wanted } = options;
+    const { listen: hostname, port: wanted, advertise } = options;
     const healthPort = options.healthPort ?? (wanted === 0 ? 0 : wanted + 1);
     const cache = options.cache ?? cacheOf(env, wanted);
     mkdirSync(cache, { recursive: true, mode: 0o700 });
-    const ports = { port: wanted, healthPort, hostname };
+    const ports = { port: wanted, healthPort, hostname, advertise };
     // A folder of this machine says nothing to threads that were started on another.
     const worker = await serveWorker({ address, ...ports, cache, env, isolate: true });
     const { port, healthPort: health } = worker;
@@ -76,6 +83,13 @@ export default defineCommand({
     await worker.close();
   },
 });
+
+/** Reads where others reach a worker: `10.0.0.7:9081`, `[fd00::7]:9081`. */
+function hostAndPort(text: string): string {
+  const [, port] = /^(?:\[[0-9a-f:]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? [];
+  if (Number(port) > 0 && Number(port) <= 65_535) return text;
+  throw wrongUse(`--advertise ${show(text)} is no host with a port`, "write 10.0.0.7:9081");
+}
 
 /** Where a worker keeps bundles, which it has from the cluster: they may be deleted at any time. */
 function cacheOf({ XDG_CACHE_HOME, HOME = "/tmp" }: Record<string, string>, port: number): string {

@@ -1,7 +1,6 @@
 import {
   Marks,
   notFound,
-  observe,
   readAttempts,
   readLines,
   readValue,
@@ -14,6 +13,7 @@ import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 import { changes } from "./changes.ts";
 import { HostContext } from "./context.ts";
 import { listLive, listThreads, rowNow } from "./list.ts";
+import { observeThread } from "./observe.ts";
 import { controlThread, findThread, forkThread, startThread } from "./threads.ts";
 import { collectGarbage, verifyCluster } from "./upkeep.ts";
 import { workflowsOf } from "./workflows.ts";
@@ -96,7 +96,7 @@ export function openRestateHost(
     },
     async *observe(ref, cursor, options = {}) {
       await fetched(ref);
-      yield* observe(root, ref, { live: drivers, marks }, cursor, options);
+      yield* observeThread(context, marks, ref, cursor, options);
     },
     control: (ref, command) => controlThread(context, ref, command),
     fork: (ref, options) => forkThread(context, names.resolve, ref, options),

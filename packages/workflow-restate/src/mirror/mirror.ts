@@ -3,10 +3,21 @@ import { dirname } from "node:path";
 import { dataPath, infoPath, type Root, valuesPath } from "@uncaged/workflow/driver";
 import type { ClusterClient } from "../client/client.ts";
 import { numbered, unframe } from "../client/frame.ts";
+import { extended, type Span } from "../thread/spans.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 
-/** What of a thread is in the files by now. */
-type Mirrored = { incarnation: string; hash: string; records: number; batches: number };
+/** What of a thread is in the files by now: records, batches of the debug log, its bytes and who has written them. */
+type Mirrored = {
+  incarnation: string;
+  hash: string;
+  records: number;
+  batches: number;
+  info: number;
+  spans: readonly Span[];
+};
+
+/** A thread as it was when its files were last brought up to date. */
+export type Shown = Pick<Mirrored, "records" | "info" | "spans"> & { meta: ThreadMeta };
 
 /**
  * Threads of a cluster as the files that a storage root has of its own: whoever reads them reads by the one reader of
@@ -16,6 +27,7 @@ export class Mirror {
   readonly root: Root;
   readonly #client: ClusterClient;
   readonly #known = new Map<string, Mirrored>();
+  readonly #metas = new Map<string, ThreadMeta>();
   readonly #running = new Map<string, Promise<unknown>>();
 
   constructor(root: Root, client: ClusterClient) {
@@ -27,6 +39,15 @@ export class Mirror {
   sync(threadId: string): Promise<ThreadMeta | null> {
     // What was asked for before may have missed what the caller knows to be there.
     return this.#alone(threadId, () => this.#sync(threadId));
+  }
+
+  /** What a thread's files hold; null when they were not made yet, or removed. Whoever has claimed it writes next. */
+  shown(threadId: string): Shown | null {
+    const [known, meta] = [this.#known.get(threadId), this.#metas.get(threadId)];
+    if (!known || !meta) return null;
+    const { records, info } = known;
+    const spans = meta.drive ? extended(known.spans, meta.claim, info) : known.spans;
+    return { records, info, spans, meta };
   }
 
   /** Removes a thread's files; the next {@link sync} makes them anew. */
@@ -49,6 +70,7 @@ export class Mirror {
   #forget(threadId: string): void {
     const known = this.#known.get(threadId);
     this.#known.delete(threadId);
+    this.#metas.delete(threadId);
     if (known) this.#removeFiles(threadId, known.hash);
   }
 
@@ -58,10 +80,11 @@ export class Mirror {
     if (!meta || (known && known.incarnation !== meta.incarnation)) this.#forget(threadId);
     if (!meta) return null;
     const { incarnation, hash } = meta;
-    const now = this.#known.get(threadId) ?? { incarnation, hash, records: 0, batches: 0 };
+    const now = this.#known.get(threadId) ?? { incarnation, hash, ...nothing };
     if (now.records < meta.records || now.batches < meta.batches) {
       if (!(await this.#fetch(threadId, now, meta))) return await this.#sync(threadId);
     }
+    this.#metas.set(threadId, meta);
     return meta;
   }
 
@@ -88,11 +111,17 @@ export class Mirror {
     }
     const info: Buffer[] = [];
     const kept: Buffer[] = [];
+    let { info: bytes, spans } = from;
     for (let n = from.batches; n < meta.batches; n += 1) {
       const batch = values.get(numbered("e", n));
-      const { parts } = batch ? unframe(batch) : { parts: [] };
-      if (parts[0]) info.push(parts[0]);
-      if (parts[1]) kept.push(parts[1]);
+      const { header, parts } = batch ? unframe(batch) : { header: {}, parts: [] };
+      const [lines, more] = parts;
+      if (lines && lines.length > 0) {
+        spans = extended(spans, (header as { claim?: number }).claim, bytes);
+        bytes += lines.length;
+        info.push(lines);
+      }
+      if (more) kept.push(more);
     }
     const data: Buffer[] = [];
     let records = from.records;
@@ -104,7 +133,8 @@ export class Mirror {
     append(paths.values, kept);
     append(paths.info, info);
     append(paths.data, data);
-    this.#known.set(threadId, { incarnation, hash, records, batches: meta.batches });
+    const { batches } = meta;
+    this.#known.set(threadId, { incarnation, hash, records, batches, info: bytes, spans });
     return true;
   }
 
@@ -115,6 +145,7 @@ export class Mirror {
   }
 }
 
+const nothing = { records: 0, batches: 0, info: 0, spans: [] };
 const newline = Buffer.from("\n");
 
 function append(path: string, pieces: Buffer[]): void {

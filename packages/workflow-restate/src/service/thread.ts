@@ -239,7 +239,10 @@ export const threadObject = (drive: Drive, mask: Mask) =>
           const { meta, kind } = appended;
           if (kind === "done") {
             if (record) setLine(ctx, "s", meta.records - 1, line);
-            if (batch) setLine(ctx, "e", meta.batches - 1, frame({}, [lines, values]));
+            if (batch) {
+              const { claim } = meta;
+              setLine(ctx, "e", meta.batches - 1, frame({ claim }, [lines, values]));
+            }
             if (record) await become(ctx, meta, before, record.text);
             else ctx.set("meta", meta);
           }

@@ -34,12 +34,15 @@ export type ThreadMeta = {
   /** How many claims there were, of all epochs; how many appends the last one has made. */
   claim: number;
   appends: number;
-  /** Present while it is to be driven; `invocation` and `pid` once it was claimed. */
-  drive: { invocation: string | null; pid: number; since: number } | null;
+  /** Present while it is to be driven; `invocation`, `pid` and `live` once it was claimed. */
+  drive: { invocation: string | null; pid: number; since: number; live?: LiveAddress } | null;
   /** Whether it must stop at its next yield. */
   pause: boolean;
   end: { returnCode: number; reason: string } | null;
 };
+
+/** Where the worker that drives a thread streams what it writes, to whoever has the key of its claim. */
+export type LiveAddress = { url: string; key: string };
 
 /** What is known of the last step. `sleeps` until `wakesAt`; without it an answer is waited for. */
 export type LastRecord = {
@@ -97,7 +100,13 @@ const driven = (meta: ThreadMeta, now: number): ThreadMeta => ({
   drive: { invocation: null, pid: 0, since: now },
 });
 
-export type ClaimRequest = { epoch: number; invocation: string; pid: number; now: number };
+export type ClaimRequest = {
+  epoch: number;
+  invocation: string;
+  pid: number;
+  now: number;
+  live?: LiveAddress;
+};
 
 /** What a claim is refused for is final: whoever asked has nothing to drive. */
 export type Claimed = Change | { over: "removed" | "ended" | "superseded" };
@@ -106,9 +115,10 @@ export type Claimed = Change | { over: "removed" | "ended" | "superseded" };
 export function claim(meta: ThreadMeta | null, request: ClaimRequest): Claimed {
   const looked = look(meta, request);
   if ("over" in looked) return looked;
-  const { invocation, pid, now } = request;
+  const { invocation, pid, now, live } = request;
   const { drive: before, ...rest } = looked.meta;
-  const drive = { invocation, pid, since: before?.invocation ? before.since : now };
+  const since = before?.invocation ? before.since : now;
+  const drive = { invocation, pid, since, ...(live && { live }) };
   return { meta: { ...rest, claim: rest.claim + 1, appends: 0, drive } };
 }
 

@@ -21,7 +21,7 @@ export class Fenced extends Error {
   }
 }
 
-/** What of a file was sent. */
+/** A file, and how many bytes of it were sent. */
 type Tail = { path: string; sent: number };
 
 type Header = {
@@ -41,6 +41,8 @@ export class Claim {
   readonly lost: AbortSignal;
   /** Called after an append when the thread is to stop at its next yield. */
   onPause: () => void = () => undefined;
+  /** Called after each append. */
+  onAppend: () => void = () => undefined;
   readonly #lost = new AbortController();
   readonly #client: ClusterClient;
   readonly #meta: ThreadMeta;
@@ -174,6 +176,7 @@ export class Claim {
       const tail = this.#tails[index];
       if (tail) tail.sent += length;
     }
+    this.onAppend();
     if (answer.pause) this.onPause();
   }
 
@@ -193,8 +196,8 @@ export class Claim {
 
 const sizeOf = (path: string): number => (existsSync(path) ? Bun.file(path).size : 0);
 
-/** The whole lines that a file has gained since the last append, up to a bound. */
-async function gainOf({ path, sent }: Tail): Promise<Buffer> {
+/** The whole lines of a file behind those that were sent, up to a bound. */
+export async function gainOf({ path, sent }: Tail): Promise<Buffer> {
   const size = sizeOf(path);
   if (size <= sent) return Buffer.alloc(0);
   const file = await open(path);

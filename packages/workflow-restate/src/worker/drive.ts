@@ -33,6 +33,7 @@ import { Bundles } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { LastRecord, ThreadMeta } from "../thread/thread.ts";
 import { Claim } from "./claim.ts";
+import type { LiveClaim, LiveClaims } from "./live.ts";
 
 /** What a worker drives threads with. */
 export type DriverParts = {
@@ -42,10 +43,15 @@ export type DriverParts = {
   env: Environment;
   /** The folder that threads have as theirs; without it the one that they were started in. */
   cwd?: string;
+  /** Streams what is driven to those who follow it. */
+  live: LiveClaims;
 };
 
 /** The order to drive a thread. `signal` is aborted when somebody has taken it away. */
 export type Order = { threadId: string; epoch: number; invocation: string; signal: AbortSignal };
+
+/** An event's number is that of no other, also when a claim was lost with the last that it had given. */
+const seqsOfClaim = 1_000_000;
 
 type Claimed = { meta: ThreadMeta } | { over: string };
 type Driven = { fail: (thrown: unknown) => void; note: (content: string) => void };
@@ -107,18 +113,32 @@ export class Driver {
   async drive({ threadId, epoch, invocation, signal }: Order): Promise<string> {
     if (this.#isDraining) throw new Error("the worker is draining");
     const { client } = this.#parts;
-    const request = { epoch, invocation, pid: process.pid, now: Date.now() };
-    const claimed = await client.call<Claimed>("thread", threadId, "claim", request, { signal });
-    if ("over" in claimed) return claimed.over;
+    const live = this.#parts.live.open();
+    try {
+      const request = { epoch, invocation, pid: process.pid, now: Date.now(), live: live.address };
+      const claimed = await client.call<Claimed>("thread", threadId, "claim", request, { signal });
+      if ("over" in claimed) return claimed.over;
+      return await this.#driveClaimed(claimed.meta, live, signal);
+    } finally {
+      live.end();
+    }
+  }
+
+  async #driveClaimed(meta: ThreadMeta, live: LiveClaim, signal: AbortSignal): Promise<string> {
     const folder = mkdtempSync(join(this.#root, "run", "drive-"));
     try {
-      return await this.#driveIn(openRoot({ path: folder }), claimed.meta, signal);
+      return await this.#driveIn(openRoot({ path: folder }), meta, live, signal);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   }
 
-  async #driveIn(root: Root, meta: ThreadMeta, signal: AbortSignal): Promise<string> {
+  async #driveIn(
+    root: Root,
+    meta: ThreadMeta,
+    live: LiveClaim,
+    signal: AbortSignal,
+  ): Promise<string> {
     const { threadId, hash } = meta;
     const { client } = this.#parts;
     await this.#bundles.fetch(hash);
@@ -130,11 +150,12 @@ export class Driver {
     const claim = new Claim(client, meta, root);
     const { start, steps } = log;
     const { mask } = this;
-    const info = new InfoLog(
-      infoPath(root, hash, threadId),
-      mask,
-      valuesPath(root, hash, threadId),
-    );
+    const path = infoPath(root, hash, threadId);
+    const info = new InfoLog(path, mask, valuesPath(root, hash, threadId), {
+      onWrite: () => live.wrote(),
+      firstSeq: (meta.claim - 1) * seqsOfClaim + 1,
+    });
+    live.begin(path);
     const { maxRounds } = start.parameters.options;
     let count = steps.length;
     const driven = engineFor({
@@ -166,6 +187,7 @@ export class Driver {
       void engine.release();
     };
     claim.onPause = () => engine.pause();
+    claim.onAppend = () => live.appended();
     signal.addEventListener("abort", release);
     claim.lost.addEventListener("abort", () => void engine.release());
     this.#engines.add(driven);

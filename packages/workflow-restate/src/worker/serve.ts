@@ -1,4 +1,5 @@
 import { createServer as createHealthServer, type Server } from "node:http";
+import { networkInterfaces } from "node:os";
 import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { createEndpointHandler } from "@restatedev/restate-sdk";
@@ -15,13 +16,16 @@ import type { ClusterAddress } from "../cluster/address.ts";
 import { bundleObject, indexObject, workflowObject } from "../service/store.ts";
 import { threadObject } from "../service/thread.ts";
 import { Driver } from "./drive.ts";
+import { LiveClaims } from "./live.ts";
 
 export type WorkerOptions = {
   address: ClusterAddress;
-  /** Where the cluster reaches it, and where its health is asked; 0: any free port. */
+  /** Where the cluster reaches it, and where its health is asked and its events are streamed; 0: any free port. */
   port: number;
   healthPort?: number;
   hostname?: string;
+  /** `host:port` by which others reach the health port; without it the address that is listened on, or this machine's. */
+  advertise?: string;
   /** A folder of its own, for bundles and for what is driven just now. Nothing is lost with it. */
   cache: string;
   /** What threads have as their environment. It is never written. */
@@ -56,7 +60,8 @@ let isRecording = false;
  */
 export async function serveWorker(options: WorkerOptions): Promise<ServedWorker> {
   const { address, port, healthPort = 0, hostname = "127.0.0.1", isolate = false } = options;
-  const driver = new Driver({ ...options, client: new ClusterClient(address) });
+  const live = new LiveClaims();
+  const driver = new Driver({ ...options, client: new ClusterClient(address), live });
   if (!isRecording) recordEvents();
   isRecording = true;
   if (isolate) {
@@ -80,14 +85,17 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     session.on("error", () => session.destroy());
   });
   const health = createHealthServer((request, response) => {
+    if (live.answer(request, response)) return;
     const isKnown = request.url === "/health";
     response.writeHead(isKnown ? (isDraining ? 503 : 200) : 404, { connection: "close" });
     response.end(isKnown ? JSON.stringify({ draining: isDraining, threads: driver.count }) : "");
   });
-  const ports = await Promise.all([
-    listen(server as unknown as Server, port, hostname),
-    listen(health, healthPort, hostname),
-  ]);
+  const healthAt = await listen(health, healthPort, hostname);
+  live.advertise(options.advertise ?? `${ownAddress(hostname)}:${healthAt}`);
+  const servedAt = await listen(server as unknown as Server, port, hostname).catch((error) => {
+    health.close();
+    throw error;
+  });
   const drain = async () => {
     isDraining = true;
     driver.drain();
@@ -97,16 +105,25 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     for (const late = Date.now() + releaseMs; isIn(late); ) await Bun.sleep(20);
   };
   return {
-    port: ports[0],
-    healthPort: ports[1],
+    port: servedAt,
+    healthPort: healthAt,
     drain,
     async close() {
       await drain();
       for (const session of sessions) session.destroy();
       server.close();
       health.close();
+      health.closeAllConnections();
     },
   };
+}
+
+/** By what others reach a server: what it listens on; where that is every address, the first of them that is not loopback. */
+function ownAddress(hostname: string): string {
+  if (hostname !== "0.0.0.0" && hostname !== "::")
+    return hostname.includes(":") ? `[${hostname}]` : hostname;
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address ?? "127.0.0.1";
 }
 
 async function listen(server: Server, port: number, hostname: string): Promise<number> {

@@ -9,6 +9,14 @@ import { type Keep, payloadJson, ValuesFile } from "./values.ts";
 
 type NewEvent = Source & { tag: string; payload: unknown };
 
+/** What a driver of threads elsewhere has of a debug log. */
+type InfoLogParts = {
+  /** Called when the file has grown. */
+  onWrite?: () => void;
+  /** The least number of an event: where the last numbers of an earlier writer may be lost, so that none is two events'. */
+  firstSeq?: number;
+};
+
 /** The tag of what workflows publish, and of their attempts. */
 export const eventTag = "QK4DX8TM";
 const largestLog = 256 * 1024 * 1024;
@@ -29,6 +37,7 @@ export class InfoLog {
   readonly #mask: Mask;
   readonly #batch: InfoBatch;
   readonly #keep: Keep;
+  readonly #parts: InfoLogParts;
   #seq: number | null = null;
   #cancel: (() => void) | null = null;
   #isFull = false;
@@ -36,9 +45,15 @@ export class InfoLog {
   #nextStep: () => number = () => 1;
 
   /** `mask` takes secrets out of what is written; what is cut goes to `valuesPath`, if given, in full. */
-  constructor(path: string, mask: Mask = noMask, valuesPath: string | null = null) {
+  constructor(
+    path: string,
+    mask: Mask = noMask,
+    valuesPath: string | null = null,
+    parts: InfoLogParts = {},
+  ) {
     this.#path = path;
     this.#mask = mask;
+    this.#parts = parts;
     this.#batch = new InfoBatch(mask, (id, payload) => ({
       kind: "event",
       tag: eventTag,
@@ -160,24 +175,28 @@ export class InfoLog {
   #append(lines: string): boolean {
     if (this.#isFull) return false;
     this.#isFull = appendLines(this.#path, Buffer.from(lines), largestLog) === null;
-    if (!this.#isFull) return true;
+    if (!this.#isFull) {
+      this.#parts.onWrite?.();
+      return true;
+    }
     const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
     const note = Buffer.from(lineOf({ tag: "8ZKQ3WCE", content, timestamp: system.clock.now() }));
     appendLines(this.#path, note, largestLog + note.length);
     return false;
   }
 
-  /** The `seq` of the last event in the file, or 0: then the events are numbered anew. */
+  /** The `seq` of the last event in the file, at least that before the first; then the events are numbered anew. */
   #lastSeq(): number {
+    const least = (this.#parts.firstSeq ?? 1) - 1;
     try {
       for (const { value } of new LineFile(this.#path).backward()) {
         const event = readEvent(value);
-        if (event) return event.seq;
+        if (event) return Math.max(event.seq, least);
       }
     } catch {
       // What can't be read can't be written either.
     }
-    return 0;
+    return least;
   }
 }
 

@@ -1,0 +1,167 @@
+import { readEvent } from "@uncaged/workflow";
+import type { InfoRecord, Observed } from "@uncaged/workflow/host";
+import type { Mirror } from "../mirror/mirror.ts";
+import type { LiveAddress } from "../thread/thread.ts";
+import type { Place } from "./place.ts";
+
+/** How long a worker may take to answer, and after what time one is asked again that was not reached. */
+const answersMs = 2_000;
+const retryMs = 2_000;
+/** What is held of a stream for an observer who does not take it: the rest is then read from the cluster. */
+const mostHeld = 1024 * 1024;
+const syncEveryMs = 100;
+
+/** A line of a debug log, from a position to another. `isWhole`: nothing of it is in the file of values. */
+type LiveLine = { start: number; end: number; record: InfoRecord; isWhole: boolean };
+
+/**
+ * What the worker that drives a thread writes, as long as the cluster does not have it. Whoever has the claim is followed;
+ * where that is not possible nothing is missed: the cluster has it a quarter of a second later.
+ */
+export class LiveTail {
+  readonly #threadId: string;
+  readonly #mirror: Mirror;
+  readonly #place: Place;
+  #followed: { claim: number; stop: AbortController } | null = null;
+  #failed = { claim: 0, until: 0 };
+  #lines: LiveLine[] = [];
+  #held = 0;
+  #news = Promise.withResolvers<void>();
+  #syncing: "no" | "now" | "again" = "no";
+
+  constructor(threadId: string, mirror: Mirror, place: Place) {
+    this.#threadId = threadId;
+    this.#mirror = mirror;
+    this.#place = place;
+  }
+
+  /** Follows whoever has the claim, as far as the mirror knows. */
+  look(): void {
+    const { meta, spans } = this.#mirror.shown(this.#threadId) ?? {};
+    const claim = meta?.claim ?? 0;
+    const address = meta?.drive?.live;
+    const followed = this.#followed;
+    if (followed && (!address || followed.claim !== claim)) this.#drop();
+    else if (followed) return;
+    if (this.#failed.claim === claim && Date.now() < this.#failed.until) return;
+    // What was written behind the bytes of another writer has other positions there than here.
+    if (!address || spans?.at(-1)?.claim !== claim) return;
+    const stop = new AbortController();
+    this.#followed = { claim, stop };
+    void this.#follow(address, claim, stop);
+  }
+
+  /** Resolves when {@link next} may give something that it did not before. */
+  changed(): Promise<void> {
+    return this.#news.promise;
+  }
+
+  /** The event that comes next at the place, if the cluster has all that comes before; the place is then behind it. */
+  next(): Observed | null {
+    for (;;) {
+      const [line] = this.#lines;
+      if (!line || line.start > this.#place.info) return null;
+      if (line.start < this.#place.info) {
+        this.#shift();
+        continue;
+      }
+      const event = readEvent(line.record);
+      if (event && !this.#isDue(line, event.step)) return null;
+      this.#shift();
+      const cursor = this.#place.reach(line.end);
+      if (event) return { kind: "event", event: { ...line.record, ...event }, cursor };
+    }
+  }
+
+  // An event comes behind the steps before it, and what it refers to can be asked for.
+  #isDue({ isWhole }: LiveLine, step = 0): boolean {
+    const { steps } = this.#place;
+    return isWhole && steps !== null && step <= steps + 1;
+  }
+
+  close(): void {
+    this.#drop();
+    this.#syncing = "no";
+  }
+
+  async #follow({ url, key }: LiveAddress, claim: number, stop: AbortController): Promise<void> {
+    let start = this.#place.info;
+    try {
+      const late = setTimeout(() => stop.abort(), answersMs);
+      const response = await fetch(`${url}?from=${start}`, {
+        headers: { authorization: `Bearer ${key}` },
+        redirect: "error",
+        signal: stop.signal,
+      }).finally(() => clearTimeout(late));
+      if (!response.ok || !response.body) throw new Error(`the worker answers ${response.status}`);
+      for await (const { name, data, id } of messagesIn(response.body)) {
+        if (stop.signal.aborted) return;
+        if (name === "append") void this.#sync();
+        if (name !== "line") continue;
+        const record = JSON.parse(data) as InfoRecord;
+        this.#push({ start, end: id, record, isWhole: !data.includes('"_truncated":true') });
+        start = id;
+        if (this.#held > mostHeld) break;
+      }
+    } catch {
+      // It is not reached, or was lost: the cluster shows what becomes of the thread.
+    }
+    if (this.#followed?.stop !== stop) return;
+    this.#drop();
+    this.#failed = { claim, until: Date.now() + retryMs };
+    void this.#sync();
+  }
+
+  #drop(): void {
+    this.#followed?.stop.abort();
+    this.#followed = null;
+    this.#lines = [];
+    this.#held = 0;
+  }
+
+  #push(line: LiveLine): void {
+    this.#lines.push(line);
+    this.#held += line.end - line.start;
+    const { resolve } = this.#news;
+    this.#news = Promise.withResolvers();
+    resolve();
+  }
+
+  #shift(): void {
+    const line = this.#lines.shift();
+    if (line) this.#held -= line.end - line.start;
+  }
+
+  /** Reads what was appended: not more often than so many times a second, and once more when there was more. */
+  async #sync(): Promise<void> {
+    if (this.#syncing !== "no") {
+      this.#syncing = "again";
+      return;
+    }
+    do {
+      this.#syncing = "now";
+      await this.#mirror.sync(this.#threadId).catch(() => undefined);
+      await Bun.sleep(syncEveryMs);
+    } while ((this.#syncing as string) === "again");
+    this.#syncing = "no";
+  }
+}
+
+type Message = { name: string; data: string; id: number };
+
+const pattern = /^event: (\w+)\ndata: ?(.*)(?:\nid: (\d+))?$/;
+
+/** The server-sent events of a stream. */
+async function* messagesIn(body: ReadableStream<Uint8Array>): AsyncGenerator<Message> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of body) {
+    text += decoder.decode(bytes, { stream: true });
+    const messages = text.split("\n\n");
+    text = messages.pop() ?? "";
+    for (const message of messages) {
+      const [, name = "", data = "", id] = pattern.exec(message) ?? [];
+      yield { name, data, id: Number(id) };
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { LiveAddress } from "../thread/thread.ts";
+import { gainOf } from "./claim.ts";
+
+const livePath = "/live";
+const bearer = /^Bearer ([0-9a-f]{32})$/;
+
+/**
+ * The claims that a worker has, streamed to those who have their key: it is in the thread's object, so that who may read
+ * the thread there may read it here, and nobody else.
+ */
+export class LiveClaims {
+  readonly #claims = new Map<string, LiveClaim>();
+  #url = "";
+
+  /** Takes where others reach this worker: `host:port`. */
+  advertise(address: string): void {
+    this.#url = `http://${address}${livePath}`;
+  }
+
+  /** A claim that is about to be made. */
+  open(): LiveClaim {
+    const key = randomBytes(16).toString("hex");
+    const claim = new LiveClaim({ url: this.#url, key }, () => this.#claims.delete(key));
+    this.#claims.set(key, claim);
+    return claim;
+  }
+
+  /** Answers a request for a stream, `GET /live?from=<bytes>`; false when it is none. */
+  answer(request: IncomingMessage, response: ServerResponse): boolean {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://worker");
+    if (pathname !== livePath) return false;
+    const [, key = ""] = bearer.exec(request.headers.authorization ?? "") ?? [];
+    const from = searchParams.get("from") ?? "0";
+    const claim = this.#claims.get(key);
+    if (!claim || !/^\d{1,15}$/.test(from)) {
+      response.writeHead(claim ? 400 : 401, { connection: "close" }).end();
+      return true;
+    }
+    void send(response, claim, Number(from));
+    return true;
+  }
+}
+
+async function send(response: ServerResponse, claim: LiveClaim, from: number): Promise<void> {
+  const stop = new AbortController();
+  response.once("close", () => {
+    stop.abort();
+    claim.wrote();
+  });
+  response.on("error", () => response.destroy());
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+  response.flushHeaders();
+  try {
+    for await (const message of claim.messages(from, stop.signal)) {
+      // A reader who is slow is waited for: what it has not taken is in the file.
+      if (!response.write(message)) await once(response, ["drain", "close"]);
+    }
+    response.end();
+  } catch {
+    response.destroy();
+  }
+}
+
+function once(response: ServerResponse, names: string[]): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const name of names) response.once(name, () => resolve());
+  return promise;
+}
+
+/** What is streamed of one claim: the debug log, as this worker writes it, and when an append was taken. */
+export class LiveClaim {
+  readonly address: LiveAddress;
+  readonly #end: () => void;
+  #path: string | null = null;
+  #isOver = false;
+  #appends = 0;
+  #news = Promise.withResolvers<void>();
+
+  constructor(address: LiveAddress, end: () => void) {
+    this.address = address;
+    this.#end = end;
+  }
+
+  /** Names the debug log, once what the cluster has of it is there. */
+  begin(path: string): void {
+    this.#path = path;
+    this.wrote();
+  }
+
+  /** The debug log has grown. */
+  wrote(): void {
+    const { resolve } = this.#news;
+    this.#news = Promise.withResolvers();
+    resolve();
+  }
+
+  appended(): void {
+    this.#appends += 1;
+    this.wrote();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#end();
+    this.wrote();
+  }
+
+  /** The messages behind a position, those there are and those to come. */
+  async *messages(from: number, signal: AbortSignal): AsyncGenerator<string> {
+    let appends = this.#appends;
+    for (let sent = from; !signal.aborted; ) {
+      const [news, isOver, now] = [this.#news.promise, this.#isOver, this.#appends];
+      const lines = this.#path === null ? null : await gainOf({ path: this.#path, sent });
+      if (lines?.length) {
+        yield lineMessages(lines, sent);
+        sent += lines.length;
+        continue;
+      }
+      if (now !== appends) yield "event: append\ndata:\n\n";
+      appends = now;
+      if (isOver) return;
+      await news;
+    }
+  }
+}
+
+/** Each line as a message, whose id is the position behind it. */
+function lineMessages(lines: Buffer, from: number): string {
+  let text = "";
+  for (let at = 0; at < lines.length; ) {
+    const end = lines.indexOf("\n", at);
+    text += `event: line\ndata: ${lines.toString("utf8", at, end)}\nid: ${from + end + 1}\n\n`;
+    at = end + 1;
+  }
+  return text;
+}
