@@ -217,10 +217,15 @@ export const threadObject = (drive: Drive, mask: Mask) =>
       },
 
       claim: async (ctx: Object, request: rules.ClaimRequest) => {
-        const claimed = rules.claim(await metaOf(ctx), request);
+        const before = await metaOf(ctx);
+        const claimed = rules.claim(before, request);
         if ("over" in claimed) return claimed;
-        ctx.set("meta", claimed.meta);
-        return claimed;
+        if (claimed.meta.epoch === request.epoch) {
+          ctx.set("meta", claimed.meta);
+          return claimed;
+        }
+        await become(ctx, claimed.meta, before);
+        return { over: "superseded" };
       },
 
       look: async (ctx: Object, request: { epoch: number }) =>

@@ -53,6 +53,21 @@ describe("a thread of a cluster", () => {
     expect(rules.append(null, next(first)).kind).toBe("fenced");
   });
 
+  test("is ordered anew by an invocation whose worker was lost, and not by one that fails at once", () => {
+    const meta = stepped(claimed(begun()));
+    const again = { epoch: meta.epoch, invocation: "inv_1", pid: 8, now: 2_000 };
+    const claimedAgain = (before: ThreadMeta, now: number) => {
+      const result = rules.claim(before, { ...again, now });
+      return "meta" in result ? result.meta : null;
+    };
+    const ordered = claimedAgain({ ...meta, pause: true }, 2_000);
+    expect(ordered).toMatchObject({ epoch: meta.epoch + 1, claim: meta.claim, pause: true });
+    expect(ordered?.drive).toEqual({ invocation: null, pid: 0, since: 3 });
+    expect(rules.claim(ordered, again)).toEqual({ over: "superseded" });
+    expect(claimedAgain(meta, 500)).toMatchObject({ epoch: meta.epoch, claim: meta.claim + 1 });
+    expect(claimedAgain({ ...meta, appends: 0 }, 2_000)).toMatchObject({ epoch: meta.epoch });
+  });
+
   test("takes an append once, and acknowledges it again (T2)", () => {
     const meta = claimed(begun());
     const request = next(meta);

@@ -34,8 +34,14 @@ export type ThreadMeta = {
   /** How many claims there were, of all epochs; how many appends the last one has made. */
   claim: number;
   appends: number;
-  /** Present while it is to be driven; `invocation`, `pid` and `live` once it was claimed. */
-  drive: { invocation: string | null; pid: number; since: number; live?: LiveAddress } | null;
+  /** Present while it is to be driven; `at` is when it was claimed, and `live` is of that claim. */
+  drive: {
+    invocation: string | null;
+    pid: number;
+    since: number;
+    at?: number;
+    live?: LiveAddress;
+  } | null;
   /** Whether it must stop at its next yield. */
   pause: boolean;
   end: { returnCode: number; reason: string } | null;
@@ -100,6 +106,9 @@ const driven = (meta: ThreadMeta, now: number): ThreadMeta => ({
   drive: { invocation: null, pid: 0, since: now },
 });
 
+/** A claim that was held for so long did not end by what the bundle does whenever it is loaded. */
+const soundMs = 1_000;
+
 export type ClaimRequest = {
   epoch: number;
   invocation: string;
@@ -111,14 +120,22 @@ export type ClaimRequest = {
 /** What a claim is refused for is final: whoever asked has nothing to drive. */
 export type Claimed = Change | { over: "removed" | "ended" | "superseded" };
 
-/** Takes the thread for one worker; whoever had it before is fenced. */
+/**
+ * Takes the thread for one worker; whoever had it before is fenced. Where this invocation had claimed it before and went on
+ * with it, there is a new order instead: an invocation that has lost its worker some times waits long before it is tried again.
+ */
 export function claim(meta: ThreadMeta | null, request: ClaimRequest): Claimed {
   const looked = look(meta, request);
   if ("over" in looked) return looked;
   const { invocation, pid, now, live } = request;
   const { drive: before, ...rest } = looked.meta;
+  const isAgain = before?.invocation === invocation;
+  if (isAgain && rest.appends > 0 && now - (before.at ?? now) >= soundMs) {
+    const drive = { invocation: null, pid: 0, since: before.since };
+    return { meta: { ...rest, epoch: rest.epoch + 1, appends: 0, drive } };
+  }
   const since = before?.invocation ? before.since : now;
-  const drive = { invocation, pid, since, ...(live && { live }) };
+  const drive = { invocation, pid, since, at: now, ...(live && { live }) };
   return { meta: { ...rest, claim: rest.claim + 1, appends: 0, drive } };
 }
 
