@@ -46,8 +46,9 @@ const everyFile = chosenFiles.filter((path) => !packTests.includes(path) && !isI
 
 /** The console's tests in a browser. They are stages of their own: not every machine has a browser. */
 const browserFiles = chosenFiles.filter(isInBrowser);
-export const browserAloneFiles = browserFiles.filter(isAlone);
-export const browserParallelFiles = browserFiles.filter((path) => !isAlone(path));
+const isInTurn = (path: string): boolean => isAlone(path) || isOfCluster(path);
+export const browserAloneFiles = browserFiles.filter(isInTurn);
+export const browserParallelFiles = browserFiles.filter((path) => !isInTurn(path));
 
 export const aloneFiles = everyFile.filter(isAlone);
 /** Those that need a Restate server: not every machine has its program. */

@@ -11,27 +11,7 @@ import type { ThreadMeta } from "../src/thread/thread.ts";
 import { Link } from "./faults/link.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
-
-/** Streams the words that a file has for a step, as they come; a full stop ends the step. */
-const speaking = `
-import { channel } from "node:diagnostics_channel";
-import { readFileSync } from "node:fs";
-export const descriptor = { description: "speaks", roles: {} };
-export async function* run(input, options) {
-  const publish = (delta) =>
-    channel("uncaged.workflow").publish({ type: "llm_token", stepID: "speak", payload: { delta } });
-  for (let n = input.steps.length; n < options.count; n += 1) {
-    for (let k = 0; ; ) {
-      const words = (readFileSync(options.script, "utf8").split("\\n")[n] ?? "").split(" ");
-      if (words[k] === ".") break;
-      // The last may be half written.
-      if (k < words.length - 1) publish(words[k++] + "@" + process.pid + " " + options.env.WORKER_TOKEN);
-      else await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    yield { role: "speak", content: "said " + n, meta: {} };
-  }
-  return { returnCode: 0, summary: "done" };
-}`;
+import { speaking } from "./fixtures/speaking.ts";
 
 let cluster: TestCluster;
 let host: RestateHost;
@@ -178,7 +158,7 @@ describe.skipIf(missingServer !== "")(`who observes a thread of a cluster${missi
     expect(whole.filter(isLost)).toHaveLength(0);
     const kept = speech.seen.filter((item) => !isLost(item));
     expect(namesOf(kept)).toEqual(namesOf(whole));
-    // Who goes on behind anything that was seen sees what is recorded behind it, and nothing twice.
+    // An observer that begins at any cursor that was given sees what is recorded after it.
     let before = 0;
     for (const item of speech.seen.filter(({ kind }) => kind !== "status")) {
       if (!isLost(item)) before += 1;

@@ -37,10 +37,9 @@ export class ClusterClient {
     body: object,
     { signal, timeoutMs = callMs }: { signal?: AbortSignal; timeoutMs?: number } = {},
   ): Promise<T> {
-    const isBytes = body instanceof Uint8Array;
     const url = `${this.#address.ingress}/${service}/${encodeURIComponent(key)}/${handler}`;
-    const { status, text } = await this.#post(url, isBytes ? body : JSON.stringify(body), {
-      type: isBytes ? "application/octet-stream" : "application/json",
+    const { status, text } = await this.#post(url, isBytes(body) ? body : JSON.stringify(body), {
+      type: isBytes(body) ? "application/octet-stream" : "application/json",
       signals: [AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])],
     });
     if (status !== 200) throw failedCall(`${service}/${handler}`, status, text);
@@ -96,7 +95,7 @@ export class ClusterClient {
 
   async #post(
     url: string,
-    body: string | Uint8Array,
+    body: string | Uint8Array<ArrayBuffer>,
     { type, signals }: { type: string; signals: AbortSignal[] },
   ): Promise<{ status: number; text: string }> {
     const { token } = this.#address;
@@ -114,6 +113,8 @@ export class ClusterClient {
     }
   }
 }
+
+const isBytes = (body: object): body is Uint8Array<ArrayBuffer> => body instanceof Uint8Array;
 
 // Without the scope all objects of the cluster are read.
 const stateOf = (service: ServiceName, key: string): string =>

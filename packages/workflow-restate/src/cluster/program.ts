@@ -78,7 +78,7 @@ export async function installServer(env: Environment): Promise<string> {
       stdout: "ignore",
       stderr: "pipe",
     });
-    const printed = await child.stderr.text();
+    const printed = await new Response(child.stderr).text();
     if ((await child.exited) !== 0) throw notInstalled(printed);
     if (!existsSync(folder)) renameSync(staged, folder);
     if (!existsSync(path)) throw notInstalled(`it has no ${basename(path)}`);
