@@ -1,6 +1,6 @@
 // @cluster: it starts a server and workers.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { missingServer } from "../../workflow-restate/test/fixtures/server.ts";
@@ -93,6 +93,18 @@ onCluster(`on a cluster of this machine${missingServer}`, () => {
     ]);
   });
 
+  test("a server that is ended leaves nothing of what it has read", async () => {
+    const TMPDIR = newFolder();
+    const server = store.start(["serve", "--port", "0", "--json"], { env: { ...env, TMPDIR } });
+    const { value } = await server.stdout.getReader().read();
+    expect(JSON.parse(new TextDecoder().decode(value))).toMatchObject({ root: up.host });
+    const read = () => readdirSync(TMPDIR).filter((name) => name.startsWith("uncaged-cluster-"));
+    expect(read()).toHaveLength(1);
+    server.kill("SIGTERM");
+    expect(await server.exited).toBe(0);
+    expect(read()).toEqual([]);
+  });
+
   test("another worker joins, and gives its threads back when it ends", async () => {
     const worker = store.start(["worker", "--port", "0", "--json"], { env });
     const reader = worker.stdout.getReader();
@@ -168,6 +180,12 @@ onCluster(`a cluster is chosen${missingServer}`, () => {
       line: expect.stringMatching(/^error: .*no URL[^\n]*\n$/),
     });
     expect((await named(["worker"])).code).toBe(2);
+    for (const advertise of ["here", "here:0", "http://here:9081"]) {
+      expect(await named(["worker", "--host", up.host, "--advertise", advertise])).toMatchObject({
+        code: 2,
+        line: expect.stringMatching(/^error: --advertise "[^\n]*" is no host with a port[^\n]*\n$/),
+      });
+    }
     expect((await named(["cluster", "up"])).line).toContain("a cluster runs already");
   });
 });

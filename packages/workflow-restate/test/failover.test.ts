@@ -165,4 +165,17 @@ describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, (
     expect(view.steps.map(({ content }) => Number(content))).toEqual([...Array(20).keys()]);
     expect(noted().length).toBeLessThanOrEqual(22);
   });
+
+  test("is lost with all others is interrupted, and goes on when a worker comes", async () => {
+    const ref = await start(20, 100);
+    await until(() => noted().length > 2);
+    for (const { child } of cluster.workers) child.kill("SIGKILL");
+    await until(async () => (await host.row(ref))?.status === "interrupted");
+    expect(await host.live()).toEqual([]);
+    const { port, health } = await cluster.work({ register: false });
+    balancer.use([{ port, health }]);
+    const isThrough = async () => (await host.row(ref))?.status === "completed";
+    await until(isThrough);
+    expect((await host.read(ref)).steps).toHaveLength(20);
+  });
 });

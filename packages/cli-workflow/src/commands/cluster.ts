@@ -96,10 +96,7 @@ const balancer = defineSubcommand({
   examples: [],
   async run(session, _options: object, folder: string) {
     const { balance } = await load();
-    const stop = new AbortController();
-    process.once("SIGTERM", () => stop.abort());
-    session.interruption().addEventListener("abort", () => stop.abort());
-    await balance(folder, stop.signal);
+    await balance(folder, session.termination());
   },
 });
 

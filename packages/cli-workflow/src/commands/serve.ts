@@ -35,7 +35,7 @@ export default defineCommand({
     // An address may be given as --host too, unless that names the cluster.
     const hostname =
       listen ?? (session.clusterChosen?.by === "--host" ? undefined : host) ?? "127.0.0.1";
-    const signal = session.interruption();
+    const signal = session.termination();
     const { isLoopback } = await import("@uncaged/workflow-server");
     const server = await serveConsole(session, { hostname, port, allowOrigins });
     const { url, token } = server;

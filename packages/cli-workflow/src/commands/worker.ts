@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { show } from "@uncaged/workflow/host";
@@ -55,9 +56,7 @@ export default defineCommand({
     const { env } = session;
     const address = readHostUrl(chosen.url, env);
     const isRegistered = await hasWorkers(address);
-    const terminated = Promise.withResolvers<void>();
-    process.once("SIGTERM", terminated.resolve);
-    session.interruption().addEventListener("abort", () => terminated.resolve());
+    const signal = session.termination();
     const { listen: hostname, port: wanted, advertise } = options;
     const healthPort = options.healthPort ?? (wanted === 0 ? 0 : wanted + 1);
     const cache = options.cache ?? cacheOf(env, wanted);
@@ -75,7 +74,7 @@ export default defineCommand({
     }
     session.show({ host: chosen.url, uri, port, healthPort: health, pid: process.pid }, () => "");
     session.note(`a worker of ${chosen.url} listens on ${hostname}:${port}; Ctrl-C ends it`);
-    await terminated.promise;
+    if (!signal.aborted) await once(signal, "abort");
     session.note(
       "it takes no more threads and ends when those that it drives have been given back",
     );

@@ -230,6 +230,13 @@ export class Session {
     return this.#world.interruption();
   }
 
+  /** As {@link interruption}, and for what a service manager sends too. */
+  termination(): AbortSignal {
+    const terminated = new AbortController();
+    process.once("SIGTERM", () => terminated.abort());
+    return AbortSignal.any([this.interruption(), terminated.signal]);
+  }
+
   /** Makes files of the user's own, outside the storage root, with the user's own umask. */
   withUsersUmask<T>(make: () => T): T {
     const ours = process.umask(this.#world.umask);

@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRoot, type Drivers, openRoot, type Root } from "@uncaged/workflow/driver";
 import { type Host, type LiveRow, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
 import { ClusterClient } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { Bundles } from "../mirror/bundles.ts";
+import { TemporaryFolder } from "../mirror/folder.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { rowOf } from "../thread/row.ts";
 import { standOf, type ThreadMeta } from "../thread/thread.ts";
@@ -16,7 +15,7 @@ type Invocation = { status: string; retry_count: number | null };
 /** How long a thread is taken to be driven after it was last seen to go on, in milliseconds. */
 const freshMs = 3_000;
 const healthMs = 1_000;
-/** So many attempts in vain, which take some ten seconds, and nobody drives it. */
+/** So many attempts in vain, which take some four seconds, and nobody drives it: a worker that is started anew takes less. */
 const mostRetries = 7;
 
 /**
@@ -31,21 +30,17 @@ export class HostContext {
   readonly local: Host;
   /** The threads that were started here, and when: the index may not show them yet. */
   readonly recent = new Map<string, ThreadRef & { at: number }>();
-  readonly #folder: string | null;
+  readonly #folder: TemporaryFolder | null;
   readonly #health = new Map<string, { at: number; isDriven: Promise<boolean> }>();
-  readonly #removeFolder = () => {
-    if (this.#folder !== null) rmSync(this.#folder, { recursive: true, force: true });
-  };
 
   constructor(address: ClusterAddress, cache?: string) {
     this.client = new ClusterClient(address);
-    this.#folder = cache === undefined ? mkdtempSync(join(tmpdir(), "uncaged-cluster-")) : null;
-    this.root = openRoot({ path: cache ?? join(this.#folder ?? "", "mirror") });
+    this.#folder = cache === undefined ? new TemporaryFolder() : null;
+    this.root = openRoot({ path: cache ?? join(this.#folder?.path ?? "", "mirror") });
     createRoot(this.root);
     this.mirror = new Mirror(this.root, this.client);
     this.bundles = new Bundles(this.root, this.client);
     this.local = openLocalHost({ path: this.root });
-    process.once("exit", this.#removeFolder);
   }
 
   /** A thread as the cluster has it now; null when there is none with this hash and id. */
@@ -99,7 +94,6 @@ export class HostContext {
   }
 
   close(): void {
-    process.off("exit", this.#removeFolder);
-    this.#removeFolder();
+    this.#folder?.remove();
   }
 }
