@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Observed, ThreadRef } from "@uncaged/workflow/host";
-import { until } from "../../workflow/test/fixtures/until.ts";
+import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
 import { type Balancer, registerWorker, startBalancer } from "../src/cluster.ts";
 import type { RestateHost } from "../src/index.ts";
@@ -127,8 +127,15 @@ describe.skipIf(missingServer !== "")(`who observes a thread of a cluster${missi
     await speech.heard("two");
     const inCluster = (await recordedWords(speech.ref)).map((word) => word.split("@")[0]);
     expect(inCluster).not.toContain("two");
+    // The refusal is in the debug log before what the worker has written and not appended yet.
+    const input = { content: "yes" };
+    const refused = host.control(speech.ref, { kind: "answer", input, env: {} });
+    expect(await codeOf(refused)).toBe("NOT_WAITING");
+    speech.say("one two three ");
+    await speech.heard("three");
     lastOf(links).restore();
-    speech.say("one two three .\nfour .");
+    await until(async () => (await recordedWords(speech.ref)).length === 3);
+    speech.say("one two three four .\nfive .");
     await speech.over;
     expect(namesOf(speech.seen)).toEqual(namesOf(await recorded(speech.ref)));
   });

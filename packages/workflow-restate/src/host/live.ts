@@ -37,15 +37,14 @@ export class LiveTail {
 
   /** Follows whoever has the claim, as far as the mirror knows. */
   look(): void {
-    const { meta, spans } = this.#mirror.shown(this.#threadId) ?? {};
+    const { meta } = this.#mirror.shown(this.#threadId) ?? {};
     const claim = meta?.claim ?? 0;
     const address = meta?.drive?.live;
     const followed = this.#followed;
     if (followed && (!address || followed.claim !== claim)) this.#drop();
     else if (followed) return;
     if (this.#failed.claim === claim && Date.now() < this.#failed.until) return;
-    // What was written behind the bytes of another writer has other positions there than here.
-    if (!address || spans?.at(-1)?.claim !== claim) return;
+    if (!address) return;
     const stop = new AbortController();
     this.#followed = { claim, stop };
     void this.#follow(address, claim, stop);
@@ -58,17 +57,19 @@ export class LiveTail {
 
   /** The event that comes next at the place, if the cluster has all that comes before; the place is then behind it. */
   next(): Observed | null {
+    const claim = this.#followed?.claim ?? 0;
     for (;;) {
       const [line] = this.#lines;
-      if (!line || line.start > this.#place.info) return null;
-      if (line.start < this.#place.info) {
+      const at = this.#place.inCopyOf(claim);
+      if (!line || line.start > at) return null;
+      if (line.start < at) {
         this.#shift();
         continue;
       }
       const event = readEvent(line.record);
       if (event && !this.#isDue(line, event.step)) return null;
       this.#shift();
-      const cursor = this.#place.reach(line.end);
+      const cursor = this.#place.reach({ info: line.end, claim });
       if (event) return { kind: "event", event: { ...line.record, ...event }, cursor };
     }
   }
@@ -85,7 +86,7 @@ export class LiveTail {
   }
 
   async #follow({ url, key }: LiveAddress, claim: number, stop: AbortController): Promise<void> {
-    let start = this.#place.info;
+    let start = this.#place.inCopyOf(claim);
     try {
       const late = setTimeout(() => stop.abort(), answersMs);
       const response = await fetch(`${url}?from=${start}`, {
@@ -97,6 +98,8 @@ export class LiveTail {
       for await (const { name, data, id } of messagesIn(response.body)) {
         if (stop.signal.aborted) return;
         if (name === "append") void this.#sync();
+        // Others have written between what the worker began with and what it wrote: where is not known yet.
+        if (name === "claim" && Number(data) !== this.#begins(claim)) break;
         if (name !== "line") continue;
         const record = JSON.parse(data) as InfoRecord;
         this.#push({ start, end: id, record, isWhole: !data.includes('"_truncated":true') });
@@ -110,6 +113,12 @@ export class LiveTail {
     this.#drop();
     this.#failed = { claim, until: Date.now() + retryMs };
     void this.#sync();
+  }
+
+  /** Where the worker's own lines begin in its copy, as far as it is known here. */
+  #begins(claim: number): number | null {
+    const span = this.#mirror.shown(this.#threadId)?.spans.find((one) => one.claim === claim);
+    return span ? span.from - span.before : null;
   }
 
   #drop(): void {

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { dataPath, infoPath, type Root, valuesPath } from "@uncaged/workflow/driver";
 import type { ClusterClient } from "../client/client.ts";
 import { numbered, unframe } from "../client/frame.ts";
-import { extended, type Span } from "../thread/spans.ts";
+import { continued, extended, type Span, type Writer } from "../thread/spans.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 
 /** What of a thread is in the files by now: records, batches of the debug log, its bytes and who has written them. */
@@ -46,7 +46,7 @@ export class Mirror {
     const [known, meta] = [this.#known.get(threadId), this.#metas.get(threadId)];
     if (!known || !meta) return null;
     const { records, info } = known;
-    const spans = meta.drive ? extended(known.spans, meta.claim, info) : known.spans;
+    const spans = meta.drive ? continued(known.spans, meta.claim, info) : known.spans;
     return { records, info, spans, meta };
   }
 
@@ -117,7 +117,7 @@ export class Mirror {
       const { header, parts } = batch ? unframe(batch) : { header: {}, parts: [] };
       const [lines, more] = parts;
       if (lines && lines.length > 0) {
-        spans = extended(spans, (header as { claim?: number }).claim, bytes);
+        spans = extended(spans, header as Writer, bytes);
         bytes += lines.length;
         info.push(lines);
       }

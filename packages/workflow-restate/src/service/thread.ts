@@ -41,6 +41,8 @@ type Object = ObjectContext;
 
 /** An append as a message: its parts are the record, if there is one, lines of the debug log, and of the values. */
 export type AppendMessage = Omit<AppendRequest, "batch"> & {
+  /** Where the lines are in the worker's copy of the debug log. */
+  at?: number;
   record?: AppendedRecord & { text?: string };
 };
 
@@ -235,7 +237,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         { input: serde.binary, accept: "*/*" },
         async (ctx: Object, message: Uint8Array) => {
           const { header, parts } = unframe(message);
-          const { record, ...request } = header as AppendMessage;
+          const { record, at, ...request } = header as AppendMessage;
           const [line, lines, values] = parts as [Buffer, Buffer, Buffer];
           const before = await metaOf(ctx);
           const batch = lines.length + values.length > 0;
@@ -246,7 +248,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
             if (record) setLine(ctx, "s", meta.records - 1, line);
             if (batch) {
               const { claim } = meta;
-              setLine(ctx, "e", meta.batches - 1, frame({ claim }, [lines, values]));
+              setLine(ctx, "e", meta.batches - 1, frame({ claim, at }, [lines, values]));
             }
             if (record) await become(ctx, meta, before, record.text);
             else ctx.set("meta", meta);

@@ -1,70 +1,85 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { extended, seenAt, settled, type Span } from "./spans.ts";
+import { continued, extended, inCopy, isLost, recordedOf, seenAt, type Span } from "./spans.ts";
 
-/** What a claim has appended, in bytes, and what it has written behind that and lost; `claim` is null of another writer. */
-const writes = fc.array(
+/** What claims write one after the other: bytes appended, of itself or of others in between, and what is lost at its end. */
+const claims = fc.array(
   fc.record({
-    isClaim: fc.boolean(),
-    appended: fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 3 }),
-    lost: fc.integer({ min: 0, max: 9 }),
+    batches: fc.array(fc.record({ isOwn: fc.boolean(), bytes: fc.integer({ min: 1, max: 6 }) }), {
+      maxLength: 5,
+    }),
+    lost: fc.integer({ min: 0, max: 6 }),
   }),
-  { maxLength: 8 },
+  { minLength: 1, maxLength: 5 },
 );
 
-type Written = { claim: number | null; from: number; end: number; lost: number };
+type Claims = { batches: { isOwn: boolean; bytes: number }[]; lost: number }[];
 
-function written(all: { isClaim: boolean; appended: number[]; lost: number }[]) {
+/** The bytes of the log and of each claim's copy, each as a name, and the spans as a mirror makes them. */
+function written(all: Claims) {
   let spans: readonly Span[] = [];
-  let at = 0;
-  const claims = all.map(({ isClaim, appended, lost }, index): Written => {
-    const [claim, from] = [isClaim ? index + 1 : null, at];
-    // A thread comes to wait, and others to write, by an append alone.
-    const isFollowed = all[index + 1]?.isClaim === false;
-    for (const bytes of isFollowed ? [...appended, 1] : appended) {
-      spans = extended(spans, claim ?? undefined, at);
-      at += bytes;
+  const log: string[] = [];
+  const copies = all.map(({ batches, lost }, index) => {
+    const claim = index + 1;
+    const copy = [...log];
+    for (const [number, { isOwn, bytes }] of batches.entries()) {
+      const batch = Array.from({ length: bytes }, (_, at) => `${claim} ${number} ${at}`);
+      const writer = isOwn ? { claim, at: copy.length } : {};
+      spans = extended(spans, writer, log.length);
+      log.push(...batch);
+      if (isOwn) copy.push(...batch);
     }
-    return { claim, from, end: at, lost: isClaim ? lost : 0 };
+    const recorded = copy.length;
+    for (let at = 0; at < lost; at += 1) copy.push(`${claim} lost ${at}`);
+    return { claim, copy, recorded, from: copy.length - recorded };
   });
-  return { spans, claims, end: at };
+  return { spans, log, copies };
 }
 
 describe("a position in a debug log that workers have written one after the other", () => {
-  test("counts as far as its claim has appended, once another claim has", () => {
+  test("is behind the same byte in the log of the cluster, or behind the last that its claim has appended", () => {
     fc.assert(
-      fc.property(writes, (all) => {
-        const { spans, claims, end } = written(all);
-        for (const [index, { claim, from, end: own, lost }] of claims.entries()) {
-          const isLast = claims.slice(index + 1).every((later) => later.end === later.from);
-          if (claim === null || isLast) continue;
-          for (let info = from; info <= own + lost; info += 1) {
-            expect(settled(spans, { info, claim })).toBe(Math.min(info, own));
+      fc.property(claims, (all) => {
+        const { spans, log, copies } = written(all);
+        for (const { claim, copy, recorded } of copies) {
+          const own = copy.findIndex(
+            (byte) => byte.startsWith(`${claim} `) && !byte.includes("lost"),
+          );
+          if (own < 0) continue;
+          for (let info = own + 1; info <= copy.length; info += 1) {
+            const at = recordedOf(spans, log.length, { info, claim });
+            expect(log[at - 1]).toBe(copy[Math.min(info, recorded) - 1] ?? "");
           }
         }
-        for (let info = 0; info <= end; info += 1) {
-          expect(settled(spans, seenAt(spans, info))).toBe(info);
+        for (let info = 1; info <= log.length; info += 1) {
+          const seen = seenAt(spans, info);
+          expect(recordedOf(spans, log.length, seen)).toBe(info);
+          const copy = copies.find(({ claim }) => claim === seen.claim)?.copy ?? log;
+          expect(copy[seen.info - 1]).toBe(log[info - 1] ?? "");
         }
       }),
     );
   });
 
-  test("counts as it is while nobody else has written", () => {
-    const spans = extended(extended([], 1, 0), 2, 10);
-    expect(settled(spans, { info: 99, claim: 2 })).toBe(99);
-    expect(settled(spans, { info: 99, claim: 3 })).toBe(99);
-    expect(settled(spans, { info: 12, claim: 1 })).toBe(10);
-    expect(seenAt(spans, 10)).toEqual({ info: 10, claim: 1 });
-    expect(seenAt(spans, 11)).toEqual({ info: 11, claim: 2 });
+  test("is lost behind what was recorded once a later claim is known, also one that has written nothing yet", () => {
+    const one = extended([], { claim: 1, at: 0 }, 0);
+    expect(isLost(continued(one, 1, 10), { info: 12, claim: 1 })).toBe(false);
+    const two = continued(one, 2, 10);
+    expect(isLost(two, { info: 12, claim: 1 })).toBe(true);
+    expect(recordedOf(two, 10, { info: 12, claim: 1 })).toBe(10);
+    expect(recordedOf(two, 10, { info: 12, claim: 2 })).toBe(10);
+    expect(recordedOf(one, 10, { info: 12, claim: 2 })).toBe(10);
   });
 
-  test("is of no claim behind what another writer has put among a claim's own bytes", () => {
-    const spans = extended(extended(extended([], 1, 0), undefined, 5), 1, 9);
-    expect(spans).toEqual([
-      { claim: 1, from: 0 },
-      { claim: null, from: 5 },
-    ]);
-    expect(settled(spans, { info: 20, claim: 1 })).toBe(5);
-    expect(settled(spans, seenAt(spans, 12))).toBe(12);
+  test("is found in the copy of a worker, whose bytes others have come between", () => {
+    const first = extended([], { claim: 1, at: 0 }, 0);
+    const between = extended(first, {}, 5);
+    expect(inCopy(between, 1, 5)).toBe(5);
+    expect(inCopy(between, 1, 8)).toBe(5);
+    const next = continued(between, 1, 9);
+    expect(next.at(-1)).toEqual({ claim: 1, from: 9, before: 4 });
+    expect(inCopy(next, 1, 12)).toBe(8);
+    expect(inCopy(continued(next, 2, 12), 2, 12)).toBe(12);
+    expect(extended(between, { claim: 1, at: 5 }, 9)).toEqual(next);
   });
 });

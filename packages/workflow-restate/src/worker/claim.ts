@@ -39,6 +39,8 @@ type Answer = { fenced: true } | { fenced: false; pause: boolean };
 export class Claim {
   /** Aborted when nothing of this claim is taken any more. */
   readonly lost: AbortSignal;
+  /** How many bytes of the debug log the cluster had. */
+  readonly began: number;
   /** Called after an append when the thread is to stop at its next yield. */
   onPause: () => void = () => undefined;
   /** Called after each append. */
@@ -62,6 +64,7 @@ export class Claim {
     const { hash, threadId } = meta;
     const tail = (path: string): Tail => ({ path, sent: sizeOf(path) });
     this.#tails = [tail(infoPath(root, hash, threadId)), tail(valuesPath(root, hash, threadId))];
+    this.began = this.#tails[0].sent;
     this.#records = meta.records;
     this.#sum = BigInt(`0x${meta.sum}`);
     this.#timer = setInterval(() => void this.#flush(), flushEveryMs);
@@ -163,7 +166,8 @@ export class Claim {
     }
     const { threadId, epoch, claim } = this.#meta;
     const append = this.#appends + 1;
-    const message = frame({ epoch, claim, append, ...header }, [line, ...gained]);
+    const at = this.#tails[0].sent;
+    const message = frame({ epoch, claim, append, at, ...header }, [line, ...gained]);
     const answer = await this.#again(() =>
       this.#client.call<Answer>("thread", threadId, "append", message, { signal: this.lost }),
     );

@@ -155,7 +155,7 @@ export class Driver {
       onWrite: () => live.wrote(),
       firstSeq: (meta.claim - 1) * seqsOfClaim + 1,
     });
-    live.begin(path);
+    live.begin(path, claim.began);
     const { maxRounds } = start.parameters.options;
     let count = steps.length;
     const driven = engineFor({

@@ -74,6 +74,7 @@ export class LiveClaim {
   readonly address: LiveAddress;
   readonly #end: () => void;
   #path: string | null = null;
+  #began = 0;
   #isOver = false;
   #appends = 0;
   #news = Promise.withResolvers<void>();
@@ -83,9 +84,10 @@ export class LiveClaim {
     this.#end = end;
   }
 
-  /** Names the debug log, once what the cluster has of it is there. */
-  begin(path: string): void {
+  /** Names the debug log, once what the cluster has of it is there: so many bytes. */
+  begin(path: string, bytes: number): void {
     this.#path = path;
+    this.#began = bytes;
     this.wrote();
   }
 
@@ -109,11 +111,16 @@ export class LiveClaim {
 
   /** The messages behind a position, those there are and those to come. */
   async *messages(from: number, signal: AbortSignal): AsyncGenerator<string> {
+    while (this.#path === null) {
+      if (this.#isOver || signal.aborted) return;
+      await this.#news.promise;
+    }
+    yield `event: claim\ndata: ${this.#began}\n\n`;
     let appends = this.#appends;
     for (let sent = from; !signal.aborted; ) {
       const [news, isOver, now] = [this.#news.promise, this.#isOver, this.#appends];
-      const lines = this.#path === null ? null : await gainOf({ path: this.#path, sent });
-      if (lines?.length) {
+      const lines = await gainOf({ path: this.#path, sent });
+      if (lines.length > 0) {
         yield lineMessages(lines, sent);
         sent += lines.length;
         continue;
