@@ -7,6 +7,7 @@ import {
   aloneFiles,
   browserAloneFiles,
   browserParallelFiles,
+  builtEnvironment,
   cases,
   clusterFiles,
   countOf,
@@ -16,6 +17,7 @@ import {
   leftOut,
   packTests,
   parallelFiles,
+  testEnvironment,
   top,
 } from "./tests.ts";
 
@@ -27,10 +29,13 @@ import {
 const tools = join(top, "node_modules", ".bin");
 const bun = process.execPath;
 
+type Environment = Record<string, string | undefined>;
+
 type Stage = {
   name: string;
   command: string[];
   tests?: boolean;
+  environment?: () => Promise<Environment> | Environment;
   /** Why it can't run on this machine; null when it can. */
   missing?: string | null;
 };
@@ -41,6 +46,7 @@ const again = process.env.CI ? ["--retry=1"] : [];
 const bunTest = (...args: string[]) => ({
   command: [bun, "test", inTime, ...again, ...args],
   tests: true,
+  environment: builtEnvironment,
 });
 
 const browserStage = (name: string, ...args: string[]): Stage => ({
@@ -48,6 +54,9 @@ const browserStage = (name: string, ...args: string[]): Stage => ({
   ...bunTest(...args),
   missing: findChromium() === null ? noBrowser : null,
 });
+
+/** What is not a test: oxlint paints where CI is set. */
+const plainEnvironment = (): Environment => ({ ...process.env, NO_COLOR: "1", CI: undefined });
 
 /** A run of the simulator: a tenth of the schedules where not all are asked for. */
 function simulate(scope: string, schedules: number): string[] {
@@ -70,6 +79,8 @@ const groups: Stage[][] = [
     {
       name: "cluster",
       ...bunTest(...clusterFiles),
+      // The command finds the server's package beside its source.
+      environment: () => testEnvironment,
       missing: missingServer.replace(": ", "") || null,
     },
   ],
@@ -86,17 +97,13 @@ const longestMs = 15 * 60_000;
 const counts = { passed: 0, failed: 0 };
 const home = mkdtempSync(join(tmpdir(), "uncaged-check-"));
 
-async function perform({ command, tests }: Stage): Promise<{ code: number; output: string }> {
+async function perform({
+  command,
+  environment = plainEnvironment,
+}: Stage): Promise<{ code: number; output: string }> {
   const child = Bun.spawn(command, {
     cwd: top,
-    // Bun writes no snapshot of its own accord where CI is set; oxlint paints there.
-    env: {
-      ...process.env,
-      HOME: home,
-      NO_COLOR: "1",
-      CI: tests ? "1" : undefined,
-      TEST_CASES: cases,
-    },
+    env: { ...(await environment()), HOME: home, TEST_CASES: cases },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

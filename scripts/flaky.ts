@@ -3,6 +3,7 @@ import {
   aloneFiles,
   browserAloneFiles,
   browserParallelFiles,
+  builtEnvironment,
   countOf,
   failuresIn,
   inParallel,
@@ -37,7 +38,7 @@ const runs = [
 async function testOutput(args: readonly string[]): Promise<{ code: number; output: string }> {
   const child = Bun.spawn([process.execPath, "test", inTime, ...args], {
     cwd: top,
-    env: { ...process.env, NO_COLOR: "1", CI: "1" },
+    env: await builtEnvironment(),
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { build, buildCommand, buildProcesses } from "./build.ts";
 import { consoleLicencesFile, licencesOf, licencesOfConsole, notices } from "./licences.ts";
 import { makeStandalone } from "./standalone.ts";
 
@@ -26,64 +27,6 @@ type Manifest = {
 
 const readManifest = (folder: string): Manifest =>
   JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
-
-/** What a process begins with; each is found beside the file that starts it, by these names. */
-const processes = {
-  worker: "worker/main.ts",
-  "inspect-child": "bundle/inspect-child.ts",
-  "build-child": "bundle/build-child.ts",
-};
-
-type Entry = { source: string; as: string };
-
-/**
- * Keeps the command line out of the file that the command begins with, which shares no chunk with it:
- * that file is then read at once, and starts a worker before anything else is read.
- */
-const apart: Bun.BunPlugin = {
-  name: "apart",
-  setup: (builder) => {
-    builder.onResolve({ filter: /^\.\/program\/program\.ts$/ }, () => ({
-      path: "./program.js",
-      external: true,
-    }));
-  },
-};
-
-/** The main file of jsonc-parser is UMD, of whose parts the bundler knows nothing. */
-const wholeParser: Bun.BunPlugin = {
-  name: "whole-parser",
-  setup: (builder) => {
-    builder.onResolve({ filter: /^jsonc-parser$/ }, ({ resolveDir }) => ({
-      path: Bun.resolveSync("jsonc-parser/lib/esm/main.js", resolveDir),
-    }));
-  },
-};
-
-/** Builds entries into a flat folder; their lazy imports stay files of their own. */
-async function build(
-  entries: Entry[],
-  dist: string,
-  options: { readable: boolean },
-): Promise<string[]> {
-  const [only] = entries;
-  const single = entries.length === 1 && only;
-  const { success, logs, metafile } = await Bun.build({
-    entrypoints: entries.map(({ source }) => source),
-    outdir: dist,
-    naming: { entry: single ? `${single.as}.[ext]` : "[name].[ext]", chunk: "chunk-[hash].[ext]" },
-    target: options.readable ? "node" : "bun",
-    format: "esm",
-    splitting: true,
-    minify: options.readable ? false : { whitespace: true, syntax: true },
-    external: ["bun"],
-    plugins: [apart, wholeParser],
-    metafile: true,
-    throw: false,
-  });
-  if (!success) throw new Error(logs.map(String).join("\n"));
-  return Object.keys(metafile?.inputs ?? {});
-}
 
 /** Runs a program and returns what it printed; throws its output when it failed. */
 function run(command: string[], cwd: string): string {
@@ -141,17 +84,6 @@ const plan = join(top, "packages/workflow-plan");
 const web = join(top, "apps/web");
 const bun = readManifest(core).dependencies.bun;
 
-/** Builds the programs of the core's processes into a folder. */
-async function buildProcesses(dist: string): Promise<string[]> {
-  const inputs: string[] = [];
-  for (const [as, source] of Object.entries(processes)) {
-    inputs.push(
-      ...(await build([{ source: join(core, "src", source), as }], dist, { readable: false })),
-    );
-  }
-  return inputs;
-}
-
 const entryPoint = (name: string) => ({
   types: `./dist/${name}.d.ts`,
   default: `./dist/${name}.js`,
@@ -208,11 +140,7 @@ async function packCli(): Promise<string> {
   };
   const staged = stage(cli, fields);
   const dist = join(staged, "dist");
-  const inputs = [
-    ...(await buildOne("src/main.ts", "main", dist)),
-    ...(await buildOne("src/program/program.ts", "program", dist)),
-    ...(await buildProcesses(dist)),
-  ];
+  const inputs = await buildCommand(dist);
   cpSync(join(cli, "bin"), join(staged, "bin"), { recursive: true });
   mkdirSync(join(staged, "man"));
   const page = run([process.execPath, join(cli, "src/main.ts"), "__man"], top);
@@ -308,9 +236,6 @@ const versionsOf = (...folders: string[]): Record<string, string> =>
   Object.fromEntries(
     folders.map(readManifest).map(({ name, version }) => [name, version] as const),
   );
-
-const buildOne = (source: string, as: string, dist: string) =>
-  build([{ source: join(cli, source), as }], dist, { readable: false });
 
 /** The tarball of a staged package, in a folder. */
 function tarball(staged: string, folder = out): string {

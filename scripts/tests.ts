@@ -1,6 +1,7 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { makeTestedCommand } from "./build.ts";
 
 /* The repository's test files, and how `bun test` runs them. */
 export const top = join(import.meta.dir, "..");
@@ -67,6 +68,20 @@ export const inParallel = [`--parallel=${workers}`, `--timings=${timings}`];
 
 /** How long a test may take: one that hangs is ended, one on a machine with much else to do is not. */
 export const inTime = "--timeout=180000";
+
+/** The environment of `bun test`, in which it writes no snapshot of its own accord. */
+export const testEnvironment = { ...process.env, NO_COLOR: "1", CI: "1" };
+
+let command: Promise<string> | null = null;
+
+/** The same, for tests that run a command line which is built from the sources as they are. */
+export async function builtEnvironment(): Promise<Record<string, string | undefined>> {
+  command ??= makeTestedCommand().then((folder) => {
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+    return folder;
+  });
+  return { ...testEnvironment, TEST_COMMAND: await command };
+}
 
 /** The sum of the `bun test` lines ` 12 pass` or ` 1 fail`. */
 export const countOf = (output: string, word: "pass" | "fail"): number =>

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { openLocalHost, settled, threadJson } from "@uncaged/workflow/host";
 import { checkedGraph } from "@uncaged/workflow-graph/source";
+import { command } from "../packages/cli-workflow/test/command.ts";
 import { openaiServer } from "../packages/workflow-agents/test/openai-server.ts";
 import { samplesIn, typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
@@ -14,7 +15,6 @@ const folder = mkdtempSync(join(tmpdir(), "uncaged-graph-docs-"));
 const root = join(folder, "root");
 const host = openLocalHost({ path: root });
 const sources = join(top, ".cache/graph-docs");
-const command = join(top, "packages/cli-workflow/bin/uncaged-workflow");
 const pages = ["docs/graphs.md", "packages/workflow-graph/README.md"].map((path) => {
   const text = readFileSync(join(top, path), "utf8");
   const [graph = ""] = samplesIn(text, "json");

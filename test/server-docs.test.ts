@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { command } from "../packages/cli-workflow/test/command.ts";
 import { samplesIn } from "./samples.ts";
 import { top } from "./source.ts";
 
@@ -9,7 +10,6 @@ import { top } from "./source.ts";
  * The commands of docs/server.md, typed one after the other by someone whose server has another port.
  */
 const folder = mkdtempSync(join(tmpdir(), "uw-server-docs-"));
-const command = join(top, "packages/cli-workflow/bin/uncaged-workflow");
 const env = {
   PATH: process.env.PATH ?? "",
   HOME: folder,

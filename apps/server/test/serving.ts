@@ -10,6 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { openLocalHost, type Status } from "@uncaged/workflow/host";
+import { command } from "../../../packages/cli-workflow/test/command.ts";
 import { openRoot } from "../../../packages/workflow/src/storage/root.ts";
 import {
   asker,
@@ -20,8 +21,6 @@ import {
 import { signalWorkers } from "../../../packages/workflow/test/fixtures/store.ts";
 import type { StartedThread, Thread } from "../src/api-types.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
-
-const cli = join(import.meta.dir, "../../../packages/cli-workflow");
 
 /** Publishes what it does in each step, as a model would. */
 const talker = `import { channel } from "node:diagnostics_channel";
@@ -116,7 +115,7 @@ export class Serving {
 
   /** The same, with more in its environment. */
   spawnIn(env: Record<string, string>, ...args: string[]) {
-    return Bun.spawn([join(cli, "bin/uncaged-workflow"), ...args], {
+    return Bun.spawn([command, ...args], {
       cwd: this.folder,
       env: { ...this.env, ...env },
       stdin: "ignore",

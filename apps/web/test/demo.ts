@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { command as program } from "../../../packages/cli-workflow/test/command.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import type { Serving } from "../../server/test/serving.ts";
 
@@ -93,8 +94,7 @@ async function started(run: (...args: string[]) => Promise<string>, ...args: str
 }
 
 async function command({ env }: Serving, cwd: string, ...args: string[]): Promise<string> {
-  const bin = join(import.meta.dir, "../../../packages/cli-workflow/bin/uncaged-workflow");
-  return await output(Bun.spawn([bin, ...args], { cwd, env, stdout: "pipe", stderr: "pipe" }));
+  return await output(Bun.spawn([program, ...args], { cwd, env, stdout: "pipe", stderr: "pipe" }));
 }
 
 const shell = ({ env, folder }: Serving, ...words: string[]): Promise<string> =>

@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Store, newFolder, playBundle, programWords, removeFolders } from "./program.ts";
+import { programWords } from "./command.ts";
+import { Store, newFolder, playBundle, removeFolders } from "./program.ts";
 
 afterAll(removeFolders);
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { playBundle, playStore, programWords, removeFolders, type Store } from "./program.ts";
+import { programWords } from "./command.ts";
+import { playBundle, playStore, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
 

@@ -2,15 +2,8 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readlinkSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import {
-  ended,
-  playBundle,
-  playStore,
-  programWords,
-  removeFolders,
-  Store,
-  untilNoWorker,
-} from "./program.ts";
+import { programWords } from "./command.ts";
+import { ended, playBundle, playStore, removeFolders, Store, untilNoWorker } from "./program.ts";
 
 setDefaultTimeout(180_000);
 afterAll(removeFolders);

@@ -10,7 +10,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { Dev, type DevLine } from "./dev.ts";
-import { programWords, removeFolders, Store } from "./program.ts";
+import { programWords } from "./command.ts";
+import { removeFolders, Store } from "./program.ts";
 
 setDefaultTimeout(180_000);
 afterAll(removeFolders);

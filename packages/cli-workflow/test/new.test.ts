@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { command } from "./command.ts";
 import { Projects } from "./projects.ts";
 import { removeFolders } from "./program.ts";
 
@@ -49,8 +50,7 @@ describe("the command that new prints", () => {
     const store = new Projects();
     const bin = join(store.folder, "bin");
     mkdirSync(bin);
-    const program = join(import.meta.dir, "../bin/uncaged-workflow");
-    symlinkSync(program, join(bin, "uncaged-workflow"));
+    symlinkSync(command, join(bin, "uncaged-workflow"));
     const env = { PATH: `${bin}:${store.env.PATH}` };
     const { stderr } = await store.run(["new", "mine"], { env });
     expect(nextOf(stderr)).toStartWith("cd mine && uncaged-workflow add && uncaged-workflow run ");
@@ -58,8 +58,8 @@ describe("the command that new prints", () => {
 
   test("is the program's file where there is no npx", async () => {
     const store = new Projects();
-    const { command } = await store.json<Made>(["new", "mine"], { env: { PATH: "/none" } });
-    expect(command).toBe(join(import.meta.dir, "../bin/uncaged-workflow"));
+    const made = await store.json<Made>(["new", "mine"], { env: { PATH: "/none" } });
+    expect(made.command).toBe(command);
   });
 });
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { programWords } from "./command.ts";
 import { PlanStore, type Started } from "./planned.ts";
 import { removeFolders } from "./program.ts";
 
@@ -17,12 +19,10 @@ const asking = {
 type Status = { wanted: { stepId: string }[]; running: object[]; next: string | null };
 
 async function untilWanted(id: string): Promise<void> {
-  for (let tries = 0; tries < 400; tries += 1) {
-    const { wanted } = await store.json<Status>(["plan", "status", id]);
-    if (wanted.length > 0) return;
-    await Bun.sleep(50);
-  }
-  throw new Error("no decision is wanted");
+  await until(
+    async () => (await store.json<Status>(["plan", "status", id])).wanted.length > 0,
+    () => "no decision is wanted",
+  );
 }
 
 test("a decision is waited for, shown, and taken once of two", async () => {
@@ -79,7 +79,6 @@ test("secrets are stored for their owner alone, listed by name and shown nowhere
 });
 
 test("a secret is typed without being shown", async () => {
-  const { programWords } = await import("./program.ts");
   let shown = "";
   const child = Bun.spawn([...programWords, "plan", "secret", "set", "TYPED_TOKEN"], {
     ...{ cwd: store.folder, env: { ...store.env, TERM: "dumb" } },
@@ -88,9 +87,7 @@ test("a secret is typed without being shown", async () => {
       data: (_terminal, bytes) => void (shown += new TextDecoder().decode(bytes)),
     },
   });
-  for (let tries = 0; tries < 400 && !shown.includes("TYPED_TOKEN: "); tries += 1) {
-    await Bun.sleep(25);
-  }
+  await until(() => shown.includes("TYPED_TOKEN: "));
   child.terminal?.write("s3cret-valuX\x7fe\r");
   expect(await child.exited).toBe(0);
   expect(shown).toContain("stored TYPED_TOKEN");

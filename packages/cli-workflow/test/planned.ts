@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import type { Reply, ReplyTool } from "../../workflow-agents/test/wire.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import { Store } from "./program.ts";
 
 export type Started = {
@@ -123,12 +124,12 @@ export class PlanStore extends Store {
 
   /** Waits until a plan fits. */
   async untilPlan(id: string, fits: (view: PlanView) => boolean): Promise<PlanView> {
-    for (let tries = 0; tries < 400; tries += 1) {
-      const view = await this.view(id);
-      if (fits(view)) return view;
-      await Bun.sleep(50);
-    }
-    throw new Error(`the plan never was so: ${JSON.stringify(await this.view(id))}`);
+    let view = await this.view(id);
+    await until(
+      async () => fits(view) || fits((view = await this.view(id))),
+      () => `the plan never was so: ${JSON.stringify(view)}`,
+    );
+    return view;
   }
 
   untilPhase(id: string, phase: string): Promise<PlanView> {

@@ -10,21 +10,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openLocalHost, threadJson } from "@uncaged/workflow/host";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-
-const main = join(import.meta.dir, "../src/main.ts");
-const config = join(import.meta.dir, "../bin/bunfig.toml");
-
-/** The program as a command line, for shells. */
-export const programWords = [
-  process.execPath,
-  "--no-env-file",
-  "--no-install",
-  `--config=${config}`,
-  main,
-];
+import { programWords } from "./command.ts";
 
 /** Whether there is util-linux's `script`; that of macOS and the BSDs takes its command in another way. */
 export const hasScript = process.platform === "linux" && Bun.which("script") !== null;
@@ -130,15 +120,22 @@ export class Store {
     return { id, open: () => writeFileSync(path, "") };
   }
 
-  /** Waits until a thread's status is the wanted one, and gives the thread. */
+  /**
+   * Waits until a thread's status is the wanted one, and gives the thread. It is looked at from here: a command for
+   * each look takes longer than most of what is waited for.
+   */
   async until<T extends { status: string }>(id: string, status: string): Promise<T> {
-    const read = () => this.json<T>(["thread", id]);
-    let view = await read();
+    const host = openLocalHost({ path: this.root });
+    const ref = await host.find(id);
+    let found = "";
+    let view: T | undefined;
+    const isThere = async () => (found = threadJson(await host.read(ref)).status) === status;
     await until(
-      async () => view.status === status || (view = await read()).status === status,
-      () => `the thread ${id} is ${view.status} and never was ${status}`,
+      async () =>
+        (await isThere()) && (view = await this.json<T>(["thread", id])).status === status,
+      () => `the thread ${id} is ${found} and never was ${status}`,
     );
-    return view;
+    return view as T;
   }
 
   /** Ends the workers as a crash would. One that is gone already may be: a thread that waits needs none. */

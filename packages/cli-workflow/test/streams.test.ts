@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { ended, hasScript, playStore, programWords, removeFolders, type Store } from "./program.ts";
+import { programWords } from "./command.ts";
+import { ended, hasScript, playStore, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
 

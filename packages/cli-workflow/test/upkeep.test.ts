@@ -9,14 +9,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import {
-  Store,
-  playBundle,
-  playStore,
-  programWords,
-  removeFolders,
-  untilNoWorker,
-} from "./program.ts";
+import { programWords } from "./command.ts";
+import { Store, playBundle, playStore, removeFolders, untilNoWorker } from "./program.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
 afterAll(removeFolders);

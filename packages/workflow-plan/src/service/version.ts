@@ -37,17 +37,23 @@ export async function withVersion<Result>(
 ): Promise<Result> {
   const own = metadata?.bundle?.name;
   const slug = slugOf(workflow.name);
-  for (let n = 1; ; n += 1) {
-    const name = own ?? candidate(slug, n);
-    const added = await addVersion(host, workflow, name, own === undefined);
-    if (added === null) continue;
-    const { isShared, ...bundle } = added;
-    const done = await store.change(() =>
-      own === undefined && isUsed(store.database, name, id)
-        ? null
-        : { result: use(bundle, isShared) },
-    );
-    if (done) return done.result;
+  const source = new PlanFile(host);
+  try {
+    source.write(workflow);
+    for (let n = 1; ; n += 1) {
+      const name = own ?? candidate(slug, n);
+      const added = await addVersion(host, source, name, own === undefined);
+      if (added === null) continue;
+      const { isShared, ...bundle } = added;
+      const done = await store.change(() =>
+        own === undefined && isUsed(store.database, name, id)
+          ? null
+          : { result: use(bundle, isShared) },
+      );
+      if (done) return done.result;
+    }
+  } finally {
+    source.remove();
   }
 }
 
@@ -76,21 +82,46 @@ function isUsed(database: PlanDatabase, name: string, id: string): boolean {
 export const bundleName =
   "iif(json_valid(w.metadata_json), w.metadata_json ->> '$.bundle.name', NULL)";
 
+/** A plan in a file of its own, which its bundle is built from. */
+class PlanFile {
+  readonly #folder = mkdtempSync(join(tmpdir(), "uncaged-plan-"));
+  readonly path = join(this.#folder, "plan.json");
+  readonly options = { sources: [planSource(() => undefined)] };
+  readonly #host: Host;
+  #stored: Promise<{ hash: string }> | null = null;
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  write(workflow: Workflow): void {
+    writeFileSync(this.path, JSON.stringify(workflow, null, 2), { mode: 0o600 });
+  }
+
+  /** The hash of the bundle, which is built for it once, however many names are compared with it. */
+  async hash(): Promise<string> {
+    return (await (this.#stored ??= this.#host.store(this.path, this.options))).hash;
+  }
+
+  remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
 /**
  * Builds a plan's bundle and makes it the current version of a name. A new name is taken only where it is free, or
  * already stands for this very bundle; null when it stands for another one.
  */
 async function addVersion(
   host: Host,
-  workflow: Workflow,
+  source: PlanFile,
   name: string,
   isNew: boolean,
 ): Promise<(PlanVersion & { isShared: boolean }) | null> {
-  const folder = mkdtempSync(join(tmpdir(), "uncaged-plan-"));
-  const options = { sources: [planSource(() => undefined)] };
-  try {
-    const path = join(folder, "plan.json");
-    writeFileSync(path, JSON.stringify(workflow, null, 2), { mode: 0o600 });
+  const { options, path } = source;
+  const find = () => host.workflow(name).catch(ifMissing);
+  const before = isNew ? await find() : null;
+  if (!before) {
     try {
       const expected = isNew ? { expected: null } : {};
       const added = await host.register(name, path, { ...options, ...expected });
@@ -98,12 +129,10 @@ async function addVersion(
     } catch (error) {
       if (!isNew || !isWorkflowError(error) || !takenCodes.includes(error.code)) throw error;
     }
-    const there = await host.workflow(name).catch(ifMissing);
-    const { hash } = await host.store(path, options);
-    return there?.hash === hash ? { name, hash, isShared: true } : null;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
   }
+  const there = before ?? (await find());
+  const hash = await source.hash();
+  return there?.hash === hash ? { name, hash, isShared: true } : null;
 }
 
 const takenCodes: readonly string[] = ["NAME_TAKEN", "VERSION_CONFLICT"];

@@ -1,0 +1,100 @@
+import { cpSync, mkdirSync, mkdtempSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/* Builds what is published of TypeScript as JavaScript: the core's entry points, and the programs that run as processes. */
+const top = fileURLToPath(new URL("..", import.meta.url));
+const core = join(top, "packages/workflow/src");
+const cli = join(top, "packages/cli-workflow");
+
+/** What a process begins with; each is found beside the file that starts it, by these names. */
+const processes = {
+  worker: "worker/main.ts",
+  "inspect-child": "bundle/inspect-child.ts",
+  "build-child": "bundle/build-child.ts",
+};
+
+type Entry = { source: string; as: string };
+
+/**
+ * Keeps the command line out of the file that the command begins with, which shares no chunk with it:
+ * that file is then read at once, and starts a worker before anything else is read.
+ */
+const apart: Bun.BunPlugin = {
+  name: "apart",
+  setup: (builder) => {
+    builder.onResolve({ filter: /^\.\/program\/program\.ts$/ }, () => ({
+      path: "./program.js",
+      external: true,
+    }));
+  },
+};
+
+/** The main file of jsonc-parser is UMD, of whose parts the bundler knows nothing. */
+const wholeParser: Bun.BunPlugin = {
+  name: "whole-parser",
+  setup: (builder) => {
+    builder.onResolve({ filter: /^jsonc-parser$/ }, ({ resolveDir }) => ({
+      path: Bun.resolveSync("jsonc-parser/lib/esm/main.js", resolveDir),
+    }));
+  },
+};
+
+/** Builds entries into a flat folder, and gives their inputs; their lazy imports stay files of their own. */
+export async function build(
+  entries: Entry[],
+  dist: string,
+  options: { readable: boolean },
+): Promise<string[]> {
+  const [only] = entries;
+  const single = entries.length === 1 && only;
+  const { success, logs, metafile } = await Bun.build({
+    entrypoints: entries.map(({ source }) => source),
+    outdir: dist,
+    naming: { entry: single ? `${single.as}.[ext]` : "[name].[ext]", chunk: "chunk-[hash].[ext]" },
+    target: options.readable ? "node" : "bun",
+    format: "esm",
+    splitting: true,
+    minify: options.readable ? false : { whitespace: true, syntax: true },
+    external: ["bun"],
+    plugins: [apart, wholeParser],
+    metafile: true,
+    throw: false,
+  });
+  if (!success) throw new Error(logs.map(String).join("\n"));
+  return Object.keys(metafile?.inputs ?? {});
+}
+
+async function buildEach(sources: Record<string, string>, dist: string): Promise<string[]> {
+  const inputs: string[] = [];
+  for (const [as, source] of Object.entries(sources)) {
+    inputs.push(...(await build([{ source, as }], dist, { readable: false })));
+  }
+  return inputs;
+}
+
+/** Builds the programs of the core's processes into a folder, and gives their inputs. */
+export const buildProcesses = (dist: string): Promise<string[]> =>
+  buildEach(
+    Object.fromEntries(Object.entries(processes).map(([as, file]) => [as, join(core, file)])),
+    dist,
+  );
+
+/** Builds the command line, and the programs that it starts, into a folder, and gives their inputs. */
+export async function buildCommand(dist: string): Promise<string[]> {
+  const sources = { main: join(cli, "src/main.ts"), program: join(cli, "src/program/program.ts") };
+  return [...(await buildEach(sources, dist)), ...(await buildProcesses(dist))];
+}
+
+/**
+ * Makes a package of the command line for the tests, which start it thousands of times: built, it takes a third of the
+ * time. It is below the package that it is made of, whose dependencies it finds. Gives its folder.
+ */
+export async function makeTestedCommand(): Promise<string> {
+  mkdirSync(join(cli, "dist"), { recursive: true });
+  const folder = mkdtempSync(join(cli, "dist/tested-"));
+  await buildCommand(join(folder, "dist"));
+  cpSync(join(cli, "bin"), join(folder, "bin"), { recursive: true });
+  symlinkSync(join(top, "apps/web/dist"), join(folder, "dist/console"));
+  return folder;
+}
