@@ -94,6 +94,7 @@ describe("the exported names of the plans", () => {
       openMessaging
       openPlans
       openPlansThatAre
+      openSharedPlans
       openTriggerLoop
       planHash
       planHome
@@ -161,6 +162,7 @@ describe("the exported names of the plans", () => {
       type ServiceOptions
       type ServiceStatus
       type SessionRow
+      type SharedRows
       type SlashCommand
       type Started
       type StepRow

@@ -215,6 +215,7 @@ export const packages: Package[] = [
       "@uncaged/workflow-plan/source",
       "@uncaged/workflow-plan/terms",
       "@uncaged/workflow-plan/tools",
+      "@uncaged/workflow-plan/worker",
       "@uncaged/workflow-restate",
       "@uncaged/workflow-restate/cluster",
       "@uncaged/workflow-restate/worker",

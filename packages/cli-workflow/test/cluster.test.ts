@@ -169,7 +169,7 @@ onCluster(`a cluster is chosen${missingServer}`, () => {
   });
 
   test("and what makes no sense on one is refused in one line", async () => {
-    for (const args of [["dev", "x.ts"], ["doctor"], ["plan", "list"]]) {
+    for (const args of [["dev", "x.ts"], ["doctor"], ["plan", "secret", "list"]]) {
       const { code, line } = await named(args, env);
       expect(code).toBe(2);
       expect(line).toMatch(/^error: [a-z ]+ does not work on a cluster[^\n]*\n$/);

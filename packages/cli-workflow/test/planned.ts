@@ -83,6 +83,8 @@ export class PlanStore extends Store {
   }
 
   readonly replies: Reply[] = [];
+  /** What its environment has besides. */
+  readonly more: Record<string, string> = {};
 
   /** What the model was asked, as JSON. */
   get asked(): string {
@@ -96,6 +98,7 @@ export class PlanStore extends Store {
       ANTHROPIC_BASE_URL: this.#server.url,
       UNCAGED_PLAN_AGENT_COMMAND: join(import.meta.dir, "agents/agent.sh"),
       UNCAGED_PLAN_SANDBOX_MODE: "off",
+      ...this.more,
     };
   }
 

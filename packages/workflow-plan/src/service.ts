@@ -22,7 +22,8 @@ export {
 
 // Plans
 export { type Expected, triggerStateOf, triggerStates } from "./service/trigger-state.ts";
-export { openPlans, openPlansThatAre } from "./service/open.ts";
+export { openPlans, openPlansThatAre, openSharedPlans } from "./service/open.ts";
+export type { SharedRows } from "./service/shared-rows.ts";
 export { Plans, type PlansOptions, type PlanView, type Started } from "./service/plans.ts";
 export { Planning, type Turned } from "./planning/planning.ts";
 export {

@@ -20,7 +20,11 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     const isCurrent = given && (given.plans.isKept || !(creates || given.plans.hasHome()));
     return isCurrent ? given : await open({ creates });
   };
-  const access = (creates = false): Promise<PlanAccess> => (opened = again(opened, creates));
+  const access = async (creates = false): Promise<PlanAccess> => {
+    const given = await (opened = again(opened, creates));
+    await given.plans.sync();
+    return given;
+  };
   const feed = new PlanFeed(() => access());
   const routes = new Routes("Plans");
   const turns = new Turns();

@@ -9,7 +9,7 @@ export type PlanAccess = {
   plans: Plans;
   planning: Planning;
   /** What the steps of a plan would run in. @throws ConfigError */
-  sandbox: (workflow: Workflow) => Promise<SandboxReport>;
+  sandbox: (workflow: Workflow) => Promise<Pick<SandboxReport, "text">>;
   /** Called with a plan that can't be read, and that lists leave out. */
   onDamaged: (id: string, error: unknown) => void;
 };

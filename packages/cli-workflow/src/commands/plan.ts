@@ -20,7 +20,6 @@ import { tick } from "../plan/tick.ts";
 import { defineCommand } from "../session/command.ts";
 
 export default defineCommand({
-  onCluster: { refused: "plans are kept beside a storage root" },
   examples: [
     "uncaged-workflow plan new 'Every weekday at nine, tell me which of my repositories have failing builds'",
     "uncaged-workflow plan confirm wf_x7",

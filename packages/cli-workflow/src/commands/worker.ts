@@ -5,6 +5,7 @@ import { show } from "@uncaged/workflow/host";
 import { wholeNumber } from "../arguments/options.ts";
 import { defineCommand } from "../session/command.ts";
 import { wrongUse } from "../session/failure.ts";
+import { ownProgram } from "../session/own-command.ts";
 
 type Options = {
   port: number;
@@ -53,7 +54,9 @@ export default defineCommand({
       "@uncaged/workflow-restate/cluster"
     );
     const { serveWorker } = await import("@uncaged/workflow-restate/worker");
+    const { planHome, workerEnv } = await import("@uncaged/workflow-plan/worker");
     const { env } = session;
+    const { root } = session.openRoot();
     const address = readHostUrl(chosen.url, env);
     const isRegistered = await hasWorkers(address);
     const signal = session.termination();
@@ -63,9 +66,11 @@ export default defineCommand({
     mkdirSync(cache, { recursive: true, mode: 0o700 });
     const ports = { port: wanted, healthPort, hostname, advertise };
     // A folder of this machine says nothing to threads that were started on another.
-    const worker = await serveWorker({ address, ...ports, cache, env, isolate: true });
+    const site = { planHome: planHome(root, env), planRoot: root, planProgram: ownProgram() };
+    const own = { ...env, ...workerEnv(site) };
+    const worker = await serveWorker({ address, ...ports, cache, env: own, isolate: true });
     const { port, healthPort: health } = worker;
-    const folder = join(session.openRoot().root, "cluster");
+    const folder = join(root, "cluster");
     const registers = options.register !== false;
     const joined = registers ? joinCluster(folder, chosen.url, { port, health }) : null;
     const uri = options.uri ?? joined ?? `http://${hostname}:${port}`;

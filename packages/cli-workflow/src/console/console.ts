@@ -21,8 +21,7 @@ export async function serveConsole(
   const { buildConsole, startServer } = await import("@uncaged/workflow-server");
   await buildConsole(() => session.note("building the console, once: this takes some seconds"));
   try {
-    // Plans are kept beside a storage root: a cluster has none.
-    const plans = session.clusterChosen ? undefined : planAccess(session);
+    const plans = planAccess(session);
     return startServer({ host, hostName, env, cwd, version, project, plans, ...listening });
   } catch (error) {
     if (!isWorkflowError(error) || error.code !== "PORT_IN_USE") throw error;

@@ -5,6 +5,7 @@ import { defineSubcommand } from "../session/command.ts";
 
 export const stepTools = defineSubcommand({
   summary: "serve the tools of a step over MCP",
+  onCluster: "unused",
   declare: (command) => command.requiredOption("--folder <dir>", "the folder of the step"),
   examples: [],
   async run(session, { folder }: { folder: string }) {
@@ -15,6 +16,7 @@ export const stepTools = defineSubcommand({
 
 export const commandGuard = defineSubcommand({
   summary: "refuse a call that an agent must not make",
+  onCluster: "unused",
   examples: [],
   async run(session) {
     const { guardCall } = await import("@uncaged/workflow-plan/tools");

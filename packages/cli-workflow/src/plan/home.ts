@@ -4,7 +4,9 @@ import type {
   ConfigSources,
   CueclawConfig,
   Plans,
+  PlansOptions,
   SandboxReport,
+  SharedRows,
 } from "@uncaged/workflow-plan/service";
 import type { OpenPlans } from "@uncaged/workflow-server";
 import { isWorkflowError, threadEnv, toErrorRecord } from "@uncaged/workflow/host";
@@ -25,11 +27,21 @@ export type AgentOptions = { agent?: string };
 /** `creates` makes the plan home where it is missing. */
 export type OpenOptions = AgentOptions & { creates?: boolean };
 
+/** The storage root that a plan home lies in: this machine's own, also of plans on a cluster. */
+export const rootOf = (session: Session): string =>
+  (session.clusterChosen ? session.openRoot() : session.host).root;
+
+/** The plan home of a call: what is this machine's own of plans. */
+export async function homeOf(session: Session): Promise<string> {
+  const { planHome } = await import("@uncaged/workflow-plan/service");
+  return planHome(rootOf(session), session.env);
+}
+
 /** Where the settings of a call come from. */
 export async function configSources(session: Session): Promise<ConfigSources> {
-  const { planHome, readSecrets } = await import("@uncaged/workflow-plan/service");
-  const { env, host } = session;
-  const home = planHome(host.root, env);
+  const { readSecrets } = await import("@uncaged/workflow-plan/service");
+  const { env } = session;
+  const home = await homeOf(session);
   const project = session.hostProject?.folder ?? null;
   return { home, project, env, secrets: readSecrets(home) };
 }
@@ -45,27 +57,43 @@ export async function openPlansOf(
   session: Session,
   { agent, creates = true }: OpenOptions = {},
 ): Promise<Plans> {
-  const { checkSandbox, openPlans, openPlansThatAre, planHome } = await import(
+  const { checkSandbox, openPlans, openPlansThatAre, openSharedPlans } = await import(
     "@uncaged/workflow-plan/service"
   );
   const { cwd, env, host } = session;
-  const { root } = host;
-  const home = planHome(root, env);
+  const home = await homeOf(session);
   const { agent: own, answer_timeout_ms, max_parallel_steps, max_runs } = await configOf(session);
   const named = agent ?? own.command;
   const agentCommand = named.includes(sep) ? resolve(cwd, named) : named;
-  const open = creates ? openPlans : openPlansThatAre;
-  return open({
+  const options: PlansOptions = {
     ...{ host, env, cwd, home, maxRuns: max_runs },
-    check: (workflow) =>
-      checkSandbox(workflow, { planHome: home, root, env, agentNeedsNetwork: own.network }),
     runOptions: {
       ...{ agentCommand, agentModel: own.model, agentTools: own.tools },
       maxParallelSteps: max_parallel_steps,
-      ...{ planRoot: root, planProgram: ownProgram() },
       ...(answer_timeout_ms !== undefined && { answerMs: answer_timeout_ms }),
     },
+  };
+  const rows = await sharedRows(session);
+  // The workers of a cluster have sandboxes, a home and a command line of their own.
+  if (rows) return await openSharedPlans(options, rows, { creates });
+  const open = creates ? openPlans : openPlansThatAre;
+  const { root } = host;
+  return open({
+    ...options,
+    check: (workflow) =>
+      checkSandbox(workflow, { planHome: home, root, env, agentNeedsNetwork: own.network }),
+    runOptions: { ...options.runOptions, planRoot: root, planProgram: ownProgram() },
   });
+}
+
+/** The rows of the plans of the cluster that a call is on; null on a storage root. */
+async function sharedRows({ clusterChosen, env }: Session): Promise<SharedRows | null> {
+  if (clusterChosen === null) return null;
+  const [{ openPlanRows }, { readHostUrl }] = await Promise.all([
+    import("@uncaged/workflow-restate"),
+    import("@uncaged/workflow-restate/cluster"),
+  ]);
+  return openPlanRows(readHostUrl(clusterChosen.url, env));
 }
 
 /** Does something with the plans of a call, and closes them. */
@@ -139,7 +167,8 @@ export async function sandboxOf(
   session: Session,
   { home: planHome }: Plans,
   workflow: Workflow,
-): Promise<SandboxReport> {
+): Promise<Pick<SandboxReport, "text">> {
+  if (session.clusterChosen) return { text: "what the worker has that carries out a step" };
   const { checkSandbox } = await import("@uncaged/workflow-plan/service");
   const { env, host } = session;
   const { network } = (await configOf(session)).agent;

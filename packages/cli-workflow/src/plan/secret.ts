@@ -7,6 +7,7 @@ import { withPlans } from "./home.ts";
 
 export const secret = defineSubcommand({
   summary: "store, list and remove credentials of steps",
+  onCluster: { refused: "credentials are never in a cluster, each worker's machine has its own" },
   examples: ["uncaged-workflow plan secret list"],
   commands: {
     set: defineSubcommand({

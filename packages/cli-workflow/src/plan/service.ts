@@ -6,7 +6,7 @@ import { defineSubcommand } from "../session/command.ts";
 import { ownFile } from "../session/own-command.ts";
 import type { Session } from "../session/session.ts";
 import { messagingOf } from "./chat.ts";
-import { type AgentOptions, agentOption, openPlansOf } from "./home.ts";
+import { type AgentOptions, agentOption, homeOf, openPlansOf, rootOf } from "./home.ts";
 import { checksOf } from "./tick.ts";
 
 const load = () => import("@uncaged/workflow-plan/service");
@@ -76,18 +76,14 @@ export const service = defineSubcommand({
   },
 });
 
-async function homeOf({ env, host }: Session): Promise<string> {
-  const { planHome } = await load();
-  return planHome(host.root, env);
-}
-
 async function unitFor(session: Session): Promise<Unit> {
   const { unitOf } = await load();
-  const { env, host } = session;
+  const { clusterChosen, env } = session;
   const home = await homeOf(session);
+  const where = clusterChosen ? ["--host", clusterChosen.url] : ["--root", rootOf(session)];
   const own = env.HOME === undefined ? null : join(env.HOME, ".uncaged/workflow/plans");
   return unitOf({
-    argv: [ownFile(), "plan", "service", "run", "--root", host.root],
+    argv: [ownFile(), "plan", "service", "run", ...where],
     ...{ home, isDefaultHome: home === own, platform: process.platform, userEnv: env },
     env: { PATH: env.PATH ?? "/usr/local/bin:/usr/bin:/bin" },
   });

@@ -2,7 +2,7 @@ import type { TickOptions } from "@uncaged/workflow-plan/service";
 import { isoTime } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
-import { type AgentOptions, agentOption, exitCodeOf, withPlans } from "./home.ts";
+import { type AgentOptions, agentOption, exitCodeOf, rootOf, withPlans } from "./home.ts";
 
 export const tick = defineSubcommand({
   summary: "let all fire that is due, then end: what a cron job or a timer calls each minute",
@@ -29,11 +29,12 @@ export const tick = defineSubcommand({
 
 /** How the triggers of a home's plans are looked at. */
 export function checksOf(
-  { env, host }: Session,
+  session: Session,
   { scriptCommand }: typeof import("@uncaged/workflow-plan/service"),
   planHome: string,
 ): Pick<TickOptions, "commandOf" | "env" | "host"> {
-  const question = { planHome, root: host.root, env };
+  const { env, host } = session;
+  const question = { planHome, root: rootOf(session), env };
   return {
     ...{ env, host },
     commandOf: (workflow, script) => scriptCommand(workflow, script, question),

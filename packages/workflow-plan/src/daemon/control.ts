@@ -2,7 +2,7 @@ import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Lock, takeLock, writeFileAtomic } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
-import type { PlanStore } from "../service/store.ts";
+import type { HeldLock, PlanStore } from "../service/store.ts";
 
 /*
  * What the service of a plan home shares with other processes beside the database. Only the locks decide who is at work:
@@ -37,7 +37,7 @@ export function lockService(home: string): Lock {
 }
 
 /** Takes the lock of who looks at triggers, the service or one pass; null when another process has it. */
-export async function lockTriggers(store: PlanStore): Promise<Lock | null> {
+export async function lockTriggers(store: PlanStore): Promise<HeldLock | null> {
   return await waitForTriggers(store, AbortSignal.timeout(shortestWaitMs)).catch(
     (error: unknown) => {
       if (error instanceof DOMException) return null;
@@ -47,7 +47,7 @@ export async function lockTriggers(store: PlanStore): Promise<Lock | null> {
 }
 
 /** As {@link lockTriggers}, when the other process is done. @throws what the signal was aborted with. */
-export const waitForTriggers = (store: PlanStore, signal: AbortSignal): Promise<Lock> =>
+export const waitForTriggers = (store: PlanStore, signal: AbortSignal): Promise<HeldLock> =>
   store.lock("triggers", () => signal.throwIfAborted());
 
 /** The service that runs for a home; null when none does. */

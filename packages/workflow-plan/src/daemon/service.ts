@@ -123,7 +123,7 @@ class Service {
     } finally {
       if (this.#messaging) await within(longestEndMs, this.#messaging.close());
       forgetStop(home);
-      lock?.release();
+      await lock?.release();
     }
   }
 

@@ -40,7 +40,7 @@ export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> 
       next = await pass(plans, { ...options, onError }, fired);
       if (errors.length > 0) throw errors[0];
     } finally {
-      lock.release();
+      await lock.release();
     }
   }
   return { fired, next: next === null ? null : isoOf(next) };

@@ -18,7 +18,7 @@ import {
   stepRowsOf,
   unfinishedOf,
 } from "./projections.ts";
-import { rebuild } from "./rebuild.ts";
+import { rebuild, rebuildRun } from "./rebuild.ts";
 import type { RunRow, StepRow, TriggerState } from "./rows.ts";
 import { type Begun, type OnRunError, type Recovered, type RecoverOptions, Runs } from "./runs.ts";
 import type { RunsOptions } from "./start.ts";
@@ -56,6 +56,7 @@ const shortestHash = 8;
 export class Plans extends Definitions {
   readonly #options: PlansOptions;
   readonly #runs: Runs;
+  readonly #completeRuns = new Set<string>();
 
   constructor(options: PlansOptions, store: PlanStore) {
     super(options, store);
@@ -90,13 +91,29 @@ export class Plans extends Definitions {
   async show(id: string): Promise<PlanView> {
     const { id: whole } = this.get(id);
     await this.#runs.refresh({ workflowId: whole });
-    const runs = this.database
-      .rows<RunRow>(
-        "SELECT * FROM workflow_runs WHERE workflow_id = ? ORDER BY started_at DESC, id DESC",
-        whole,
-      )
-      .map((run) => ({ ...run, steps: stepRowsOf(this.database, run.id) }));
+    const known = this.#runsOf(whole);
+    if (this.store.isShared) await this.#complete(known);
+    const runs = this.#runsOf(whole).map((run) => ({
+      ...run,
+      steps: stepRowsOf(this.database, run.id),
+    }));
     return { ...this.get(whole), runs, trigger_state: triggerStateOf(this.database, whole) };
+  }
+
+  #runsOf(id: string): RunRow[] {
+    return this.database.rows<RunRow>(
+      "SELECT * FROM workflow_runs WHERE workflow_id = ? ORDER BY started_at DESC, id DESC",
+      id,
+    );
+  }
+
+  /** Reads what processes do not share of runs that have ended, which others may have followed to their end. */
+  async #complete(runs: readonly RunRow[]): Promise<void> {
+    for (const run of runs) {
+      if (run.status === "running" || this.#completeRuns.has(run.id)) continue;
+      await rebuildRun(this.#options.host, this.store, run, () => this.at);
+      this.#completeRuns.add(run.id);
+    }
   }
 
   /** The decisions that runs wait for. */

@@ -103,6 +103,19 @@ export function removeSteps(database: PlanDatabase, runId: string): void {
   database.run("DELETE FROM step_runs WHERE run_id = ?", runId);
 }
 
+/** Removes the rows of the oldest runs of a plan that have ended, all but so many; their threads stay. */
+export function removeOldRuns(database: PlanDatabase, workflowId: string, kept: number): void {
+  const old = database.rows<{ id: string }>(
+    `SELECT id FROM workflow_runs WHERE workflow_id = ? AND status <> 'running'
+      ORDER BY started_at DESC, id DESC LIMIT -1 OFFSET ?`,
+    ...[workflowId, kept],
+  );
+  for (const { id } of old) {
+    removeSteps(database, id);
+    database.run("DELETE FROM workflow_runs WHERE id = ?", id);
+  }
+}
+
 const endedOf = ({ error, id, status, workflow_id }: RunRow): Ended => ({
   ...{ workflowId: workflow_id, runId: id, threadId: threadIdOf(id), error },
   status: status === "completed" ? "completed" : "failed",

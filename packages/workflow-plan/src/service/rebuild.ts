@@ -8,6 +8,8 @@ import type { PlanStore } from "./store.ts";
 import { bundleName } from "./version.ts";
 import { definitionIn, findThread, readLog } from "./threads.ts";
 
+type Run = Pick<RunRow, "id" | "workflow_id">;
+
 /**
  * Makes the rows of all runs again from the logs of their threads, those that have no row any more included. A row
  * without a log stays: it is queued, or its log was removed and it is all that is known.
@@ -21,22 +23,9 @@ export async function rebuild(
   await store.change(() => removeStray(database));
   let count = 0;
   const done = new Set<string>();
-  const again = async (run: Pick<RunRow, "id" | "workflow_id">) => {
+  const again = async (run: Run) => {
     done.add(run.id);
-    for (let isWritten = false; !isWritten; ) {
-      const status = runRowOf(database, run.id)?.status;
-      const read = await readRun(host, database, run);
-      // The thread of another plan home, or of no plan.
-      if (read?.log.start.parameters.options.workflowId !== run.workflow_id) return;
-      const rows = projected(read.definition, read.log);
-      // A log that was read before another process has written its end is read again.
-      isWritten = await store.change(() => {
-        if (runRowOf(database, run.id)?.status !== status) return false;
-        writeRows(database, rows, at(), { again: true });
-        return true;
-      });
-    }
-    count += 1;
+    if (await rebuildRun(host, store, run, at)) count += 1;
   };
   for (const run of database.rows<RunRow>("SELECT * FROM workflow_runs")) await again(run);
   for await (const { id, row } of threadsOfPlans(host, database)) {
@@ -46,12 +35,32 @@ export async function rebuild(
   return { runs: count };
 }
 
-/** The log of a run with the definition that it runs; null while it has none. */
-async function readRun(
+/** Makes the rows of a run again; false when there is no log of it. */
+export async function rebuildRun(
   host: Host,
-  database: PlanDatabase,
-  { id, workflow_id }: Pick<RunRow, "id" | "workflow_id">,
-) {
+  store: PlanStore,
+  run: Run,
+  at: () => string,
+): Promise<boolean> {
+  const { database } = store;
+  for (let isWritten = false; !isWritten; ) {
+    const status = runRowOf(database, run.id)?.status;
+    const read = await readRun(host, database, run);
+    // The thread of another plan home, or of no plan.
+    if (read?.log.start.parameters.options.workflowId !== run.workflow_id) return false;
+    const rows = projected(read.definition, read.log);
+    // A log that was read before another process has written its end is read again.
+    isWritten = await store.change(() => {
+      if (runRowOf(database, run.id)?.status !== status) return false;
+      writeRows(database, rows, at(), { again: true });
+      return true;
+    });
+  }
+  return true;
+}
+
+/** The log of a run with the definition that it runs; null while it has none. */
+async function readRun(host: Host, database: PlanDatabase, { id, workflow_id }: Run) {
   const ref = await findThread(host, threadIdOf(id));
   const log = ref && (await readLog(host, ref));
   if (!ref || !log) return null;

@@ -11,6 +11,7 @@ import {
   failRun,
   isWritten,
   planOf,
+  removeOldRuns,
   runRowOf,
   settlePhase,
   stepRowsOf,
@@ -40,6 +41,8 @@ export type RecoverOptions = {
 
 const defaultMaxRuns = 5;
 const longestWaitMs = 30_000;
+/** How many runs of a plan that have ended are kept where each process reads the rows of all. */
+const mostSharedRuns = 100;
 const logIsGone = "the log of its thread is gone";
 
 /** The errors of a start that would come again and again. */
@@ -91,6 +94,7 @@ export class Runs {
         hint: `wait for it, or cancel it: uncaged-workflow plan cancel ${workflowId}`,
       });
     }
+    if (this.#store.isShared) removeOldRuns(this.#database, workflowId, mostSharedRuns);
     const id = runIdOf(ulid(this.#now));
     this.#database.run(
       "INSERT INTO workflow_runs (id, workflow_id, trigger_data, status, started_at) VALUES (?, ?, ?, 'running', ?)",
@@ -127,7 +131,7 @@ export class Runs {
       await this.#store.sync();
       return await act();
     } finally {
-      lock.release();
+      await lock.release();
     }
   }
 

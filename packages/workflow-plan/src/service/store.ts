@@ -1,9 +1,11 @@
-import { type Lock, waitForLock } from "@uncaged/workflow/host";
+import { waitForLock } from "@uncaged/workflow/host";
 import { join } from "node:path";
 import type { PlanDatabase } from "./database.ts";
 
 /** What processes do one after the other: start and pause threads; look at triggers. */
 export type StoreLock = "runs" | "triggers";
+
+export type HeldLock = { release(): void | Promise<void> };
 
 /**
  * Where the plans of a home are kept. All processes that have it open see each other's changes; each change is one
@@ -21,7 +23,7 @@ export type PlanStore = {
   /** Commits all changes of a function, or none. It is called again when somebody else has changed something meanwhile. */
   change<Result>(act: () => Result): Promise<Result>;
   /** Takes a lock as soon as nobody has it. `onWait` is called while somebody does, and ends that by throwing. */
-  lock(name: StoreLock, onWait: () => void): Promise<Lock>;
+  lock(name: StoreLock, onWait: () => void): Promise<HeldLock>;
   /** Another text than before: the database has changed. */
   changeCounter(): string;
   close(): void;

@@ -1,5 +1,6 @@
 import { maskOf, type ThreadContext, type WorkflowOptions } from "@uncaged/workflow";
 import { publish, withRun } from "@uncaged/workflow-agents";
+import type { Environment } from "@uncaged/workflow/host";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openEnvironment, type StepEnvironment, type StepSurroundings } from "../agent/agent.ts";
@@ -13,9 +14,7 @@ import { baseEnv, credentialsIn, type Secrets, secretsFor } from "../secret/secr
 import { sandboxSettings } from "../sandbox/options.ts";
 import { type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
-
-/** How the command line is started again, and which folders of code that needs. */
-export type OwnProgram = { argv: readonly string[]; folders: readonly string[] };
+import { type OwnProgram, workerSite } from "./worker-site.ts";
 
 /** What the steps of a run are given, of the thread's options. */
 type RunOptions = {
@@ -47,7 +46,7 @@ export class StepEnvironments {
     this.#thread = thread;
     this.#plan = plan;
     this.#metadata = plan.metadata ?? {};
-    this.#options = optionsIn(options);
+    this.#options = optionsIn(options, thread.env ?? {});
     this.#command = command;
   }
 
@@ -218,7 +217,11 @@ async function answered(
 
 const idForm = /^[\w-]{1,100}$/;
 
-function optionsIn({ planHome, planProgram, planRoot, workflowId }: WorkflowOptions): RunOptions {
+/** @throws ConfigError */
+function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
+  const site = options.planOfWorker === true ? workerSite(env) : options;
+  const { planHome, planProgram, planRoot } = site;
+  const { workflowId } = options;
   const none = { planHome: null, workflowId: "", root: null, program: null };
   if (typeof planHome !== "string" || planHome === "") return none;
   if (typeof workflowId !== "string" || !idForm.test(workflowId)) {

@@ -1,5 +1,5 @@
 /** The services that a worker serves, by the names that a cluster has them under. */
-export const serviceNames = ["thread", "bundle", "workflow", "index"] as const;
+export const serviceNames = ["thread", "bundle", "workflow", "index", "plan"] as const;
 
 export type ServiceName = (typeof serviceNames)[number];
 

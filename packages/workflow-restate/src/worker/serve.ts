@@ -13,6 +13,7 @@ import {
 import { type Environment, WorkflowError } from "@uncaged/workflow/host";
 import { ClusterClient } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
+import { planObject } from "../service/plan.ts";
 import { bundleObject, indexObject, workflowObject } from "../service/store.ts";
 import { threadObject } from "../service/thread.ts";
 import { Driver } from "./drive.ts";
@@ -76,6 +77,7 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     bundleObject,
     workflowObject,
     indexObject,
+    planObject,
   ];
   const server = createHttp2Server(createEndpointHandler({ services, logger: () => undefined }));
   const sessions = new Set<ServerHttp2Session>();

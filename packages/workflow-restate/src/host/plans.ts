@@ -1,0 +1,96 @@
+import { ClusterClient, isPassing } from "../client/client.ts";
+import { numbered } from "../client/frame.ts";
+import type { ClusterAddress } from "../cluster/address.ts";
+import { type CommitEntry, type PlanCommit, rowKey } from "../service/plan.ts";
+
+/** The plans of a cluster are in one object. */
+const home = "home";
+
+/** What has changed behind a version: the rows, null for one that is gone; of `isAll` all that there are. */
+export type RowsSince = { version: number; isAll: boolean; rows: Map<string, unknown> };
+
+/** The rows of the plans of a cluster, and the locks of those who look after them. */
+export type PlanRows = {
+  since(version: number): Promise<RowsSince>;
+  /** Changes rows, null removes one. False, and nothing is changed, when they are not of this version any more. */
+  commit(after: number, rows: Record<string, unknown>): Promise<boolean>;
+  /** Takes a lock as soon as nobody has it; it ends with its process some seconds later. */
+  lock(name: string, onWait: () => void): Promise<{ release(): Promise<void> }>;
+};
+
+/** How long a lock holds when its holder is not heard of any more, and how often it is heard of. */
+const leaseMs = 10_000;
+const renewMs = 3_000;
+const waitMs = 50;
+/** How long a change is tried while the cluster can't be reached: by then nobody knows whether it was made. */
+const longestMs = 30_000;
+const retryMs = 200;
+/** More rows than these are read by reading all. */
+const mostKeys = 200;
+
+/** Opens the rows of the plans of a cluster. */
+export function openPlanRows(address: ClusterAddress): PlanRows {
+  const client = new ClusterClient(address);
+  const read = (where: string) => client.state("plan", home, ` AND ${where}`);
+
+  return {
+    async since(before) {
+      const known = await read(
+        `(key = 'version' OR (key > '${numbered("log", before)}' AND key < 'log;'))`,
+      );
+      const found = new Map(known.map(({ key, bytes }) => [key, valueOf(bytes)]));
+      const version = (found.get("version") ?? 0) as number;
+      const keys = new Set<string>();
+      let isAll = before === 0;
+      for (let n = before + 1; n <= version && !isAll; n += 1) {
+        const entry = found.get(numbered("log", n)) as CommitEntry | undefined;
+        for (const key of entry?.keys ?? []) keys.add(key);
+        isAll = entry === undefined || keys.size > mostKeys;
+      }
+      if (!isAll && keys.size === 0) return { version, isAll, rows: new Map() };
+      const which = [...keys].map((key) => `'${rowKey(key).replaceAll("'", "''")}'`).join(", ");
+      const rows = await read(isAll ? "key >= 'row:' AND key < 'row;'" : `key IN (${which})`);
+      const values = rows.map(({ key, bytes }) => [key.slice(rowKey("").length), valueOf(bytes)]);
+      const gone = [...keys].map((key) => [key, null]);
+      return { version, isAll, rows: new Map([...gone, ...values] as [string, unknown][]) };
+    },
+
+    async commit(after, rows) {
+      const commit: PlanCommit = { id: crypto.randomUUID(), after, rows };
+      for (const late = Date.now() + longestMs; ; await Bun.sleep(retryMs)) {
+        try {
+          const reply = await client.call<{ isCommitted: boolean }>("plan", home, "commit", commit);
+          return reply.isCommitted;
+        } catch (error) {
+          if (!isPassing(error) || Date.now() > late) throw error;
+        }
+      }
+    },
+
+    async lock(name, onWait) {
+      const holder = crypto.randomUUID();
+      const key = `lock-${name}`;
+      const lease = () =>
+        client.call<{ isLeased: boolean }>("plan", key, "lease", { holder, ms: leaseMs });
+      while (!(await lease()).isLeased) {
+        onWait();
+        await Bun.sleep(waitMs * (1 + Math.random()));
+      }
+      // One that could not be renewed may have another holder: what is done under it is compared when it is committed.
+      let renewed: Promise<unknown> = Promise.resolve();
+      const renewing = setInterval(() => {
+        renewed = lease().catch(() => undefined);
+      }, renewMs);
+      return {
+        async release() {
+          clearInterval(renewing);
+          await renewed;
+          // Without it the lease runs out.
+          await client.call("plan", key, "release", { holder }).catch(() => undefined);
+        },
+      };
+    },
+  };
+}
+
+const valueOf = (bytes: Buffer): unknown => JSON.parse(bytes.toString("utf8"));
