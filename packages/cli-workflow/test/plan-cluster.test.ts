@@ -56,6 +56,7 @@ onCluster(`plans on a cluster${missingServer}`, () => {
       "x",
       null,
     ]);
+    expect(await store.json<object>(["plan", "rebuild"])).toEqual({ runs: 2 });
     await store.ok(["plan", "delete", id]);
     expect(await store.json<Plan[]>(["plan", "list"])).toEqual([]);
     // Nothing of it is in the storage root.

@@ -5,7 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
 import { missingServer } from "./fixtures/server.ts";
-import { type Cluster, type ClusterAddress, checkWorkers, startCluster } from "../src/cluster.ts";
+import {
+  type Cluster,
+  type ClusterAddress,
+  checkWorkers,
+  serviceMetadata,
+  startCluster,
+} from "../src/cluster.ts";
 
 /* What is no cluster of ours: a real one, with something else in the place of one of its answers. */
 let cluster: Cluster;
@@ -68,6 +74,11 @@ describe.skipIf(missingServer !== "")(`it is one line when there is${missingServ
       () => instead("admin", at("/version", { version: "1.4.2" })),
     ],
     ["another program", "FOREIGN_SERVICES", () => instead("admin", at("/services", service()))],
+    [
+      "an older version of ours, which lacks a service",
+      "CLUSTER_VERSION",
+      () => instead("admin", at("/services", service(serviceMetadata))),
+    ],
     [
       "another version of ours",
       "CLUSTER_VERSION",

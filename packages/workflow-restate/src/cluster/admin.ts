@@ -152,9 +152,15 @@ type Service = { name: string; metadata?: Record<string, string> };
 export async function checkWorkers(address: ClusterAddress): Promise<void> {
   const [, services] = await Promise.all([clusterState(address), servicesOf(address)]);
   checkServices(address, services);
-  if (services.missing.length === 0) return;
+  const { missing } = services;
+  if (missing.length === 0) return;
+  const worker = `uncaged-workflow worker --host ${hostUrl(address)} --port 9080`;
+  if (missing.length < serviceNames.length) {
+    const message = `the workers of the cluster at ${address.ingress} are of an older version of uncaged-workflow: they lack ${missing.join(", ")}`;
+    throw WorkflowError.failed("CLUSTER_VERSION", message, `start those of this one: ${worker}`);
+  }
   const message = `the cluster at ${address.ingress} has no workers of uncaged-workflow`;
-  const hint = `start one: uncaged-workflow worker --host ${hostUrl(address)} --port 9080`;
+  const hint = `start one: ${worker}`;
   throw WorkflowError.failed("NO_WORKERS", message, hint);
 }
 
