@@ -14,6 +14,8 @@ type Up = { host: string; uri: string; pids: { servers: number[]; workers: numbe
 /** As {@link PlanStore}, with the plans on a cluster of this machine. */
 let store: PlanStore;
 let up: Up;
+/** What was started beside the cluster. */
+const processes: Bun.Subprocess[] = [];
 const onCluster = describe.skipIf(missingServer !== "");
 
 beforeAll(async () => {
@@ -23,6 +25,7 @@ beforeAll(async () => {
   store.more.UNCAGED_WORKFLOW_HOST = up.host;
 });
 afterAll(async () => {
+  for (const child of processes) child.kill("SIGKILL");
   if (missingServer === "") {
     await store.ok(["cluster", "down", "--data"]);
     await store.stop();
@@ -104,7 +107,6 @@ onCluster(`plans on a cluster${missingServer}`, () => {
     const begun = Date.now();
     const [poll = "", cron = ""] = ids;
 
-    const processes: Bun.Subprocess[] = [];
     let homes = 0;
     const started = (words: string[], more: Record<string, string> = {}) => {
       const child = store.start(words, { env: { ...env, ...more }, cwd: store.work });
