@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterAddress, hostUrl } from "./address.ts";
@@ -85,7 +85,11 @@ function startNode(
   });
   writeFileSync(config, text, { mode: 0o600 });
   const log = join(folder, `${name}.log`);
-  const env = { PATH: process.env.PATH ?? "", HOME: folder, DO_NOT_TRACK: "1" };
+  // What a server that is killed leaves there is gone with its next start, or with its data.
+  const TMPDIR = join(folder, "tmp", name);
+  rmSync(TMPDIR, { recursive: true, force: true });
+  mkdirSync(TMPDIR, { recursive: true, mode: 0o700 });
+  const env = { PATH: process.env.PATH ?? "", HOME: folder, TMPDIR, DO_NOT_TRACK: "1" };
   const started = startDetached([program, "--config-file", config], { env, log, mark: config });
   return { ...started, name, ports, log };
 }
