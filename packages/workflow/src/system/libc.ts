@@ -1,8 +1,15 @@
-import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
+import type { dlopen as Dlopen, FFIFunction, Library, Pointer, read as Read } from "bun:ffi";
 import { existsSync } from "node:fs";
 
 // A bundle shares the worker's process: what it does to a built-in later must not reach the worker.
 const { Number } = globalThis;
+
+type Ffi = { dlopen: typeof Dlopen; read: typeof Read };
+
+// What `bun:ffi` is made of: to load that module takes three times as long as all that is done with it here. It wraps
+// each function in one that converts its arguments, which are integers here.
+// https://github.com/oven-sh/bun/blob/main/src/js/bun/ffi.ts
+const { dlopen, read } = (Bun as unknown as { FFI: Ffi }).FFI;
 
 // Neither Node nor Bun has flock(2), lseek(2) or dup(2). The locks of POSIX, which SQLite takes, belong to the process and
 // are lost when any code in it closes the same file.
@@ -12,6 +19,9 @@ const nonBlocking = 4;
 const interrupted = 4;
 const heldByOther = isMac ? 35 : 11;
 const fromEnd = 2;
+
+// The numbers of `FFIType`.
+const [i32, i64, ptr] = [5, 15, 12] as const;
 
 type Libc = {
   flock: (fd: number, operation: number) => number;
@@ -59,7 +69,6 @@ const failed = (call: string, code: number) =>
   Object.assign(new Error(`${call}: errno ${code}`), { errno: code });
 
 function loadLibc(): Libc {
-  const { i32, i64_fast: i64, ptr } = FFIType;
   const location = { args: [], returns: ptr } as const;
   const calls = {
     flock: { args: [i32, i32], returns: i32 },
@@ -68,11 +77,20 @@ function loadLibc(): Libc {
     dup2: { args: [i32, i32], returns: i32 },
   } as const;
   if (isMac) {
-    const { symbols } = dlopen("libSystem.B.dylib", { ...calls, __error: location });
-    return { ...symbols, errno: () => errnoAt(symbols.__error()) };
+    const { __error, ...symbols } = open("libSystem.B.dylib", { ...calls, __error: location });
+    return { ...symbols, errno: () => errnoAt(__error()) };
   }
-  const { symbols } = dlopen(libcOfLinux(), { ...calls, __errno_location: location });
-  return { ...symbols, errno: () => errnoAt(symbols.__errno_location()) };
+  const { __errno_location, ...symbols } = open(libcOfLinux(), {
+    ...calls,
+    __errno_location: location,
+  });
+  return { ...symbols, errno: () => errnoAt(__errno_location()) };
+}
+
+function open<Calls extends Record<string, FFIFunction>>(path: string, calls: Calls) {
+  const library: Library<Calls> | Error = dlopen(path, calls);
+  if (library instanceof Error) throw library;
+  return library.symbols;
 }
 
 const errnoAt = (location: unknown): number => read.i32(location as Pointer, 0);
