@@ -6,7 +6,7 @@ const { is } = Object;
 const { defineProperty: setProperty, deleteProperty, getOwnPropertyDescriptor, ownKeys } = Reflect;
 
 type Place = { object: object; key: string | symbol };
-type Own = Place & { property: PropertyDescriptor };
+type Own = Place & { property: PropertyDescriptor; value: unknown; isValue: boolean };
 
 let own: readonly Own[] = [];
 // What is added to these is a property of everything.
@@ -41,7 +41,10 @@ function keepIn(kept: Own[], object: object, keys: readonly (string | symbol)[])
   for (let n = 0; n < keys.length; n += 1) {
     const key = keys[n] as string | symbol;
     const property = getOwnPropertyDescriptor(object, key) as PropertyDescriptor;
-    kept[kept.length] = { object, key, property };
+    const { value, writable, configurable } = property;
+    // What nobody can replace need not be looked at.
+    if (!configurable && writable === false) continue;
+    kept[kept.length] = { object, key, property, value, isValue: !property.get };
   }
 }
 
@@ -67,13 +70,20 @@ export function withOwnBuiltIns<T>(act: () => T): T {
     };
   };
   try {
-    for (let n = 0; n < own.length; n += 1) {
-      const one = own[n] as Own;
+    // There are some hundred, which are looked at before a process's first step: no call for what is in place.
+    const kept = own;
+    const { length } = kept;
+    for (let n = 0; n < length; n += 1) {
+      const one = kept[n] as Own;
+      const { object, value } = one;
+      if (one.isValue && (object as Record<PropertyKey, unknown>)[one.key] === value) continue;
       if (!isInPlace(one)) put(one, one.property);
     }
     for (let n = 0; n < open.length; n += 1) {
       const { object, keys } = open[n] as (typeof open)[number];
       const present = ownKeys(object);
+      // Those that there were are all in place.
+      if (present.length === keys.size) continue;
       for (let k = 0; k < present.length; k += 1) {
         const key = present[k] as string | symbol;
         if (!keys.has(key)) put({ object, key }, undefined);
@@ -93,8 +103,8 @@ const replaced = ({ key }: Place): WorkflowError =>
   );
 
 function isInPlace(one: Own): boolean {
-  const { object, key, property } = one;
-  if (!property.get) return is((object as Record<PropertyKey, unknown>)[key], property.value);
+  const { object, key, property, value } = one;
+  if (!property.get) return is((object as Record<PropertyKey, unknown>)[key], value);
   const present = propertyAt(one);
   return present?.get === property.get && present.set === property.set;
 }
