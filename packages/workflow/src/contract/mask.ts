@@ -33,7 +33,7 @@ export function maskOf(
   secrets: readonly string[] = [],
   named: Readonly<Record<string, string>> = {},
 ): Mask {
-  const listed = Object.entries(env)
+  const listed = (secrets.length === 0 ? [] : Object.entries(env))
     .filter(([name]) => secrets.includes(name) && !modelName.test(name))
     .flatMap(([, text]) => linesOf(text))
     .filter((secret) => secret.length >= shortestNamed);
@@ -54,10 +54,7 @@ export function maskOf(
     ]),
   );
   const masked = [...marks.keys()].sort((a, b) => b.length - a.length);
-  // In one pass: what stands in place of one secret may look like another one.
-  const pattern = new RegExp(masked.map(escaped).join("|") || "(?!)", "g");
-  const mask = (text: string): string =>
-    text.replace(pattern, (secret) => marks.get(secret) ?? "***");
+  const mask = masked.length === 0 ? (text: string) => text : maskBy(masked, marks);
   const value = (plain: unknown): unknown => {
     if (typeof plain === "string") return mask(plain);
     if (typeof plain !== "object" || plain === null) return plain;
@@ -83,6 +80,12 @@ export function maskOf(
     };
   };
   return Object.assign(mask, { value, pending, stream });
+}
+
+function maskBy(masked: string[], marks: ReadonlyMap<string, string>): (text: string) => string {
+  // In one pass: what stands in place of one secret may look like another one.
+  const pattern = new RegExp(masked.map(escaped).join("|"), "g");
+  return (text) => text.replace(pattern, (secret) => marks.get(secret) ?? "***");
 }
 
 function escaped(text: string): string {
