@@ -274,7 +274,7 @@ export const mutations: readonly Mutation[] = [
     what: "that a thread is due is forgotten while a loss of power can show it asleep again",
     file: "packages/workflow/src/worker/wake.ts",
     edits: [["    if (!(await writer.settle())) return;\n", ""]],
-    seed: 3621,
+    seed: 20059,
   },
   {
     name: "due-after-sleep",

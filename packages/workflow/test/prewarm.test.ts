@@ -1,12 +1,14 @@
 import { afterEach, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { allThreads } from "../src/local/threads.ts";
+import { killThread } from "../src/local/control.ts";
 import { startThread } from "../src/local/start.ts";
-import { workerLogPath } from "../src/storage/paths.ts";
+import { runDir, socketName, workerLogPath } from "../src/storage/paths.ts";
 import { type PrewarmedWorker, prewarmWorker } from "../src/system/prewarm.ts";
 import { system } from "../src/system/system.ts";
-import { counter, endless } from "./fixtures/bundles.ts";
+import { blocking, bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import type { ThreadRef } from "../src/thread/thread.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { until } from "./fixtures/until.ts";
 
@@ -88,6 +90,29 @@ test("a bundle that can't be loaded is refused by its prewarmed process, and not
   );
   expect(code).toBe("BUNDLE_LOAD_FAILED");
   expect(allThreads(store.root)).toEqual([]);
+});
+
+test("a thread that keeps its prewarmed process from listening is running, and can be killed by force", async () => {
+  const store = new TestStore();
+  const hash = await store.add(bundleOf(`${blocking} yield step("never");`));
+  void startIn(store, hash, prewarmWorker()).catch(() => undefined);
+  await until(() => allThreads(store.root).length === 1);
+  const [ref] = allThreads(store.root) as [ThreadRef];
+  expect((await store.read(ref)).status).toBe("running");
+  const killed = await killThread(store.root, ref, { force: true });
+  expect(killed.threadId).toBe(ref.threadId);
+  expect((await store.read(ref)).status).toBe("killed");
+});
+
+test("a prewarmed process listens while its bundle is still being loaded", async () => {
+  const store = new TestStore();
+  const gate = join(store.folder, "gate");
+  const wait = `while (!existsSync(${JSON.stringify(gate)})) await new Promise((go) => setTimeout(go, 5));`;
+  const hash = await store.add(`import { existsSync } from "node:fs";\n${wait}\n${counter}`);
+  const first = startIn(store, hash, prewarmWorker());
+  await until(() => existsSync(join(runDir(store.root), socketName(hash))));
+  writeFileSync(gate, "");
+  await store.whenStatus(await first, "completed");
 });
 
 test("a prewarmed process ends, and leaves no trace, when whoever started it has ended", async () => {

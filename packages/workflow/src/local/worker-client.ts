@@ -25,11 +25,30 @@ export type ControlRequest = {
 export type Reply<T> = { kind: "reply"; value: T } | { kind: "nobody" } | { kind: "silent" };
 
 /**
- * Sends one request to the worker of a hash, if one listens.
+ * Sends one request to the worker of a hash, if one listens, or is alive and will listen or has ended within the time
+ * that the request has: a worker that was started with its first request may drive a thread before it listens.
  *
  * @throws WorkflowError what the worker answered, `WORKER_LOST`, `VALUE_NOT_JSON` (usage).
  */
 export async function ask<T>(root: Root, hash: string, request: ControlRequest): Promise<Reply<T>> {
+  const { timeoutMs = controlTimeoutMs } = request;
+  const began = system.clock.elapsed();
+  for (;;) {
+    const reply = await askOnce<T>(root, hash, request);
+    if (reply.kind !== "nobody" || !isManned(root, hash)) return reply;
+    const waited = system.clock.elapsed() - began;
+    if (waited >= timeoutMs) return { kind: "silent" };
+    await system.clock.sleep(Math.min(1 + waited / 20, 25));
+  }
+}
+
+/** Whether the worker that has the hash's lock is alive. */
+function isManned(root: Root, hash: string): boolean {
+  const worker = readWorkerInfo(workerInfoPath(root, hash));
+  return worker !== null && isAlive(worker.identity);
+}
+
+async function askOnce<T>(root: Root, hash: string, request: ControlRequest): Promise<Reply<T>> {
   const socket = join(runDir(root), socketName(hash));
   if (!system.files.exists(socket)) return { kind: "nobody" };
   const { method, path, timeoutMs = controlTimeoutMs } = request;

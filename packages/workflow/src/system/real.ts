@@ -47,6 +47,7 @@ const { pid } = process;
 const exit = process.exit.bind(process);
 const kill = process.kill.bind(process);
 const chdir = process.chdir.bind(process);
+const cwd = process.cwd.bind(process);
 const onSignal: (signal: NodeJS.Signals, act: () => void) => void = process.on.bind(process);
 const { setTimeout, clearTimeout, setImmediate, fetch, Number, Response, URL } = globalThis;
 const monotonic = performance.now.bind(performance);
@@ -139,6 +140,7 @@ const nobody = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "Connect
 const sockets: Sockets = {
   listen(path, answer) {
     // By its name alone, which is never too long.
+    const before = cwd();
     chdir(dirname(path));
     serve({
       unix: basename(path),
@@ -150,6 +152,7 @@ const sockets: Sockets = {
         return new Response(body, { status });
       },
     });
+    chdir(before);
   },
   async request(path, request, timeoutMs) {
     if (Buffer.byteLength(path) <= longestSocketPath) return await send(path, request, timeoutMs);

@@ -10,7 +10,7 @@ import { O_APPEND, O_WRONLY } from "../system/port.ts";
 import { readOrder, redirectPrints } from "../system/order.ts";
 import { markVariable } from "../system/prewarm.ts";
 import { openOwnFile } from "../storage/files.ts";
-import { type Root, workerLogPath } from "../storage/paths.ts";
+import { type Root, runDir, workerLogPath } from "../storage/paths.ts";
 import { keepBuiltIns } from "./built-ins.ts";
 import { recordEvents } from "./context.ts";
 import { capturePrints, catchCrashes, guardExit, keepAwait } from "./isolate.ts";
@@ -20,6 +20,7 @@ process.umask(0o077);
 const order = process.argv.length > 2 ? null : (readOrder() ?? process.exit(0));
 const [root, hash, idleText] = (order?.args ?? process.argv.slice(2)) as [Root, string, string];
 try {
+  if (order) process.chdir(runDir(root));
   const mark = process.env[markVariable] ?? "";
   const first: FirstRequest | null = order && {
     request: order.request,

@@ -23,18 +23,25 @@ export class ControlServer {
   readonly #path: string;
   readonly #threads: Threads;
   readonly #onChange: () => void;
+  #isListening = false;
   #isClosing = false;
 
   /** How many requests are being answered. */
   pending = 0;
 
-  /** Listens; `onChange` is called after each request. */
+  /** `onChange` is called after each request. */
   constructor(path: string, threads: Threads, onChange: () => void) {
     this.#path = path;
     this.#threads = threads;
     this.#onChange = onChange;
     removeFile(path);
-    system.sockets.listen(path, (request) => this.answer(request));
+  }
+
+  /** Listens from now on, if it has neither begun to nor been closed. */
+  listen(): void {
+    if (this.#isListening || this.#isClosing) return;
+    system.sockets.listen(this.#path, (request) => this.answer(request));
+    this.#isListening = true;
   }
 
   /** Answers a request, however it came. Never rejects. */

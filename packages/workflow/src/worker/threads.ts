@@ -137,9 +137,12 @@ export class Threads {
     const { root, hash } = this.#parts;
     const { threadId } = request;
     this.#checkOpen(threadId);
+    // Before its log can be seen: who is not answered yet looks here.
+    this.#parts.note(threadId, true);
     try {
       return createLog(root, hash, request, this.#writing(request), rounds);
     } catch (error) {
+      this.#parts.note(threadId, false);
       // It was not synced, and could not be removed either.
       if (isCreated(root, hash, threadId)) this.#unsynced.add(threadId);
       throw error;
@@ -192,10 +195,8 @@ export class Threads {
 
   async pause(threadId: string): Promise<Controlled> {
     const live = await this.#find(threadId);
-    if (!live) {
-      const hint = "see what runs: uncaged-workflow ps";
-      throw WorkflowError.failed("NOT_RUNNING", `${threadId} does not run`, hint);
-    }
+    const hint = "see what runs: uncaged-workflow ps";
+    if (!live) throw WorkflowError.failed("NOT_RUNNING", `${threadId} does not run`, hint);
     live.engine.pause();
     live.pauses = true;
     this.#parts.note(threadId, false);
@@ -241,10 +242,8 @@ export class Threads {
   async remove(threadId: string, { force }: RemoveRequest): Promise<Controlled> {
     const live = await this.#find(threadId);
     if (live && !force) throw refuse("THREAD_RUNNING", threadId, `is ${live.engine.status}`);
-    if (live) {
-      await live.engine.kill();
-      await live.gone;
-    }
+    await live?.engine.kill();
+    await live?.gone;
     this.#checkOpen(threadId);
     withOwnBuiltIns(() => removeLogs(this.#parts.root, this.#parts.hash, threadId));
     return { threadId };
@@ -313,7 +312,6 @@ export class Threads {
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
     this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
-    this.#parts.note(threadId, true);
     const payload = { pid: system.processes.pid, steps: steps.length, ...orphans };
     info.event({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     engine.start();
@@ -363,6 +361,7 @@ export class Threads {
   }
 
   #driveAgain(bundle: Bundle, { log, writer, cut }: TakenOver, request: Surroundings): void {
+    this.#parts.note(log.start.threadId, true);
     const info = this.#drive(bundle, { ...log, writer }, request, this.#parts.orphans.report);
     if (cut) info.log("T2RV8MJ6", `cut a torn tail of ${cut.bytes} bytes, kept in ${cut.keptIn}`);
   }

@@ -18,6 +18,8 @@ import { WorkerInfoFile } from "./worker-info.ts";
 const loadTimeoutMs = controlTimeoutMs - 2_000;
 /** The exit code of a worker that found another one in its place. */
 const busyCode = 75;
+/** A worker that was started with a request listens after so many milliseconds, also where that is not answered yet. */
+const latestListenMs = 20;
 /** How long a worker that has let everything go still refuses the requests that were on their way to it. */
 const lingerMs = 250;
 
@@ -71,12 +73,31 @@ export function runWorker(
   });
 
   system.processes.onStop(() => void close());
-  // Who reads the log of a thread, and finds nobody listening, takes it for interrupted: this comes first.
   server = new ControlServer(join(runDir(root), socketName(hash)), threads, rest);
   // The request that this worker was started for is on its way. Should this fail, its own load reports it.
   void load().catch(() => undefined);
-  if (first) void server.answer(first.request).then(first.respond);
+  if (first) void answerFirst(server, first);
+  else server.listen();
   rest();
+
+  /**
+   * Answers the request that this process was started with, and listens when its thread has had its first turn: Bun
+   * takes longer to serve than a thread to commit a step. Who finds nobody listening until then, and this process alive, asks again.
+   */
+  async function answerFirst(own: ControlServer, { request, respond }: FirstRequest) {
+    const cancel = system.clock.after(latestListenMs, () => own.listen());
+    try {
+      const response = await own.answer(request);
+      await system.clock.turn();
+      cancel();
+      own.listen();
+      respond(response);
+    } catch (error) {
+      // Nobody can reach it, and whoever has sent the request asks another one.
+      console.error(messageOf(error));
+      void close();
+    }
+  }
 
   function load(): Promise<Bundle> {
     bundle ??= prepare().catch((error) => {
