@@ -1,3 +1,4 @@
+import { prewarmForRun } from "../packages/workflow/src/system/prewarm.ts";
 import { type Program, programArgument } from "../packages/workflow/src/system/programs.ts";
 
 /*
@@ -15,4 +16,8 @@ const called = (Object.keys(programs) as Program[]).find(
 if (called) {
   process.argv.splice(2, 1);
   await programs[called]();
-} else await import("../packages/cli-workflow/src/main.ts");
+} else {
+  // Before the command line is loaded, of which it needs nothing.
+  prewarmForRun();
+  await import("../packages/cli-workflow/src/main.ts");
+}

@@ -153,7 +153,7 @@ describe("the exported names", () => {
       moveThread
       movingRoot
       openLocalHost
-      prewarmWorker
+      prewarmForRun
       readEvent
       readServerAddress
       retryOptions

@@ -37,7 +37,7 @@ export { type LocalHostOptions, openLocalHost } from "./local/local.ts";
 export { type Moved, type MoveOptions, moveThread, type MovingHost } from "./host/move.ts";
 export { movingRoot } from "./local/move.ts";
 export type { HostIdentity } from "./storage/location.ts";
-export { hostVariable, type PrewarmedWorker, prewarmWorker } from "./system/prewarm.ts";
+export { hostVariable, type PrewarmedWorker, prewarmForRun } from "./system/prewarm.ts";
 export { threadEnv } from "./local/surroundings.ts";
 
 // Attempts

@@ -1,4 +1,4 @@
-import { closeSync, readSync, writeSync } from "node:fs";
+import { closeSync, readFileSync, writeSync } from "node:fs";
 import { duplicate, replace } from "./libc.ts";
 import type { SocketResponse } from "./port.ts";
 import type { WorkerOrder } from "./prewarm.ts";
@@ -7,20 +7,12 @@ import type { WorkerOrder } from "./prewarm.ts";
 const { parse, stringify } = JSON;
 
 const [stdin, stdout, stderr] = [0, 1, 2];
-const newline = 10;
 
 /** Waits for the order of a process that was prewarmed, which is a line; null when nobody is left to give one. */
 export function readOrder(): WorkerOrder | null {
-  const chunks: Uint8Array[] = [];
-  for (;;) {
-    const chunk = new Uint8Array(64 * 1024);
-    const length = readSync(stdin, chunk);
-    // What is there of a line whose writer has ended is no order.
-    if (length === 0) return null;
-    chunks.push(chunk.subarray(0, length));
-    if (chunk[length - 1] === newline) break;
-  }
-  return parse(Buffer.concat(chunks).toString("utf8")) as WorkerOrder;
+  const text = readFileSync(stdin, "utf8");
+  // What is there of a line whose writer has ended is no order.
+  return text.endsWith("\n") ? (parse(text) as WorkerOrder) : null;
 }
 
 /**

@@ -51,6 +51,18 @@ export function workerEnv(random: () => number): Record<string, string> {
   return env;
 }
 
+let forRun: PrewarmedWorker | null | undefined;
+
+/**
+ * The process for the worker of a `run`, which this command line is, on this machine; else null. It takes as long to
+ * begin as the command does: it is started by whoever asks first, before anything else is loaded.
+ */
+export function prewarmForRun(): PrewarmedWorker | null {
+  const { argv, env } = process;
+  const isLocalRun = argv[2] === "run" && !env[hostVariable] && !argv.includes("--host");
+  return (forRun ??= isLocalRun ? prewarmWorker() : null);
+}
+
 /** Starts the process of a worker without an order. */
 export function prewarmWorker(): PrewarmedWorker {
   const child = Bun.spawn(commandOf("worker", []), {
@@ -69,7 +81,7 @@ export function prewarmWorker(): PrewarmedWorker {
     async begin(order) {
       try {
         await child.stdin.write(`${JSON.stringify(order)}\n`);
-        await child.stdin.flush();
+        await child.stdin.end();
         const text = await new Response(child.stdout).text();
         return text === "" ? null : (JSON.parse(text) as SocketResponse);
       } catch {
