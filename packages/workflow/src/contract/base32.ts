@@ -19,5 +19,12 @@ export function fromBase32(text: string): number {
   return value;
 }
 
+/** A ULID of a time in milliseconds since the epoch, below 2 ** 48; `random` gives numbers from 0 to below 1. */
+export function ulidOf(time: number, random: () => number): string {
+  let text = "";
+  while (text.length < 16) text = (digits[Math.floor(random() * 32)] as string) + text;
+  return toBase32(time, 10) + text;
+}
+
 /** The time in a ULID, in milliseconds since the epoch: its first ten digits. */
 export const ulidTime = (ulid: string): number => fromBase32(ulid.slice(0, 10));

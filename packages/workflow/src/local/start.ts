@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { ulidOf } from "../contract/base32.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
@@ -116,9 +117,8 @@ const latestId = 2 ** 48 - 1;
 
 /** A new thread's id. @throws WorkflowError `CLOCK_WRONG`. */
 export async function newThreadId(): Promise<string> {
-  const { ulid } = await import("ulid");
   const now = system.clock.now();
-  if (now >= 0 && now <= latestId) return ulid(now, () => system.random());
+  if (now >= 0 && now <= latestId) return ulidOf(now, () => system.random());
   throw WorkflowError.failed(
     "CLOCK_WRONG",
     `the clock of this machine is set to the year ${new Date(now).getUTCFullYear()}: no thread's id can hold that`,
