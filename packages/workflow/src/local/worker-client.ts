@@ -3,8 +3,15 @@ import { type ErrorRecord, isWorkflowError, WorkflowError } from "../contract/er
 import { toJson } from "../contract/json.ts";
 import { controlTimeoutMs, type Failure } from "../control/control.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { openOwnFile, readOwnFile, writeAll } from "../storage/files.ts";
-import { type Root, runDir, socketName, workerInfoPath, workerLogPath } from "../storage/paths.ts";
+import { makeFolder, openOwnFile, readOwnFile, writeAll } from "../storage/files.ts";
+import {
+  type Root,
+  runDir,
+  socketName,
+  threadsDir,
+  workerInfoPath,
+  workerLogPath,
+} from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
 import { type Child, O_APPEND, O_CREAT, O_WRONLY, type SocketResponse } from "../system/port.ts";
 import { type PrewarmedWorker, workerEnv } from "../system/prewarm.ts";
@@ -133,7 +140,10 @@ export async function beginWorker<T>(
   const silence = Promise.withResolvers<"silent">();
   const cancel = system.clock.after(timeoutMs, () => silence.resolve("silent"));
   const request = { method, path, ...(body !== undefined && { body: textOf(body) }) };
-  const began = prewarmed.begin({ args: [root, hash, String(idleMs())], request });
+  // While the process begins, which would do it before its first step.
+  const made = [threadsDir(root, hash)];
+  made.forEach(makeFolder);
+  const began = prewarmed.begin({ args: [root, hash, String(idleMs())], request, made });
   const response = await Promise.race([began, silence.promise]);
   cancel();
   if (response === "silent") throw silentWorker(root, hash, timeoutMs);

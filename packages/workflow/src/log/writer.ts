@@ -22,8 +22,11 @@ import { firstSum, type RecordText, Sealer, type Sum, sealed } from "./sum.ts";
  */
 export type Writing = { syncer: Syncer | null; made?: Set<string> };
 
-/** Writing that is synced at each step. */
-export const durableWriting = (): Writing => ({ syncer: new Syncer(), made: new Set() });
+/** Writing that is synced at each step. @param made The folders whose names are durable already. */
+export const durableWriting = (made: readonly string[] = []): Writing => ({
+  syncer: new Syncer(),
+  made: new Set(made),
+});
 
 /** In bytes. */
 export const maxRecordBytes = 64 * 1024 * 1024;

@@ -11,6 +11,8 @@ import { commandOf } from "./programs.ts";
 export type WorkerOrder = {
   args: [root: string, hash: string, idleMs: string];
   request: SocketRequest;
+  /** Folders whose names are durable. */
+  made: string[];
 };
 
 /** A process that waits for its order. It takes one. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { channel } from "node:diagnostics_channel";
+import type { Channel } from "node:diagnostics_channel";
 import { roleSchemasOf } from "../bundle/role-schemas.ts";
 import type { StackMapper } from "../bundle/stack.ts";
 import { attemptTime } from "../contract/attempt.ts";
@@ -31,7 +31,7 @@ export type ThreadContext = {
 };
 
 // Bun collects a channel that nobody holds, with its subscribers: the module holds it.
-const events = channel(eventsChannel);
+let events: Channel | null = null;
 
 const contexts = new AsyncLocalStorage<ThreadContext>();
 const run = uncurried(contexts, "run") as <T>(
@@ -125,8 +125,13 @@ const checkIn = ({ info, engine }: ThreadContext, bundle: Bundle): DescriptorChe
     }),
   );
 
-/** Records what workflows publish on the events' channel in the debug log of their thread. */
+/**
+ * Records what workflows publish on the events' channel in the debug log of their thread. Channels are loaded while the
+ * bundle is being read, and not before.
+ */
 export function recordEvents(): void {
+  const { channel } = process.getBuiltinModule("node:diagnostics_channel");
+  events = channel(eventsChannel);
   events.subscribe((message) => {
     try {
       record(message);

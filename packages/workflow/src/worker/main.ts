@@ -24,6 +24,7 @@ try {
   const mark = process.env[markVariable] ?? "";
   const first: FirstRequest | null = order && {
     request: order.request,
+    made: order.made,
     respond: redirectPrints(openOwnFile(workerLogPath(root, hash), O_WRONLY | O_APPEND)),
   };
   runWorker({ root, hash, idleMs: Number(idleText), mark, first }, (threads) => {

@@ -36,9 +36,9 @@ export class WorkerInfoFile {
     const { files, processes } = system;
     const { pid } = processes;
     const identity = processes.identify(pid) ?? { pid, startTime: null, bootId: null };
-    const before = readWorkerInfo(path);
-    this.followsLost =
-      files.exists(path) && (before?.identity.bootId ?? identity.bootId) === identity.bootId;
+    const isThere = files.exists(path);
+    const before = isThere ? readWorkerInfo(path) : null;
+    this.followsLost = isThere && (before?.identity.bootId ?? identity.bootId) === identity.bootId;
     this.lostMarks = this.followsLost ? (before?.marks ?? []) : [];
     // There is a file at any time: were this worker lost now, the next must see that one was.
     const aside = asideName(path);

@@ -33,7 +33,12 @@ export type WorkerOptions = {
 };
 
 /** A request that a worker is started with, and what takes the response to it. */
-export type FirstRequest = { request: SocketRequest; respond: (response: SocketResponse) => void };
+export type FirstRequest = {
+  request: SocketRequest;
+  respond: (response: SocketResponse) => void;
+  /** Folders whose names are durable. */
+  made: string[];
+};
 
 /**
  * Runs the worker of a hash in this process, until it exits. It takes the hash's lock or exits with 75; serves
@@ -67,7 +72,7 @@ export function runWorker(
     orphans,
     env: new SharedEnv(mark === "" ? {} : { [markVariable]: mark }),
     load,
-    writing: durableWriting(),
+    writing: durableWriting(first?.made),
     note: (threadId, live) => info.note(threadId, live),
     onChange: rest,
   });
