@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { findChromium } from "../apps/web/test/chromium.ts";
-import { missingServer } from "../packages/workflow-restate/test/fixtures/server.ts";
+import { whyNoCluster } from "../packages/workflow-restate/test/fixtures/server.ts";
 import {
   aloneFiles,
   browserAloneFiles,
@@ -81,7 +81,7 @@ const groups: Stage[][] = [
       ...bunTest(...clusterFiles),
       // The command finds the server's package beside its source.
       environment: () => testEnvironment,
-      missing: missingServer.replace(": ", "") || null,
+      missing: whyNoCluster,
     },
   ],
   [{ name: "simulate", command: simulate("all", 20_000) }],

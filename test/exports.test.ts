@@ -147,6 +147,7 @@ describe("the exported names", () => {
       keptSteps
       knownEvent
       lockDevelopment
+      makeFolder
       makeTemporary
       maxJsonDepth
       mostRounds

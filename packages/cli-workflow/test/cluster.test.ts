@@ -1,12 +1,13 @@
 // @cluster: it starts a server and workers.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { missingServer } from "../../workflow-restate/test/fixtures/server.ts";
 import { newFolder, playBundle, removeFolders, Store } from "./program.ts";
 
-type Up = { host: string; uri: string; pids: { servers: number[]; workers: number[] } };
+type Up = { host: string; uri: string; pids: Pids };
+type Pids = { servers: number[]; workers: number[]; balancer: number };
 type Row = { threadId: string; status: string; pid: number; steps: number };
 
 const store = new Store();
@@ -144,6 +145,61 @@ onCluster(`on a cluster of this machine${missingServer}`, () => {
     up.pids = pids;
     open();
     await until(async () => (await json<Row>("thread", id)).status === "completed");
+  });
+});
+
+onCluster(`a cluster that does not start is one line${missingServer}`, () => {
+  const other = new Store();
+  const started = async () => {
+    const { code, stderr } = await other.run(["cluster", "up", "--workers", "0"]);
+    return { code, line: stderr };
+  };
+  const folder = join(other.root, "cluster");
+  const up = () => other.json<Up>(["cluster", "up", "--workers", "0"]);
+  const down = (...args: string[]) => other.ok(["cluster", "down", ...args]);
+  afterAll(() => down("--data"));
+
+  test("when two are started at once, one is", async () => {
+    const both = await Promise.all([started(), started()]);
+    expect(both.map(({ code }) => code).sort()).toEqual([0, 1]);
+    const line = both.find(({ code }) => code === 1)?.line ?? "";
+    expect(line).toMatch(/^error: (another command starts|a cluster runs already)[^\n]*\n$/);
+    await down();
+  });
+
+  test("when something listens where its workers are reached", async () => {
+    const [port = 0] = JSON.parse(readFileSync(join(folder, "fronts.json"), "utf8")) as number[];
+    const server = Bun.listen({ hostname: "127.0.0.1", port, socket: { data: () => undefined } });
+    const { code, line } = await started();
+    server.stop(true);
+    expect([code, line]).toEqual([1, expect.stringMatching(/^error: the port \d+, [^\n]*\n$/)]);
+    expect((await other.run(["cluster", "status"])).code).toBe(4);
+  });
+
+  test("when a part of it runs, which is ended and started again with what it has", async () => {
+    const before = await up();
+    const { balancer } = before.pids;
+    process.kill(balancer, "SIGKILL");
+    await until(() => !isAlive(balancer));
+    const { code, line } = await started();
+    expect([code, line]).toEqual([1, expect.stringContaining("a part of a cluster (1 of 2 ")]);
+    await down();
+    const { host, pids } = await up();
+    expect(host).toBe(before.host);
+    for (const pid of [...pids.servers, pids.balancer]) process.kill(pid, "SIGKILL");
+    await until(() => ![...pids.servers, pids.balancer].some(isAlive));
+    expect((await up()).host).toBe(before.host);
+    await down("--data");
+  });
+
+  test("when its folder can't be written", async () => {
+    writeFileSync(folder, "");
+    const { code, line } = await started();
+    expect([code, line]).toEqual([
+      1,
+      expect.stringMatching(/^error: can't make the folder [^\n]*\n$/),
+    ]);
+    rmSync(folder);
   });
 });
 

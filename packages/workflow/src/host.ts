@@ -59,7 +59,7 @@ export { endedStatus, goesOn, isMoving } from "./thread/thread.ts";
 // Projects and the storage root
 export { findProject, type Project } from "./project/project.ts";
 export type { Environment } from "./system/port.ts";
-export { writeFileAtomic, writeFileLater } from "./storage/files.ts";
+export { makeFolder, writeFileAtomic, writeFileLater } from "./storage/files.ts";
 export { rootVariable } from "./storage/root.ts";
 export { checkWorkflowName, threadIdPattern } from "./storage/paths.ts";
 export { type Lock, takeLock, waitForLock } from "./storage/lock.ts";

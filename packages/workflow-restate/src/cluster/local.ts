@@ -1,11 +1,19 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { takeLock, WorkflowError, writeFileAtomic } from "@uncaged/workflow/host";
+import { makeFolder, takeLock, WorkflowError, writeFileAtomic } from "@uncaged/workflow/host";
 import { hostUrl, readHostUrl } from "./address.ts";
 import { clusterState, isHealthy, registerWorker } from "./admin.ts";
 import { type Backend, startBalancer } from "./balancer.ts";
 import { type ClusterNode, nodeAddress, type Servers, startServers } from "./cluster.ts";
-import { end, freePorts, notStarted, runs, startDetached, type Started } from "./process.ts";
+import {
+  end,
+  freePorts,
+  isFree,
+  notStarted,
+  runs,
+  startDetached,
+  type Started,
+} from "./process.ts";
 
 /*
  * A cluster on this machine that outlives the command which started it. What runs is in `cluster.json`, written before and
@@ -62,7 +70,7 @@ const write = (path: string, value: unknown): void =>
 
 /** Does one thing with a cluster's folder at a time. @throws WorkflowError `CLUSTER_BUSY`. */
 async function locked<T>(folder: string, act: () => Promise<T>): Promise<T> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const lock = takeLock(at(folder, "cluster.lock"), 300);
   if (!lock) {
     const message = `another command starts or ends the cluster in ${folder}`;
@@ -84,10 +92,7 @@ export const upCluster = (options: UpOptions): Promise<LocalCluster> =>
   locked(options.folder, async () => {
     const { folder } = options;
     const before = readCluster(folder);
-    if (before && before.nodes.some(runs)) {
-      const hint = `use it: --host ${before.host}, or end it: uncaged-workflow cluster down`;
-      throw WorkflowError.failed("CLUSTER_RUNS", `a cluster runs already in ${folder}`, hint);
-    }
+    if (before && before.nodes.some(runs)) throw runsAlready(folder, before);
     if (before) await endAll(folder, before);
     const cluster: LocalCluster = { host: "", uri: "", nodes: [], workers: [], balancer: null };
     try {
@@ -98,6 +103,16 @@ export const upCluster = (options: UpOptions): Promise<LocalCluster> =>
       throw error;
     }
   });
+
+function runsAlready(folder: string, cluster: LocalCluster): WorkflowError {
+  const all = allOf(cluster);
+  const left = all.filter(runs).length;
+  const what =
+    left === all.length ? "a cluster" : `a part of a cluster (${left} of ${all.length} processes)`;
+  const use = left === all.length ? `use it: --host ${cluster.host}, or ` : "";
+  const hint = `${use}end it: uncaged-workflow cluster down`;
+  return WorkflowError.failed("CLUSTER_RUNS", `${what} runs already in ${folder}`, hint);
+}
 
 async function startAll(options: UpOptions, cluster: LocalCluster): Promise<void> {
   const { folder, nodes, binary, workers } = options;
@@ -124,6 +139,9 @@ async function startAll(options: UpOptions, cluster: LocalCluster): Promise<void
     ...(isMany ? [{ port: ingress, backends: behind("ingress") }] : []),
     ...(isMany ? [{ port: admin, backends: behind("admin") }] : []),
   ];
+  for (const { port } of fronts) {
+    if (!(await isFree(port))) throw portTaken(folder, port);
+  }
   write(frontsFile(folder), fronts);
   const log = at(folder, "balancer.log");
   const words = [...options.program, "cluster", "__balance", folder];
@@ -139,6 +157,13 @@ async function startAll(options: UpOptions, cluster: LocalCluster): Promise<void
   await until(() => isHealthy(address), "the balancer does not answer", log);
   if (workers > 0) await registerSoon(cluster, log);
 }
+
+const portTaken = (folder: string, port: number): WorkflowError =>
+  WorkflowError.failed(
+    "CLUSTER_NOT_STARTED",
+    `the port ${port}, by which the cluster in ${folder} is reached, is taken by another program`,
+    `end what listens on it: ss -ltnp 'sport = :${port}'`,
+  );
 
 /** The ports of the fronts: those of the first start, for the workers' URI is registered once. */
 async function portsOf(folder: string, count: number): Promise<number[]> {

@@ -81,7 +81,8 @@ export async function freePorts(count: number): Promise<number[]> {
   return [...found];
 }
 
-function isFree(port: number): Promise<boolean> {
+/** Whether nothing listens on a port of loopback. */
+export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", () => resolve(false));

@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { arch, homedir, platform } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Environment, show, WorkflowError } from "@uncaged/workflow/host";
+import { type Environment, makeFolder, show, WorkflowError } from "@uncaged/workflow/host";
 
 /** The version that this package is tested with. */
 export const serverVersion = "1.7.12";
@@ -67,7 +67,7 @@ export async function installServer(env: Environment): Promise<string> {
   // Whoever installs at the same time does so in a folder of its own; the first to be done gives the result.
   const staged = join(dirname(folder), `.${basename(folder)}-${process.pid}`);
   rmSync(staged, { recursive: true, force: true });
-  mkdirSync(staged, { recursive: true });
+  makeFolder(staged);
   const manifest = { private: true, dependencies: { [packageName()]: serverVersion } };
   writeFileSync(join(staged, "package.json"), JSON.stringify(manifest));
   try {
