@@ -155,13 +155,13 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
     return { code, line: stderr };
   };
   const folder = join(other.root, "cluster");
-  const up = () => other.json<Up>(["cluster", "up", "--workers", "0"]);
+  const start = () => other.json<Up>(["cluster", "up", "--workers", "0"]);
   const down = (...args: string[]) => other.ok(["cluster", "down", ...args]);
   afterAll(() => down("--data"));
 
   test("when two are started at once, one is", async () => {
     const both = await Promise.all([started(), started()]);
-    expect(both.map(({ code }) => code).sort()).toEqual([0, 1]);
+    expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 1]);
     const line = both.find(({ code }) => code === 1)?.line ?? "";
     expect(line).toMatch(/^error: (another command starts|a cluster runs already)[^\n]*\n$/);
     await down();
@@ -177,18 +177,18 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
   });
 
   test("when a part of it runs, which is ended and started again with what it has", async () => {
-    const before = await up();
+    const before = await start();
     const { balancer } = before.pids;
     process.kill(balancer, "SIGKILL");
     await until(() => !isAlive(balancer));
     const { code, line } = await started();
     expect([code, line]).toEqual([1, expect.stringContaining("a part of a cluster (1 of 2 ")]);
     await down();
-    const { host, pids } = await up();
+    const { host, pids } = await start();
     expect(host).toBe(before.host);
     for (const pid of [...pids.servers, pids.balancer]) process.kill(pid, "SIGKILL");
     await until(() => ![...pids.servers, pids.balancer].some(isAlive));
-    expect((await up()).host).toBe(before.host);
+    expect((await start()).host).toBe(before.host);
     await down("--data");
   });
 
