@@ -10,6 +10,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       SharedEnv
       StackMapper
       answerStep
+      blobIdOf
       blobsNamedIn
       bundlePath
       capturePrints

@@ -49,7 +49,7 @@ export { serialiseRegistry } from "./registry/registry.ts";
 export { readRegistry } from "./registry/read.ts";
 
 // The storage root
-export { blobsNamedIn } from "./storage/blobs.ts";
+export { blobIdOf, blobsNamedIn } from "./storage/blobs.ts";
 export { createRoot, openRoot } from "./storage/root.ts";
 export {
   bundlePath,

@@ -90,7 +90,13 @@ export class ClusterClient {
   /** One value of an object that is JSON; null where it has none. */
   async value<T>(service: ServiceName, key: string, name: string): Promise<T | null> {
     const [row] = await this.state(service, key, ` AND key = '${name}'`);
-    return row ? (JSON.parse(row.bytes.toString("utf8")) as T) : null;
+    if (!row) return null;
+    try {
+      return JSON.parse(row.bytes.toString("utf8")) as T;
+    } catch (error) {
+      const message = `what the cluster keeps of ${service}/${key} as ${name} can't be read`;
+      throw WorkflowError.failed("LOG_CORRUPT", message, "restore it from a backup", error);
+    }
   }
 
   async #post(

@@ -120,7 +120,7 @@ export function openRestateHost(
     // A thread that sleeps is woken by the cluster, and so is a question whose time is over.
     wake: async (): Promise<Woken> => ({ woken: [], failed: [], next: null }),
 
-    verify: (options) => verifyCluster(context, options),
+    verify: (options) => verifyCluster(context, options, registered),
     collect: (options) => collectGarbage(context, options ?? {}, registered),
     workers: async () => [],
     async close() {

@@ -11,7 +11,7 @@ import {
 import { WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { frame, numbered } from "../client/frame.ts";
-import { bundlesPeriod } from "../thread/row.ts";
+import { type BundleRow, bundlesPeriod } from "../thread/row.ts";
 
 /** What a bundle consists of: its files, and how many pieces each has. */
 type BundleInfo = { bytes: number; files: { name: string; pieces: number }[] };
@@ -41,8 +41,16 @@ export class Bundles {
 
   /** The hashes of those that the cluster has. */
   async hashes(): Promise<string[]> {
+    const rows = await this.rows();
+    return rows.flatMap(({ hash, discarded }) => (discarded === undefined ? hash : [])).sort();
+  }
+
+  /** All that the cluster has, those that were put aside included. */
+  async rows(): Promise<({ hash: string } & BundleRow)[]> {
     const rows = await this.#client.state("index", bundlesPeriod);
-    return rows.map(({ key }) => key).sort();
+    return rows.map(({ key, bytes }) => {
+      return { hash: key, ...(JSON.parse(bytes.toString("utf8")) as BundleRow) };
+    });
   }
 
   /**
@@ -60,7 +68,7 @@ export class Bundles {
   }
 
   async #fetch(hash: string): Promise<void> {
-    const info = await this.#client.value<BundleInfo>("bundle", hash, "info");
+    const info = (await this.#info(hash)) ?? (await this.#restore(hash));
     if (!info) throw bundleMissing(hash);
     createRoot(this.#root);
     const rows = await this.#client.state("bundle", hash, " AND key <> 'info'");
@@ -103,10 +111,38 @@ export class Bundles {
     await this.#client.call("bundle", hash, "seal", { bytes, files });
   }
 
-  /** Removes a bundle from the cluster, and from the storage root. */
-  async remove(hash: string): Promise<void> {
-    await this.#client.call("bundle", hash, "remove", {});
-    this.forget(hash);
+  #info(hash: string): Promise<BundleInfo | null> {
+    return this.#client.value<BundleInfo>("bundle", hash, "info");
+  }
+
+  // A thread that was started while its bundle was put aside needs it.
+  async #restore(hash: string): Promise<BundleInfo | null> {
+    if (!(await this.#client.value("bundle", hash, "trash"))) return null;
+    await this.restore(hash);
+    return await this.#info(hash);
+  }
+
+  async restore(hash: string): Promise<void> {
+    await this.#client.call("bundle", hash, "restore", {});
+  }
+
+  /** Puts a bundle aside, unless it was stored since `before`. Gives whether it is. */
+  async discard(hash: string, before: number): Promise<boolean> {
+    const body = { before };
+    const { discarded } = await this.#client.call<{ discarded: boolean }>(
+      ...(["bundle", hash, "discard", body] as const),
+    );
+    if (discarded) this.forget(hash);
+    return discarded;
+  }
+
+  /** Removes a bundle for good that was put aside before a time. Gives whether it is gone. */
+  async remove(hash: string, before: number): Promise<boolean> {
+    const body = { before };
+    const { removed } = await this.#client.call<{ removed: boolean }>(
+      ...(["bundle", hash, "remove", body] as const),
+    );
+    return removed;
   }
 
   /** Removes a bundle's files from the storage root; the next {@link fetch} makes them anew. */

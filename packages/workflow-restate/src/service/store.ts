@@ -1,11 +1,14 @@
 import { handlers, object, type ObjectContext, serde } from "@restatedev/restate-sdk";
 import { unframe } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
-import { bundlesPeriod, periodsPeriod } from "../thread/row.ts";
+import { type BundleRow, bundlesPeriod, periodsPeriod } from "../thread/row.ts";
 import { brief } from "./options.ts";
 
 /** What a bundle consists of: its files, and how many pieces each has. */
 export type BundleInfo = { bytes: number; files: { name: string; pieces: number }[] };
+
+/** A bundle that was put aside, and when. */
+type Trash = { info: BundleInfo; at: number };
 
 /** A bundle: the pieces of its files, and last of all what they are. It is there once that is. */
 export const bundleObject = object({
@@ -18,35 +21,63 @@ export const bundleObject = object({
       async (ctx: ObjectContext, message: Uint8Array) => {
         const { header, parts } = unframe(message);
         ctx.set((header as { key: string }).key, parts[0] as Uint8Array, serde.binary);
+        // It is being stored again.
+        const trash = await ctx.get<Trash>("trash");
+        if (trash) ctx.set("trash", { ...trash, at: await ctx.date.now() });
         return {};
       },
     ),
     seal: async (ctx: ObjectContext, info: BundleInfo) => {
+      const at = await ctx.date.now();
       ctx.set("info", info);
-      await ctx.genericCall({
-        service: "index",
-        method: "set",
-        key: bundlesPeriod,
-        parameter: { [ctx.key]: { bytes: info.bytes, at: await ctx.date.now() } },
-        inputSerde: serde.json,
-        outputSerde: serde.json,
-      });
+      ctx.set("at", at);
+      ctx.clear("trash");
+      await list(ctx, { bytes: info.bytes, at });
       return {};
     },
-    remove: async (ctx: ObjectContext) => {
-      ctx.clearAll();
-      await ctx.genericCall({
-        service: "index",
-        method: "set",
-        key: bundlesPeriod,
-        parameter: { [ctx.key]: null },
-        inputSerde: serde.json,
-        outputSerde: serde.json,
-      });
+    /** Puts a bundle aside that was stored before a time. Who needs it all the same restores it. */
+    discard: async (ctx: ObjectContext, { before }: { before: number }) => {
+      const info = await ctx.get<BundleInfo>("info");
+      const at = (await ctx.get<number>("at")) ?? 0;
+      if (!info || at > before) return { discarded: false };
+      const discarded = await ctx.date.now();
+      ctx.clear("info");
+      ctx.set("trash", { info, at: discarded });
+      await list(ctx, { bytes: info.bytes, at, discarded });
+      return { discarded: true };
+    },
+    restore: async (ctx: ObjectContext) => {
+      const trash = await ctx.get<Trash>("trash");
+      if (!trash) return {};
+      const at = await ctx.date.now();
+      ctx.set("info", trash.info);
+      ctx.set("at", at);
+      ctx.clear("trash");
+      await list(ctx, { bytes: trash.info.bytes, at });
       return {};
+    },
+    /** Removes for good what was put aside before a time. */
+    remove: async (ctx: ObjectContext, { before }: { before: number }) => {
+      const trash = await ctx.get<Trash>("trash");
+      if (!trash || trash.at > before) return { removed: false };
+      ctx.clearAll();
+      await list(ctx, null);
+      return { removed: true };
     },
   },
 });
+
+/** Has the index list a bundle so; null: no more. */
+const list = async (ctx: ObjectContext, row: BundleRow | null): Promise<void> => {
+  await ctx.genericCall({
+    service: "index",
+    method: "set",
+    key: bundlesPeriod,
+    parameter: { [ctx.key]: row },
+    inputSerde: serde.json,
+    outputSerde: serde.json,
+  });
+};
 
 /** The registry: its text, and how often it was changed. */
 export type RegistryState = { text: string; revision: number };

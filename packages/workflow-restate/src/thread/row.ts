@@ -40,6 +40,10 @@ export const periodOf = (threadId: string): string =>
 export const livePeriod = "live";
 export const periodsPeriod = "periods";
 export const bundlesPeriod = "bundles";
+
+/** A bundle as the index has it: when it was stored, and when it was put aside. Times are in milliseconds since the epoch. */
+export type BundleRow = { bytes: number; at: number; discarded?: number };
+
 export const familyPeriod = (origin: string): string => `family-${origin}`;
 
 /** The first thread of a thread's line: all of its forks, and theirs, have it in common. */

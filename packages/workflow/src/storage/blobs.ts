@@ -9,7 +9,7 @@ import { blobsDir, namesIn, type Root } from "./paths.ts";
 const mostBytes = 256 * 1024 * 1024;
 
 /** The id of a blob: the first 128 bits of its SHA-256. */
-const idOf = (bytes: Uint8Array): string =>
+export const blobIdOf = (bytes: Uint8Array): string =>
   new Bun.CryptoHasher("sha256").update(bytes).digest("hex").slice(0, 32);
 
 export const isBlobId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
@@ -27,7 +27,7 @@ export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
   let total: number | null = null;
   return {
     async put(bytes) {
-      const id = idOf(bytes);
+      const id = blobIdOf(bytes);
       if (isWhole(join(folder, id), id)) {
         // Whoever has written it may have ended before its name was durable.
         syncFolder(folder);
@@ -48,7 +48,7 @@ export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
 /** @throws WorkflowError `BLOB_DAMAGED` when its bytes are not those that were kept. */
 export function readBlob(path: string, id: string): Uint8Array | null {
   const bytes = readOwnFile(path, mostBytes);
-  if (bytes === null || idOf(bytes) === id) return bytes;
+  if (bytes === null || blobIdOf(bytes) === id) return bytes;
   const hint = "restore the file from a backup, or delete it: what it was kept for can't be done";
   throw WorkflowError.failed(
     "BLOB_DAMAGED",
@@ -59,7 +59,7 @@ export function readBlob(path: string, id: string): Uint8Array | null {
 
 function isWhole(path: string, id: string): boolean {
   const bytes = system.files.exists(path) ? readOwnFile(path, mostBytes) : null;
-  return bytes !== null && idOf(bytes) === id;
+  return bytes !== null && blobIdOf(bytes) === id;
 }
 
 const sizeOfAll = (folder: string): number =>
