@@ -7,25 +7,42 @@
  * The seed settles what is drawn; who draws next, and at which instruction a signal comes, is up to the
  * machine. Exits 1 when anything that was shown or acknowledged is lost or doubled, a command reports what it must
  * not, a thread does not end, or a process stays.
+ *
+ *     bun run crashtest --cluster --faults 100 --nodes 3 --seed 1
+ *
+ * does the same to a cluster of this machine, with three workers.
  */
 import { rmSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { audit } from "./audit.ts";
 import { Product } from "./crashtest/product.ts";
 import { attempt, isOpen, names, Usage, User } from "./crashtest/user.ts";
+import { kinds } from "../packages/workflow-restate/test/faults/faults.ts";
+import { crashCluster } from "../packages/workflow-restate/test/faults/run.ts";
 
 const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "1" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     keep: { type: "boolean", default: false },
+    cluster: { type: "boolean", default: false },
+    faults: { type: "string", default: "30" },
+    nodes: { type: "string", default: "1" },
+    kinds: { type: "string", default: kinds.join() },
   },
 });
 const seed = Number(values.seed);
 const lastsMs = Number(values.minutes) * 60_000;
-if (!Number.isInteger(seed) || !(lastsMs > 0)) {
+const faults = Number(values.faults);
+const nodes = values.nodes === "3" ? 3 : 1;
+if (!Number.isInteger(seed) || !(lastsMs > 0) || !(faults > 0)) {
   console.error("usage: bun run crashtest [--minutes N] [--seed S] [--keep]");
+  console.error("       bun run crashtest --cluster [--faults N] [--nodes 1|3] [--seed S]");
   process.exit(2);
+}
+if (values.cluster) {
+  const chosen = kinds.filter((kind) => values.kinds.split(",").includes(kind));
+  process.exit(await crashCluster({ faults, nodes, seed, kinds: chosen }));
 }
 
 const product = new Product(seed);

@@ -1,16 +1,32 @@
 // @cluster: it starts servers, and loses them and their workers.
-// @all-cases
 import { describe, expect, test } from "bun:test";
+import { cases } from "../../../scripts/tests.ts";
+import { type FaultOptions, type Kind, kinds, runFaults } from "./faults/faults.ts";
 import { missingServer } from "./fixtures/server.ts";
-import { runFaults } from "./faults/faults.ts";
 
-describe.skipIf(missingServer !== "").each([1, 3] as const)(
-  `with %d servers and three workers${missingServer}`,
-  (nodes) => {
+/** Each kind of fault once, and then two at once; with three servers where all cases are asked for. */
+const trials: Pick<FaultOptions, "faults" | "nodes">[] =
+  cases === "all"
+    ? [
+        { nodes: 1, faults: 8 },
+        { nodes: 3, faults: 5 },
+      ]
+    : [{ nodes: 1, faults: 4 }];
+
+describe.skipIf(missingServer !== "").each(trials)(
+  `with $nodes servers and three workers${missingServer}`,
+  ({ nodes, faults }) => {
     test("faults at random moments lose, double and repeat no committed step", async () => {
+      const first: readonly Kind[] = [...kinds].slice(0, faults);
+      const seed = Number(process.env.FAULT_SEED ?? nodes);
       const report = await runFaults({
-        ...{ nodes, faults: 8, workers: 3, threads: 8, steps: 30 },
-        seed: Number(process.env.FAULT_SEED ?? nodes),
+        nodes,
+        faults,
+        first,
+        seed,
+        workers: 3,
+        threads: 8,
+        steps: 30,
       });
       expect(report.violations).toEqual([]);
     });

@@ -23,12 +23,13 @@ import {
 } from "@uncaged/workflow/driver";
 import {
   type Environment,
+  isWorkflowError,
   type StartRecord,
   type Step,
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { END, WAIT } from "@uncaged/workflow";
-import type { ClusterClient } from "../client/client.ts";
+import { type ClusterClient, isPassing } from "../client/client.ts";
 import { Bundles } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { LastRecord, ThreadMeta } from "../thread/thread.ts";
@@ -45,6 +46,8 @@ export type DriverParts = {
   cwd?: string;
   /** Streams what is driven to those who follow it. */
   live: LiveClaims;
+  /** Called with one line when a thread can't be driven here for a reason that is not that of the thread. */
+  report?: (line: string) => void;
 };
 
 /** The order to drive a thread. `signal` is aborted when somebody has taken it away. */
@@ -67,6 +70,7 @@ export class Driver {
   readonly #env: Readonly<Record<string, string>>;
   readonly #driven = new Map<string, Driven>();
   #onlyDriven: string | null | undefined;
+  readonly #reported = new Map<string, string>();
   #isDraining = false;
   readonly #engines = new Set<ReturnType<typeof engineFor>>();
 
@@ -128,6 +132,9 @@ export class Driver {
     const folder = mkdtempSync(join(this.#root, "run", "drive-"));
     try {
       return await this.#driveIn(openRoot({ path: folder }), meta, live, signal);
+    } catch (error) {
+      if (isWorkflowError(error) && !isPassing(error)) this.#report(meta.threadId, error);
+      throw error;
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -141,8 +148,7 @@ export class Driver {
   ): Promise<string> {
     const { threadId, hash } = meta;
     const { client } = this.#parts;
-    await this.#bundles.fetch(hash);
-    const bundle = await withStrictSchemas(loadBundle(this.#root, hash));
+    const bundle = await this.#bundle(hash);
     const now = await new Mirror(root, client).sync(threadId);
     if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
     const log = readLog(dataPath(root, hash, threadId));
@@ -228,10 +234,30 @@ export class Driver {
     };
   }
 
+  async #bundle(hash: string): Promise<Awaited<ReturnType<typeof loadBundle>>> {
+    await this.#bundles.fetch(hash);
+    try {
+      return await withStrictSchemas(loadBundle(this.#root, hash));
+    } catch (error) {
+      // The cluster may have it whole the next time.
+      if (isWorkflowError(error) && error.code === "BUNDLE_CHANGED") this.#bundles.forget(hash);
+      throw error;
+    }
+  }
+
+  /** Reports why a thread is not driven: once, however often it is tried. */
+  #report(threadId: string, { code, message, hint }: WorkflowError): void {
+    const line = `${threadId} can't be driven: ${message} (${code}); hint: ${hint}`;
+    if (this.#reported.get(threadId) === code) return;
+    this.#reported.set(threadId, code);
+    this.#parts.report?.(line);
+  }
+
   #begin(threadId: string, driven: Driven): void {
     const isOther = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = isOther ? null : threadId;
     this.#driven.set(threadId, driven);
+    this.#reported.delete(threadId);
   }
 
   #optionsOf(root: Root, start: StartRecord, claim: Claim) {

@@ -35,6 +35,8 @@ export type WorkerOptions = {
   cwd?: string;
   /** Whether bundles have this process to themselves: what they print goes to their threads' logs, and none ends it. */
   isolate?: boolean;
+  /** Called with one line when a thread can't be driven here: its bundle is missing, say. */
+  report?: (line: string) => void;
 };
 
 /** A worker that serves. It drives threads until it is drained. */

@@ -1,59 +1,225 @@
-import { existsSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
 
 /*
- * What threads did on the outside, as they did it: a bundle appends a line to a file at the beginning of each step, and
- * nothing of ours is between it and the file.
+ * What threads did on the outside, as they did it, and whether what is recorded of them fits. A bundle appends a line to
+ * a file at the beginning of each step, and nothing of ours is between it and the file; the records are read from the
+ * cluster's own query interface. Nothing here is shared with the product.
+ *
+ * A1 Steps stand in the log once each, in order, and none is missing; one end record is the last one.
+ * A2 A step is not begun again once the next one has begun: that one was committed.
+ * A3 Each step was begun by the process that committed it; and what another process has begun while that one was frozen
+ *    is not committed by that one when it thaws.
+ * A4 What was shown of a log is the beginning of what is there at the end.
+ * A5 Each question has one answer, and each answer that was acknowledged is there once.
+ * A6 A thread ends: killed if a kill was acknowledged, else with all of its steps.
  */
 
-/** That a step was begun: the thread, the step's number from 0, the process, and when. */
-export type Effect = { thread: string; step: number; pid: number; at: number };
+/** That a step was begun: the thread, the step's number from 0, the process, and when. `asks`: a question before it. */
+export type Effect = { thread: string; step: number; pid: number; at: number; asks?: true };
 
-/** A bundle whose steps write their effects to `params.audit`. */
+/**
+ * A bundle that counts: it writes its effects to `params.audit`, and asks a question before the step `params.asks`. A
+ * fork that copies the question has the answer to give anew.
+ */
 export const auditedBundle = `import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 export const descriptor = { description: "of the fault tests", roles: {} };
 export async function* run(input, options) {
-  const { audit, steps, ms } = input.params;
-  for (let step = input.steps.length; step < steps; step += 1) {
-    const effect = { thread: options.threadId, step, pid: process.pid, at: Date.now() };
-    appendFileSync(audit, JSON.stringify(effect) + "\\n");
+  const { audit, steps, ms, asks } = input.params;
+  const counted = (role) => input.steps.filter((step) => step.role === role).length;
+  const isAnswered = counted("__input__") > 0;
+  for (let step = counted("count"); step < steps; step += 1) {
+    const note = (more) => {
+      const effect = { thread: options.threadId, step, pid: process.pid, at: Date.now(), ...more };
+      appendFileSync(audit, JSON.stringify(effect) + "\\n");
+    };
+    if (step === asks && !isAnswered) {
+      note({ asks: true });
+      yield { role: "__wait__", content: "go on?", meta: { for: "word" } };
+    }
+    note();
     await sleep(ms, undefined, { signal: options.signal });
     yield { role: "count", content: String(step), meta: { pid: process.pid } };
   }
   return { returnCode: 0, summary: "counted" };
 }`;
 
-export const readEffects = (file: string): Effect[] =>
-  existsSync(file)
-    ? readFileSync(file, "utf8")
-        .trim()
-        .split("\n")
-        .filter((line) => line !== "")
-        .map((line) => JSON.parse(line) as Effect)
-    : [];
+/** The effects in a file that grows. */
+export class Effects {
+  readonly #file: string;
+  readonly #all: Effect[] = [];
+  #read = 0;
+  #rest = "";
 
-/**
- * What is wrong with a thread's effects, in the order in which they happened: a step that was never begun, and one that was
- * begun again when the next one had begun, which only happens once it is committed. A process that was frozen may write
- * late what it had begun before: `mayBeLate` is how often.
- */
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** All that there are by now, in the order in which they happened. */
+  read(): readonly Effect[] {
+    if (!existsSync(this.#file)) return this.#all;
+    const file = openSync(this.#file, "r");
+    try {
+      const bytes = Buffer.alloc(1 << 20);
+      for (;;) {
+        const length = readSync(file, bytes, 0, bytes.length, this.#read);
+        if (length === 0) return this.#all;
+        this.#read += length;
+        const lines = (this.#rest + bytes.toString("latin1", 0, length)).split("\n");
+        this.#rest = lines.pop() ?? "";
+        for (const line of lines) this.#all.push(JSON.parse(line) as Effect);
+      }
+    } finally {
+      closeSync(file);
+    }
+  }
+}
+
+/** The lines of a thread's log, from the interface of a server; null when it does not answer. */
+export async function linesOf(admin: string, threadId: string): Promise<string[] | null> {
+  const query = `SELECT key, value FROM state WHERE scope IS NULL AND service_name = 'thread' AND service_key = '${threadId}' AND key >= 's:' AND key < 's;'`;
+  try {
+    const response = await fetch(`${admin}/query`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({ query }),
+      signal: AbortSignal.timeout(10_000),
+    });
+    if (!response.ok) return null;
+    const { rows } = (await response.json()) as { rows: { key: string; value: string }[] };
+    const numbers = rows.map(({ key }) => Number(key.slice(2)));
+    const lines: string[] = [];
+    for (const [index, { value }] of rows.entries()) {
+      lines[numbers[index] ?? -1] = Buffer.from(value, "hex").toString("utf8").trim();
+    }
+    // A gap is a line that is missing, and not a shorter log.
+    return Array.from(lines, (line) => line ?? "");
+  } catch {
+    return null;
+  }
+}
+
+/** What is known of a thread beside its log. */
+export type Known = {
+  /** How many steps it counts to. */
+  steps: number;
+  /** How many of its records were copied from another thread, the start record not counted. */
+  copied: number;
+  /** Whether it was to be killed, and whether that was acknowledged. */
+  kill: "none" | "asked" | "acknowledged";
+  /** The answers that were given to it, and those that were acknowledged. */
+  answers: { given: readonly string[]; acknowledged: readonly string[] };
+  /** What of its log was shown once. */
+  shown: readonly string[];
+  /** How often a process was held up: it may write late what it had begun before. */
+  heldUp: (pid: number) => number;
+  /** When processes were frozen, and nothing else was amiss. */
+  freezes: readonly { pid: number; from: number; to: number }[];
+};
+
+type Step = {
+  role?: string;
+  content: string;
+  meta: { pid?: number; reason?: string };
+  timestamp: number;
+};
+
+/** What is wrong with a thread: its log, its effects in the order in which they happened, and what is known of it. */
 export function violations(
-  effects: readonly Effect[],
-  steps: number,
-  mayBeLate: (pid: number) => number,
+  lines: readonly string[],
+  all: readonly Effect[],
+  known: Known,
 ): string[] {
+  const effects = all.filter(({ asks }) => !asks);
+  const missing = lines.findIndex((line) => line === "");
+  if (missing !== -1 || lines.length === 0) return [`record ${missing} is missing`];
+  const [, ...records] = lines.map((line) => JSON.parse(line) as Step);
+  const counted = records.filter(isCounted);
+  const copied = records.slice(0, known.copied).filter(isCounted).length;
+  return [
+    ...wrongLog(records, counted, known),
+    ...wrongAnswers(records, known),
+    ...repeated(effects, copied, known),
+    ...superseded(counted, effects, copied, known),
+    ...known.shown
+      .filter((line, n) => lines[n] !== line)
+      .map((line) => `was shown, and is gone: ${line.slice(0, 100)}`),
+  ];
+}
+
+const isCounted = ({ role }: Step): boolean => role === "count";
+
+/** A1 and A6. */
+function wrongLog(records: readonly Step[], counted: readonly Step[], known: Known): string[] {
+  const found: string[] = [];
+  const contents = counted.map(({ content }) => content).join();
+  if (contents !== Array.from(counted, (_, n) => n).join()) found.push(`has the steps ${contents}`);
+  const ends = records.filter(({ role }) => role === "__end__");
+  if (ends.length !== 1 || records.at(-1)?.role !== "__end__") {
+    found.push(`has ${ends.length} end records, and ${records.at(-1)?.role} at its end`);
+  }
+  const isKilled = ends[0]?.meta.reason === "killed";
+  if (isKilled && known.kill === "none") found.push("is killed, and nobody has killed it");
+  if (!isKilled && known.kill === "acknowledged") found.push("was killed, and is not");
+  if (!isKilled && counted.length !== known.steps) found.push(`ended with ${counted.length} steps`);
+  return found;
+}
+
+/** A5. */
+function wrongAnswers(records: readonly Step[], { answers }: Known): string[] {
+  const found: string[] = [];
+  for (const [n, { role }] of records.entries()) {
+    if (role === "__input__" && records[n - 1]?.role !== "__wait__") found.push("answers nothing");
+  }
+  const inputs = records.filter(({ role }) => role === "__input__").map(({ content }) => content);
+  for (const content of answers.acknowledged) {
+    const times = inputs.filter((one) => one === content).length;
+    if (times !== 1) found.push(`has the answer ${content} ${times} times`);
+  }
+  return found;
+}
+
+/** A2. */
+function repeated(effects: readonly Effect[], copied: number, { heldUp }: Known): string[] {
   const found: string[] = [];
   const late = new Map<number, number>();
-  let highest = -1;
+  let highest = copied - 1;
   for (const { step, pid } of effects) {
     if (step > highest + 1) found.push(`step ${step} was begun, and step ${highest + 1} never was`);
     if (step < highest) {
       const times = (late.get(pid) ?? 0) + 1;
       late.set(pid, times);
-      if (times > mayBeLate(pid)) found.push(`step ${step} ran again when ${highest} had begun`);
+      if (times > heldUp(pid)) found.push(`step ${step} ran again when ${highest} had begun`);
     }
     highest = Math.max(highest, step);
   }
-  if (highest !== steps - 1) found.push(`the last step that was begun is ${highest}`);
+  return found;
+}
+
+/** A claim that was made before a worker froze is used within this time. */
+const claimMs = 3000;
+
+/** A3. */
+function superseded(
+  counted: readonly Step[],
+  effects: readonly Effect[],
+  copied: number,
+  { freezes }: Known,
+): string[] {
+  const found: string[] = [];
+  for (const [step, { meta, timestamp }] of counted.entries()) {
+    if (step < copied) continue;
+    const begun = effects.filter((one) => one.step === step);
+    const own = begun.findLast(({ pid, at }) => pid === meta.pid && at <= timestamp);
+    if (!own) found.push(`step ${step} is of process ${meta.pid}, which never began it`);
+    for (const { pid, from, to } of freezes) {
+      if (pid !== meta.pid || !own || own.at > from || timestamp < to) continue;
+      const other = begun.find((one) => one.pid !== pid && one.at > from + claimMs && one.at < to);
+      if (other)
+        found.push(`step ${step} is of process ${pid}, and ${other.pid} had taken it over`);
+    }
+  }
+  const highest = effects.reduce((most, { step }) => Math.max(most, step), copied - 1);
+  if (highest > counted.length) found.push(`step ${highest - 1} was lost`);
   return found;
 }

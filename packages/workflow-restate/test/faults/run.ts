@@ -1,28 +1,53 @@
-// Faults at random moments, for as long as is wanted: bun packages/workflow-restate/test/faults/run.ts --faults 300
-import { parseArgs } from "node:util";
-import { runFaults } from "./faults.ts";
+import { type FaultReport, type Kind, runFaults } from "./faults.ts";
 
-const { values } = parseArgs({
-  options: {
-    faults: { type: "string", default: "30" },
-    nodes: { type: "string", default: "1" },
-    seed: { type: "string", default: "1" },
-    threads: { type: "string", default: "10" },
-  },
-});
-const report = await runFaults({
-  faults: Number(values.faults),
-  nodes: values.nodes === "3" ? 3 : 1,
-  workers: 3,
-  threads: Number(values.threads),
-  steps: 40,
-  seed: Number(values.seed),
-  report: (line) => console.error(line),
-});
-const { takeover, ...rest } = report;
-const median = (times: number[]) => times[Math.floor(times.length / 2)] ?? null;
-const shown = Object.entries(takeover).map(([kind, times]) => {
-  return [kind, { count: times.length, median: median(times), most: times.at(-1) ?? null }];
-});
-console.log(JSON.stringify({ ...rest, takeover: Object.fromEntries(shown) }, null, 2));
-process.exitCode = report.violations.length > 0 ? 1 : 0;
+/** How soon another worker is to go on with a thread, in ms, by what its worker was lost by. */
+const soonest: Record<string, number> = { kill: 2000, freeze: 15_000, network: 15_000 };
+
+/** Has faults happen to a cluster of this machine, prints what came of it, and gives the exit code. */
+export async function crashCluster(options: {
+  faults: number;
+  kinds?: Kind[];
+  nodes: 1 | 3;
+  seed: number;
+}): Promise<number> {
+  const begin = performance.now();
+  const report = await runFaults({
+    ...options,
+    ...{ workers: 3, threads: 6, steps: 40 },
+    report: (line) => console.error(line),
+  });
+  const { faults, takeover, violations } = report;
+  const happened = Object.entries(faults).map(([kind, times]) => `${times} ${kind}`);
+  const rows: [string, string | number][] = [
+    ["servers, workers", `${options.nodes}, 3`],
+    ["faults", `${options.faults}: ${happened.join(", ")}`],
+    ["threads, forks", `${report.threads}, ${report.forks}`],
+    ["steps", report.steps],
+    ["begun twice", report.repeated],
+    ...Object.keys(takeover).map((kind): [string, string] => [
+      `lost by ${kind}`,
+      shown(report, kind),
+    ]),
+    ["violations", violations.length],
+    ["duration", `${Math.round((performance.now() - begin) / 1000)} s`],
+    ["seed", options.seed],
+  ];
+  for (const [what, value] of rows) console.log(`${what.padEnd(20)} ${value}`);
+  const late = Object.keys(takeover).flatMap((kind) =>
+    (takeover[kind]?.alone ?? [])
+      .filter((ms) => ms > (soonest[kind] ?? Number.POSITIVE_INFINITY))
+      .map((ms) => `another worker went on ${ms} ms after a ${kind}`),
+  );
+  for (const finding of [...violations, ...late]) console.log(`! ${finding}`);
+  return violations.length + late.length === 0 ? 0 : 1;
+}
+
+/** How long it took others to go on: how often, the median and the longest, alone and among other faults. */
+function shown({ takeover }: FaultReport, kind: string): string {
+  const { alone = [], among = [] } = takeover[kind] ?? {};
+  const of = (times: number[]) =>
+    times.length === 0
+      ? "none"
+      : `${times.length}, median ${times[times.length >> 1]} ms, most ${times.at(-1)} ms`;
+  return `taken over ${of(alone)}; among other faults ${of(among)}`;
+}

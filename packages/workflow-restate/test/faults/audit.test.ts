@@ -1,0 +1,83 @@
+import { describe, expect, test } from "bun:test";
+import { type Effect, type Known, violations } from "./audit.ts";
+import { takeovers } from "./takeover.ts";
+
+/* The auditor of the fault tests finds what it is there to find: errors are planted in a log that is sound. */
+
+const at = (role: string, content: string, pid = 1, timestamp = 0) =>
+  JSON.stringify({
+    role,
+    content,
+    meta: role === "__end__" ? { reason: "returned" } : { pid },
+    timestamp,
+  });
+const count = (step: number, pid = 1) => at("count", String(step), pid, step * 10_000 + 5000);
+const end = at("__end__", "counted");
+const start = JSON.stringify({ name: "x" });
+const sound = [
+  start,
+  count(0),
+  at("__wait__", "go on?"),
+  at("__input__", "a"),
+  count(1),
+  count(2),
+  end,
+];
+const effect = (step: number, pid = 1, when = step * 10_000): Effect => {
+  return { thread: "t", step, pid, at: when };
+};
+const effects = [effect(0), effect(1), effect(2)];
+const known: Known = {
+  ...{ steps: 3, copied: 0, kill: "none", shown: [], freezes: [] },
+  answers: { given: ["a"], acknowledged: ["a"] },
+  heldUp: () => 0,
+};
+
+test("a log that is sound has no violation", () => {
+  expect(violations(sound, effects, { ...known, shown: sound.slice(0, 3) })).toEqual([]);
+  const rerun = [effect(0), effect(1, 2), effect(1), effect(2)];
+  expect(violations(sound, rerun, known)).toEqual([]);
+  const copied = [effect(2)];
+  expect(violations(sound, copied, { ...known, copied: 4 })).toEqual([]);
+});
+
+describe("a violation is", () => {
+  const frozen = { ...known, freezes: [{ pid: 1, from: 10_100, to: 14_500 }] };
+  const killed = { ...known, kill: "acknowledged" } as const;
+  const planted: [string, string[], Effect[], Known][] = [
+    ["a step that is lost", sound.filter((line) => line !== count(1)), effects, known],
+    ["a step that is doubled", sound.toSpliced(5, 0, count(1)), effects, known],
+    ["a record that is missing", sound.with(4, ""), effects, known],
+    ["a log without an end", sound.slice(0, -1), effects, known],
+    ["a log with two ends", [...sound, end], effects, known],
+    ["a step after the next one had begun", sound, [...effects, effect(1)], known],
+    ["a step that nobody began", sound, [effect(0), effect(1, 2), effect(2)], known],
+    ["a step that was begun beyond the log", sound, [...effects, effect(3), effect(4)], known],
+    ["a kill that had no effect", sound, effects, killed],
+    ["an answer that is lost", sound.with(3, at("__input__", "b")), effects, known],
+    ["a second answer", sound.toSpliced(4, 0, at("__input__", "b")), effects, known],
+    ["another log than was shown", sound, effects, { ...known, shown: [start, count(7)] }],
+    [
+      "a step by one that thawed",
+      sound,
+      [...effects.slice(0, 2), effect(1, 2, 14_000), effect(2)],
+      frozen,
+    ],
+  ];
+  test.each(planted)("%s", (_what, lines, did, facts) => {
+    expect(violations(lines, did, facts)).not.toEqual([]);
+  });
+});
+
+test("a takeover lasts from the loss of a worker until another one has begun a step", () => {
+  const lost = { kind: "kill", from: 1500, to: 1600, lost: 1 };
+  const asking = [{ ...effect(0, 1, 1400), asks: true as const }, effect(0, 2, 9000)];
+  const threads = new Map([
+    ["driven", [effect(0, 1, 1000), effect(0, 2, 1800)]],
+    ["of another", [effect(0, 2, 1000), effect(1, 2, 1800)]],
+    ["asking", asking],
+  ]);
+  expect(takeovers(threads, [lost]).get("kill")).toEqual({ alone: [300], among: [] });
+  const other = { kind: "server", from: 1700, to: 1900 };
+  expect(takeovers(threads, [lost, other]).get("kill")).toEqual({ alone: [], among: [300] });
+});

@@ -1,0 +1,89 @@
+import { isWorkflowError, type ThreadCommand, type ThreadRef } from "@uncaged/workflow/host";
+import type { RestateHost } from "../../src/index.ts";
+
+/** What was ordered of a thread, and what was acknowledged of it. */
+export type Orders = {
+  /** How often it was given commands. */
+  commands: number;
+  kill: "none" | "asked" | "acknowledged";
+  given: string[];
+  acknowledged: string[];
+};
+
+export const noOrders = (): Orders => ({ commands: 0, kill: "none", given: [], acknowledged: [] });
+
+/** What a command may be answered when another was first, or a worker or a server was lost under it. */
+const harmless = new Set(
+  `THREAD_ENDED NOT_RUNNING NOT_WAITING ALREADY_RUNNING WAITING NO_CLUSTER NO_WORKER CALL_FAILED`.split(
+    " ",
+  ),
+);
+
+export type Commanded = {
+  /** The forks that were acknowledged. */
+  forks: { threadId: string; steps: number }[];
+  /** Refusals that are none of those that may be. */
+  unexpected: string[];
+};
+
+const atOnce = 10;
+
+/** Gives a thread ten commands at once, drawn by `random`, and notes in `orders` what becomes of them. */
+export async function tenAtOnce(
+  host: RestateHost,
+  ref: ThreadRef,
+  orders: Orders,
+  random: () => number,
+): Promise<Commanded> {
+  orders.commands += atOnce;
+  const done: Commanded = { forks: [], unexpected: [] };
+  const mayKill = random() < 0.25;
+  const kinds = [
+    "pause",
+    "resume",
+    "answer",
+    "answer",
+    "fork",
+    mayKill ? "kill" : "pause",
+  ] as const;
+  const give = async (kind: (typeof kinds)[number]) => {
+    if (kind === "fork") {
+      const { threadId, forkFrom } = await host.fork(ref, { env: {} });
+      done.forks.push({ threadId, steps: forkFrom.steps });
+    } else if (kind === "answer") await answer(host, ref, orders, random);
+    else if (kind === "kill") await kill(host, ref, orders);
+    else await host.control(ref, { kind } as ThreadCommand);
+  };
+  const drawn = Array.from({ length: atOnce }, () => {
+    return kinds[Math.floor(random() * kinds.length)] ?? "pause";
+  });
+  await Promise.all(
+    drawn.map(async (kind) => {
+      const failed = (error: unknown) => {
+        if (isWorkflowError(error) && harmless.has(error.code)) return;
+        done.unexpected.push(`${kind} of ${ref.threadId}: ${String(error)}`);
+      };
+      await give(kind).catch(failed);
+    }),
+  );
+  return done;
+}
+
+async function kill(host: RestateHost, ref: ThreadRef, orders: Orders): Promise<void> {
+  if (orders.kill === "none") orders.kill = "asked";
+  await host.control(ref, { kind: "kill" });
+  orders.kill = "acknowledged";
+}
+
+/** Answers what a thread asks. */
+export async function answer(
+  host: RestateHost,
+  ref: ThreadRef,
+  orders: Orders,
+  random: () => number,
+): Promise<void> {
+  const content = `answer ${random()}`;
+  orders.given.push(content);
+  await host.control(ref, { kind: "answer", input: { content }, env: {} });
+  orders.acknowledged.push(content);
+}
