@@ -9,7 +9,6 @@ import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import { system } from "../system/system.ts";
 import { readOwnFile, writeFileAtomic } from "./files.ts";
-import { waitForLock } from "./lock.ts";
 import { identityPath, locationPath, registryLockPath, type Root } from "./paths.ts";
 import { createRoot } from "./root.ts";
 
@@ -57,6 +56,8 @@ export const writeLocation = (root: Root, { hash, threadId }: Thread, location: 
 export async function identityOfRoot(root: Root, machine: string): Promise<HostIdentity> {
   createRoot(root);
   const path = identityPath(root);
+  // A thread's start reads locations too, and loads no lock for it.
+  const { waitForLock } = await import("./lock.ts");
   const lock = system.files.exists(path)
     ? null
     : await waitForLock(registryLockPath(root), noLimit);
