@@ -48,6 +48,7 @@ describe("the exported names of agents", () => {
       type AnthropicAccess
       type AnthropicOptions
       type Block
+      type CallRetry
       type ChildEnd
       type CommandOptions
       type ConfinedPath
@@ -55,6 +56,7 @@ describe("the exported names of agents", () => {
       type Conversed
       type Effort
       type Extractor
+      type FailedCall
       type Format
       type LineReader
       type McpOptions

@@ -25,6 +25,8 @@ describe("the exported names", () => {
       createRoleModerator
       drainsOnPause
       durable
+      durationHint
+      durationMs
       errorParts
       eventsChannel
       foundProblems

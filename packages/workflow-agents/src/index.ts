@@ -10,6 +10,7 @@ export {
   type RoleEntry,
   type RoleSpec,
 } from "./role/role.ts";
+export type { CallRetry, FailedCall } from "./run/retry.ts";
 export { type Paid, paid, type Spending } from "./role/spending.ts";
 
 // Extraction

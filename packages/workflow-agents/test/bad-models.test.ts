@@ -290,7 +290,8 @@ describe.each(models)("the $name agent", (model) => {
     expect(run.text).toBe("now");
     expect(performance.now() - began).toBeGreaterThan(29);
     const { attempt_number, delay_ms, error } = payloadOf(run, "llm_retry");
-    expect([attempt_number, error]).toEqual([2, "HTTP 429"]);
+    expect(attempt_number).toBe(2);
+    expect(error).toContain("answered 429");
     expect(Number(delay_ms)).toBeGreaterThan(25);
     expect(server.came.length).toBe(2);
     expect(server.counted.requests).toBe(1);

@@ -70,6 +70,8 @@ test("the entry points have these values and no others", () => {
     "createRoleModerator",
     "drainsOnPause",
     "durable",
+    "durationHint",
+    "durationMs",
     "errorParts",
     "eventsChannel",
     "foundProblems",

@@ -49,7 +49,7 @@ export type { DurableStep, StepCall, StepContext, StepFn, Steps } from "./durabl
 export { type DurableProgram, durable } from "./durable/durable.ts";
 export { StepFailure } from "./durable/output.ts";
 export type { RetryPolicy, StepOptions } from "./durable/tries.ts";
-export type { Duration } from "./contract/duration.ts";
+export { type Duration, durationHint, durationMs } from "./contract/duration.ts";
 
 // Scheduler
 export {

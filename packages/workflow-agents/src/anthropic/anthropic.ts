@@ -52,7 +52,7 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
     const defaultHeaders = headersIn(env, "ANTHROPIC_CUSTOM_HEADERS");
     const settings = { logLevel: "off", openTelemetry: false, defaultHeaders } as const;
     const messages = ({ fetch }: StallGuard) => {
-      const own = { ...credential, baseURL, maxRetries, timeout: timeoutMs, fetch };
+      const own = { ...credential, baseURL, maxRetries: 0, timeout: timeoutMs, fetch };
       return new Messages(withoutEnv(() => new BaseAnthropic({ ...settings, ...own })));
     };
     const target = { provider, model, baseUrl: baseURL, secrets, ...patience };
@@ -60,6 +60,7 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
   };
   return {
     name: provider,
+    maxRetries,
     async answer(request, sink, surroundings) {
       const { messages, call } = prepare(request.model, surroundings);
       const body = bodyOf(request, access.cache ?? true);

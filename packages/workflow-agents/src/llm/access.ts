@@ -8,7 +8,7 @@ export type Access = {
   timeoutMs?: number;
   /** How long it may then send nothing at all (4 minutes). */
   silenceMs?: number;
-  /** How often the provider's client retries a call whose answer could not begin (2). */
+  /** How often a call that has failed, and may succeed, is made again where the role does not say (2). */
   maxRetries?: number;
   /** The most characters of one answer: its text, thinking and tool calls together (16 Mi). */
   maxAnswerLength?: number;

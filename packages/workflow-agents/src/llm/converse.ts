@@ -6,9 +6,11 @@ import {
   type WorkflowError,
 } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
+import { callPolicy, type Retrying } from "../run/retry.ts";
 import { currentRun, Meter, publish } from "../run/run.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
 import { ProviderError } from "./error.ts";
+import { retried } from "./retry.ts";
 import { type ConversationPlace, Recorded } from "./recorded.ts";
 import {
   blocksOf,
@@ -57,6 +59,7 @@ export async function converse(
   conversation: Conversation,
 ): Promise<Conversed> {
   const { callbacks = {}, toolbox, maxTurns = 50, allowTruncated = false, place } = conversation;
+  const { signal } = conversation;
   const messages: Message[] = [...request.messages];
   const isLast = ({ toolUses, stop }: ModelAnswer): boolean =>
     toolUses.length > 0 ? !toolbox : stop !== "paused";
@@ -69,7 +72,9 @@ export async function converse(
     const known = recorded.answer(turn);
     const { cap, ...answer } = known
       ? { ...known, usage: noUsage, cap: null }
-      : await ask(provider, { ...request, messages }, conversation);
+      : await retried(retrying(provider), signal, () =>
+          ask(provider, { ...request, messages }, conversation),
+        );
     const isContinued = messages.at(-1)?.role === "assistant";
     text = answer.text ? (isContinued ? text : "") + answer.text : text;
     thinking += answer.thinking;
@@ -97,6 +102,12 @@ export async function converse(
   const message = `the model had not ended its work after ${maxTurns} turns`;
   throw new ProviderError("LLM_TOO_MANY_TURNS", message);
 }
+
+const retrying = ({ maxRetries = 2 }: ModelProvider): Retrying =>
+  currentRun().retrying ?? {
+    policy: callPolicy({ attempts: maxRetries + 1 }),
+    since: performance.now(),
+  };
 
 export const emptyAnswer = (name: string): ProviderError =>
   new ProviderError("LLM_EMPTY", `${name} answered with no text`);
@@ -217,7 +228,8 @@ async function reserveCall(
       if (!isWorkflowError(error) || error.code !== "BUDGET_EXCEEDED") throw error;
     }
   }
-  const count = await countInput({ ...request, maxTokens }, surroundings).catch(
+  const counting = () => countInput({ ...request, maxTokens }, surroundings);
+  const count = await retried(retrying(provider), surroundings.signal, counting).catch(
     (error: unknown) => {
       // A service of the same protocol may not count: then the bytes decide.
       const status = error instanceof ProviderError ? error.status : null;

@@ -53,12 +53,14 @@ export class ProviderError extends WorkflowError {
   readonly retryable: boolean;
   readonly status: number | null;
   readonly isFree: boolean;
+  /** How long the provider asked to wait before the next try, in milliseconds. */
+  readonly retryAfterMs: number | null;
   partial: PartialUsage | null = null;
 
   constructor(
     code: ProviderErrorCode,
     message: string,
-    more: { status?: number; hint?: string; isFree?: boolean } = {},
+    more: { status?: number; hint?: string; isFree?: boolean; retryAfterMs?: number | null } = {},
   ) {
     const { type, retryable, hint } = kinds[code];
     super({ code, kind: "failed", message, hint: more.hint ?? hint });
@@ -67,11 +69,12 @@ export class ProviderError extends WorkflowError {
     this.retryable = retryable;
     this.status = more.status ?? null;
     this.isFree = more.isFree ?? beforeCall.has(code);
+    this.retryAfterMs = more.retryAfterMs ?? null;
   }
 }
 
 export type ClientError =
-  | { kind: "http"; status: number; word: string; message: string }
+  | { kind: "http"; status: number; word: string; message: string; retryAfterMs?: number | null }
   | { kind: "timeout" }
   | { kind: "connection"; reason: string }
   | { kind: "cut"; reason: string }
@@ -101,11 +104,26 @@ export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientErr
       type,
       apiMessage,
       message,
-    } = thrown as ApiError & { status?: number };
+      headers,
+    } = thrown as ApiError & { status?: number; headers?: Headers };
     const own = apiMessage ?? (status ? message.replace(`${status} `, "") : message);
-    return { kind: "http", status, word: code ?? type ?? "", message: own };
+    const retryAfterMs = headers ? retryAfterIn(headers) : null;
+    return { kind: "http", status, word: code ?? type ?? "", message: own, retryAfterMs };
   }
   return thrown instanceof SyntaxError ? { kind: "json" } : null;
+}
+
+/**
+ * How long a provider asks to wait, in milliseconds, by the headers `retry-after-ms` and `retry-after` (RFC 9110, 10.2.3);
+ * null when it does not, or what it says is none.
+ */
+function retryAfterIn(headers: { get(name: string): string | null }): number | null {
+  const ms = Number.parseFloat(headers.get("retry-after-ms") ?? "");
+  if (ms >= 0 && Number.isFinite(ms)) return ms;
+  const text = headers.get("retry-after")?.trim() ?? "";
+  if (/^[0-9]+(\.[0-9]+)?$/.test(text)) return Number(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) || !/[a-z]{3}/i.test(text) ? null : Math.max(0, at - Date.now());
 }
 
 /** Where a call goes, and the secrets that must not stand in a message. */
@@ -121,7 +139,9 @@ export type Target = {
 export function providerError(thrown: ClientError, target: Target): ProviderError {
   const status = thrown.kind === "http" && thrown.status > 0 ? thrown.status : undefined;
   const code = thrown.kind === "http" ? codeOf(thrown) : codes[thrown.kind];
-  return new ProviderError(code, messageOf(thrown, target), { status, isFree: isFree(thrown) });
+  const retryAfterMs = thrown.kind === "http" ? (thrown.retryAfterMs ?? null) : null;
+  const more = { status, isFree: isFree(thrown), retryAfterMs };
+  return new ProviderError(code, messageOf(thrown, target), more);
 }
 
 const codes = {

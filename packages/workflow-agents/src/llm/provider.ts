@@ -93,8 +93,10 @@ export type ModelAnswer = {
 /** A service that answers requests. `name` is its name in messages. */
 export type ModelProvider = {
   name: string;
+  /** How often a call that has failed is made again where a role does not say (2). */
+  maxRetries?: number;
   /**
-   * Asks once, streaming. Retries are the provider's official client's.
+   * Asks once, streaming.
    * @throws ProviderError; when `signal` is aborted its reason, with the connection closed.
    */
   answer: (

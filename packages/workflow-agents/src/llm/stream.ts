@@ -1,4 +1,3 @@
-import { publish } from "../run/run.ts";
 import { checkAccess, type Patience } from "./access.ts";
 import type { Accumulator } from "./accumulator.ts";
 import {
@@ -88,7 +87,6 @@ type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Respon
 /**
  * Guards the bytes of an answer beneath a provider's client, which itself drops what only shows that the
  * server lives, and holds a line in memory until it ends. The client gets `fetch`, its request `signal`.
- * Each request that the client repeats is published as `llm_retry`.
  */
 export class StallGuard {
   /** Why the answer was given up: the server fell silent, or sent too much. */
@@ -101,8 +99,6 @@ export class StallGuard {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastAt = 0;
-  #requests = 0;
-  #failed = { at: 0, error: "" };
 
   constructor(call: ClientCall) {
     const own = this.#controller.signal;
@@ -112,32 +108,15 @@ export class StallGuard {
   }
 
   readonly fetch: Fetch = async (url, init) => {
-    this.#request();
     // Bun and Node end a quiet answer after 5 minutes: our own limits decide.
     const unlimited: RequestInit & { timeout: boolean } = { ...init, timeout: false };
-    const response = await fetch(url, unlimited).catch((error: unknown) => {
-      this.#failed = { at: performance.now(), error: reasonOf(error) };
-      throw error;
-    });
-    this.#failed = { at: performance.now(), error: `HTTP ${response.status}` };
+    const response = await fetch(url, unlimited);
     this.isAnswering = response.ok;
     return response.body ? new Response(this.#guarded(response.body), response) : response;
   };
 
   close(): void {
     clearTimeout(this.#timer);
-  }
-
-  #request(): void {
-    this.#requests += 1;
-    if (this.#requests === 1) return;
-    const { at, error } = this.#failed;
-    publish("llm_retry", {
-      provider: this.#call.provider,
-      attempt_number: this.#requests,
-      delay_ms: Math.round(performance.now() - at),
-      error,
-    });
   }
 
   #guarded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {

@@ -37,6 +37,7 @@ export function openaiProvider(access: Access = {}): ModelProvider {
   const name = "the OpenAI API";
   return {
     name,
+    maxRetries,
     async answer(request, sink, { env, signal }) {
       const baseUrl = access.baseUrl ?? (env.OPENAI_BASE_URL || officialUrl);
       const official = hostOf(baseUrl) === hostOf(officialUrl);
@@ -45,7 +46,7 @@ export function openaiProvider(access: Access = {}): ModelProvider {
       const secrets = key === null ? [] : [key];
       const headers = headersIn(env, "OPENAI_CUSTOM_HEADERS");
       const settings: ClientOptions = {
-        ...{ maxRetries, timeout: timeoutMs, logLevel: "off" },
+        ...{ maxRetries: 0, timeout: timeoutMs, logLevel: "off" },
         apiKey: key ?? "none",
         baseURL: baseUrl,
         organization: env.OPENAI_ORG_ID || null,

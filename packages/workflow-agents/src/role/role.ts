@@ -14,6 +14,7 @@ import {
 import { extract, type Extractor } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
+import { type CallPolicy, callPolicy, type CallRetry } from "../run/retry.ts";
 import { failure, isObject } from "../run/error.ts";
 import { digest, inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
 import {
@@ -44,6 +45,8 @@ export type RoleSpec<S extends $ZodObject> = {
    * a tool (`turns`, the default), or only the whole step (`role`).
    */
   durable?: "turns" | "role";
+  /** How often a call of a model is made, and when again; without it as its agent says (`maxRetries`). */
+  retry?: CallRetry;
 };
 
 export type RoleEntry = { description: string; schema: JsonSchema };
@@ -70,32 +73,36 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
  * Whatever it throws fails the thread, whose end record then keeps the agent's text and what was spent in
  * `meta.error.kept`; `retry` runs the role again.
  *
- * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD` at once; from the running role `EXTRACTION_FAILED`,
+ * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD`, `BAD_RETRY` at once; from the running role `EXTRACTION_FAILED`,
  *   `EMPTY_ANSWER`, `BAD_AGENT_RESULT`, `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, `BAD_PRICES`, `BAD_BUDGET`, and
  *   what the agent throws.
  */
 export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const form = formOf(spec.schema, spendingKeys);
   checkFields(Object.keys(spec.schema._zod.def.shape));
+  const policy = spec.retry && callPolicy(spec.retry);
   const play: Role<AgentMeta<S>> = async ({ attempt, journal, ...given }) => {
     const ctx = spec.durable === "role" ? given : { ...given, journal };
     // Its caller has opened an attempt for it, or it is one of a role's parts.
-    if (attempt) return await execute(spec, form, ctx, attempt.path);
-    return await inAttempt(ctx, ({ isChild }) => execute(spec, form, ctx, isChild ? null : []));
+    const made = { ...spec, form, policy };
+    if (attempt) return await execute(made, ctx, attempt.path);
+    return await inAttempt(ctx, ({ isChild }) => execute(made, ctx, isChild ? null : []));
   };
   const schema = spendingSchema(form.schema);
   const descriptor = { description: spec.description, schema };
   return Object.assign(play, { descriptor, [usesAttempt]: true });
 }
 
+/** A role's parts, checked. */
+type MadeRole<S extends $ZodObject> = RoleSpec<S> & { form: Form<S>; policy?: CallPolicy };
+
 /** `path` is where the role is played; null for a concurrent part, which has no steps of its own. */
 async function execute<S extends $ZodObject>(
-  spec: RoleSpec<S>,
-  form: Form<S>,
+  spec: MadeRole<S>,
   ctx: ThreadContext,
   path: Path | null,
 ): Promise<{ content: string; meta: AgentMeta<S> }> {
-  const { description, agent, extract: extractor = null, repairs = 2 } = spec;
+  const { form, policy, description, agent, extract: extractor = null, repairs = 2 } = spec;
   const { close, ...account } = openAccount(ctx);
   const outer = outerRun();
   const run: RoleRun = {
@@ -103,6 +110,7 @@ async function execute<S extends $ZodObject>(
     ...account,
     ...memoryOf(ctx, path),
     agents: { started: 0, running: 0 },
+    ...(policy && { retrying: { policy, since: performance.now() } }),
   };
   let raw: string | null = null;
   let isRecorded = false;

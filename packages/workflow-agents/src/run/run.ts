@@ -13,6 +13,7 @@ import {
   type Usage,
   type WorkflowEvent,
 } from "@uncaged/workflow";
+import type { Retrying } from "./retry.ts";
 import { failure } from "./error.ts";
 
 /** What one model call spent. `cost` is in US dollars, null when the model's price is not known. */
@@ -48,6 +49,8 @@ export type RoleRun = {
   remembered?: number;
   path?: Path;
   agents?: AgentCount;
+  /** How the role's calls of models are made again, where it says so. */
+  retrying?: Retrying;
   /** Sees each event before it is published; one for which it returns true is not published. */
   intercept?: (event: WorkflowEvent) => boolean;
 };

@@ -1,0 +1,57 @@
+import { publish } from "../run/run.ts";
+import type { CallPolicy, Retrying } from "../run/retry.ts";
+import { ProviderError } from "./error.ts";
+
+// Whoever asks for more has closed for the day: a person should know.
+const longestAsked = 10 * 60_000;
+
+/** Makes a call, again after those errors and delays that a policy names. Each delay is published when it begins. */
+export async function retried<T>(
+  { policy, since }: Retrying,
+  signal: AbortSignal | undefined,
+  call: () => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      const delay = delayAfter(error, attempt, policy);
+      if (delay === null || signal?.aborted) throw error;
+      if (performance.now() + delay > since + policy.deadlineMs) throw error;
+      const { message } = error as ProviderError;
+      publish("llm_retry", { attempt_number: attempt + 1, delay_ms: delay, error: message });
+      await rest(delay, signal);
+    }
+  }
+}
+
+/** How long to wait until the next try; null when there is none. */
+function delayAfter(error: unknown, attempt: number, policy: CallPolicy): number | null {
+  const { attempts, backoffMs, maxDelayMs, on } = policy;
+  if (!(error instanceof ProviderError) || attempt >= attempts) return null;
+  const { code, type, retryable, retryAfterMs } = error;
+  const isWorth =
+    on === undefined
+      ? retryable
+      : typeof on === "function"
+        ? on(error)
+        : on.includes(code) || on.includes(type);
+  if (!isWorth || (retryAfterMs ?? 0) > longestAsked) return null;
+  const backoff = Math.min(backoffMs * 2 ** (attempt - 1), maxDelayMs);
+  return Math.round(Math.max(retryAfterMs ?? 0, backoff * (1 - Math.random() / 4)));
+}
+
+/** @throws the signal's reason when it is aborted meanwhile. */
+async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}

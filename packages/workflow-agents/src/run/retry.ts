@@ -1,0 +1,71 @@
+import { type Duration, durationHint, durationMs, type WorkflowError } from "@uncaged/workflow";
+import { misuse } from "./error.ts";
+
+/** The error of a call of a model: a `ProviderError`. */
+export type FailedCall = WorkflowError & {
+  readonly type: string;
+  readonly retryable: boolean;
+  readonly status: number | null;
+};
+
+/**
+ * How often a call of a model is made, and when again. `attempts` counts the first one too (3). The delay before the second
+ * is `backoff` (1 second), doubles each time up to `maxDelay` (1 minute), and is up to a quarter shorter by chance; a
+ * longer one that the provider asks for is kept to. `on` is which errors are tried again: those with one of these codes or
+ * types, or those for which the function is true; without it those that are `retryable`. No try begins later than
+ * `deadline` after the role.
+ */
+export type CallRetry = {
+  attempts?: number;
+  backoff?: Duration;
+  maxDelay?: Duration;
+  deadline?: Duration;
+  on?: readonly string[] | ((error: FailedCall) => boolean);
+};
+
+/** A policy that was checked, in milliseconds. */
+export type CallPolicy = {
+  attempts: number;
+  backoffMs: number;
+  maxDelayMs: number;
+  deadlineMs: number;
+  on: CallRetry["on"];
+};
+
+const mostAttempts = 1_000;
+const dayMs = 86_400_000;
+
+/** @throws WorkflowError `BAD_RETRY` for what is none. */
+export function callPolicy(retry: CallRetry = {}): CallPolicy {
+  const { attempts = 3, backoff = 1_000, maxDelay = 60_000, deadline, on } = retry;
+  const known = ["attempts", "backoff", "maxDelay", "deadline", "on"];
+  const other = Object.keys(retry).find((key) => !known.includes(key));
+  if (other !== undefined) throw bad(`has no ${other}`, `it may have ${known.join(", ")}`);
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > mostAttempts) {
+    throw bad(
+      `can't have ${String(attempts)} attempts`,
+      `1 to ${mostAttempts}, the first included`,
+    );
+  }
+  const ms = (name: string, value: Duration): number => {
+    const found = durationMs(value);
+    if (found !== null && found >= 0 && found <= dayMs) return found;
+    throw bad(`can't have the ${name} ${String(value)}`, `${durationHint}; a day at most`);
+  };
+  const isList = Array.isArray(on) && on.every((one) => typeof one === "string");
+  if (on !== undefined && typeof on !== "function" && !isList) {
+    throw bad("has an on that is no list of codes", 'such as ["rate_limit"], or a function');
+  }
+  return {
+    attempts,
+    backoffMs: ms("backoff", backoff),
+    maxDelayMs: ms("maxDelay", maxDelay),
+    deadlineMs: deadline === undefined ? Number.POSITIVE_INFINITY : ms("deadline", deadline),
+    on,
+  };
+}
+
+const bad = (what: string, hint: string) => misuse("BAD_RETRY", `a role's retry ${what}`, hint);
+
+/** A policy, and when what it is for has begun, by `performance.now()`. */
+export type Retrying = { policy: CallPolicy; since: number };
