@@ -1,31 +1,38 @@
-import type { HostChange, ThreadRow } from "@uncaged/workflow/host";
+import { type HostChange, isMoving, type ThreadRow } from "@uncaged/workflow/host";
 import type { RegistryState } from "../service/store.ts";
-import type { ThreadMeta } from "../thread/thread.ts";
-import { allRows, listLive, rowNow } from "./list.ts";
+import { listLive, overStatuses, readNewest, rowsOfMetas } from "./list.ts";
 import type { HostContext } from "./context.ts";
 
 const lookEveryMs = 250;
 /** So many of the newest threads are compared, and those that are driven. */
 const mostSeen = 200;
 
-/** A thread as it was shown last, and whether it may still change. */
-type Seen = { shown: string; isOver: boolean };
+/** Of those that neither are among them nor run, so many at a time. */
+const mostOthers = 50;
 
-/** The cluster is asked a few times a second what its newest threads are. @see Host.changes */
+/** A thread as it was shown last, whether it may still change, and whether it does without being asked to. */
+type Seen = { shown: string; isOver: boolean; isMoving: boolean };
+
+/**
+ * The cluster is asked a few times a second for its newest threads, for those that are driven, and for a part of the
+ * others that were seen: how much that is does not grow with the threads there are. @see Host.changes
+ */
 export async function* changes(
   context: HostContext,
   signal: AbortSignal,
 ): AsyncGenerator<HostChange> {
   const seen = new Map<string, Seen>();
   let names = await namesOf(context);
-  for (const { row } of await look(context, seen)) seen.set(row.threadId, seenOf(row));
+  for (const row of (await look(context, seen)).rows) seen.set(row.threadId, seenOf(row));
   yield { kind: "ready" };
   while (!signal.aborted) {
-    for (const change of await look(context, seen).catch(() => [])) {
-      seen.set(change.row.threadId, seenOf(change.row));
-      yield change;
+    const { rows, gone } = await look(context, seen).catch(() => nothing);
+    for (const row of rows) {
+      seen.delete(row.threadId);
+      seen.set(row.threadId, seenOf(row));
+      yield { kind: "thread", row };
     }
-    for (const threadId of await removed(context, seen).catch(() => [])) {
+    for (const threadId of gone) {
       seen.delete(threadId);
       yield { kind: "removed", threadId };
     }
@@ -39,38 +46,39 @@ export async function* changes(
 const shownOf = ({ status, steps }: ThreadRow): string => `${status} ${steps}`;
 const seenOf = (row: ThreadRow): Seen => ({
   shown: shownOf(row),
-  isOver: ["completed", "failed", "killed"].includes(row.status),
+  isOver: overStatuses.has(row.status),
+  isMoving: isMoving(row.status),
 });
 
-async function look(
-  context: HostContext,
-  seen: ReadonlyMap<string, Seen>,
-): Promise<{ kind: "thread"; row: ThreadRow }[]> {
-  const ids = new Set<string>();
-  for await (const { threadId } of allRows(context)) {
-    if (ids.size >= mostSeen) break;
-    if (!seen.get(threadId)?.isOver) ids.add(threadId);
-  }
-  for (const { threadId } of await listLive(context)) ids.add(threadId);
-  for (const [threadId, { isOver }] of seen) if (!isOver) ids.add(threadId);
-  const found: { kind: "thread"; row: ThreadRow }[] = [];
-  for (const threadId of ids) {
-    const meta = await context.client.value<ThreadMeta>("thread", threadId, "meta");
-    const row = meta && (await rowNow(context, meta));
-    if (row && seen.get(threadId)?.shown !== shownOf(row)) found.push({ kind: "thread", row });
-  }
-  return found;
-}
+type Looked = { rows: ThreadRow[]; gone: string[] };
+const nothing: Looked = { rows: [], gone: [] };
 
-/** Those that were shown and are gone: a thread that is in the index is there. */
-async function removed(context: HostContext, seen: ReadonlyMap<string, Seen>): Promise<string[]> {
-  const left = new Set(seen.keys());
-  for await (const { threadId } of allRows(context)) left.delete(threadId);
-  const gone: string[] = [];
-  for (const threadId of left) {
-    if (!(await context.client.value("thread", threadId, "meta"))) gone.push(threadId);
+/** What has changed since it was seen, and what is gone. */
+async function look(context: HostContext, seen: Map<string, Seen>): Promise<Looked> {
+  const { ids: newest } = await readNewest(context);
+  const window = newest.slice(0, mostSeen);
+  const ids = new Set(window.filter((id) => !seen.get(id)?.isOver));
+  for (const { threadId } of await listLive(context)) ids.add(threadId);
+  const [from = ""] = window.slice(-1);
+  const listed = new Set(window);
+  const others: string[] = [];
+  for (const [id, { isMoving }] of seen) {
+    if (isMoving || (id >= from && !listed.has(id))) ids.add(id);
+    else if (others.length < mostOthers && !ids.has(id) && !listed.has(id)) others.push(id);
   }
-  return gone;
+  for (const id of others) {
+    ids.add(id);
+    // The next look is at those that come after them.
+    const state = seen.get(id) as Seen;
+    seen.delete(id);
+    seen.set(id, state);
+  }
+  const metas = await context.metas([...ids]);
+  const rows = await rowsOfMetas(context, [...metas.values()]);
+  return {
+    rows: rows.filter((row) => seen.get(row.threadId)?.shown !== shownOf(row)),
+    gone: [...ids].filter((id) => seen.has(id) && !metas.has(id)),
+  };
 }
 
 const namesOf = async ({ client }: HostContext): Promise<number> =>

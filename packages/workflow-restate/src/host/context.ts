@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { createRoot, type Drivers, openRoot, type Root } from "@uncaged/workflow/driver";
 import { type Host, type LiveRow, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
-import { ClusterClient } from "../client/client.ts";
+import { ClusterClient, quoted } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { Bundles } from "../mirror/bundles.ts";
 import { TemporaryFolder } from "../mirror/folder.ts";
@@ -10,7 +10,7 @@ import { rowOf } from "../thread/row.ts";
 import { standOf, type ThreadMeta } from "../thread/thread.ts";
 
 /** What Restate reports of the invocation that drives a thread. */
-type Invocation = { status: string; retry_count: number | null };
+type Invocation = { key: string; status: string; retry_count: number | null };
 
 /** How long a thread is taken to be driven after it was last seen to go on, in milliseconds. */
 const freshMs = 3_000;
@@ -70,27 +70,55 @@ export class HostContext {
     return { threadId, workflow, hash, status, pid, steps, role, elapsedMs, ...pausing };
   }
 
-  /** Whether what is to drive a thread does, as far as Restate sees: it may be gone, paused, or fail again and again. */
-  async isDriven(meta: ThreadMeta): Promise<boolean> {
-    const { threadId, drive, updatedAt } = meta;
-    if (standOf(meta) !== "driven" || !drive) return true;
-    const now = Date.now();
-    if (now - Math.max(updatedAt, drive.since) < freshMs) return true;
-    const known = this.#health.get(threadId);
-    if (known && now - known.at < healthMs) return await known.isDriven;
-    const isDriven = this.#askHealth(threadId);
-    this.#health.set(threadId, { at: now, isDriven });
-    return await isDriven;
+  /** Threads as the cluster has them now, by their ids, in this order; those that there are none of are left out. */
+  async metas(threadIds: readonly string[]): Promise<Map<string, ThreadMeta>> {
+    const found = await this.client.values<ThreadMeta>("thread", threadIds, "meta");
+    return new Map(
+      threadIds.flatMap((id) => {
+        const meta = found.get(id);
+        return meta ? [[id, meta]] : [];
+      }),
+    );
   }
 
-  async #askHealth(threadId: string): Promise<boolean> {
+  /** Whether what is to drive a thread does, as far as Restate sees: it may be gone, paused, or fail again and again. */
+  async isDriven(meta: ThreadMeta): Promise<boolean> {
+    return (await this.driven([meta])).has(meta.threadId);
+  }
+
+  /** {@link isDriven} of many at once: the ids of those that are. What was asked for is known for a moment. */
+  async driven(metas: readonly ThreadMeta[]): Promise<Set<string>> {
+    const now = Date.now();
+    for (const [id, { at }] of this.#health) if (now - at >= healthMs) this.#health.delete(id);
+    const inDoubt = metas.filter((meta) => {
+      const { drive, updatedAt } = meta;
+      const isOrdered = standOf(meta) === "driven" && drive !== null;
+      return isOrdered && now - Math.max(updatedAt, drive.since) >= freshMs;
+    });
+    const asked = inDoubt.map(({ threadId }) => threadId).filter((id) => !this.#health.has(id));
+    const answer = asked.length === 0 ? null : this.#askHealth(asked);
+    for (const id of asked) {
+      const isDriven = (answer as Promise<Set<string>>).then((ids) => ids.has(id));
+      isDriven.catch(() => undefined);
+      this.#health.set(id, { at: now, isDriven });
+    }
+    const ids = new Set(metas.map(({ threadId }) => threadId));
+    for (const { threadId } of inDoubt) {
+      if (!(await this.#health.get(threadId)?.isDriven)) ids.delete(threadId);
+    }
+    return ids;
+  }
+
+  async #askHealth(threadIds: readonly string[]): Promise<Set<string>> {
+    const keys = threadIds.map(quoted).join(", ");
     const found = await this.client.query<Invocation>(
-      `SELECT status, retry_count FROM sys_invocation WHERE target_service_name = 'thread' AND target_service_key = '${threadId}' AND target_handler_name = 'drive'`,
+      `SELECT target_service_key AS key, status, retry_count FROM sys_invocation WHERE target_service_name = 'thread' AND target_service_key IN (${keys}) AND target_handler_name = 'drive'`,
     );
-    return found.some(({ status, retry_count }) => {
+    const driven = found.filter(({ status, retry_count }) => {
       if (status === "paused" || status === "completed") return false;
       return status !== "backing-off" || (retry_count ?? 0) < mostRetries;
     });
+    return new Set(driven.map(({ key }) => key));
   }
 
   close(): void {

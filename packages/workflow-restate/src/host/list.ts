@@ -7,48 +7,129 @@ import {
   type ThreadQuery,
   type ThreadRow,
 } from "@uncaged/workflow/host";
-import { type IndexRow, livePeriod, periodOf, periodsPeriod, rowOf } from "../thread/row.ts";
+import { quoted } from "../client/client.ts";
+import {
+  type IndexRow,
+  livePeriod,
+  newestPrefix,
+  periodOf,
+  periodsPeriod,
+  rowOf,
+} from "../thread/row.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 import type { HostContext } from "./context.ts";
 
 /** How long the objects of the index may differ in what they have of a new thread. */
 const settlesMs = 10_000;
+/** How long the threads that were started here are remembered when only the newest are asked for. */
+const forgetsMs = 60_000;
 
-const overStatuses: ReadonlySet<Status> = new Set(["completed", "failed", "killed"]);
+/** Those of a thread that has ended. */
+export const overStatuses: ReadonlySet<Status> = new Set(["completed", "failed", "killed"]);
+
+/** What is read of an hour's threads at first; each time that more is wanted, four times as much. */
+const firstPage = 100;
 
 /** All threads of the index, newest first; one that has not ended may have got on since. */
 export async function* allRows(context: HostContext, before?: string): AsyncGenerator<IndexRow> {
-  const { client, recent } = context;
-  const known = (await client.state("index", periodsPeriod)).map(({ key }) => key);
-  const periods = new Set([...known, ...[...recent.keys()].map(periodOf)]);
+  for await (const page of pages(context, { before })) yield* page;
+}
+
+type Paging = { before?: string | undefined; size?: number };
+
+/** The threads of the index, newest first, as many at a time as are read at once. */
+async function* pages(
+  context: HostContext,
+  { before, size = firstPage }: Paging,
+): AsyncGenerator<IndexRow[]> {
+  const { known, all } = await periodsOf(context);
   const latest = before === undefined || !isThreadId(before) ? null : periodOf(before);
-  for (const period of [...periods].sort().toReversed()) {
+  let most = size;
+  for (const period of all) {
     if (latest !== null && period > latest) continue;
-    const rows = await rowsOf(context, period, known.includes(period));
-    yield* rows.filter(({ threadId }) => before === undefined || threadId < before);
+    for (let below = before ?? afterIds; below !== ""; most *= 4) {
+      const rows = await rowsOf(context, period, below, most);
+      const from = rows.length < most ? "" : (rows.at(-1)?.threadId ?? "");
+      const isIn = (id: string) => periodOf(id) === period && id < below && id >= from;
+      const late = await lateRows(context, rows, isIn, known.has(period));
+      yield [...rows, ...late].sort(newestFirst);
+      below = from;
+    }
   }
 }
 
-/** `isKnown`: whether the index lists the period already: it comes a little after its first row. */
+/** The hours that have threads, the latest first; a little after its first row the index knows an hour too. */
+async function periodsOf({ client, recent }: HostContext) {
+  const known = new Set((await client.state("index", periodsPeriod)).map(({ key }) => key));
+  const all = new Set([...known, ...[...recent.keys()].map(periodOf)]);
+  return { known, all: [...all].sort().toReversed() };
+}
+
+/** Sorts behind every thread's id: of what else an object of the index has the keys begin so. */
+const afterIds = "a";
+const newestFirst = (a: IndexRow, b: IndexRow): number => (a.threadId > b.threadId ? -1 : 1);
+
 async function rowsOf(
-  { client, recent }: HostContext,
+  { client }: HostContext,
   period: string,
+  below: string,
+  most: number,
+): Promise<IndexRow[]> {
+  const where = ` AND key < ${quoted(below)} ORDER BY key DESC LIMIT ${most}`;
+  const found = await client.state("index", period, where);
+  return found.map(({ bytes }) => JSON.parse(bytes.toString("utf8")) as IndexRow);
+}
+
+/** Rows of the threads that were started here and that the index does not have yet. */
+async function lateRows(
+  context: HostContext,
+  rows: readonly IndexRow[],
+  isIn: (threadId: string) => boolean,
   isKnown: boolean,
 ): Promise<IndexRow[]> {
-  const rows = new Map<string, IndexRow>();
-  for (const { key, bytes } of await client.state("index", period)) {
-    if (isThreadId(key)) rows.set(key, JSON.parse(bytes.toString("utf8")) as IndexRow);
+  const { recent } = context;
+  const listed = new Set(rows.map(({ threadId }) => threadId));
+  const missing: string[] = [];
+  for (const [threadId, { at }] of recent) {
+    if (!isIn(threadId)) continue;
+    if (!listed.has(threadId)) missing.push(threadId);
+    else if (isKnown && Date.now() - at > settlesMs) recent.delete(threadId);
   }
-  for (const [threadId, ref] of recent) {
-    if (rows.has(threadId)) {
-      if (isKnown && Date.now() - ref.at > settlesMs) recent.delete(threadId);
-    } else if (periodOf(threadId) === period) {
-      const meta = await client.value<ThreadMeta>("thread", ref.threadId, "meta");
-      if (meta) rows.set(threadId, rowOf(meta));
-      else recent.delete(threadId);
-    }
+  const metas = await context.metas(missing);
+  for (const threadId of missing) if (!metas.has(threadId)) recent.delete(threadId);
+  return [...metas.values()].map(rowOf);
+}
+
+/** The newest threads, as the index counts them. */
+type Newest = {
+  total: number;
+  /** Their ids, the newest first. */
+  ids: string[];
+  /** Whether that is all threads there are; otherwise some hundreds. */
+  isAll: boolean;
+};
+
+/** Reads how many threads there are, and which are the newest, without reading the index of an hour. */
+export async function readNewest(context: HostContext): Promise<Newest> {
+  const { client, recent } = context;
+  const prefix = newestPrefix;
+  const where = ` AND (key IN ('total', 'floor') OR (key >= '${prefix}' AND key < '${prefix}Z'))`;
+  const kept = new Map(
+    (await client.state("index", livePeriod, where)).map((r) => [r.key, r.bytes]),
+  );
+  const read = (key: string): unknown => JSON.parse(kept.get(key)?.toString("utf8") ?? "null");
+  const floor = (read("floor") ?? "") as string;
+  const ids = new Set([...kept.keys()].map((key) => key.slice(prefix.length)).filter(isThreadId));
+  const late: string[] = [];
+  for (const [threadId, { at }] of recent) {
+    if (!ids.has(threadId) && threadId >= floor) late.push(threadId);
+    else if (Date.now() - at > forgetsMs) recent.delete(threadId);
   }
-  return [...rows.values()].sort((a, b) => (a.threadId > b.threadId ? -1 : 1));
+  const there = await context.metas(late);
+  for (const threadId of late) if (!there.has(threadId)) recent.delete(threadId);
+  const all = [...ids, ...there.keys()].filter((id) => id >= floor);
+  const total = ((read("total") ?? 0) as number) + there.size;
+  return { total, ids: all.sort().toReversed(), isAll: floor === "" };
 }
 
 /** A thread's row as it is now; null when it has been removed. */
@@ -69,31 +150,60 @@ export async function listThreads(
   const selectors = workflow ? await selectorsOf(workflow) : null;
   const isSelected = selectors ? isSelectedBy(selectors) : () => true;
   const isCounted = !statuses && !selectors && words.length === 0;
-  const rows: ThreadRow[] = [];
-  let passed = 0;
-  let isMore = false;
-  for await (const { text = "", forkFrom: _, ...indexed } of allRows(context, before)) {
-    if (!isSelected(indexed) || !hasWords(`${indexed.threadId.toLowerCase()}\n${text}`, words))
-      continue;
-    if (statuses && overStatuses.has(indexed.status) && !statuses.has(indexed.status)) continue;
-    const isOver = overStatuses.has(indexed.status);
-    const meta = isOver ? null : await context.metaOf(indexed);
-    if (!isOver && !meta) continue;
-    const row = meta ? await rowNow(context, meta) : indexed;
-    if (statuses && !statuses.has(row.status)) continue;
-    isMore = rows.length >= limit;
-    if (isMore) break;
-    if (passed < offset) passed += 1;
-    else rows.push(row);
+  const wanted = offset + limit + 1;
+  const isWanted = (row: IndexRow) =>
+    isSelected(row) &&
+    hasWords(`${row.threadId.toLowerCase()}\n${row.text ?? ""}`, words) &&
+    (!statuses || !overStatuses.has(row.status) || statuses.has(row.status));
+  const newest = isCounted ? await readNewest(context) : null;
+  let rows = newest && (await newestRows(context, newest, { before, wanted }));
+  if (!rows) {
+    rows = [];
+    const size = isCounted ? wanted : Math.max(wanted, firstPage);
+    for await (const page of pages(context, { before, size })) {
+      const now = await rowsNow(context, page.filter(isWanted));
+      rows.push(...now.filter((row) => !statuses || statuses.has(row.status)));
+      if (rows.length >= wanted) break;
+    }
   }
-  const total = isCounted ? await countAll(context) : null;
-  return { rows, total, next: isMore ? (rows.at(-1)?.threadId ?? null) : null };
+  const shown = rows.slice(offset, offset + limit);
+  const next = rows.length >= wanted ? (shown.at(-1)?.threadId ?? null) : null;
+  return { rows: shown, total: newest?.total ?? null, next };
 }
 
-async function countAll(context: HostContext): Promise<number> {
-  let count = 0;
-  for await (const _ of allRows(context)) count += 1;
-  return count;
+/** The first of the newest threads, or of those before one; null when the newest that are listed are too few. */
+async function newestRows(
+  context: HostContext,
+  { ids, isAll }: Newest,
+  { before, wanted }: { before: string | undefined; wanted: number },
+): Promise<ThreadRow[] | null> {
+  const listed = ids.filter((id) => before === undefined || id < before);
+  if (listed.length < wanted && !isAll) return null;
+  const metas = await context.metas(listed.slice(0, wanted));
+  // Some have just been removed.
+  if (metas.size < Math.min(wanted, listed.length)) return null;
+  return await rowsOfMetas(context, [...metas.values()]);
+}
+
+/** What threads are now, each with whether a worker really drives it. */
+export async function rowsOfMetas(
+  context: HostContext,
+  metas: readonly ThreadMeta[],
+): Promise<ThreadRow[]> {
+  await context.driven(metas);
+  return await Promise.all(metas.map((meta) => rowNow(context, meta)));
+}
+
+/** Threads of the index as they are now, without those that have been removed. */
+async function rowsNow(context: HostContext, indexed: readonly IndexRow[]): Promise<ThreadRow[]> {
+  const moving = indexed.filter(({ status }) => !overStatuses.has(status));
+  const metas = await context.metas(moving.map(({ threadId }) => threadId));
+  const now = await rowsOfMetas(context, [...metas.values()]);
+  const byId = new Map(now.map((row) => [row.threadId, row]));
+  return indexed.flatMap(({ text: _, forkFrom: __, ...row }) => {
+    const found = overStatuses.has(row.status) ? row : byId.get(row.threadId);
+    return found?.hash === row.hash ? [found] : [];
+  });
 }
 
 const isSelectedBy =
@@ -106,13 +216,12 @@ const isSelectedBy =
 /** @see Host.live */
 export async function listLive(context: HostContext): Promise<LiveRow[]> {
   const { client, recent } = context;
-  const listed = (await client.state("index", livePeriod)).map(({ key }) => key);
+  const listed = await client.keys("index", livePeriod, ` AND key < '${afterIds}'`);
   const ids = [...new Set([...listed, ...recent.keys()])].filter(isThreadId).sort();
-  const rows = await Promise.all(
-    ids.map(async (threadId) => {
-      const meta = await client.value<ThreadMeta>("thread", threadId, "meta");
-      return meta && isMoving(rowOf(meta).status) ? await context.liveRow(meta) : null;
-    }),
+  const metas = [...(await context.metas(ids)).values()].filter((meta) =>
+    isMoving(rowOf(meta).status),
   );
+  await context.driven(metas);
+  const rows = await Promise.all(metas.map((meta) => context.liveRow(meta)));
   return rows.filter((row) => row !== null);
 }

@@ -1,7 +1,7 @@
 import { handlers, object, type ObjectContext, serde } from "@restatedev/restate-sdk";
 import { unframe } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
-import { type BundleRow, bundlesPeriod, periodsPeriod } from "../thread/row.ts";
+import { type BundleRow, bundlesPeriod, newestPrefix, periodsPeriod } from "../thread/row.ts";
 import { brief } from "./options.ts";
 
 /** What a bundle consists of: its files, and how many pieces each has. */
@@ -100,12 +100,41 @@ export const workflowObject = object({
   },
 });
 
+/** A thread that was created, or removed, and whether it is driven or paused. */
+export type Counted = { threadId: string; isThere: boolean; isLive: boolean };
+
+/** Between so many of the newest threads and this many more are listed: what is too many goes, some at a time. */
+const newestListed = 256;
+const pruneEvery = 64;
+
+/** Takes the oldest out of the newest threads, and keeps from which id on none is missing. */
+async function pruneNewest(ctx: ObjectContext): Promise<void> {
+  const keys = (await ctx.stateKeys()).filter((key) => key.startsWith(newestPrefix)).sort();
+  const from = keys.length - newestListed;
+  if (from <= 0) return;
+  for (const key of keys.slice(0, from)) ctx.clear(key);
+  const floor = (keys[from] as string).slice(newestPrefix.length);
+  const before = await ctx.get<string>("floor");
+  ctx.set("floor", before !== null && before > floor ? before : floor);
+}
+
 /** Rows: of the threads of an hour, of those that run, of a family, of the bundles. What is null goes. */
 export const indexObject = object({
   name: "index",
   metadata: serviceMetadata,
   options: brief,
   handlers: {
+    /** How many threads there are, and which are the newest: beside those that run. */
+    count: async (ctx: ObjectContext, { threadId, isThere, isLive }: Counted) => {
+      if (isLive) ctx.set(threadId, {});
+      else ctx.clear(threadId);
+      if (isThere) ctx.set(newestPrefix + threadId, {});
+      else ctx.clear(newestPrefix + threadId);
+      const total = ((await ctx.get<number>("total")) ?? 0) + (isThere ? 1 : -1);
+      ctx.set("total", total);
+      if (isThere && total % pruneEvery === 0) await pruneNewest(ctx);
+      return {};
+    },
     set: async (ctx: ObjectContext, rows: Record<string, unknown>) => {
       for (const [key, row] of Object.entries(rows)) {
         if (row === null) ctx.clear(key);

@@ -26,6 +26,7 @@ import * as rules from "../thread/thread.ts";
 import type { StageRequest } from "../thread/staging.ts";
 import type { AppendedRecord, AppendRequest, ThreadMeta } from "../thread/thread.ts";
 import { brief, long } from "./options.ts";
+import type { Counted } from "./store.ts";
 import { logRefusal } from "./refusal.ts";
 import {
   begunBefore,
@@ -70,6 +71,16 @@ const send = (ctx: Object, key: string, rows: Record<string, unknown>): void =>
     inputSerde: serde.json,
   });
 
+/** Has the index know that a thread was created, or removed. */
+const count = (ctx: Object, parameter: Counted): void =>
+  void ctx.genericSend({
+    service: "index",
+    method: "count",
+    key: livePeriod,
+    parameter,
+    inputSerde: serde.json,
+  });
+
 /** Stores what a thread has become, and has done what follows from it: its row, its drive, its moment. */
 async function become(ctx: Object, meta: ThreadMeta, before: ThreadMeta | null, more = "") {
   ctx.set("meta", meta);
@@ -86,9 +97,9 @@ async function become(ctx: Object, meta: ThreadMeta, before: ThreadMeta | null, 
   }
   const isResting = !drive && (before === null || before.drive !== null || end !== before.end);
   const isLive = !end && (drive !== null || meta.pause);
-  if (before === null || isLive !== (!before.end && (before.drive !== null || before.pause))) {
-    send(ctx, livePeriod, { [threadId]: isLive ? {} : null });
-  }
+  const wasLive = before && !before.end && (before.drive !== null || before.pause);
+  if (before === null) count(ctx, { threadId, isThere: true, isLive });
+  else if (isLive !== wasLive) send(ctx, livePeriod, { [threadId]: isLive ? {} : null });
   if (before === null || (isResting && !meta.pause)) {
     const text = `${(await ctx.get<string>("text")) ?? ""}\n${more.toLowerCase().slice(0, 4000)}`;
     const { forkFrom } = meta;
@@ -337,7 +348,8 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         if (refusal) return refusal;
         stopDrive(ctx, meta);
         ctx.clearAll();
-        const keys = [periodOf(meta.threadId), livePeriod, familyPeriod(originOf(meta))];
+        count(ctx, { threadId: meta.threadId, isThere: false, isLive: false });
+        const keys = [periodOf(meta.threadId), familyPeriod(originOf(meta))];
         for (const key of keys) send(ctx, key, { [meta.threadId]: null });
         return done(meta);
       },

@@ -38,6 +38,8 @@ export const periodOf = (threadId: string): string =>
 
 /** The objects of the index that are none of an hour's threads. */
 export const livePeriod = "live";
+/** What the keys of the newest threads begin with, in the object of those that run. */
+export const newestPrefix = "n:";
 export const periodsPeriod = "periods";
 export const bundlesPeriod = "bundles";
 
