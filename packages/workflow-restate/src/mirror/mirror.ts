@@ -35,10 +35,13 @@ export class Mirror {
     this.#client = client;
   }
 
-  /** Brings a thread's files up to date and gives what it is; null when there is none, and no file of it is left. */
-  sync(threadId: string): Promise<ThreadMeta | null> {
+  /**
+   * Brings a thread's files up to date and gives what it is; null when there is none, and no file of it is left. `known`:
+   * what it is, for who has just been given that.
+   */
+  sync(threadId: string, known?: ThreadMeta): Promise<ThreadMeta | null> {
     // What was asked for before may have missed what the caller knows to be there.
-    return this.#alone(threadId, () => this.#sync(threadId));
+    return this.#alone(threadId, () => this.#sync(threadId, known));
   }
 
   /** What a thread's files hold; null when they were not made yet, or removed. Whoever has claimed it writes next. */
@@ -74,8 +77,8 @@ export class Mirror {
     if (known) this.#removeFiles(threadId, known.hash);
   }
 
-  async #sync(threadId: string): Promise<ThreadMeta | null> {
-    const meta = await this.#client.value<ThreadMeta>("thread", threadId, "meta");
+  async #sync(threadId: string, given?: ThreadMeta): Promise<ThreadMeta | null> {
+    const meta = given ?? (await this.#client.value<ThreadMeta>("thread", threadId, "meta"));
     const known = this.#known.get(threadId);
     if (!meta || (known && known.incarnation !== meta.incarnation)) this.#forget(threadId);
     if (!meta) return null;

@@ -28,7 +28,7 @@ import {
   type Step,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { END, WAIT } from "@uncaged/workflow";
+import { type Bundle, END, WAIT } from "@uncaged/workflow";
 import { type ClusterClient, isPassing } from "../client/client.ts";
 import { Bundles } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
@@ -68,6 +68,7 @@ export class Driver {
   readonly #root: Root;
   readonly #bundles: Bundles;
   readonly #env: Readonly<Record<string, string>>;
+  readonly #loaded = new Map<string, Promise<Bundle>>();
   readonly #driven = new Map<string, Driven>();
   #onlyDriven: string | null | undefined;
   readonly #reported = new Map<string, string>();
@@ -148,8 +149,10 @@ export class Driver {
   ): Promise<string> {
     const { threadId, hash } = meta;
     const { client } = this.#parts;
-    const bundle = await this.#bundle(hash);
-    const now = await new Mirror(root, client).sync(threadId);
+    const [bundle, now] = await Promise.all([
+      this.#load(hash),
+      new Mirror(root, client).sync(threadId, meta),
+    ]);
     if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
     const log = readLog(dataPath(root, hash, threadId));
     if (log.kind !== "thread" || log.broken) throw corrupt(threadId);
@@ -234,7 +237,17 @@ export class Driver {
     };
   }
 
-  async #bundle(hash: string): Promise<Awaited<ReturnType<typeof loadBundle>>> {
+  /** A bundle, which is fetched, hashed and imported once; what fails is tried again. */
+  #load(hash: string): Promise<Bundle> {
+    const known = this.#loaded.get(hash);
+    if (known) return known;
+    const loaded = this.#bundle(hash);
+    this.#loaded.set(hash, loaded);
+    loaded.catch(() => this.#loaded.delete(hash));
+    return loaded;
+  }
+
+  async #bundle(hash: string): Promise<Bundle> {
     await this.#bundles.fetch(hash);
     try {
       return await withStrictSchemas(loadBundle(this.#root, hash));
