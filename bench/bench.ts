@@ -7,6 +7,13 @@ import { machineOf } from "./machine.ts";
 import type { Line, Row } from "./row.ts";
 import { added } from "./rows/added.ts";
 import { again } from "./rows/again.ts";
+import {
+  clusterAgain,
+  clusterList,
+  clusterRoles,
+  clusterStep,
+  clusterThreads,
+} from "./rows/cluster.ts";
 import { consoleRow } from "./rows/console.ts";
 import { graph } from "./rows/graph.ts";
 import { growth } from "./rows/growth.ts";
@@ -48,6 +55,11 @@ const rowsOf = (built: Built): Row[] => [
   midway,
   added(built),
   plansRow(built),
+  clusterStep(built),
+  clusterThreads(built),
+  clusterRoles(built),
+  clusterAgain(built),
+  clusterList(built),
 ];
 
 const { values } = parseArgs({

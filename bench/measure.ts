@@ -4,15 +4,18 @@ export type Sample = { median: number; low: number; high: number; least: number;
 /** Something that takes one figure of itself, in whatever unit the row has. */
 export type Take = () => Promise<number> | number;
 
-/** Takes two figures in turn, so that whatever else the machine does meets both. */
-export async function inTurn(times: number, baseline: Take, ours: Take): Promise<[Sample, Sample]> {
-  const baselines: number[] = [];
-  const others: number[] = [];
+/** Takes figures in turn, so that whatever else the machine does meets all of them. */
+export async function alternately(times: number, takes: readonly Take[]): Promise<Sample[]> {
+  const figures = takes.map((): number[] => []);
   for (let n = 0; n < times; n += 1) {
-    baselines.push(await baseline());
-    others.push(await ours());
+    for (const [index, take] of takes.entries()) figures[index]?.push(await take());
   }
-  return [sampleOf(baselines), sampleOf(others)];
+  return figures.map(sampleOf);
+}
+
+/** {@link alternately} of two. */
+export async function inTurn(times: number, baseline: Take, ours: Take): Promise<[Sample, Sample]> {
+  return (await alternately(times, [baseline, ours])) as [Sample, Sample];
 }
 
 /** The median and the quarters of some figures. */

@@ -1,6 +1,6 @@
 /*
  * The workflow that is measured, by our engine and by the bare scripts alike. It yields `count` steps
- * of `size` characters. With `together` it waits until so many threads have come, so that what is
+ * of `size` characters, each of which takes `takes` milliseconds. With `together` it waits until so many threads have come, so that what is
  * timed is their steps and not their start; the last to finish writes `report`, a path, which may be the prompt too.
  */
 import { renameSync, writeFileSync } from "node:fs";
@@ -15,11 +15,13 @@ const rounds = new Map();
 const now = () => performance.timeOrigin + performance.now();
 
 export async function* run(input, options) {
-  const { count = 1, size = 64, together = 1, weigh = false, report = input.prompt } = options;
+  const { count = 1, size = 64, together = 1, weigh = false, takes = 0 } = options;
+  const { report = input.prompt } = options;
   const content = "x".repeat(size);
   const round = meet(report, together, weigh);
   await round.gate;
   for (let n = input.steps.length; n < count; n += 1) {
+    if (takes > 0) await new Promise((done) => setTimeout(done, takes));
     yield { role: "worker", content, meta: { n } };
     const taken = n - input.steps.length + 1;
     if (taken % 1000 === 0 && together === 1) round.marks.push(now());
