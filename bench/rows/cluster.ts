@@ -9,7 +9,7 @@ import type { Built } from "../command.ts";
 import { engineOf } from "../engine.ts";
 import { alternately, inTurn, now, type Sample, sampleOf, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
-import { makeStore, reported, type Store, threadIdOf } from "../store.ts";
+import { makeStore, reported, threadIdOf } from "../store.ts";
 
 /** Characters of a step. */
 const size = 64;

@@ -110,8 +110,7 @@ describe.skipIf(missingServer !== "")(`the threads of a cluster${missingServer}`
       }
     })();
     await until(() => isReady);
-    const isSeen = (wanted: object) =>
-      changed.some((change) => Bun.deepMatch(wanted, change as object));
+    const isSeen = (wanted: object) => changed.some((change) => Bun.deepMatch(wanted, change));
     const newer = 220;
     await beginAll(count, count + newer);
     const ids = [idOf(count + newer - 1), idOf(230)];

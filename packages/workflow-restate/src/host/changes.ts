@@ -11,7 +11,7 @@ const mostSeen = 200;
 const mostOthers = 50;
 
 /** A thread as it was shown last, whether it may still change, and whether it does without being asked to. */
-type Seen = { shown: string; isOver: boolean; isMoving: boolean };
+type Seen = { shown: string; isOver: boolean; moves: boolean };
 
 /**
  * The cluster is asked a few times a second for its newest threads, for those that are driven, and for a part of the
@@ -47,7 +47,7 @@ const shownOf = ({ status, steps }: ThreadRow): string => `${status} ${steps}`;
 const seenOf = (row: ThreadRow): Seen => ({
   shown: shownOf(row),
   isOver: overStatuses.has(row.status),
-  isMoving: isMoving(row.status),
+  moves: isMoving(row.status),
 });
 
 type Looked = { rows: ThreadRow[]; gone: string[] };
@@ -62,8 +62,8 @@ async function look(context: HostContext, seen: Map<string, Seen>): Promise<Look
   const [from = ""] = window.slice(-1);
   const listed = new Set(window);
   const others: string[] = [];
-  for (const [id, { isMoving }] of seen) {
-    if (isMoving || (id >= from && !listed.has(id))) ids.add(id);
+  for (const [id, { moves }] of seen) {
+    if (moves || (id >= from && !listed.has(id))) ids.add(id);
     else if (others.length < mostOthers && !ids.has(id) && !listed.has(id)) others.push(id);
   }
   for (const id of others) {

@@ -113,23 +113,23 @@ type Newest = {
 export async function readNewest(context: HostContext): Promise<Newest> {
   const { client, recent } = context;
   const prefix = newestPrefix;
-  const where = ` AND (key IN ('total', 'floor') OR (key >= '${prefix}' AND key < '${prefix}Z'))`;
+  const where = ` AND (key IN ('total', 'oldest') OR (key >= '${prefix}' AND key < '${prefix}Z'))`;
   const kept = new Map(
     (await client.state("index", livePeriod, where)).map((r) => [r.key, r.bytes]),
   );
   const read = (key: string): unknown => JSON.parse(kept.get(key)?.toString("utf8") ?? "null");
-  const floor = (read("floor") ?? "") as string;
+  const oldest = (read("oldest") ?? "") as string;
   const ids = new Set([...kept.keys()].map((key) => key.slice(prefix.length)).filter(isThreadId));
   const late: string[] = [];
   for (const [threadId, { at }] of recent) {
-    if (!ids.has(threadId) && threadId >= floor) late.push(threadId);
+    if (!ids.has(threadId) && threadId >= oldest) late.push(threadId);
     else if (Date.now() - at > forgetsMs) recent.delete(threadId);
   }
   const there = await context.metas(late);
   for (const threadId of late) if (!there.has(threadId)) recent.delete(threadId);
-  const all = [...ids, ...there.keys()].filter((id) => id >= floor);
+  const all = [...ids, ...there.keys()].filter((id) => id >= oldest);
   const total = ((read("total") ?? 0) as number) + there.size;
-  return { total, ids: all.sort().toReversed(), isAll: floor === "" };
+  return { total, ids: all.sort().toReversed(), isAll: oldest === "" };
 }
 
 /** A thread's row as it is now; null when it has been removed. */
@@ -200,7 +200,8 @@ async function rowsNow(context: HostContext, indexed: readonly IndexRow[]): Prom
   const metas = await context.metas(moving.map(({ threadId }) => threadId));
   const now = await rowsOfMetas(context, [...metas.values()]);
   const byId = new Map(now.map((row) => [row.threadId, row]));
-  return indexed.flatMap(({ text: _, forkFrom: __, ...row }) => {
+  return indexed.flatMap((one) => {
+    const { text: _, forkFrom: __, ...row } = one;
     const found = overStatuses.has(row.status) ? row : byId.get(row.threadId);
     return found?.hash === row.hash ? [found] : [];
   });

@@ -113,9 +113,9 @@ async function pruneNewest(ctx: ObjectContext): Promise<void> {
   const from = keys.length - newestListed;
   if (from <= 0) return;
   for (const key of keys.slice(0, from)) ctx.clear(key);
-  const floor = (keys[from] as string).slice(newestPrefix.length);
-  const before = await ctx.get<string>("floor");
-  ctx.set("floor", before !== null && before > floor ? before : floor);
+  const oldest = (keys[from] as string).slice(newestPrefix.length);
+  const before = await ctx.get<string>("oldest");
+  ctx.set("oldest", before !== null && before > oldest ? before : oldest);
 }
 
 /** Rows: of the threads of an hour, of those that run, of a family, of the bundles. What is null goes. */
