@@ -11,6 +11,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       StackMapper
       answerStep
       blobIdOf
+      blobsDir
       blobsNamedIn
       bundlePath
       capturePrints
@@ -32,6 +33,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       hasWords
       hashesOf
       infoPath
+      isBlobId
       isOver
       isThreadId
       keepAwait
@@ -39,15 +41,20 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       loadBundle
       mapPath
       maskOf
+      movedError
+      movesNotRunning
+      namesIn
       newThreadId
       notFound
       notWaiting
+      noteLocation
       observe
       openRoot
       optionsOf
       pickThread
       positionOf
       readAttempts
+      readBlob
       readBundle
       readLines
       readLog
@@ -65,6 +72,8 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       searchText
       selectorsIn
       serialiseRegistry
+      takeWorkflow
+      takenIds
       textOf
       timeoutStep
       type CollectOptions
@@ -73,11 +82,13 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       type Driving
       type InputRequest
       type JournalPlace
+      type Location
       type Mask
       type Resolved
       type Root
       type Selector
       type StartRequest
+      type ThreadLog
       type VerifyOptions
       typesPath
       ulidTime
@@ -86,7 +97,8 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       wakesAt
       withStrictSchemas
       withValue
-      wordsOf"
+      wordsOf
+      workflowOf"
     `);
   });
 });

@@ -134,6 +134,8 @@ describe("the exported names", () => {
       buildSource
       bundleHash
       checkWorkflowName
+      copyBundle
+      copyWorkflow
       defaultMaxRounds
       endedStatus
       failureOf
@@ -154,6 +156,7 @@ describe("the exported names", () => {
       maxJsonDepth
       mostRounds
       moveThread
+      movedError
       movingRoot
       openLocalHost
       prewarmForRun
@@ -173,11 +176,13 @@ describe("the exported names", () => {
       threadJson
       toErrorRecord
       type Added
+      type Arrival
       type Attempt
       type AttemptError
       type AttemptTurn
       type BuiltBundle
       type ControlResult
+      type Copied
       type Descriptor
       type Durability
       type EndRecord
@@ -207,6 +212,7 @@ describe("the exported names", () => {
       type MovingHost
       type ObserveOptions
       type Observed
+      type Presence
       type PrewarmedWorker
       type Problem
       type Project

@@ -28,11 +28,11 @@ export { type Mask, maskOf } from "./contract/mask.ts";
 export { textOf } from "./log/record.ts";
 export { sealed } from "./log/sum.ts";
 export { InfoLog } from "./log/info.ts";
-export { readLog } from "./log/log.ts";
+export { readLog, type ThreadLog } from "./log/log.ts";
 export { wakesAt } from "./contract/wait.ts";
 export { ulidTime } from "./contract/base32.ts";
-export { endedError } from "./thread/thread.ts";
-export { notFound, pickThread, requestIdOf } from "./thread/selection.ts";
+export { endedError, movedError, movesNotRunning } from "./thread/thread.ts";
+export { notFound, pickThread, requestIdOf, takenIds } from "./thread/selection.ts";
 
 // Reading a thread
 export type { Drivers } from "./local/live.ts";
@@ -44,14 +44,17 @@ export { hasWords, searchText, wordsOf } from "./local/search.ts";
 export { type Selector, selectorsIn } from "./local/list.ts";
 
 // Workflows
-export { resolve, type Resolved, hashesOf } from "./registry/versions.ts";
+export { resolve, type Resolved, hashesOf, workflowOf } from "./registry/versions.ts";
 export { serialiseRegistry } from "./registry/registry.ts";
 export { readRegistry } from "./registry/read.ts";
+export { takeWorkflow } from "./local/move.ts";
 
 // The storage root
-export { blobIdOf, blobsNamedIn } from "./storage/blobs.ts";
+export { blobIdOf, blobsNamedIn, isBlobId, readBlob } from "./storage/blobs.ts";
+export { type Location, noteLocation } from "./storage/location.ts";
 export { createRoot, openRoot } from "./storage/root.ts";
 export {
+  blobsDir,
   bundlePath,
   checkThreadId,
   dataPath,
@@ -59,6 +62,7 @@ export {
   infoPath,
   isThreadId,
   mapPath,
+  namesIn,
   registryPath,
   type Root,
   typesPath,

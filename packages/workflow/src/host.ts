@@ -34,7 +34,17 @@ export {
   type Woken,
 } from "./host/host.ts";
 export { type LocalHostOptions, openLocalHost } from "./local/local.ts";
-export { type Moved, type MoveOptions, moveThread, type MovingHost } from "./host/move.ts";
+export {
+  type Arrival,
+  type Moved,
+  type MoveOptions,
+  type Copied,
+  copyBundle,
+  copyWorkflow,
+  moveThread,
+  type MovingHost,
+  type Presence,
+} from "./host/move.ts";
 export { movingRoot } from "./local/move.ts";
 export type { HostIdentity } from "./storage/location.ts";
 export { hostVariable, type PrewarmedWorker, prewarmForRun } from "./system/prewarm.ts";
@@ -54,7 +64,7 @@ export {
 // What is computed from its records
 export { attemptJson } from "./attempt/attempt.ts";
 export { follow, retryOptions, settled, type ThreadDiff, threadDiff } from "./host/rules.ts";
-export { endedStatus, goesOn, isMoving } from "./thread/thread.ts";
+export { endedStatus, goesOn, isMoving, movedError } from "./thread/thread.ts";
 
 // Projects and the storage root
 export { findProject, type Project } from "./project/project.ts";

@@ -1,3 +1,4 @@
+import { movedError } from "@uncaged/workflow/host";
 import { withName } from "../arguments/names.ts";
 import { changesOf, collect, type ForkOptions, forkOptions } from "../arguments/options.ts";
 import { afterStart } from "../follow/started.ts";
@@ -33,7 +34,8 @@ export default defineCommand({
     const { hash } =
       on === undefined ? ref : await withName(session, on, async () => await host.resolve(on));
     const { document } = await documentsIn(host, hash);
-    const { steps } = await host.read(ref);
+    const { steps, movedTo } = await host.read(ref);
+    if (movedTo !== undefined) throw movedError(ref.threadId, movedTo);
     const ids = document.steps.map((step) => step.id);
     const { stepID, kept, path } = rerunStart(options.fromStep, ids, steps);
     const overrides = overridesOf(options.set ?? [], document);

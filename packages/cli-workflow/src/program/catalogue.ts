@@ -37,6 +37,8 @@ const groups = {
   Cluster: {
     cluster: "start, end and show a cluster on this machine",
     worker: "drive the threads of a cluster, with any number of other workers",
+    push: "move a thread to a cluster, or copy a workflow there",
+    pull: "move a thread here from a cluster, or copy a workflow from there",
   },
   Authoring: {
     new: "create a project with a small workflow",
@@ -83,6 +85,8 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   serve: () => import("../commands/serve.ts"),
   cluster: () => import("../commands/cluster.ts"),
   worker: () => import("../commands/worker.ts"),
+  push: () => import("../commands/push.ts"),
+  pull: () => import("../commands/pull.ts"),
   new: () => import("../commands/new.ts"),
   dev: () => import("../commands/dev.ts"),
   build: () => import("../commands/build.ts"),

@@ -58,6 +58,9 @@ export type Load = (command: Command) => Promise<void>;
 /** The commands that wake what is due themselves. */
 const wakesItself = new Set(["wake", "serve"]);
 
+/** The commands for which both a storage root and a cluster are named. */
+const usesBoth = new Set(["push", "pull"]);
+
 /** The words that call a command, without that of the program. */
 const wordsOf = (command: Command): string =>
   command.parent?.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();
@@ -134,15 +137,16 @@ export class Session {
   get clusterChosen(): { url: string; by: string } | null {
     const { root, host } = this.#options;
     const { env } = this.#world;
+    const isBoth = usesBoth.has(this.called.command.name());
     if (host !== undefined && !(this.called.command.name() === "serve" && isAddress(host))) {
-      if (root === undefined) return { url: host, by: "--host" };
+      if (root === undefined || isBoth) return { url: host, by: "--host" };
       const hint = "threads are in a storage root or on a cluster: name one of them";
       throw WorkflowError.usage("BAD_OPTION", "--root and --host are both given", hint);
     }
-    if (root !== undefined) return null;
+    if (root !== undefined && !isBoth) return null;
     const named = env[hostVariable];
     if (named) return { url: named, by: hostVariable };
-    if (env[rootVariable] || "error" in this.#project) return null;
+    if ((env[rootVariable] && !isBoth) || "error" in this.#project) return null;
     const { found } = this.#project;
     return found?.host ? { url: found.host, by: `"host" in ${found.file}` } : null;
   }

@@ -56,7 +56,9 @@ export async function createThread(
 }
 
 /** Values in groups of which each is one message. */
-async function* messagesOf(values: Iterable<Kept> | AsyncIterable<Kept>): AsyncGenerator<Kept[]> {
+export async function* messagesOf(
+  values: Iterable<Kept> | AsyncIterable<Kept>,
+): AsyncGenerator<Kept[]> {
   let group: Kept[] = [];
   let bytes = 0;
   for await (const kept of values) {

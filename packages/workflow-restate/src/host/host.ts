@@ -6,13 +6,14 @@ import {
   readValue,
   readView,
 } from "@uncaged/workflow/driver";
-import type { Host, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
+import type { Host, MovingHost, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { familyPeriod, originOf } from "../thread/row.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 import { changes } from "./changes.ts";
 import { HostContext } from "./context.ts";
 import { listLive, listThreads, rowNow } from "./list.ts";
+import { movingCluster } from "./move.ts";
 import { observeThread } from "./observe.ts";
 import { controlThread, findThread, forkThread, startThread } from "./threads.ts";
 import { collectGarbage, verifyCluster } from "./upkeep.ts";
@@ -24,7 +25,10 @@ export type RestateHostOptions = {
 };
 
 /** The host that a cluster is. */
-export type RestateHost = Host;
+export type RestateHost = Host & {
+  /** The cluster as threads leave it and arrive in it. */
+  moving: MovingHost;
+};
 
 /**
  * The host that a Restate cluster is: its threads, bundles and names, and the workers that drive the threads. Reads need
@@ -39,7 +43,7 @@ export function openRestateHost(
   const context = new HostContext(address, cache);
   const { client, mirror, drivers, root } = context;
   const marks = new Marks();
-  const { registered, selectors, ...names } = workflowsOf(context);
+  const { registered, selectors, moving, ...names } = workflowsOf(context);
 
   /** Has a thread's files up to date. */
   async function fetched(ref: ThreadRef): Promise<ThreadMeta> {
@@ -50,6 +54,7 @@ export function openRestateHost(
 
   return {
     root,
+    moving: movingCluster(context, moving),
     maxRecordBytes,
     ...names,
 

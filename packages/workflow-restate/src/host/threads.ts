@@ -21,21 +21,27 @@ import {
   wakesAt,
 } from "@uncaged/workflow/driver";
 import { INPUT, WAIT } from "@uncaged/workflow";
-import type {
-  ControlResult,
-  Descriptor,
-  Forked,
-  ForkOptions,
-  StartedThread,
-  StartOptions,
-  Step,
-  ThreadCommand,
-  ThreadRef,
+import {
+  type ControlResult,
+  type Descriptor,
+  type Forked,
+  type ForkOptions,
+  type StartedThread,
+  type StartOptions,
+  type Step,
+  type ThreadCommand,
+  type ThreadRef,
+  WorkflowError,
 } from "@uncaged/workflow/host";
 import { rmSync } from "node:fs";
 import { numbered } from "../client/frame.ts";
 import { createThread, type Kept, keptBlobs } from "../client/transfer.ts";
-import type { LastRecord, StartMessage, ThreadMeta } from "../thread/thread.ts";
+import {
+  type LastRecord,
+  movedAway,
+  type StartMessage,
+  type ThreadMeta,
+} from "../thread/thread.ts";
 import { allRows } from "./list.ts";
 import type { HostContext } from "./context.ts";
 
@@ -86,6 +92,8 @@ async function begin(
   const threadId = given === undefined ? await newThreadId() : checkThreadId(given);
   const before =
     given === undefined ? null : await client.value<ThreadMeta>("thread", threadId, "meta");
+  const away = before && movedAway(before);
+  if (away) throw new WorkflowError(away.error);
   if (before) return { threadId, workflow: before.workflow, hash: before.hash };
   await bundles.fetch(hash);
   const descriptor = (await local.descriptor(hash)) as Descriptor;
@@ -125,7 +133,8 @@ const notRun = (): never => {
   throw new Error("a host runs no bundle");
 };
 
-function linesOf(log: Buffer): Buffer[] {
+/** The lines of a log. */
+export function linesOf(log: Buffer): Buffer[] {
   const lines: Buffer[] = [];
   for (let from = 0; from < log.length; ) {
     const end = log.indexOf("\n", from);
@@ -136,9 +145,11 @@ function linesOf(log: Buffer): Buffer[] {
 }
 
 /** The checksum that a record has as its last field. */
-const sumOf = (line: Buffer): string => (JSON.parse(line.toString("utf8")) as { sum: string }).sum;
+export const sumOf = (line: Buffer): string =>
+  (JSON.parse(line.toString("utf8")) as { sum: string }).sum;
 
-function lastOf(steps: readonly Step[], maxRounds: number): LastRecord | null {
+/** What the object keeps of a log's last step. */
+export function lastOf(steps: readonly Step[], maxRounds: number): LastRecord | null {
   const last = steps.at(-1);
   if (!last) return null;
   const { role, timestamp, meta } = last;

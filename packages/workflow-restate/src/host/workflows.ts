@@ -8,8 +8,10 @@ import {
   type Selector,
   selectorsIn,
   serialiseRegistry,
+  takeWorkflow,
+  workflowOf,
 } from "@uncaged/workflow/driver";
-import { type Host, WorkflowError } from "@uncaged/workflow/host";
+import { type Host, type MovingHost, WorkflowError } from "@uncaged/workflow/host";
 import type { RegistryState } from "../service/store.ts";
 import { allRows } from "./list.ts";
 import type { HostContext } from "./context.ts";
@@ -32,6 +34,9 @@ type Names = Pick<
   | "descriptor"
 >;
 
+/** The names of a cluster as they are copied. */
+export type MovedNames = Pick<MovingHost, "workflow" | "takeWorkflow">;
+
 /**
  * The workflows of a cluster. Its registry is one text, which is mirrored, changed by the local host's rules, and set
  * when nobody else has changed it meanwhile.
@@ -39,6 +44,7 @@ type Names = Pick<
 export function workflowsOf(context: HostContext): Names & {
   registered: () => Promise<ReadonlySet<string>>;
   selectors: (text: string) => Promise<Selector[]>;
+  moving: MovedNames;
 } {
   const { local, bundles, root } = context;
   let last: Promise<unknown> = Promise.resolve();
@@ -102,6 +108,10 @@ export function workflowsOf(context: HostContext): Names & {
   }
 
   return {
+    moving: {
+      workflow: (name) => reading(async () => workflowOf(await readRegistry(root), name)),
+      takeWorkflow: (...given) => changing(() => takeWorkflow(root, ...given)),
+    },
     registered: () => reading(async () => hashesOf(await readRegistry(root))),
     async selectors(text) {
       const registry = await reading(() => readRegistry(root));

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { dataPath, infoPath, type Root, valuesPath } from "@uncaged/workflow/driver";
+import { dataPath, infoPath, noteLocation, type Root, valuesPath } from "@uncaged/workflow/driver";
 import type { ClusterClient } from "../client/client.ts";
 import { numbered, unframe } from "../client/frame.ts";
 import { continued, extended, type Span, type Writer } from "../thread/spans.ts";
@@ -28,6 +28,8 @@ export class Mirror {
   readonly #client: ClusterClient;
   readonly #known = new Map<string, Mirrored>();
   readonly #metas = new Map<string, ThreadMeta>();
+  /** How often those had moved that have moved, when their files were last brought up to date. */
+  readonly #moves = new Map<string, number>();
   readonly #running = new Map<string, Promise<unknown>>();
 
   constructor(root: Root, client: ClusterClient) {
@@ -88,7 +90,16 @@ export class Mirror {
       if (!(await this.#fetch(threadId, now, meta))) return await this.#sync(threadId);
     }
     this.#metas.set(threadId, meta);
+    this.#locate(meta);
     return meta;
+  }
+
+  /** Has the readers of the files find that a thread is on another host. */
+  #locate(meta: ThreadMeta): void {
+    const { threadId, hash, location } = meta;
+    if (this.#moves.get(threadId) === location?.moves) return;
+    noteLocation(this.root, { hash, threadId }, location ?? null);
+    if (location) this.#moves.set(threadId, location.moves);
   }
 
   // The debug log first: who reads a step finds the events before it. Gives false when the thread was removed meanwhile.
@@ -145,6 +156,8 @@ export class Mirror {
     for (const path of [dataPath, infoPath, valuesPath]) {
       rmSync(path(this.root, hash, threadId), { force: true });
     }
+    this.#moves.delete(threadId);
+    noteLocation(this.root, { hash, threadId }, null);
   }
 }
 

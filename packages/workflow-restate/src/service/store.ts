@@ -97,6 +97,13 @@ export const workflowObject = object({
       ctx.set("registry", { text, revision: revision + 1 });
       return { isSet: true };
     },
+    /** The id of the cluster, by which other hosts name it; it is made when it is first asked for. */
+    identify: async (ctx: ObjectContext) => {
+      const known = await ctx.get<{ id: string }>("identity");
+      const identity = known ?? { id: ctx.rand.uuidv4() };
+      if (!known) ctx.set("identity", identity);
+      return identity;
+    },
   },
 });
 

@@ -22,9 +22,11 @@ import { type EndRecord, type ErrorRecord, type Step, toErrorRecord } from "@unc
 import { frame, numbered, unframe } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
 import { familyPeriod, livePeriod, originOf, periodOf, rowOf } from "../thread/row.ts";
+import { tombstoneOf } from "../thread/move.ts";
 import * as rules from "../thread/thread.ts";
 import type { StageRequest } from "../thread/staging.ts";
 import type { AppendedRecord, AppendRequest, ThreadMeta } from "../thread/thread.ts";
+import { moveHandlers } from "./move.ts";
 import { brief, long } from "./options.ts";
 import type { Counted } from "./store.ts";
 import { logRefusal } from "./refusal.ts";
@@ -81,8 +83,17 @@ const count = (ctx: Object, parameter: Counted): void =>
     inputSerde: serde.json,
   });
 
-/** Stores what a thread has become, and has done what follows from it: its row, its drive, its moment. */
-async function become(ctx: Object, meta: ThreadMeta, before: ThreadMeta | null, more = "") {
+/**
+ * Stores what a thread has become, and has done what follows from it: its row, its drive, its moment. One that has left or
+ * come back has nothing `before`, and is counted already (`isKnown`).
+ */
+async function become(
+  ctx: Object,
+  meta: ThreadMeta,
+  before: ThreadMeta | null,
+  more = "",
+  isKnown = before !== null,
+) {
   ctx.set("meta", meta);
   const { threadId, epoch, drive, end, last } = meta;
   if (drive && epoch !== before?.epoch) {
@@ -98,7 +109,7 @@ async function become(ctx: Object, meta: ThreadMeta, before: ThreadMeta | null, 
   const isResting = !drive && (before === null || before.drive !== null || end !== before.end);
   const isLive = !end && (drive !== null || meta.pause);
   const wasLive = before && !before.end && (before.drive !== null || before.pause);
-  if (before === null) count(ctx, { threadId, isThere: true, isLive });
+  if (!isKnown) count(ctx, { threadId, isThere: true, isLive });
   else if (isLive !== wasLive) send(ctx, livePeriod, { [threadId]: isLive ? {} : null });
   if (before === null || (isResting && !meta.pause)) {
     const text = `${(await ctx.get<string>("text")) ?? ""}\n${more.toLowerCase().slice(0, 4000)}`;
@@ -107,7 +118,8 @@ async function become(ctx: Object, meta: ThreadMeta, before: ThreadMeta | null, 
     send(ctx, periodOf(threadId), { [threadId]: row });
     if (before === null) send(ctx, familyPeriod(originOf(meta)), { [threadId]: {} });
   }
-  if (isResting && last?.waits && last.wakesAt !== undefined && !end) {
+  const isHere = !meta.location?.host;
+  if (isResting && isHere && last?.waits && last.wakesAt !== undefined && !end) {
     const delay = Math.max(0, last.wakesAt - (await ctx.date.now()));
     const parameter = { n: meta.records - 1 };
     ctx.genericSend({
@@ -146,6 +158,8 @@ async function change(
 ): Promise<{ threadId: string } | Refusal> {
   const meta = await metaOf(ctx);
   if (!meta) return missing(ctx.key);
+  const away = rules.movedAway(meta);
+  if (away) return away;
   const changed = await rule(meta);
   if ("error" in changed) return changed;
   await become(ctx, changed.meta, meta);
@@ -308,6 +322,8 @@ export const threadObject = (drive: Drive, mask: Mask) =>
       answer: async (ctx: Object, { input }: { input: InputRequest }) => {
         const meta = await metaOf(ctx);
         if (!meta) return missing(ctx.key);
+        const away = rules.movedAway(meta);
+        if (away) return away;
         const id = requestIdOf(input);
         if (id !== undefined && (await ctx.get(`r:${id}`)) !== null) return done(meta);
         const refused = async ({ error }: Refusal, stepID: unknown = null) => {
@@ -348,11 +364,18 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         if (refusal) return refusal;
         stopDrive(ctx, meta);
         ctx.clearAll();
+        const tombstone = tombstoneOf(meta);
+        if (tombstone) ctx.set("left", tombstone);
         count(ctx, { threadId: meta.threadId, isThere: false, isLive: false });
         const keys = [periodOf(meta.threadId), familyPeriod(originOf(meta))];
         for (const key of keys) send(ctx, key, { [meta.threadId]: null });
         return done(meta);
       },
+
+      ...moveHandlers({
+        ...{ metaOf, stopDrive, missing },
+        become: (ctx, meta, isKnown) => become(ctx, meta, null, "", isKnown),
+      }),
 
       drive: handlers.object.shared(
         long,

@@ -8,6 +8,7 @@ export type IndexRow = ThreadRow & { forkFrom?: ThreadMeta["forkFrom"]; text?: s
 /** A thread's row. Whether a worker really drives one that is `running` only the cluster's invocations show. */
 export function rowOf(meta: ThreadMeta): ThreadRow {
   const { threadId, workflow, hash, createdAt, updatedAt, records, end, last } = meta;
+  const away = meta.location?.host;
   const sleepsUntil = !end && last?.waits && last.sleeps ? last.wakesAt : undefined;
   return {
     threadId,
@@ -18,7 +19,8 @@ export function rowOf(meta: ThreadMeta): ThreadRow {
     steps: records - (end ? 2 : 1),
     createdAt,
     updatedAt,
-    ...(sleepsUntil !== undefined && { sleepingUntil: sleepsUntil }),
+    ...(sleepsUntil !== undefined && !away && { sleepingUntil: sleepsUntil }),
+    ...(away && { movedTo: away.name }),
   };
 }
 
@@ -29,7 +31,7 @@ function statusIn(meta: ThreadMeta): ThreadRow["status"] {
   }
   const stand = standOf(meta);
   if (stand === "driven") return "running";
-  return stand === "paused" || stand === "waiting" ? stand : "interrupted";
+  return stand === "paused" || stand === "waiting" || stand === "moved" ? stand : "interrupted";
 }
 
 /** The object of the index that has a thread's row: one for each hour, by the time in the thread's id. */

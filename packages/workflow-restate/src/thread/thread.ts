@@ -1,4 +1,11 @@
-import { endedError, notWaiting, refuse, waiting } from "@uncaged/workflow/driver";
+import {
+  endedError,
+  type Location,
+  movedError,
+  notWaiting,
+  refuse,
+  waiting,
+} from "@uncaged/workflow/driver";
 import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/workflow/host";
 
 /*
@@ -45,6 +52,8 @@ export type ThreadMeta = {
   /** Whether it must stop at its next yield. */
   pause: boolean;
   end: { returnCode: number; reason: string } | null;
+  /** Where it is, once it has moved between hosts. While it is on another one nothing is done to it here. */
+  location?: Location;
 };
 
 /** Where the worker that drives a thread streams what it writes, to whoever has the key of its claim. */
@@ -63,6 +72,13 @@ export type Refusal = { error: ErrorRecord };
 type Change = { meta: ThreadMeta };
 
 const refusal = (error: WorkflowError): Refusal => ({ error: toErrorRecord(error) });
+
+/** That a thread is on another host; null: it is here. */
+export function movedAway({ threadId, location }: ThreadMeta): Refusal | null {
+  return location?.host ? refusal(movedError(threadId, location.host.name)) : null;
+}
+
+const closed = (meta: ThreadMeta): Refusal => movedAway(meta) ?? ended(meta);
 const ended = ({ threadId, end }: ThreadMeta): Refusal => {
   const { reason = "", returnCode = 0 } = end ?? {};
   return refusal(endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason));
@@ -215,8 +231,11 @@ export function park(
 }
 
 /** How a thread stands, without its worker's health. */
-export function standOf(meta: ThreadMeta): "ended" | "driven" | "paused" | "waiting" | "idle" {
+export function standOf(
+  meta: ThreadMeta,
+): "ended" | "moved" | "driven" | "paused" | "waiting" | "idle" {
   if (meta.end) return "ended";
+  if (meta.location?.host) return "moved";
   if (meta.drive) return "driven";
   if (meta.last?.waits) return "waiting";
   return meta.pause ? "paused" : "idle";
@@ -224,7 +243,7 @@ export function standOf(meta: ThreadMeta): "ended" | "driven" | "paused" | "wait
 
 export function pause(meta: ThreadMeta): Change | Refusal {
   const stand = standOf(meta);
-  if (stand === "ended") return ended(meta);
+  if (stand === "ended" || stand === "moved") return closed(meta);
   if (stand === "driven" || stand === "paused") return { meta: { ...meta, pause: true } };
   const { threadId } = meta;
   return refusal(refuse("NOT_RUNNING", threadId, `does not run: it is ${stand}`));
@@ -235,7 +254,8 @@ export function resume(meta: ThreadMeta, now: number): Change | Refusal {
   const { threadId, last } = meta;
   switch (standOf(meta)) {
     case "ended":
-      return ended(meta);
+    case "moved":
+      return closed(meta);
     case "waiting":
       return refusal(waiting(threadId, stepOf(last)));
     case "driven":
@@ -259,12 +279,12 @@ export function takeUp(meta: ThreadMeta, now: number): Change | Refusal {
 
 /** Ends a thread with this record. */
 export function kill(meta: ThreadMeta, record: AppendedRecord): Change | Refusal {
-  return meta.end ? ended(meta) : { meta: withRecord(meta, record) };
+  return movedAway(meta) ?? (meta.end ? ended(meta) : { meta: withRecord(meta, record) });
 }
 
 /** Whether an answer may be looked at; null: it may. */
 export function refusalOfAnswer(meta: ThreadMeta): Refusal | null {
-  if (meta.end) return ended(meta);
+  if (meta.end || meta.location?.host) return closed(meta);
   return standOf(meta) === "waiting" ? null : refusal(notWaiting(meta.threadId));
 }
 
@@ -280,7 +300,7 @@ export const expires = (meta: ThreadMeta | null, n: number): meta is ThreadMeta 
 /** Why a thread must not be removed; null: it may. */
 export function refusalOfRemoval(meta: ThreadMeta, force: boolean): Refusal | null {
   const stand = standOf(meta);
-  if (force || stand === "ended" || stand === "idle") return null;
+  if (force || stand === "ended" || stand === "moved" || stand === "idle") return null;
   const status = stand === "driven" ? "running" : stand;
   return refusal(refuse("THREAD_RUNNING", meta.threadId, `is ${status}`));
 }

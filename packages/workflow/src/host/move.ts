@@ -8,6 +8,8 @@
  * M4 The number of its moves decides what is older. A host takes no thread that it has seen at this number, or a later one.
  */
 import { WorkflowError } from "../contract/error.ts";
+import type { Workflow } from "../registry/registry.ts";
+import { versionsOf } from "../registry/versions.ts";
 import type { HostIdentity, Location } from "../storage/location.ts";
 import { notFound } from "../thread/selection.ts";
 import { movedError, type ThreadRef } from "../thread/thread.ts";
@@ -31,6 +33,12 @@ export interface MovingHost {
   presence(threadId: string): Promise<Presence | null>;
   /** A storage root with all that there is of the thread, and its bundle. */
   files(ref: ThreadRef): Promise<string>;
+  /** A storage root with a bundle. @throws WorkflowError `BUNDLE_MISSING`. */
+  bundle(hash: string): Promise<string>;
+  /** A name with its versions. @throws WorkflowError `WORKFLOW_NOT_FOUND`. */
+  workflow(name: string): Promise<Workflow>;
+  /** Gives a name the versions of another host, whose bundles are here. @throws WorkflowError `VERSION_CONFLICT`. */
+  takeWorkflow(name: string, workflow: Workflow, force: boolean): Promise<{ unchanged: boolean }>;
   /** @throws WorkflowError what keeps this host from taking the thread, such as `RECORD_TOO_LARGE`. */
   check(root: string, ref: ThreadRef): Promise<void>;
   /** Stores a bundle, which is hashed again. One that is there stays. */
@@ -73,9 +81,54 @@ export async function moveThread(
     return true;
   };
   const moved = await from.alone(threadId, () => to.alone(threadId, move));
-  const names = { from: (await from.identity()).name, to: (await to.identity()).name };
-  return { threadId, hash, ...names, moved };
+  return { threadId, hash, ...(await namesOf(from, to)), moved };
 }
+
+/** What was copied, from which host to which. */
+export type Copied = {
+  name: string;
+  hash: string;
+  /** How many versions the other host has given. */
+  versions: number;
+  unchanged: boolean;
+  from: string;
+  to: string;
+};
+
+/**
+ * Copies a name with all of its versions; its current one is the current one on the other host then. What that has of the
+ * name stays in its history.
+ *
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND`; `VERSION_CONFLICT` when the current version there is none of these, without `force`.
+ */
+export async function copyWorkflow(
+  from: MovingHost,
+  to: MovingHost,
+  name: string,
+  { force = false }: { force?: boolean } = {},
+): Promise<Copied> {
+  const workflow = await from.workflow(name);
+  const versions = versionsOf(workflow);
+  for (const { hash } of versions) await to.takeBundle(await from.bundle(hash), hash);
+  const { unchanged } = await to.takeWorkflow(name, workflow, force);
+  const { hash } = workflow;
+  return { name, hash, versions: versions.length, unchanged, ...(await namesOf(from, to)) };
+}
+
+/** Copies a bundle. @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`. */
+export async function copyBundle(
+  from: MovingHost,
+  to: MovingHost,
+  hash: string,
+): Promise<{ hash: string; from: string; to: string }> {
+  await to.takeBundle(await from.bundle(hash), hash);
+  return { hash, ...(await namesOf(from, to)) };
+}
+
+const namesOf = async (from: MovingHost, to: MovingHost) => ({
+  from: (await from.identity()).name,
+  to: (await to.identity()).name,
+});
 
 /** Whether the thread has arrived already; false when it may leave, or has left and may arrive. */
 function isDone(

@@ -4,6 +4,10 @@ import { WorkflowError } from "../contract/error.ts";
 import type { LeaveRequest } from "../control/control.ts";
 import type { Arrival, MoveOptions, MovingHost } from "../host/move.ts";
 import { outlineLog } from "../log/log.ts";
+import { changeRegistry } from "../registry/change.ts";
+import { readRegistry } from "../registry/read.ts";
+import type { Workflow } from "../registry/registry.ts";
+import { takeVersions, workflowOf } from "../registry/versions.ts";
 import { blobIds } from "../storage/blobs.ts";
 import { addDue } from "../storage/due.ts";
 import { copyFileAtomic, makeFolder, removeFile, syncFolder } from "../storage/files.ts";
@@ -47,6 +51,12 @@ export function movingRoot(path: string, machine: string): MovingHost {
       return ref && { hash: ref.hash, location: readLocation(root, ref) };
     },
     files: async () => root,
+    async bundle(hash) {
+      await readBundle(root, hash);
+      return root;
+    },
+    workflow: async (name) => workflowOf(await readRegistry(root), name, root),
+    takeWorkflow: (name, workflow, force) => takeWorkflow(root, name, workflow, force),
     check: async () => undefined,
     takeBundle: (from, hash) => takeBundle(root, from as Root, hash),
     async leave(ref, to) {
@@ -60,6 +70,19 @@ export function movingRoot(path: string, machine: string): MovingHost {
     arrive: async (from, ref, arrival, options) =>
       arrive(root, from as Root, ref, arrival, options),
   };
+}
+
+/** Gives a name the versions that another host has of it. @throws WorkflowError `VERSION_CONFLICT`. */
+export async function takeWorkflow(
+  root: Root,
+  name: string,
+  workflow: Workflow,
+  force: boolean,
+): Promise<{ unchanged: boolean }> {
+  const { unchanged } = await changeRegistry(root, (registry) =>
+    takeVersions(registry, name, workflow, force),
+  );
+  return { unchanged };
 }
 
 /** A thread of which no more is here than that it was to arrive. */

@@ -38,6 +38,40 @@ export function register(
   return { registry: new Map(registry).set(name, workflow), unchanged: false };
 }
 
+/**
+ * The registry with the versions that another host has of a name. What was current there is current here; what is here
+ * stays in the history.
+ *
+ * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`; `VERSION_CONFLICT` when the version that is current here is none of theirs
+ * and `force` is false.
+ */
+export function takeVersions(
+  registry: Registry,
+  name: string,
+  workflow: Workflow,
+  force: boolean,
+): { registry: Registry; unchanged: boolean } {
+  checkNewName(registry, name);
+  const found = registry.get(name);
+  const theirs = versionsOf(workflow);
+  if (found && !force && !theirs.some(({ hash }) => hash === found.hash)) {
+    throw WorkflowError.failed(
+      "VERSION_CONFLICT",
+      `${name} is at ${found.hash} there, a version that is not here`,
+      `bring that here first (the other of push and pull), or move the name to ${workflow.hash} all the same: --force`,
+    );
+  }
+  const ours = found ? versionsOf(found) : [];
+  const added = theirs.filter(({ hash }) => !ours.some((version) => version.hash === hash));
+  if (found?.hash === workflow.hash && added.length === 0) return { registry, unchanged: true };
+  const all = [...ours, ...added];
+  const current = all.find(({ hash }) => hash === workflow.hash) as Version;
+  const history = all
+    .filter(({ hash }) => hash !== workflow.hash)
+    .sort((a, b) => b.timestamp - a.timestamp);
+  return { registry: new Map(registry).set(name, { ...current, history }), unchanged: false };
+}
+
 function checkExpected(name: string, current: string | null, expected?: string | null): void {
   if (expected === undefined || (expected?.toUpperCase() ?? null) === current) return;
   const is = current === null ? `there is no workflow ${name}` : `${name} is at ${current}`;

@@ -8,7 +8,7 @@
 import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import { system } from "../system/system.ts";
-import { readOwnFile, writeFileAtomic } from "./files.ts";
+import { readOwnFile, removeFile, writeFileAtomic } from "./files.ts";
 import { identityPath, locationPath, registryLockPath, type Root } from "./paths.ts";
 import { createRoot } from "./root.ts";
 
@@ -47,6 +47,12 @@ export function readLocation(root: Root, { hash, threadId }: Thread): Location |
 /** The name of the host that a thread has moved to; null while it is here. */
 export const movedTo = (root: Root, thread: Thread): string | null =>
   readLocation(root, thread)?.host?.name ?? null;
+
+/** Has the files of a thread of another host show where it is. */
+export function noteLocation(root: Root, thread: Thread, location: Location | null): void {
+  if (location?.host) writeLocation(root, thread, location);
+  else removeFile(locationPath(root, thread.hash, thread.threadId));
+}
 
 /** Notes where a thread is. It is durable on return. */
 export const writeLocation = (root: Root, { hash, threadId }: Thread, location: Location): void =>
