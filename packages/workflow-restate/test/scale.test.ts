@@ -107,7 +107,8 @@ describe.skipIf(missingServer !== "")(`a cluster takes${missingServer}`, () => {
       host,
       bundle(`
       if (input.steps.length === 0) yield step("__wait__", "may I?", { for: "leave" });
-      const { content } = input.steps.at(-1);
+      const { role, content } = input.steps.at(-1);
+      if (role === "heard") return { returnCode: 0, summary: "done" };
       appendFileSync(options.notes, options.threadId + " " + content + "\\n");
       yield step("heard", content);`),
     );
@@ -136,8 +137,16 @@ describe.skipIf(missingServer !== "")(`a cluster takes${missingServer}`, () => {
     await timed("answers", () => Promise.all(chosen.map(answer)));
     await Promise.all(chosen.slice(0, 10).map(answer));
     await timed("until the answered end", rest);
-    const noted = readFileSync(notes, "utf8").trim().split("\n").sort();
-    expect(noted).toEqual(chosen.map(({ threadId }) => `${threadId} ${threadId}`).sort());
+    // A worker with more to do than it can in time loses threads to another, which makes its role again, and its step once.
+    const noted = new Set(readFileSync(notes, "utf8").trim().split("\n"));
+    expect(noted).toEqual(new Set(chosen.map(({ threadId }) => `${threadId} ${threadId}`)));
+    const wrong: string[] = [];
+    await forEach(chosen, 16, async (ref) => {
+      const { status, steps } = await host.read(ref);
+      const found = `${status}: ${steps.map(({ role }) => role).join()}`;
+      if (found !== "completed: __wait__,__input__,heard") wrong.push(found);
+    });
+    expect(wrong).toEqual([]);
     expect([await count("waiting"), await count("completed")]).toEqual([
       waiting - answered,
       answered,
