@@ -1,4 +1,5 @@
 // @cluster: it starts a server and workers, and kills workers.
+// @all-cases: it waits for the minutes of a cron trigger.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
