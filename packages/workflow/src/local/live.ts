@@ -6,17 +6,19 @@ import { system } from "../system/system.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
 import { findOrphans } from "../worker/orphans.ts";
 import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
-import { ask, type Reply } from "./worker-client.ts";
+import { ask, askOnce, type Reply } from "./worker-client.ts";
 
 /** Asks a hash's worker for its threads; null when its answer can't be read. */
 export function probe(
   root: Root,
   hash: string,
-  timeoutMs = 2_000,
+  timeoutMs = probeMs,
 ): Promise<Reply<LiveThreads> | null> {
-  const request = { method: "GET", path: "/threads", timeoutMs } as const;
-  return ask<LiveThreads>(root, hash, request).catch(() => null);
+  return ask<LiveThreads>(root, hash, probing(timeoutMs)).catch(() => null);
 }
+
+const probeMs = 2_000;
+const probing = (timeoutMs: number) => ({ method: "GET", path: "/threads", timeoutMs }) as const;
 
 /**
  * The threads that a hash's worker drives, if any is alive. One that has the connection and does not answer is
@@ -127,7 +129,8 @@ export async function listWorkers(root: Root): Promise<WorkerState[]> {
 async function workerState(root: Root, hash: string): Promise<WorkerState> {
   const late = system.clock.elapsed() + passingMs;
   for (;;) {
-    const reply = await probe(root, hash);
+    // One that does not listen yet is no different here from one that does not listen any more.
+    const reply = await askOnce<LiveThreads>(root, hash, probing(probeMs)).catch(() => null);
     const info = readWorkerInfo(workerInfoPath(root, hash));
     const runs = info !== null && isAlive(info.identity);
     const pid = runs ? info.identity.pid : null;

@@ -55,7 +55,12 @@ function isManned(root: Root, hash: string): boolean {
   return worker !== null && isAlive(worker.identity);
 }
 
-async function askOnce<T>(root: Root, hash: string, request: ControlRequest): Promise<Reply<T>> {
+/** As {@link ask}, and waits for no worker that does not listen yet. */
+export async function askOnce<T>(
+  root: Root,
+  hash: string,
+  request: ControlRequest,
+): Promise<Reply<T>> {
   const socket = join(runDir(root), socketName(hash));
   if (!system.files.exists(socket)) return { kind: "nobody" };
   const { method, path, timeoutMs = controlTimeoutMs } = request;
