@@ -28,6 +28,7 @@ import { midway } from "./rows/midway.ts";
 import { start } from "./rows/start.ts";
 import { step } from "./rows/step.ts";
 import { stream } from "./rows/stream.ts";
+import { turns } from "./rows/turns.ts";
 import { report } from "./table.ts";
 
 /*
@@ -45,6 +46,7 @@ const rowsOf = (built: Built): Row[] => [
   again,
   list(built),
   stream,
+  turns,
   server(built),
   consoleRow(built),
   page(built),

@@ -1,5 +1,4 @@
 import { converse } from "../llm/converse.ts";
-import { placeOf } from "../llm/recorded.ts";
 import type { ModelProvider, ModelRequest } from "../llm/provider.ts";
 import { AgentReport } from "../run/run.ts";
 import { type Extractor, parsed } from "./extract.ts";
@@ -34,8 +33,7 @@ export function modelExtractor(provider: ModelProvider, options: ModelExtractorO
       format: { type: "json_schema", schema: Object(schema) as object },
     };
     try {
-      const place = placeOf(ctx, provider, request);
-      const answer = await converse(provider, request, { env, signal, maxTurns: 1, place });
+      const answer = await converse(provider, request, { env, signal, maxTurns: 1, step: ctx });
       report.done(answer);
       return parsed(answer.text) ?? answer.text;
     } catch (error) {

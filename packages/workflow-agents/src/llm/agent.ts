@@ -13,7 +13,6 @@ import {
 } from "../run/run.ts";
 import type { ToolRunner } from "../tools/tools.ts";
 import { converse, emptyAnswer, type ModelCallbacks } from "./converse.ts";
-import { placeOf } from "./recorded.ts";
 import type { Block, Message, ModelProvider, ModelRequest } from "./provider.ts";
 
 /** The options of every model agent. */
@@ -57,7 +56,7 @@ export function modelAgent(
         messages: messages(ctx),
         tools: toolbox ? await runner.definitions(toolbox.context) : [],
       };
-      const bounds = { maxTurns, allowTruncated, toolbox, place: placeOf(ctx, provider, request) };
+      const bounds = { maxTurns, allowTruncated, toolbox, step: ctx };
       const end = await converse(provider, request, { env, signal, callbacks, ...bounds });
       // A tool call of a model that was given no tools ends the conversation, too.
       if (!end.text.trim()) throw emptyAnswer(provider.name);

@@ -11,7 +11,7 @@ import { currentRun, Meter, publish } from "../run/run.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
 import { ProviderError } from "./error.ts";
 import { retried } from "./retry.ts";
-import { type ConversationPlace, Recorded } from "./recorded.ts";
+import { placeOf, Recorded, type RecordingStep } from "./recorded.ts";
 import {
   blocksOf,
   type Message,
@@ -38,8 +38,8 @@ export type Conversation = Surroundings & {
   toolbox?: Toolbox;
   maxTurns?: number;
   allowTruncated?: boolean;
-  /** Where its turns are recorded, and those of an earlier execution are found; nowhere without it. */
-  place?: ConversationPlace | null;
+  /** The step that it is part of: its turns are recorded there, and those of an earlier execution found; without it nowhere. */
+  step?: RecordingStep;
 };
 
 /** The last answer, with the text that the conversation comes to, and all answers' thinking and usage. */
@@ -58,12 +58,12 @@ export async function converse(
   request: ModelRequest,
   conversation: Conversation,
 ): Promise<Conversed> {
-  const { callbacks = {}, toolbox, maxTurns = 50, allowTruncated = false, place } = conversation;
+  const { callbacks = {}, toolbox, maxTurns = 50, allowTruncated = false, step } = conversation;
   const { signal } = conversation;
   const messages: Message[] = [...request.messages];
   const isLast = ({ toolUses, stop }: ModelAnswer): boolean =>
     toolUses.length > 0 ? !toolbox : stop !== "paused";
-  const recorded = await Recorded.open(place ?? null, isLast);
+  const recorded = await Recorded.open(step ? placeOf(step, provider, request) : null, isLast);
   const { turns, toolCalls } = recorded;
   if (turns > 0) publish("llm_resumed", { turns, tool_calls: toolCalls });
   let [text, thinking, usage, hasToolUse] = ["", "", noUsage, false];
@@ -89,7 +89,7 @@ export async function converse(
       if (!known) for (const use of answer.toolUses) callbacks.onToolUse?.(use);
       if (!toolbox) return { ...answer, text, thinking, usage, hasToolUse };
       const results = await runTools(answer.toolUses, toolbox, {
-        ...{ turn, recorded, onResult: callbacks.onToolResult },
+        ...{ turn, recorded, wasBegun: known !== undefined, onResult: callbacks.onToolResult },
         onAgain: known ? callbacks.onToolUse : undefined,
       });
       const content = results.map((result) => ({ type: "tool_result", ...result }));
@@ -272,6 +272,8 @@ const isText = ({ messages }: ModelRequest): boolean =>
 type ToolRuns = {
   turn: number;
   recorded: Recorded;
+  /** Whether an earlier execution has begun those calls of which there is no result. */
+  wasBegun: boolean;
   /** Called for the calls of a recorded answer that are made now. */
   onAgain: ModelCallbacks["onToolUse"];
   onResult: ModelCallbacks["onToolResult"];
@@ -281,24 +283,16 @@ type ToolRuns = {
 async function runTools(
   uses: readonly ToolUse[],
   { runner, context }: Toolbox,
-  { turn, recorded, onAgain, onResult }: ToolRuns,
+  { turn, recorded, wasBegun, onAgain, onResult }: ToolRuns,
 ): Promise<ToolResult[]> {
   const { signal } = context;
   signal.throwIfAborted();
-  const left = uses.filter(({ id }) => !recorded.result(turn, id));
-  const lost = left.filter(({ id }) => recorded.wasBegun(turn, id));
-  if (left.length > 0) {
-    await recorded.begins(
-      turn,
-      left.map(({ id }) => id),
-    );
-  }
   const runs = uses.map(async (use): Promise<ToolResult> => {
     const { id, name, input, broken } = use;
     const known = recorded.result(turn, id);
     if (known) return known;
     onAgain?.(use);
-    const call = { ...context, key: recorded.keyOf(turn, id), wasBegun: lost.includes(use) };
+    const call = { ...context, key: recorded.keyOf(turn, id), wasBegun };
     const { content, is_error } = broken
       ? { content: `${name} was not run: ${broken}`, is_error: true }
       : await runner.run(name, input, call, id);

@@ -2,6 +2,9 @@ import type { Journal, JournalEntry, ThreadContext } from "@uncaged/workflow";
 import { digest } from "../run/run.ts";
 import type { ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./provider.ts";
 
+/** What of a step its conversations need to be recorded. */
+export type RecordingStep = Pick<ThreadContext, "journal" | "key" | "attempts">;
+
 /** Where a conversation is recorded: the journal and the key of its step, and which of the step's it is. */
 export type ConversationPlace = { journal: Journal; key: string; conversation: string };
 
@@ -14,7 +17,7 @@ const mostExecutions = 1000;
  * equal ones of one execution by their order.
  */
 export function placeOf(
-  { journal, key, attempts }: Pick<ThreadContext, "journal" | "key" | "attempts">,
+  { journal, key, attempts }: RecordingStep,
   { name }: Pick<ModelProvider, "name">,
   request: ModelRequest,
 ): ConversationPlace | null {
@@ -34,12 +37,11 @@ export function placeOf(
 
 type Entry = { conversation: string; turn: number } & (
   | { kind: "answer"; answer: ModelAnswer }
-  | { kind: "calls"; ids: string[] }
   | { kind: "result"; result: ToolResult }
   | { kind: "resumed" }
 );
 
-type Turn = { answer: ModelAnswer; begun: Set<string>; results: Map<string, ToolResult> };
+type Turn = { answer: ModelAnswer; results: Map<string, ToolResult> };
 
 /** The turns and tool calls of one conversation: those that an earlier execution recorded, and the new ones. */
 export class Recorded {
@@ -82,11 +84,6 @@ export class Recorded {
     return this.#turns.get(turn)?.results.get(id);
   }
 
-  /** Whether a tool call was at work when an earlier execution ended. */
-  wasBegun(turn: number, id: string): boolean {
-    return this.#turns.get(turn)?.begun.has(id) ?? false;
-  }
-
   /** An idempotency key of a tool call; undefined where nothing is recorded. */
   keyOf(turn: number, id: string): string | undefined {
     const place = this.#place;
@@ -95,10 +92,6 @@ export class Recorded {
 
   async answered(turn: number, answer: ModelAnswer): Promise<void> {
     await this.#record({ kind: "answer", turn, answer });
-  }
-
-  async begins(turn: number, ids: string[]): Promise<void> {
-    await this.#record({ kind: "calls", turn, ids });
   }
 
   async finished(turn: number, result: ToolResult): Promise<void> {
@@ -119,9 +112,8 @@ export class Recorded {
     const known = this.#turns.get(turn);
     if (kind === "answer") {
       for (let later = turn; this.#turns.delete(later); later += 1);
-      this.#turns.set(turn, { answer: entry.answer, begun: new Set(), results: new Map() });
-    } else if (kind === "calls") for (const id of entry.ids) known?.begun.add(id);
-    else if (kind === "result") known?.results.set(entry.result.tool_use_id, entry.result);
+      this.#turns.set(turn, { answer: entry.answer, results: new Map() });
+    } else if (kind === "result") known?.results.set(entry.result.tool_use_id, entry.result);
     const last = this.#turns.get(this.#turns.size);
     if (failed && last && isLast(last.answer)) this.#turns.delete(this.#turns.size);
   }

@@ -74,7 +74,7 @@ class Player {
     const toolbox = runner && { runner, context };
     try {
       const { text } = await converse(models.provider, request, {
-        ...{ env, signal, maxTurns, callbacks },
+        ...{ env, signal, maxTurns, callbacks, step: thread },
         ...(toolbox && { toolbox }),
       });
       return text;

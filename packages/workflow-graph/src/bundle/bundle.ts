@@ -7,6 +7,7 @@ import {
   opensAttempts,
   type RoleOutput,
   START,
+  stepKey,
   type ThreadContext,
   type ThreadInput,
   WAIT,
@@ -72,7 +73,8 @@ async function* runThread(
   for (const step of steps) reached = state.apply(step).reached;
   const { attempts, maxRounds } = options;
   const thread = threadOf({ ...input, steps }, options);
-  const around = { thread, agents, attempts, publish, maxRounds, maxConcurrency };
+  const keyOf = (id: string, run: number) => stepKey(options, id, run);
+  const around = { thread, agents, attempts, publish, maxRounds, maxConcurrency, keyOf };
   const interpreter = new Interpreter(outline, state, steps.length, around);
   if (outline.start === null) {
     const message = "No start node found in workflow graph";
@@ -101,12 +103,12 @@ async function* askAgain({
 
 /** The steps are a list of their own that does not grow: by it the spending of all agents is counted together. */
 function threadOf({ prompt, steps }: ThreadInput, options: WorkflowOptions): ThreadContext {
-  const { threadId, maxRounds, attempts, cwd, env, signal } = options;
+  const { threadId, maxRounds, attempts, cwd, env, signal, blobs, journal } = options;
   return {
     threadId,
     start: { role: START, content: prompt, meta: { maxRounds, threadId }, timestamp: 0 },
     steps: steps.map((step) => ({ timestamp: 0, ...step })),
-    ...{ attempts, cwd, env, signal, options },
+    ...{ attempts, cwd, env, signal, blobs, journal, options },
   };
 }
 

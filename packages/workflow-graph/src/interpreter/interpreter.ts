@@ -23,6 +23,8 @@ import { type LogType, logEvent } from "./log.ts";
 /** What a run is driven with. */
 export type Surroundings = {
   thread: ThreadContext;
+  /** The idempotency key of the n-th run of a node, from 1. */
+  keyOf: (id: string, run: number) => string;
   agents: GraphAgents;
   attempts?: Attempts;
   publish: (event: WorkflowEvent) => void;
@@ -136,7 +138,7 @@ export class Interpreter {
   /** Does the work of a node; null when it or another one has failed. */
   async #carryOut(run: NodeRun): Promise<RoleOutput | null> {
     if (this.#failure) return null;
-    const { agents, attempts, thread } = this.#around;
+    const { agents, attempts, thread, keyOf } = this.#around;
     const { node } = run;
     const attempt = openAttempt(
       { attempts },
@@ -150,7 +152,8 @@ export class Interpreter {
     try {
       const log = (type: LogType, content: string) => this.log(node.id, type, content, id);
       const [outline, state] = [this.#outline, this.#state];
-      const work = { run, outline, state, thread: { ...thread, role: node.id }, agents, log };
+      const own = { ...thread, role: node.id, key: keyOf(node.id, run.run) };
+      const work = { run, outline, state, thread: own, agents, log };
       const done = await attempt.run(() => execute(work));
       const output = this.#stepOf(run, done, Date.now() - startedAt);
       return id === undefined ? output : { ...output, attempt: id };

@@ -63,8 +63,8 @@ export type LLMCallbacks = {
   onToolResult: (toolResult: ToolResultBlock) => void;
 };
 
-/** Where a call happens: what every adapter gets last. `signal` ends the call with the run. */
-export type CallSurroundings = { signal: AbortSignal; runID: string; stepID: string };
+/** Where a call happens: what every adapter gets last. `signal` ends the call with the run; `key` is the step's {@link ToolRuntime.key}. */
+export type CallSurroundings = { signal: AbortSignal; runID: string; stepID: string; key?: string };
 
 /** Calls a model. One that takes `(params, onToken)` alone works as well. */
 export type LLMAdapter = {

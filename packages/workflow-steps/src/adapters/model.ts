@@ -61,6 +61,7 @@ export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
       const { result, spending } = await paid(thread, { stepID, intercept }, () =>
         converse(provider, request, {
           ...{ env, signal, toolbox, maxTurns },
+          step: { journal: options.journal, attempts: options.attempts, key: around?.key },
           callbacks: { ...streamed, onToolUse, onToolResult },
         }),
       );

@@ -48,12 +48,13 @@ const hints: Partial<Record<keyof Adapters, string>> = { service: alone, compone
 
 /** What an adapter gives; rejects when there is none, and as soon as the run is aborted. */
 export async function ask<Name extends keyof Adapters, T>(
-  { step, adapters, signal, runID, stepID }: Call,
+  { step, adapters, signal, runID, stepID, key }: Call,
   name: Name,
   work: (adapter: NonNullable<Adapters[Name]>, surroundings: CallSurroundings) => T | Promise<T>,
 ): Promise<T> {
   const adapter = adapters[name];
-  if (adapter) return await untilAborted(signal, () => work(adapter, { signal, runID, stepID }));
+  const surroundings = { signal, runID, stepID, ...(key !== undefined && { key }) };
+  if (adapter) return await untilAborted(signal, () => work(adapter, surroundings));
   throw failure(
     "NO_ADAPTER",
     `${step.id} needs the adapter ${name}, and there is none`,
