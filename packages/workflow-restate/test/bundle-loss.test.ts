@@ -47,7 +47,11 @@ const noted = () =>
 
 describe.skipIf(missingServer !== "")(`a bundle that is${missingServer}`, () => {
   const spoil = {
-    missing: (client: ClusterClient, hash: string) => client.call("bundle", hash, "remove", {}),
+    async missing(client: ClusterClient, hash: string) {
+      const before = Number.MAX_SAFE_INTEGER;
+      await client.call("bundle", hash, "discard", { before });
+      await client.call("bundle", hash, "remove", { before });
+    },
     damaged: (client: ClusterClient, hash: string) =>
       client.call("bundle", hash, "piece", frame({ key: numbered("code", 0) }, [Buffer.from("x")])),
   };
