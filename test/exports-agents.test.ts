@@ -60,6 +60,7 @@ describe("the exported names of agents", () => {
       type Format
       type LineReader
       type McpOptions
+      type McpServer
       type Message
       type ModelAnswer
       type ModelCallbacks

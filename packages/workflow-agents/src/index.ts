@@ -70,7 +70,7 @@ export type { Access } from "./llm/access.ts";
 
 // Tools
 export type { McpOptions } from "./mcp/options.ts";
-export { mcpTools } from "./mcp/mcp.ts";
+export { type McpServer, mcpTools } from "./mcp/mcp.ts";
 export { editFile, readFile, writeFile } from "./tools/file-tools.ts";
 export { undoEdit } from "./tools/undo.ts";
 export { namedTools, ownToolName } from "./tools/named.ts";

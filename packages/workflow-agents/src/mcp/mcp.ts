@@ -1,21 +1,42 @@
 import { createHash } from "node:crypto";
-import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
+import type { CallToolResult, GetPromptResult, Tool } from "@modelcontextprotocol/client";
+import type { Journal } from "@uncaged/workflow";
 import { isObject, misuse } from "../run/error.ts";
-import type { ReadyTool, ToolSource } from "../tools/tools.ts";
+import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";
+import { resourceTools, textOf } from "./resources.ts";
 import { mcpError, ThreadServer } from "./server.ts";
+
+/** A server's tools, and its prompts for a role's `systemPrompt`. */
+export type McpServer = ToolSource & {
+  /**
+   * Asks the server for a prompt of its own: the text of its messages. An execution of the same step after a crash
+   * gets the text that the first one got.
+   *
+   *     role({ systemPrompt: docs.prompt("review", { language: "TypeScript" }), … });
+   */
+  prompt(
+    name: string,
+    args?: Readonly<Record<string, string>>,
+  ): (context: PromptContext) => Promise<string>;
+};
+
+/** What a prompt is asked for with; a role's `ThreadContext` has it. */
+type PromptContext = Pick<ToolContext, "signal" | "cwd" | "env" | "key"> & { journal?: Journal };
 
 /**
  * The tools of an MCP server, for {@link toolRegistry}. Each thread has a server process or a session of
  * its own, from the first look at the tools until the thread's signal, or 5 minutes without a call. A
- * server that died is started again for the next call; the call that it died in is an error.
+ * program that died is started again for the next call, unless it has died twice without an answer in between; the call
+ * that it died in is an error. A server that has resources has two tools more, which list and read them. Nothing that it
+ * asks for itself (a model's answer, a person's, a folder) is given.
  *
  *     const tools = toolRegistry([mcpTools({ name: "docs", command: "docs-mcp", env: ["DOCS_KEY"] })]);
  *
  * @throws WorkflowError `BAD_MCP` at once; from a running thread `MCP_UNREACHABLE`, `MCP_DIED`,
- *   `MCP_TOOL_FAILED`, `MCP_REFUSED`.
+ *   `MCP_TOOL_FAILED`, `MCP_RESOURCE_FAILED`, `MCP_PROMPT_FAILED`, `MCP_REFUSED`.
  */
-export function mcpTools(options: McpOptions): ToolSource {
+export function mcpTools(options: McpOptions): McpServer {
   const { name } = options;
   const refuse = (problem: string) => misuse("BAD_MCP", problem, "fix mcpTools' options");
   if (!/^[A-Za-z0-9-]{1,32}$/.test(name)) {
@@ -25,27 +46,73 @@ export function mcpTools(options: McpOptions): ToolSource {
     throw refuse(`${JSON.stringify(options.url)} is no URL`);
   }
   const threads = new WeakMap<AbortSignal, ThreadServer>();
+  const serverOf = (context: ToolContext) => {
+    const server = threads.get(context.signal) ?? new ThreadServer(options, context);
+    threads.set(context.signal, server);
+    return server;
+  };
   return {
     async tools(context) {
-      const server = threads.get(context.signal) ?? new ThreadServer(options, context);
-      threads.set(context.signal, server);
+      const server = serverOf(context);
       return readyTools(options, await server.tools(), server);
     },
+    prompt: (prompt, args) => async (context) =>
+      await recordedOnce(context, `mcp ${name} ${prompt} ${JSON.stringify(args ?? {})}`, async () =>
+        promptOf(serverOf(context), context.signal, prompt, args),
+      ),
   };
+}
+
+/** A text as the step's first execution made it, where the step keeps a journal. */
+async function recordedOnce(
+  { journal, key }: PromptContext,
+  name: string,
+  make: () => Promise<string>,
+): Promise<string> {
+  if (!journal || key === undefined) return await make();
+  for (const { entry } of await journal.read(key)) {
+    if (isObject(entry) && entry.kind === "prompt" && entry.name === name)
+      return String(entry.text);
+  }
+  const text = await make();
+  await journal.record(key, { kind: "prompt", name, text });
+  return text;
+}
+
+async function promptOf(
+  server: ThreadServer,
+  signal: AbortSignal,
+  name: string,
+  args: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const what = { running: `its prompt ${name} was asked for`, failed: "MCP_PROMPT_FAILED" };
+  const { messages } = await server.ask(what, signal, (client, limits) =>
+    client.getPrompt({ name, arguments: { ...args } }, limits),
+  );
+  return messages
+    .map(({ content }: GetPromptResult["messages"][number]) => textOf(content))
+    .join("\n\n");
 }
 
 function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): ReadyTool[] {
   const taken = new Set<string>();
-  return tools.map((tool) => ({
-    name: toolName(name, tool.name, taken),
-    description: tool.description ?? "",
-    input_schema: tool.inputSchema,
-    // The server checks the rest: its schema is not ours.
-    check: (input) =>
-      isObject(input) ? { ok: true, input } : { ok: false, problem: "they must be a JSON object" },
-    execute: async (input, execution) =>
-      resultOf(await server.call(tool.name, input as object, execution)),
-  }));
+  const own = tools.map(
+    (tool): ReadyTool => ({
+      name: toolName(name, tool.name, taken),
+      description: tool.description ?? "",
+      input_schema: tool.inputSchema,
+      // The server checks the rest: its schema is not ours.
+      check: (input) =>
+        isObject(input)
+          ? { ok: true, input }
+          : { ok: false, problem: "they must be a JSON object" },
+      execute: async (input, execution) =>
+        resultOf(await server.call(tool.name, input as object, execution)),
+    }),
+  );
+  if (!server.hasResources) return own;
+  const reading = resourceTools(server);
+  return [...own, ...reading.map((tool) => ({ ...tool, name: toolName(name, tool.name, taken) }))];
 }
 
 const longest = 64;
@@ -69,20 +136,4 @@ function resultOf({ content, structuredContent, isError }: CallToolResult): unkn
   if (isError) throw mcpError("MCP_TOOL_FAILED", text || "the tool failed and gives no reason");
   if (structuredContent === undefined) return { result: text };
   return text === "" ? structuredContent : { result: text, structuredContent };
-}
-
-function textOf(block: CallToolResult["content"][number]): string {
-  switch (block.type) {
-    case "text":
-      return block.text;
-    case "image":
-    case "audio":
-      return `[${block.type} ${block.mimeType}, ${Math.floor((block.data.length * 3) / 4)} bytes]`;
-    case "resource_link":
-      return `[resource ${block.uri}]`;
-    case "resource":
-      return "text" in block.resource ? block.resource.text : `[resource ${block.resource.uri}]`;
-    default:
-      return "";
-  }
 }

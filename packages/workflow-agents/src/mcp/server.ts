@@ -2,7 +2,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import {
   type CallToolResult,
   Client,
+  type Progress,
   ProtocolError,
+  ProtocolErrorCode,
+  SdkError,
+  SdkErrorCode,
   SdkHttpError,
   StreamableHTTPClientTransport,
   type Tool,
@@ -33,7 +37,10 @@ export class ThreadServer {
   #opened: Promise<Client> | null = null;
   #mask: (text: string) => string = (text) => text;
   #lastLine = "";
+  #hasResources = false;
   #running = 0;
+  /** How many exits of its program there were since it last answered. */
+  #deaths = 0;
   #idle: ReturnType<typeof setTimeout> | undefined;
   // The error output of the server belongs to the attempt that used it last.
   #inAttempt = AsyncLocalStorage.snapshot();
@@ -50,31 +57,49 @@ export class ThreadServer {
     return this.#tools ?? [];
   }
 
+  /** Whether it has resources to read. Known once its tools are. */
+  get hasResources(): boolean {
+    return this.#hasResources;
+  }
+
   /** @throws WorkflowError `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_TOOL_FAILED`, `MCP_REFUSED`. */
-  async call(name: string, input: object, execution: ToolExecution): Promise<CallToolResult> {
+  call(name: string, input: object, execution: ToolExecution): Promise<CallToolResult> {
+    const what = { running: `its tool ${name} ran`, failed: "MCP_TOOL_FAILED" };
+    const onprogress = ({ progress, total, message }: Progress) => {
+      const text = message ?? `${progress}${total ? ` of ${total}` : ""}`;
+      execution.progress(text, { progress, total });
+    };
+    return this.ask(what, execution.signal, (client, limits) =>
+      client.callTool({ name, arguments: { ...input } }, { ...limits, onprogress }),
+    );
+  }
+
+  /**
+   * Sends requests, and says what was `running` where the server dies of them. What it refuses has the code `failed`.
+   *
+   * @throws WorkflowError `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_REFUSED`, `failed`.
+   */
+  async ask<T>(
+    { running, failed }: { running: string; failed: string },
+    signal: AbortSignal,
+    send: (client: Client, limits: { signal: AbortSignal; timeout: number }) => Promise<T>,
+  ): Promise<T> {
     const client = await this.#connected();
     this.#inAttempt = AsyncLocalStorage.snapshot();
     clearTimeout(this.#idle);
     this.#running += 1;
     try {
-      return await client.callTool(
-        { name, arguments: { ...input } },
-        {
-          signal: execution.signal,
-          timeout: longestMs,
-          onprogress({ progress, total, message }) {
-            const text = message ?? `${progress}${total ? ` of ${total}` : ""}`;
-            execution.progress(text, { progress, total });
-          },
-        },
-      );
+      const answer = await send(client, { signal, timeout: longestMs });
+      this.#deaths = 0;
+      return answer;
     } catch (error) {
-      execution.signal.throwIfAborted();
-      if (error instanceof ProtocolError) {
-        throw mcpError("MCP_TOOL_FAILED", this.#mask(wordsOf(error)), error);
+      signal.throwIfAborted();
+      if (error instanceof ProtocolError || isUnsupported(error)) {
+        throw mcpError(failed, this.#mask(wordsOf(error)), error);
       }
-      this.#close(client);
-      throw this.#problem(error, "MCP_DIED", `died while its tool ${name} ran`);
+      this.#lose(client);
+      await client.close().catch(() => undefined);
+      throw this.#problem(error, "MCP_DIED", `died while ${running}`);
     } finally {
       this.#running -= 1;
       this.#rest();
@@ -83,6 +108,10 @@ export class ThreadServer {
 
   async #connected(): Promise<Client> {
     this.#context.signal.throwIfAborted();
+    if (!this.#client && this.#deaths > 1) {
+      const message = `the MCP server ${this.#options.name} died again once it was started anew`;
+      throw failure("MCP_DIED", message, "fix the server; then retry the thread");
+    }
     const opened = (this.#opened ??= this.#open());
     try {
       return await opened;
@@ -102,14 +131,19 @@ export class ThreadServer {
         listChanged: { tools: { onChanged } },
       },
     );
-    Object.assign(client, { onclose: () => this.#forget(client) });
+    Object.assign(client, {
+      onclose: () => this.#lose(client),
+      fallbackRequestHandler: ({ method }: { method: string }) => this.#refuse(method),
+    });
     this.#client = client;
     this.#lastLine = "";
     this.#inAttempt = AsyncLocalStorage.snapshot();
     try {
       const limits = { timeout: connectMs, signal };
       await client.connect(this.#transport(this.#options), limits);
-      this.#tools = (await client.listTools(undefined, limits)).tools;
+      const { tools, resources } = client.getServerCapabilities() ?? {};
+      this.#hasResources = resources !== undefined;
+      this.#tools = tools ? (await client.listTools(undefined, limits)).tools : [];
       this.#rest();
       return client;
     } catch (error) {
@@ -140,6 +174,19 @@ export class ThreadServer {
     return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
   }
 
+  /** What a server asks of its client: nothing of it is given. */
+  #refuse(method: string): never {
+    const reason = refusals[method] ?? "a thread's agents answer nothing that a server asks for";
+    this.#report("warn", `the server asked for ${method}, which is refused: ${reason}`);
+    throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `${method} is refused: ${reason}`);
+  }
+
+  /** A program that exited is started again once; a service at a URL is asked each time. */
+  #lose(client: Client): void {
+    if (this.#client === client && "command" in this.#options) this.#deaths += 1;
+    this.#forget(client);
+  }
+
   #forget(client: Client): void {
     if (this.#client !== client) return;
     this.#client = null;
@@ -164,8 +211,11 @@ export class ThreadServer {
   #note(line: string): void {
     if (line.trim() === "") return;
     this.#lastLine = this.#mask(line);
-    const message = truncated(this.#lastLine);
-    const event = { name: this.#options.name, level: "info", message, data: null };
+    this.#report("info", truncated(this.#lastLine));
+  }
+
+  #report(level: "info" | "warn", message: unknown): void {
+    const event = { name: this.#options.name, level, message, data: null };
     this.#inAttempt(() => publish("tool_message", event));
   }
 
@@ -182,6 +232,18 @@ export class ThreadServer {
     return mcpError(code, message, error);
   }
 }
+
+// What servers ask for most, with the reason that is given.
+const refusals: Record<string, string> = {
+  "sampling/createMessage":
+    "a server calls no model at a thread's cost, where no budget and no record would have it",
+  "elicitation/create": "nobody sits before a thread; a tool takes what it needs as its input",
+  "roots/list": "a server gets its folders by its arguments",
+};
+
+/** The client knows that the server has nothing of the kind, and has not asked it. */
+const isUnsupported = (error: unknown): boolean =>
+  error instanceof SdkError && error.code === SdkErrorCode.CapabilityNotSupported;
 
 const hints: Record<string, string> = {
   MCP_UNREACHABLE:

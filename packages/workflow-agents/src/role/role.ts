@@ -30,7 +30,7 @@ export type RoleSpec<S extends $ZodObject> = {
   /** What the role does, in a line: for the bundle's descriptor. */
   description: string;
   agent: AgentFn;
-  systemPrompt: string | ((ctx: ThreadContext) => string);
+  systemPrompt: string | ((ctx: ThreadContext) => string | Promise<string>);
   /** The fields of the step's meta: `z.object({…})`, without `usage`, `model`, `cost`, `models`, `agent`. */
   schema: S;
   /**
@@ -117,7 +117,7 @@ async function execute<S extends $ZodObject>(
   try {
     return await withRun(run, async () => {
       try {
-        const systemPrompt = systemPromptOf(spec, form, ctx);
+        const systemPrompt = await systemPromptOf(spec, form, ctx);
         const resolvedInputs = { prompt: ctx.start.content, systemPrompt };
         const meta = { title: ctx.role, description };
         publish("step_start", { type: "Role", meta, resolvedInputs });
@@ -148,12 +148,12 @@ async function execute<S extends $ZodObject>(
   }
 }
 
-function systemPromptOf<S extends $ZodObject>(
+async function systemPromptOf<S extends $ZodObject>(
   { systemPrompt, extract: extractor }: RoleSpec<S>,
   { empty, schema }: Form<S>,
   ctx: ThreadContext,
-): string {
-  const text = typeof systemPrompt === "string" ? systemPrompt : systemPrompt(ctx);
+): Promise<string> {
+  const text = typeof systemPrompt === "string" ? systemPrompt : await systemPrompt(ctx);
   if (extractor !== undefined || empty) return text;
   const { $schema: _, ...shown } = schema;
   const ask = "End your answer with one JSON code block, the only one, that fits this JSON Schema:";

@@ -1,0 +1,79 @@
+import type { ContentBlock, ReadResourceResult } from "@modelcontextprotocol/client";
+import { isObject } from "../run/error.ts";
+import type { ReadyTool } from "../tools/tools.ts";
+import type { ThreadServer } from "./server.ts";
+
+const failed = "MCP_RESOURCE_FAILED";
+
+/** Two tools by which a model finds and reads what a server has. */
+export function resourceTools(server: ThreadServer): ReadyTool[] {
+  const listing = { running: "its resources were listed", failed };
+  const reading = { running: "a resource was read", failed };
+  return [
+    {
+      name: "list_resources",
+      description: "Lists the resources that can be read, and templates of URIs of more.",
+      input_schema: { type: "object", properties: {} },
+      check: (input) => ({ ok: true, input }),
+      execute: (_, { signal }) =>
+        server.ask(listing, signal, async (client, limits) => {
+          const { resources } = await client.listResources(undefined, limits);
+          const { resourceTemplates } = await client
+            .listResourceTemplates(undefined, limits)
+            // A server may have resources and know no templates.
+            .catch(() => ({ resourceTemplates: [] }));
+          return {
+            resources: resources.map(({ uri, name, description, mimeType }) => {
+              return { uri, name, description, mimeType };
+            }),
+            templates: resourceTemplates.map(({ uriTemplate, name, description, mimeType }) => {
+              return { uriTemplate, name, description, mimeType };
+            }),
+          };
+        }),
+    },
+    {
+      name: "read_resource",
+      description: "Reads a resource by its URI.",
+      input_schema: {
+        type: "object",
+        properties: { uri: { type: "string" } },
+        required: ["uri"],
+      },
+      check: (input) =>
+        isObject(input) && typeof input.uri === "string" && URL.canParse(input.uri)
+          ? { ok: true, input: input.uri }
+          : { ok: false, problem: "uri must be a URI, as list_resources gives it" },
+      execute: async (uri, { signal }) => {
+        const read = await server.ask(reading, signal, (client, limits) =>
+          client.readResource({ uri: uri as string }, limits),
+        );
+        return { result: read.contents.map(textOfResource).join("\n") };
+      },
+    },
+  ];
+}
+
+function textOfResource(resource: ReadResourceResult["contents"][number]): string {
+  if ("text" in resource) return resource.text;
+  return `[resource ${resource.uri}, ${resource.mimeType ?? "bytes"}, ${sizeOf(resource.blob)}]`;
+}
+
+/** What of a server's answer a text can say: the texts, and a note on all else. */
+export function textOf(block: ContentBlock): string {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "image":
+    case "audio":
+      return `[${block.type} ${block.mimeType}, ${sizeOf(block.data)}]`;
+    case "resource_link":
+      return `[resource ${block.uri}]`;
+    case "resource":
+      return textOfResource(block.resource);
+    default:
+      return "";
+  }
+}
+
+const sizeOf = (base64: string): string => `${Math.floor((base64.length * 3) / 4)} bytes`;
