@@ -69,6 +69,12 @@ test("a run that waits is answered after the crash, and one in flight goes on wh
   expect(done).toMatchObject({ status: "completed", waitingForInput: false });
   expect(await rolesOf(runId)).toEqual(["s", "a", "__wait__", "__input__", "hung", "end"]);
   expect(linesOf(done).join("\n")).not.toContain("Run was interrupted");
+  // Each process that went on right after the answer has reported it.
+  const streamed = (await drawn.follow(runId)).filter(({ type }) => type === "log");
+  const logged = streamed.map((message) => JSON.stringify(message));
+  for (const lines of [linesOf(done), logged]) {
+    expect(lines.filter((line) => line.includes("input_received"))).toHaveLength(1);
+  }
   expect(requests()).toBe(before + 3);
 });
 

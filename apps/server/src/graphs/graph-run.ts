@@ -92,7 +92,7 @@ export class GraphRuns {
   async #logs(ref: ThreadRef): Promise<WorkflowLogEntry[]> {
     const logs = await this.kept(ref);
     for await (const event of this.#lines(ref)) {
-      const entry = await this.entry(ref, event);
+      const entry = await this.#entryOf(ref, event);
       if (entry) logs.push(entry);
     }
     return logs;
@@ -112,7 +112,7 @@ export class GraphRuns {
           event.attempt === undefined
             ? (event.step ?? 0) <= forkFrom.steps && event.payload.type !== "error"
             : attempts.has(event.attempt);
-        const entry = isKept ? await this.entry(source, event) : null;
+        const entry = isKept ? await this.#entryOf(source, event) : null;
         if (entry) logs.push(entry);
       }
       return logs;
@@ -123,9 +123,15 @@ export class GraphRuns {
     }
   }
 
+  /** Each interpreter that begins right after an answer reports it: of these lines the first is given. */
   async *#lines(ref: ThreadRef): AsyncGenerator<EventRecord> {
+    const answers = new Set<string>();
     for await (const { record } of this.#host.log(ref, { only: [lineType] })) {
-      yield record as EventRecord;
+      const event = record as EventRecord;
+      const answer = answerIn(event);
+      if (answer !== null && answers.has(answer)) continue;
+      if (answer !== null) answers.add(answer);
+      yield event;
     }
   }
 
@@ -137,10 +143,27 @@ export class GraphRuns {
 
   /** The line of a run's log that an event is, with its whole content; null for other events. */
   async entry(ref: ThreadRef, event: EventRecord): Promise<WorkflowLogEntry | null> {
-    return event.type === lineType
-      ? await wholeLogEntry(event, (at) => this.#host.value(ref, at))
-      : null;
+    if (event.type !== lineType || (await this.#isRepeated(ref, event))) return null;
+    return await this.#entryOf(ref, event);
   }
+
+  async #isRepeated(ref: ThreadRef, event: EventRecord): Promise<boolean> {
+    const answer = answerIn(event);
+    if (answer === null) return false;
+    for await (const line of this.#lines(ref)) {
+      if (answerIn(line) === answer) return line.seq !== event.seq;
+    }
+    return false;
+  }
+
+  #entryOf(ref: ThreadRef, event: EventRecord): Promise<WorkflowLogEntry | null> {
+    return wholeLogEntry(event, (at) => this.#host.value(ref, at));
+  }
+}
+
+/** Which answer of a thread a line reports; null for other lines. */
+function answerIn({ payload: { nodeId, type }, step }: EventRecord): string | null {
+  return type === "input_received" ? `${String(nodeId)} ${step ?? 0}` : null;
 }
 
 /** Whether a text has the form of a run's id: a thread's, or the digits of a program that was before this one. */
