@@ -20,6 +20,7 @@ const planner = role({
   systemPrompt: `You plan how to solve the issue that you are given, in the git repository in your working directory.
 Read what you need; change nothing. Say in a few lines what is wrong and what to change.`,
   schema: z.object({ files: z.array(z.string()).describe("the files to change") }),
+  answer: "text",
 });
 
 const coder = role({
@@ -29,6 +30,7 @@ const coder = role({
 Tests are not to be changed. When the tests failed or the reviewer was not content, fix what they name.
 Say in a few lines what you changed.`,
   schema: z.object({ changed: z.array(z.string()).describe("the files that you changed") }),
+  answer: "text",
 });
 
 const reviewer = role({

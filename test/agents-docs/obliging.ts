@@ -6,6 +6,7 @@ type Schema = {
   required?: string[];
   items?: Schema;
   anyOf?: Schema[];
+  enum?: unknown[];
 };
 type Body = {
   system?: unknown;
@@ -38,7 +39,8 @@ const callOf = ({ name, input_schema: schema }: { name: string; input_schema: Sc
   input: fitting(schema) as object,
 });
 
-function fitting({ type, properties = {}, required = [], items, anyOf }: Schema): unknown {
+function fitting({ type, properties = {}, required = [], items, anyOf, ...more }: Schema): unknown {
+  if (more.enum) return more.enum[0];
   if (anyOf) return fitting(anyOf[0] ?? {});
   switch (type) {
     case "object":

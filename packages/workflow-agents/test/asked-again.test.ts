@@ -27,7 +27,7 @@ async function play(agent: AgentFn, more: { repairs?: number } = {}) {
 
 const broken = 'So:\n```json\n{"files": ["a.ts"],}\n```';
 
-test("an agent whose answer does not fit is asked once more, with what is wrong", async () => {
+test("an agent whose answer does not fit is asked again, with what is wrong", async () => {
   const { agent, seen } = answering(broken, '{"files":["a.ts"]}');
   const { status, steps } = await play(agent);
   expect(status).toBe("completed");
@@ -36,10 +36,10 @@ test("an agent whose answer does not fit is asked once more, with what is wrong"
   expect(seen[1]?.[1]).toStartWith("check: The answer does not fit the JSON Schema:");
 });
 
-test("it is asked no second time, and not at all without repairs", async () => {
-  const still = answering(broken, broken);
+test("it is asked twice at the most, and not at all without repairs", async () => {
+  const still = answering(broken, broken, broken, '{"files":[]}');
   expect(await play(still.agent)).toMatchObject({ error: { code: "EXTRACTION_FAILED" } });
-  expect(still.seen).toHaveLength(2);
+  expect(still.seen.map(({ length }) => length)).toEqual([0, 2, 4]);
   const strict = answering(broken, '{"files":[]}');
   expect(await play(strict.agent, { repairs: 0 })).toMatchObject({ status: "failed" });
   expect(strict.seen).toHaveLength(1);

@@ -8,8 +8,10 @@ import { Messages } from "@anthropic-ai/sdk/resources/messages/messages";
 import type { AgentFn } from "@uncaged/workflow";
 import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
+import { firstAsked, inForm } from "../llm/form.ts";
 import type { Effort, ModelProvider, Surroundings, Thinking } from "../llm/provider.ts";
 import { callClient, type StallGuard, streamAnswer } from "../llm/stream.ts";
+import { anthropicForms } from "./form.ts";
 import { bodyOf, countBodyOf, MessageAccumulator } from "./message.ts";
 
 export type AnthropicOptions = ModelOptions &
@@ -63,14 +65,17 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
     maxRetries,
     async answer(request, sink, surroundings) {
       const { messages, call } = prepare(request.model, surroundings);
-      const body = bodyOf(request, access.cache ?? true);
-      return await streamAnswer(call, new MessageAccumulator(sink), (guard) =>
-        messages(guard).create(body, { signal: guard.signal }),
-      );
+      const forms = { ...anthropicForms, key: `${call.baseUrl} ${request.model}` };
+      return await inForm(request, forms, async (asked) => {
+        const body = bodyOf(asked, access.cache ?? true);
+        return await streamAnswer(call, new MessageAccumulator(sink), (guard) =>
+          messages(guard).create(body, { signal: guard.signal }),
+        );
+      });
     },
     async countInput(request, surroundings) {
       const { messages, call } = prepare(request.model, surroundings);
-      const body = countBodyOf(request);
+      const body = countBodyOf(firstAsked(request, anthropicForms));
       return await callClient(call, async (guard) => {
         const count = await messages(guard).countTokens(body, { signal: guard.signal });
         if (Number.isSafeInteger(count.input_tokens) && count.input_tokens >= 0) {

@@ -1,4 +1,3 @@
-import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
 import type {
   CacheControlEphemeral,
   ContentBlock,
@@ -16,12 +15,12 @@ import type {
 } from "@anthropic-ai/sdk/resources/messages/messages";
 import type { Usage } from "@uncaged/workflow";
 import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
+import type { Asked } from "../llm/form.ts";
 import {
   type Block,
   blocksOf,
   type Message,
   type ModelAnswer,
-  type ModelRequest,
   type Stop,
   textOf,
   type Thinking,
@@ -29,7 +28,7 @@ import {
 } from "../llm/provider.ts";
 
 /** A request of the Messages API. The marks let each turn of a tool loop read the turns before from the cache. */
-export function bodyOf(request: ModelRequest, cache: boolean): MessageCreateParamsStreaming {
+export function bodyOf(request: Asked, cache: boolean): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
   const mark: Mark = cache ? { cache_control: { type: "ephemeral" } } : {};
   const system = systemOf(request);
@@ -45,7 +44,7 @@ export function bodyOf(request: ModelRequest, cache: boolean): MessageCreatePara
   const output = {
     ...(effort && { effort: effort === "none" || effort === "minimal" ? "low" : effort }),
     ...(format?.type === "json_schema" && {
-      format: { type: "json_schema" as const, schema: transformJSONSchema({ ...format.schema }) },
+      format: { type: "json_schema" as const, schema: { ...format.schema } },
     }),
   };
   return {
@@ -55,6 +54,7 @@ export function bodyOf(request: ModelRequest, cache: boolean): MessageCreatePara
     stream: true,
     ...(system && { system: [{ type: "text", text: system, ...mark }] }),
     ...(tools.length > 0 && { tools }),
+    ...(request.mustCall && { tool_choice: { type: "any", disable_parallel_tool_use: true } }),
     ...(thinking && { thinking: thinkingOf(thinking) }),
     ...(Object.keys(output).length > 0 && { output_config: output }),
     // Not in the client's types, for its newest models refuse it: older ones take it.
@@ -63,7 +63,7 @@ export function bodyOf(request: ModelRequest, cache: boolean): MessageCreatePara
 }
 
 // Without what has no part in its input.
-export function countBodyOf(request: ModelRequest): MessageCountTokensParams {
+export function countBodyOf(request: Asked): MessageCountTokensParams {
   const body = bodyOf({ ...request, temperature: undefined }, false);
   const { max_tokens: _, stream: _stream, ...input } = body;
   return input;
@@ -71,7 +71,7 @@ export function countBodyOf(request: ModelRequest): MessageCountTokensParams {
 
 type Mark = { cache_control?: CacheControlEphemeral };
 
-function systemOf({ system, messages }: ModelRequest): string {
+function systemOf({ system, messages }: Asked): string {
   const more = messages.filter(({ role }) => role === "system").map((m) => textOf(blocksOf(m)));
   return [system, ...more].filter((part) => part.trim() !== "").join("\n\n");
 }

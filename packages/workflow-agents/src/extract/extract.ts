@@ -34,16 +34,13 @@ export async function extract<S extends $ZodObject>(
   { extractor, repairs }: { extractor: Extractor | null; repairs: number },
   ctx: ThreadContext,
 ): Promise<output<S>> {
-  const given = form.empty ? {} : jsonIn(text);
-  const direct = given === undefined ? null : await form.check(given);
-  if (direct?.ok) return direct.value;
+  const direct = await read(text, form);
+  if (direct.ok) return direct.value;
   if (text.trim() === "") {
     const hint = `see what it did: uncaged-workflow logs ${ctx.threadId}; then retry, or ask for an answer in the prompt`;
     throw failure("EMPTY_ANSWER", "the agent answered with nothing", hint);
   }
-  let problems = direct?.problems ?? [
-    "the answer is no JSON and has not exactly one JSON code block",
-  ];
+  let { problems } = direct;
   if (extractor === null) throw failed(problems, ctx);
   if (text.length > longestText) {
     const many = `the answer has ${text.length} characters, too many to have the fields read from it`;
@@ -63,6 +60,16 @@ export async function extract<S extends $ZodObject>(
     problem = `${problems.join("\n")}\n\nThe answer was: ${shown(answer)}`;
   }
   throw failed(problems, ctx);
+}
+
+/** The fields that a text has itself: as JSON, or in its one JSON code block. */
+export async function read<S extends $ZodObject>(
+  text: string,
+  form: Form<S>,
+): Promise<Checked<output<S>>> {
+  const given = form.empty ? {} : jsonIn(text);
+  if (given !== undefined) return await form.check(given);
+  return { ok: false, problems: ["the answer is no JSON and has not exactly one JSON code block"] };
 }
 
 type Reading = { missing: string[]; fields: unknown; isMissing: boolean };
@@ -132,7 +139,7 @@ function* fences(text: string): Generator<Fence> {
 }
 
 /** The value of a text that is JSON, else undefined. */
-export function parsed(text: string): unknown {
+function parsed(text: string): unknown {
   // Most answers begin like no JSON at all: this spares a long one the attempt.
   if (!/^\s*["[{\dtfn-]/.test(text)) return undefined;
   try {

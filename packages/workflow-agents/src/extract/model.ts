@@ -1,7 +1,7 @@
 import { converse } from "../llm/converse.ts";
 import type { ModelProvider, ModelRequest } from "../llm/provider.ts";
 import { AgentReport } from "../run/run.ts";
-import { type Extractor, parsed } from "./extract.ts";
+import { type Extractor, jsonIn } from "./extract.ts";
 
 /** The options of a model extractor. `maxTokens` bounds its answer (8,192). */
 export type ModelExtractorOptions = { model: string; maxTokens?: number };
@@ -35,7 +35,7 @@ export function modelExtractor(provider: ModelProvider, options: ModelExtractorO
     try {
       const answer = await converse(provider, request, { env, signal, maxTurns: 1, step: ctx });
       report.done(answer);
-      return parsed(answer.text) ?? answer.text;
+      return jsonIn(answer.text) ?? answer.text;
     } catch (error) {
       if (!signal?.aborted) report.failed(error, "the extraction failed");
       throw error;

@@ -1,5 +1,6 @@
 import type { AgentFn, ThreadContext } from "@uncaged/workflow";
 import { ownPrices, withCost } from "../ledger/prices.ts";
+import { withoutInstruction } from "../run/form.ts";
 import {
   AgentReport,
   currentRun,
@@ -50,17 +51,23 @@ export function modelAgent(
         },
       };
       const { model, maxTokens, temperature, thinking, effort } = asked;
+      const { form: own } = currentRun();
+      const plain = own ? withoutInstruction(systemPrompt, own) : null;
+      const form = plain === null ? undefined : own;
+      const isAlone = plain !== null && own?.isAlone;
       const request: ModelRequest = {
         ...{ model, maxTokens, temperature, thinking, effort },
-        system: systemPrompt,
+        system: isAlone ? plain : systemPrompt,
         messages: messages(ctx),
         tools: toolbox ? await runner.definitions(toolbox.context) : [],
+        ...(isAlone && { format: { type: "json_schema", schema: own.schema } }),
       };
-      const bounds = { maxTurns, allowTruncated, toolbox, step: ctx };
+      const bounds = { maxTurns, allowTruncated, toolbox, form, step: ctx };
       const end = await converse(provider, request, { env, signal, callbacks, ...bounds });
       // A tool call of a model that was given no tools ends the conversation, too.
       if (!end.text.trim()) throw emptyAnswer(provider.name);
       report.done(end);
+      if (form) form.settled = end.text;
       return end.text;
     } catch (error) {
       if (!signal?.aborted) report.failed(error, "the agent failed");

@@ -6,12 +6,14 @@ import {
   type WorkflowError,
 } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
+import type { AnswerForm } from "../run/form.ts";
 import { callPolicy, type Retrying } from "../run/retry.ts";
 import { currentRun, Meter, publish } from "../run/run.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
 import { ProviderError } from "./error.ts";
 import { retried } from "./retry.ts";
 import { placeOf, Recorded, type RecordingStep } from "./recorded.ts";
+import { repairOf } from "./repair.ts";
 import {
   blocksOf,
   type Message,
@@ -38,6 +40,8 @@ export type Conversation = Surroundings & {
   toolbox?: Toolbox;
   maxTurns?: number;
   allowTruncated?: boolean;
+  /** What the last answer must be: one that does not fit is asked for again. */
+  form?: AnswerForm;
   /** The step that it is part of: its turns are recorded there, and those of an earlier execution found; without it nowhere. */
   step?: RecordingStep;
 };
@@ -59,7 +63,7 @@ export async function converse(
   conversation: Conversation,
 ): Promise<Conversed> {
   const { callbacks = {}, toolbox, maxTurns = 50, allowTruncated = false, step } = conversation;
-  const { signal } = conversation;
+  const { form, signal } = conversation;
   const messages: Message[] = [...request.messages];
   const isLast = ({ toolUses, stop }: ModelAnswer): boolean =>
     toolUses.length > 0 ? !toolbox : stop !== "paused";
@@ -95,8 +99,13 @@ export async function converse(
       const content = results.map((result) => ({ type: "tool_result", ...result }));
       messages.push({ role: "user", content });
     } else if (isLast(answer)) {
-      if (text.trim()) return { ...answer, text, thinking, usage, hasToolUse };
-      throw emptyAnswer(provider.name);
+      const isSilent = !answer.text.trim();
+      if (isSilent && form && (await form.problemsOf(text)).length > 0)
+        throw emptyAnswer(provider.name);
+      const again = isSilent ? null : await repairOf(form, recorded, turn, text);
+      if (again !== null) messages.push({ role: "user", content: again });
+      else if (text.trim()) return { ...answer, text, thinking, usage, hasToolUse };
+      else throw emptyAnswer(provider.name);
     }
   }
   const message = `the model had not ended its work after ${maxTurns} turns`;

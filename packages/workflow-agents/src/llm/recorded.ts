@@ -38,15 +38,20 @@ export function placeOf(
 type Entry = { conversation: string; turn: number } & (
   | { kind: "answer"; answer: ModelAnswer }
   | { kind: "result"; result: ToolResult }
+  | { kind: "repair"; message: string }
   | { kind: "resumed" }
 );
 
-type Turn = { answer: ModelAnswer; results: Map<string, ToolResult> };
+/** `repair` is what the model was asked after an answer that did not fit. */
+type Turn = { answer: ModelAnswer; results: Map<string, ToolResult>; repair?: string };
 
 /** The turns and tool calls of one conversation: those that an earlier execution recorded, and the new ones. */
 export class Recorded {
   readonly #place: ConversationPlace | null;
   readonly #turns = new Map<number, Turn>();
+  #repairs = 0;
+  /** What was dropped with the last entry: it is taken back where the next one says that the model was asked again. */
+  #dropped: [turn: number, value: Turn][] = [];
 
   private constructor(place: ConversationPlace | null) {
     this.#place = place;
@@ -84,6 +89,17 @@ export class Recorded {
     return this.#turns.get(turn)?.results.get(id);
   }
 
+  /** What the model was asked after the answer of a turn that did not fit; undefined when it was not. */
+  repair(turn: number): string | undefined {
+    return this.#turns.get(turn)?.repair;
+  }
+
+  /** How often the model was asked again for an answer that did not fit. */
+  get repairs(): number {
+    const known = [...this.#turns.values()].filter(({ repair }) => repair !== undefined);
+    return known.length + this.#repairs;
+  }
+
   /** An idempotency key of a tool call; undefined where nothing is recorded. */
   keyOf(turn: number, id: string): string | undefined {
     const place = this.#place;
@@ -98,6 +114,11 @@ export class Recorded {
     await this.#record({ kind: "result", turn, result });
   }
 
+  async repaired(turn: number, message: string): Promise<void> {
+    this.#repairs += 1;
+    await this.#record({ kind: "repair", turn, message });
+  }
+
   async #record(entry: DistributiveOmit<Entry, "conversation">): Promise<void> {
     const { journal, key, conversation } = this.#place ?? {};
     if (journal && key !== undefined) await journal.record(key, { conversation, ...entry });
@@ -107,6 +128,11 @@ export class Recorded {
     const entry = given as Entry;
     const { kind, turn } = entry;
     if (entry.conversation !== this.#place?.conversation) return;
+    const dropped = this.#dropped;
+    this.#dropped = [];
+    if (kind === "repair" && dropped.at(-1)?.[0] === turn) {
+      for (const [nth, value] of dropped) this.#turns.set(nth, value);
+    }
     // What follows an answer that is lost belongs to nothing.
     if (turn > this.#turns.size + 1) return;
     const known = this.#turns.get(turn);
@@ -114,8 +140,19 @@ export class Recorded {
       for (let later = turn; this.#turns.delete(later); later += 1);
       this.#turns.set(turn, { answer: entry.answer, results: new Map() });
     } else if (kind === "result") known?.results.set(entry.result.tool_use_id, entry.result);
-    const last = this.#turns.get(this.#turns.size);
-    if (failed && last && isLast(last.answer)) this.#turns.delete(this.#turns.size);
+    else if (kind === "repair" && known) known.repair = entry.message;
+    if (failed) this.#drop(isLast);
+  }
+
+  /** Drops the answer that an execution failed with, and those before it that did not fit either. */
+  #drop(isLast: (answer: ModelAnswer) => boolean): void {
+    let last = this.#turns.get(this.#turns.size);
+    if (last?.repair !== undefined || !last || !isLast(last.answer)) return;
+    do {
+      this.#dropped.unshift([this.#turns.size, last]);
+      this.#turns.delete(this.#turns.size);
+      last = this.#turns.get(this.#turns.size);
+    } while (last?.repair !== undefined);
   }
 }
 

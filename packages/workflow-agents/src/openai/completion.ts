@@ -48,7 +48,8 @@ export function bodyOf(
 
 function formatOf(format: Format): ChatCompletionCreateParamsStreaming["response_format"] {
   if (format.type === "json_object") return format;
-  return { type: "json_schema", json_schema: { name: "answer", schema: { ...format.schema } } };
+  const schema = { ...format.schema };
+  return { type: "json_schema", json_schema: { name: "answer", schema, strict: true } };
 }
 
 function paramsOf(message: Message): ChatCompletionMessageParam[] {

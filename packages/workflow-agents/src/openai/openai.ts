@@ -4,8 +4,10 @@ import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/
 import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { hostOf } from "../llm/error.ts";
+import { inForm } from "../llm/form.ts";
 import type { Effort, ModelProvider } from "../llm/provider.ts";
 import { streamAnswer } from "../llm/stream.ts";
+import { openaiForms } from "./form.ts";
 import { bodyOf, CompletionAccumulator } from "./completion.ts";
 
 export type OpenAIOptions = ModelOptions & Access & { effort?: Effort };
@@ -53,12 +55,15 @@ export function openaiProvider(access: Access = {}): ModelProvider {
         project: env.OPENAI_PROJECT_ID || null,
         defaultHeaders: { ...(key === null && { Authorization: null }), ...headers },
       };
-      const body = bodyOf(request, official);
       const target = { provider: name, model: request.model, baseUrl, secrets, ...patience };
       const call = { ...target, classes, signal };
-      return await streamAnswer(call, new CompletionAccumulator(sink), (guard) => {
-        const client = withoutEnv(() => new OpenAI({ ...settings, fetch: guard.fetch }));
-        return client.chat.completions.create(body, { signal: guard.signal });
+      const forms = { ...openaiForms(official), key: `${baseUrl} ${request.model}` };
+      return await inForm(request, forms, async (asked) => {
+        const body = bodyOf(asked, official);
+        return await streamAnswer(call, new CompletionAccumulator(sink), (guard) => {
+          const client = withoutEnv(() => new OpenAI({ ...settings, fetch: guard.fetch }));
+          return client.chat.completions.create(body, { signal: guard.signal });
+        });
       });
     },
   };

@@ -11,11 +11,12 @@ import {
   usesAttempt,
   type WorkflowError,
 } from "@uncaged/workflow";
-import { extract, type Extractor } from "../extract/extract.ts";
+import { extract, type Extractor, read } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
 import { type CallPolicy, callPolicy, type CallRetry } from "../run/retry.ts";
 import { failure, isObject } from "../run/error.ts";
+import { type AnswerForm, againText, mismatchNote, withInstruction } from "../run/form.ts";
 import { digest, inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
 import {
   attach,
@@ -34,11 +35,13 @@ export type RoleSpec<S extends $ZodObject> = {
   /** The fields of the step's meta: `z.object({…})`, without `usage`, `model`, `cost`, `models`, `agent`. */
   schema: S;
   /**
-   * Reads the fields out of a text that is not JSON itself. Without it the agent gets the schema, after its
-   * system prompt, and must answer with one JSON code block. It is asked once more when that does not fit.
+   * What the agent answers with: the fields alone (`fields`, the default), by its provider's own mode for a schema, where it
+   * has one; or a text that ends with them (`text`), for roles whose words the later ones are to read.
    */
+  answer?: "fields" | "text";
+  /** Reads the fields out of a text that is not JSON itself; then the agent is not asked for them. */
   extract?: Extractor;
-  /** How often the extractor is asked again about what did not fit (2). With 0 the agent isn't either. */
+  /** How often the agent, or the extractor, is asked again for what did not fit (2). */
   repairs?: number;
   /**
    * What of the role survives its process, and is neither paid nor done again: each turn of its models and each call of
@@ -102,7 +105,7 @@ async function execute<S extends $ZodObject>(
   ctx: ThreadContext,
   path: Path | null,
 ): Promise<{ content: string; meta: AgentMeta<S> }> {
-  const { form, policy, description, agent, extract: extractor = null, repairs = 2 } = spec;
+  const { policy, description } = spec;
   const { close, ...account } = openAccount(ctx);
   const outer = outerRun();
   const run: RoleRun = {
@@ -111,31 +114,25 @@ async function execute<S extends $ZodObject>(
     ...memoryOf(ctx, path),
     agents: { started: 0, running: 0 },
     ...(policy && { retrying: { policy, since: performance.now() } }),
+    form: answerForm(spec),
   };
   let raw: string | null = null;
   let isRecorded = false;
   try {
     return await withRun(run, async () => {
       try {
-        const systemPrompt = await systemPromptOf(spec, form, ctx);
+        const systemPrompt = await systemPromptOf(spec, run.form, ctx);
         const resolvedInputs = { prompt: ctx.start.content, systemPrompt };
         const meta = { title: ctx.role, description };
         publish("step_start", { type: "Role", meta, resolvedInputs });
-        raw = textOf(await agent(ctx, systemPrompt));
-        let fields: output<S>;
-        try {
-          fields = await extract(raw, form, { extractor, repairs }, ctx);
-        } catch (error) {
-          if (extractor !== null || repairs === 0 || !isViolation(error)) throw error;
-          raw = textOf(await agent(askedAgain(run, ctx, raw, error), systemPrompt));
-          fields = await extract(raw, form, { extractor, repairs }, ctx);
-        }
-        if (Object.keys(run.memory).length > 0) run.memory.said = digest(raw);
+        const onText = (text: string) => void (raw = text);
+        const { content, fields } = await answered(spec, run, ctx, { systemPrompt, onText });
+        if (Object.keys(run.memory).length > 0) run.memory.said = digest(content);
         const whole = { ...fields, ...runSpending(run) };
-        const outputs = { content: truncated(raw), meta: truncated(whole) };
+        const outputs = { content: truncated(content), meta: truncated(whole) };
         publish("step_done", { outputs, spent: spentBy(run) });
         isRecorded = path !== null;
-        return { content: raw, meta: whole };
+        return { content, meta: whole };
       } catch (error) {
         if (!ctx.signal?.aborted) failWith(error, raw, run);
         throw error;
@@ -148,16 +145,49 @@ async function execute<S extends $ZodObject>(
   }
 }
 
+/** The agent's text and the fields in it. An agent that does not ask again itself is asked again for what does not fit. */
+async function answered<S extends $ZodObject>(
+  { agent, form, extract: extractor, repairs = 2 }: MadeRole<S>,
+  run: RoleRun,
+  ctx: ThreadContext,
+  { systemPrompt, onText }: { systemPrompt: string; onText: (text: string) => void },
+): Promise<{ content: string; fields: output<S> }> {
+  const reading = { extractor: extractor ?? null, repairs };
+  let asked = ctx;
+  for (let left = repairs; ; left -= 1) {
+    const content = textOf(await agent(asked, systemPrompt));
+    onText(content);
+    try {
+      return { content, fields: await extract(content, form, reading, ctx) };
+    } catch (error) {
+      const isOver = left <= 0 || extractor !== undefined || run.form?.settled === content;
+      if (isOver || !isViolation(error)) throw error;
+      asked = askedAgain(run, asked, content, error);
+    }
+  }
+}
+
 async function systemPromptOf<S extends $ZodObject>(
-  { systemPrompt, extract: extractor }: RoleSpec<S>,
-  { empty, schema }: Form<S>,
+  { systemPrompt }: RoleSpec<S>,
+  form: AnswerForm | undefined,
   ctx: ThreadContext,
 ): Promise<string> {
   const text = typeof systemPrompt === "string" ? systemPrompt : await systemPrompt(ctx);
-  if (extractor !== undefined || empty) return text;
-  const { $schema: _, ...shown } = schema;
-  const ask = "End your answer with one JSON code block, the only one, that fits this JSON Schema:";
-  return `${text}\n\n${ask}\n${JSON.stringify(shown)}`;
+  return form ? withInstruction(text, form.schema) : text;
+}
+
+/** What the role's agent is asked for; undefined where another reads the fields, or there are none. */
+function answerForm<S extends $ZodObject>(spec: MadeRole<S>): AnswerForm | undefined {
+  const { form, answer = "fields", extract: extractor, repairs = 2 } = spec;
+  if (extractor !== undefined || form.empty) return undefined;
+  const { $schema: _, ...schema } = form.schema;
+  return {
+    ...{ schema, repairs, isAlone: answer === "fields" },
+    async problemsOf(text) {
+      const found = await read(text, form);
+      return found.ok ? [] : found.problems;
+    },
+  };
 }
 
 const isViolation = (error: unknown): error is WorkflowError =>
@@ -170,13 +200,13 @@ function askedAgain(
   answer: string,
   { details, message }: WorkflowError,
 ): ThreadContext {
-  const problems = details?.join("\n") ?? message;
+  const problems = details ?? [message];
   const note = { name: run.stepID, level: "warn", data: null };
   publish("tool_message", {
     ...note,
-    message: `the answer does not fit, and is asked for again: ${problems}`,
+    message: mismatchNote(problems),
   });
-  const content = `The answer does not fit the JSON Schema:\n${problems}\n\nGive the whole answer once more, with one JSON code block that fits.`;
+  const content = againText(problems, null);
   const said = { role: run.stepID, content: answer, meta: {}, timestamp: Date.now() };
   const steps = [...ctx.steps, said, { ...said, role: "check", content }];
   // The first agent of the role is asked, and its own answer is no news to it.

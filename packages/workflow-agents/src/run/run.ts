@@ -13,6 +13,7 @@ import {
   type Usage,
   type WorkflowEvent,
 } from "@uncaged/workflow";
+import type { AnswerForm } from "./form.ts";
 import type { Retrying } from "./retry.ts";
 import { failure } from "./error.ts";
 
@@ -49,6 +50,8 @@ export type RoleRun = {
   remembered?: number;
   path?: Path;
   agents?: AgentCount;
+  /** The form that the role's answer must have, where it asks its agent for one. */
+  form?: AnswerForm;
   /** How the role's calls of models are made again, where it says so. */
   retrying?: Retrying;
   /** Sees each event before it is published; one for which it returns true is not published. */

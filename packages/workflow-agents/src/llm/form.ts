@@ -1,0 +1,137 @@
+import { withInstruction } from "../run/form.ts";
+import { isObject } from "../run/error.ts";
+import { currentRun, digest, publish } from "../run/run.ts";
+import { ProviderError } from "./error.ts";
+import type { ModelAnswer, ModelRequest } from "./provider.ts";
+import { type SchemaRules, strictSchema, withoutNulls } from "./schema.ts";
+
+/** How a service can be asked for a form: by its own mode for a schema, by a tool that must be called, by the prompt. */
+type Way = "schema" | "tool" | "prompt";
+
+/** What a service knows of forms. `key` names it and its model: what it refuses is not asked of it again. */
+export type Forms = {
+  key: string;
+  rules: SchemaRules;
+  /** Whether it can be made to call a tool. */
+  hasForcedTool: boolean;
+  /** Whether its model sees the schema that its own mode is given. */
+  isShown: boolean;
+};
+
+/** A request as a service is asked: a schema is in the form that its mode allows. */
+export type Asked = ModelRequest & {
+  /** Whether the answer must be the call of one tool. */
+  mustCall?: boolean;
+};
+
+// By service, model, schema and way: each refusal is paid with nothing but a moment, once in a process.
+const refused = new Set<string>();
+const mostRefused = 10_000;
+
+/**
+ * Asks for an answer in the form that a request wants, in the best way that the service has: without a schema, as it is.
+ * A way that the service refuses costs nothing, and the next one is taken. The answer's text is the form's JSON, as far
+ * as the service keeps to it.
+ */
+export async function inForm(
+  request: ModelRequest,
+  forms: Forms,
+  call: (asked: Asked) => Promise<ModelAnswer>,
+): Promise<ModelAnswer> {
+  const { format } = request;
+  if (format?.type !== "json_schema") return await call(request);
+  const { schema } = format;
+  const ways = waysOf(request, schema, forms);
+  const keyOf = ({ way }: Planned): string =>
+    `${forms.key} ${digest(JSON.stringify(schema))} ${way}`;
+  const open = ways.filter((one) => one.way === "prompt" || !refused.has(keyOf(one)));
+  for (const planned of open) {
+    try {
+      return planned.read(await call(planned.asked));
+    } catch (error) {
+      if (planned.way === "prompt" || !isRefusal(error)) throw error;
+      if (refused.size >= mostRefused) refused.clear();
+      refused.add(keyOf(planned));
+      const message = `${error.message}: the form of the answer is asked for in another way`;
+      publish("tool_message", { name: currentRun().stepID, level: "warn", message, data: null });
+    }
+  }
+  throw new Error("the prompt is a way to every form");
+}
+
+/** A request as its input is counted: in the first way. */
+export function firstAsked(request: ModelRequest, forms: Omit<Forms, "key">): Asked {
+  const { format } = request;
+  if (format?.type !== "json_schema") return request;
+  return waysOf(request, format.schema, forms)[0]?.asked ?? request;
+}
+
+const isRefusal = (error: unknown): error is ProviderError =>
+  error instanceof ProviderError && error.code === "LLM_BAD_REQUEST" && error.isFree;
+
+type Planned = { way: Way; asked: Asked; read: (answer: ModelAnswer) => ModelAnswer };
+
+function waysOf(
+  whole: ModelRequest,
+  schema: object,
+  { rules, hasForcedTool, isShown }: Omit<Forms, "key">,
+): Planned[] {
+  const { format: _, ...request } = whole;
+  const { system, tools, thinking } = request;
+  const strict = strictSchema(schema, rules);
+  const ways: Planned[] = [];
+  if (strict) {
+    const format = { type: "json_schema" as const, schema: strict };
+    const shown = `${system}\n\nEnd with JSON alone that fits this JSON Schema:\n${JSON.stringify(strict)}`;
+    const asked = { ...request, format, system: isShown ? system : shown };
+    const read = (answer: ModelAnswer) => readNulls(answer, rules.areAllRequired ? schema : null);
+    ways.push({ way: "schema", asked, read });
+  }
+  // A model can't be made to call a tool while it thinks.
+  if (hasForcedTool && (thinking === undefined || thinking === "disabled")) {
+    const name = freeName(tools.map((tool) => tool.name));
+    const description = "Gives the answer. Call it once, when the work is done.";
+    const input_schema = schema as Record<string, unknown>;
+    const asked = {
+      ...request,
+      mustCall: true,
+      tools: [...tools, { name, description, input_schema }],
+    };
+    ways.push({ way: "tool", asked, read: (answer) => readCall(answer, name) });
+  }
+  const asked = { ...request, system: withInstruction(system, schema) };
+  ways.push({ way: "prompt", asked, read: (answer) => answer });
+  return ways;
+}
+
+function freeName(taken: readonly string[]): string {
+  let name = "answer";
+  while (taken.includes(name)) name += "_";
+  return name;
+}
+
+function readNulls(answer: ModelAnswer, schema: object | null): ModelAnswer {
+  const { text, stop } = answer;
+  if (schema === null || stop !== "end" || !text.includes("null")) return answer;
+  try {
+    const given: unknown = JSON.parse(text);
+    const value = withoutNulls(given, schema);
+    const json = JSON.stringify(value);
+    return json === JSON.stringify(given) ? answer : { ...answer, text: json };
+  } catch {
+    return answer; // It is no JSON: whoever asked sees what is wrong with it.
+  }
+}
+
+/** An answer that was given as the call of a tool, as one that was given as a text. */
+function readCall(answer: ModelAnswer, name: string): ModelAnswer {
+  const use = answer.toolUses.find((one) => one.name === name);
+  if (!use || answer.stop === "truncated") return answer;
+  const text = use.broken ?? JSON.stringify(use.input);
+  const before = answer.blocks.filter((block) => !isObject(block) || block.id !== use.id);
+  return {
+    ...answer,
+    ...{ text, stop: "end", toolUses: answer.toolUses.filter((one) => one !== use) },
+    blocks: [...before, { type: "text", text }],
+  };
+}

@@ -1,0 +1,25 @@
+import { type AnswerForm, againText, mismatchNote } from "../run/form.ts";
+import { currentRun, publish } from "../run/run.ts";
+import type { Recorded } from "./recorded.ts";
+
+/**
+ * What the model is asked after a last answer that does not fit, recorded; null when it fits, or was asked for often
+ * enough. It is the same in every execution of the step.
+ */
+export async function repairOf(
+  form: AnswerForm | undefined,
+  recorded: Recorded,
+  turn: number,
+  text: string,
+): Promise<string | null> {
+  const known = recorded.repair(turn);
+  if (known !== undefined) return known;
+  if (!form || recorded.repairs >= form.repairs) return null;
+  const problems = await form.problemsOf(text);
+  if (problems.length === 0) return null;
+  const message = againText(problems, form);
+  const note = { name: currentRun().stepID, level: "warn", data: null };
+  publish("tool_message", { ...note, message: mismatchNote(problems) });
+  await recorded.repaired(turn, message);
+  return message;
+}

@@ -1,0 +1,23 @@
+import type { Forms } from "../llm/form.ts";
+
+const enforced = new Set(
+  "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split(" "),
+);
+const formats = new Set("date-time time date duration email hostname ipv4 ipv6 uuid".split(" "));
+
+/**
+ * What OpenAI's strict mode allows: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. Servers
+ * of the same protocol hold the answer to the schema and mostly don't show it to their model.
+ */
+export const openaiForms = (isOfficial: boolean): Omit<Forms, "key"> => ({
+  rules: {
+    areAllRequired: true,
+    mayRecur: true,
+    enforces: (keyword, value) =>
+      enforced.has(keyword) || (keyword === "format" && formats.has(String(value))),
+    allows: ({ properties, depth, enumValues, characters }) =>
+      properties <= 5000 && depth <= 10 && enumValues <= 1000 && characters <= 120_000,
+  },
+  hasForcedTool: false,
+  isShown: isOfficial,
+});

@@ -1,0 +1,203 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { type AgentFn, createRoleModerator, END } from "@uncaged/workflow";
+import { runThread } from "@uncaged/workflow/testing";
+import { z } from "zod";
+import { role, type RoleSpec } from "../src/role/role.ts";
+import { tool, toolRegistry } from "../src/index.ts";
+import { models } from "./models.ts";
+import type { Reply, WireServer } from "./wire.ts";
+
+/* A role's fields by the provider's own mode for a schema, and what happens where that is not to be had. */
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()));
+});
+
+const schema = z.object({ files: z.array(z.string()), risk: z.enum(["low", "high"]).optional() });
+const fits = { text: '{"files":["a.ts"]}' };
+const wrong = { text: '{"files":"a.ts"}' };
+
+type Body = {
+  messages: { role: string; content: unknown }[];
+  system?: unknown;
+  tools?: { name?: string }[];
+  tool_choice?: { type: string };
+  output_config?: { format?: { schema: object } };
+  response_format?: { json_schema: { schema: object; strict: boolean } };
+};
+
+const bodiesOf = ({ came }: WireServer<object>): Body[] => came.map(({ body }) => body as Body);
+const formatOf = ({ output_config, response_format }: Body) =>
+  output_config?.format ?? response_format?.json_schema;
+/** What the prompt says, without the schema that it is given apart. */
+const promptOf = ({ system, messages }: Body): string =>
+  JSON.stringify([system ?? messages.filter(({ role: by }) => by === "system")]);
+
+describe.each(models)("the fields of a role of $name", (model) => {
+  type Options = Parameters<typeof model.agent>[0];
+  type Spec = Partial<RoleSpec<z.ZodObject>>;
+
+  async function play(replies: Reply[], spec: Spec = {}, options: Options = {}) {
+    const server = await model.serve(replies);
+    stops.push(server.stop);
+    const planner = role({
+      ...{ description: "Plans", systemPrompt: "You plan.", schema },
+      agent: model.agent({ maxRetries: 0, ...options }),
+      ...spec,
+    });
+    const run = createRoleModerator({
+      roles: { planner },
+      moderator: ({ steps }) => (steps.length === 0 ? "planner" : END),
+    });
+    const outcome = await runThread(run, { env: model.env(server) });
+    return { outcome, server, bodies: bodiesOf(server) };
+  }
+
+  test("come with one call, by the provider's mode", async () => {
+    const { outcome, bodies, server } = await play([fits]);
+    expect(outcome.steps).toMatchObject([{ content: fits.text, meta: { files: ["a.ts"] } }]);
+    const [body] = bodies;
+    expect(bodies).toHaveLength(1);
+    expect(formatOf(body as Body)).toMatchObject({
+      schema: { type: "object", additionalProperties: false },
+    });
+    expect(promptOf(body as Body)).not.toContain("code block");
+    expect(outcome.steps[0]?.meta.usage).toMatchObject({ output_tokens: server.counted.output });
+  });
+
+  test("have nothing for what the model leaves out", async () => {
+    const { outcome } = await play([{ text: '{"files":[],"risk":null}' }]);
+    if (model.name === "openai") {
+      expect(outcome.steps).toMatchObject([{ content: '{"files":[]}', meta: { files: [] } }]);
+    } else expect(outcome.status).toBe("failed");
+  });
+
+  test("are asked for again in the conversation, with what is wrong, twice at the most", async () => {
+    const { outcome, bodies } = await play([wrong, fits]);
+    expect(outcome.steps).toMatchObject([{ content: fits.text, meta: { files: ["a.ts"] } }]);
+    expect(bodies).toHaveLength(2);
+    const talk = JSON.stringify(bodies[1]?.messages);
+    expect(talk).toContain("files: Invalid input: expected array, received string");
+    expect(bodies[1]?.messages.at(-2)?.role).toBe("assistant");
+    expect(formatOf(bodies[1] as Body)).toEqual(formatOf(bodies[0] as Body));
+
+    const never = await play([wrong]);
+    expect(never.outcome).toMatchObject({
+      error: { code: "EXTRACTION_FAILED", kept: { raw: wrong.text } },
+    });
+    expect(never.bodies).toHaveLength(3);
+    expect((await play([wrong], { repairs: 0 })).bodies).toHaveLength(1);
+  });
+
+  test("are those of the last answer, after its tools", async () => {
+    let ran = 0;
+    const look = tool({
+      ...{ name: "look", description: "Looks", input: z.object({}) },
+      execute: () => `a.ts, ${(ran += 1)}`,
+    });
+    const tools = toolRegistry([look]);
+    const replies = [{ text: "I look.", tools: [{ name: "look" }] }, wrong, fits];
+    const { outcome, bodies } = await play(replies, {}, { tools });
+    expect(outcome.steps).toMatchObject([{ content: fits.text, meta: { files: ["a.ts"] } }]);
+    expect([ran, bodies.length]).toEqual([1, 3]);
+    expect(JSON.stringify(bodies[2]?.messages)).toContain("a.ts, 1");
+  });
+
+  test("are read from the text where the mode does not allow the schema", async () => {
+    const any = z.object({ counts: z.record(z.string(), z.number()) });
+    const text = 'So:\n```json\n{"counts":{"a":1}}\n```';
+    const { outcome, bodies } = await play([{ text }], { schema: any });
+    expect(outcome.steps).toMatchObject([{ content: text, meta: { counts: { a: 1 } } }]);
+    if (model.name === "openai") expect(formatOf(bodies[0] as Body)).toBeUndefined();
+    expect(bodies).toHaveLength(1);
+  });
+
+  test("stand at the end of a text where the role answers with one", async () => {
+    const text = 'It is a.ts.\n```json\n{"files":["a.ts"]}\n```';
+    const { outcome, bodies } = await play([{ text: "It is a.ts." }, { text }], { answer: "text" });
+    expect(outcome.steps).toMatchObject([{ content: text, meta: { files: ["a.ts"] } }]);
+    expect(bodies.map(formatOf)).toEqual([undefined, undefined]);
+    expect(promptOf(bodies[0] as Body)).toContain("End your answer with one JSON code block");
+  });
+
+  test("are not asked for again after a refusal, a cut or silence", async () => {
+    const cut = model.name === "openai" ? "length" : "max_tokens";
+    const stop = model.name === "openai" ? "content_filter" : "refusal";
+    const ends: [Reply, string][] = [
+      [{ text: '{"files":', stop: cut }, "LLM_TRUNCATED"],
+      [{ text: "", stop, detail: { category: "cyber", explanation: "No." } }, "LLM_REFUSED"],
+      [{ text: "" }, "LLM_EMPTY"],
+    ];
+    for (const [reply, code] of ends) {
+      const { outcome, bodies } = await play([reply], { retry: { attempts: 1 } });
+      expect(outcome).toMatchObject({ status: "failed", error: { code } });
+      expect(bodies).toHaveLength(1);
+    }
+  });
+
+  test("are the agent's own business where it does not ask for them as the role does", async () => {
+    const inner = model.agent({ maxRetries: 0 });
+    const agent: AgentFn = async (ctx) => `{"files":["${await inner(ctx, "Name a file.")}"]}`;
+    const { outcome, bodies } = await play([{ text: "a.ts" }], { agent });
+    expect(outcome.steps).toMatchObject([{ meta: { files: ["a.ts"] } }]);
+    expect(bodies.map(formatOf)).toEqual([undefined]);
+  });
+
+  const refusing =
+    (isRefused: (body: Body) => boolean, reply: (body: Body) => Reply) =>
+    (body: object): Reply => {
+      if (!isRefused(body as Body)) return reply(body as Body);
+      const message = "output_config: Extra inputs are not permitted";
+      return { fault: { kind: "status", status: 400, type: "invalid_request_error", message } };
+    };
+
+  test("are asked for in another way where the service refuses its mode, and the next time at once", async () => {
+    const script = refusing(
+      (body) => formatOf(body) !== undefined || body.tool_choice !== undefined,
+      () => ({ text: '```json\n{"files":["a.ts"]}\n```' }),
+    );
+    const server = await model.serve(script as unknown as Reply[]);
+    stops.push(server.stop);
+    const agent = model.agent({ maxRetries: 0 });
+    const one = { description: "Plans", systemPrompt: "You plan.", schema, agent };
+    const run = createRoleModerator({
+      roles: { planner: role(one) },
+      moderator: ({ steps }) => (steps.length < 2 ? "planner" : END),
+    });
+    const outcome = await runThread(run, { env: model.env(server) });
+    expect(outcome.steps).toMatchObject([
+      { meta: { files: ["a.ts"] } },
+      { meta: { files: ["a.ts"] } },
+    ]);
+    expect(server.counted.requests).toBe(2);
+    expect(server.came).toHaveLength(model.name === "anthropic" ? 4 : 3);
+  });
+
+  if (model.name === "openai") return;
+
+  test("are the input of a tool that must be called, where the service knows no schema", async () => {
+    const script = refusing(
+      (body) => formatOf(body) !== undefined,
+      ({ tools = [], messages }) => {
+        const isAgain = JSON.stringify(messages).includes("does not fit");
+        const [name = ""] = tools.map((each) => each.name);
+        return { tools: [{ name, input: { files: isAgain ? ["a.ts"] : "a.ts" } }] };
+      },
+    );
+    const server = await model.serve(script as unknown as Reply[]);
+    stops.push(server.stop);
+    const agent = model.agent({ maxRetries: 0 });
+    const planner = role({ description: "Plans", systemPrompt: "You plan.", schema, agent });
+    const run = createRoleModerator({
+      roles: { planner },
+      moderator: ({ steps }) => (steps.length === 0 ? "planner" : END),
+    });
+    const outcome = await runThread(run, { env: model.env(server) });
+    expect(outcome.steps).toMatchObject([
+      { content: '{"files":["a.ts"]}', meta: { files: ["a.ts"] } },
+    ]);
+    const bodies = bodiesOf(server);
+    expect(bodies.map((body) => body.tool_choice?.type)).toEqual([undefined, "any", "any"]);
+    expect(JSON.stringify(bodies[2]?.messages)).not.toContain("tool_use");
+  });
+});
