@@ -13,6 +13,7 @@ describe("the exported names", () => {
       END
       INPUT
       Limit
+      QuestionLog
       START
       Scheduler
       StepFailure
@@ -30,10 +31,12 @@ describe("the exported names", () => {
       errorParts
       eventsChannel
       foundProblems
+      isStepQuestion
       isWorkflowError
       knownEvent
       listNames
       maskOf
+      messageOf
       noAnswer
       noUsage
       openAttempt
@@ -49,6 +52,8 @@ describe("the exported names", () => {
       truncated
       type AgentFn
       type Answer
+      type Answered
+      type AskOutside
       type Attempt
       type AttemptError
       type AttemptOutcome
@@ -80,6 +85,7 @@ describe("the exported names", () => {
       type Path
       type PathPart
       type Pause
+      type Questions
       type Retry
       type RetryPolicy
       type Role

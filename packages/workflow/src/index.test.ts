@@ -26,22 +26,22 @@ async function bundled(source: string): Promise<string> {
 
 const importOf = (module: string): string => JSON.stringify(join(import.meta.dir, module));
 
-test("a bundle that uses createRoleModerator alone carries less than 6 KB and imports nothing", async () => {
+test("a bundle that uses createRoleModerator alone carries less than 7 KB and imports nothing", async () => {
   const text = await bundled(`
     import { createRoleModerator, END } from ${importOf("index.ts")};
     export const run = createRoleModerator({ roles: {}, moderator: () => END });
   `);
   expect(text).toContain("async function*");
-  expect(text.length).toBeLessThan(6 * 1024);
+  expect(text.length).toBeLessThan(7 * 1024);
   expect(new Bun.Transpiler().scanImports(text)).toEqual([]);
 });
 
-test("a bundle that uses durable alone carries less than 21 KB", async () => {
+test("a bundle that uses durable alone carries less than 22 KB", async () => {
   const text = await bundled(`
     import { durable } from ${importOf("index.ts")};
     export const run = durable(async function* (step) { return yield* step("a", () => "a"); });
   `);
-  expect(text.length).toBeLessThan(21 * 1024);
+  expect(text.length).toBeLessThan(22 * 1024);
 });
 
 test("neither what authors import nor what tests import needs anything but the language", async () => {
@@ -58,6 +58,7 @@ test("the entry points have these values and no others", () => {
     "END",
     "INPUT",
     "Limit",
+    "QuestionLog",
     "START",
     "Scheduler",
     "StepFailure",
@@ -75,10 +76,12 @@ test("the entry points have these values and no others", () => {
     "errorParts",
     "eventsChannel",
     "foundProblems",
+    "isStepQuestion",
     "isWorkflowError",
     "knownEvent",
     "listNames",
     "maskOf",
+    "messageOf",
     "noAnswer",
     "noUsage",
     "openAttempt",

@@ -28,6 +28,13 @@ export { stepKey } from "./contract/key.ts";
 export { type Mask, maskOf } from "./contract/mask.ts";
 
 export type { Journal, JournalEntry } from "./contract/journal.ts";
+export {
+  type Answered,
+  type AskOutside,
+  isStepQuestion,
+  QuestionLog,
+  type Questions,
+} from "./contract/question.ts";
 
 // Moderator
 export type {
@@ -110,4 +117,10 @@ export {
 export { listNames, type TruncatedValue, truncated } from "./contract/event.ts";
 
 // Errors
-export { type ErrorKind, foundProblems, isWorkflowError, WorkflowError } from "./contract/error.ts";
+export {
+  type ErrorKind,
+  foundProblems,
+  isWorkflowError,
+  messageOf,
+  WorkflowError,
+} from "./contract/error.ts";

@@ -1,6 +1,7 @@
 import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
 import type { RoleOutput, Step } from "../contract/contract.ts";
 import type { Duration } from "../contract/duration.ts";
+import type { Questions } from "../contract/question.ts";
 import type { StepOptions } from "./tries.ts";
 import type { Answer, WaitRequest } from "../contract/wait.ts";
 
@@ -18,6 +19,8 @@ export type StepContext = {
    * Give it to whatever must not happen twice, such as a payment.
    */
   key: string;
+  /** What the work asks from outside while it goes on: its step is committed afterwards. */
+  questions: Questions;
   /** The log before this step; of `step.all` before all of them. It is to be read only. */
   steps: readonly Step[];
 };

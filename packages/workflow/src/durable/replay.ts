@@ -10,6 +10,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { type OpenAttempt, openAttempt } from "../contract/attempt.ts";
 import { stepKey } from "../contract/key.ts";
+import { type AskOutside, isStepQuestion, QuestionLog } from "../contract/question.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { StepContext, StepFn } from "./call.ts";
 import { type FailedTry, StepFailure, failureOutput, outputOf, valueOf } from "./output.ts";
@@ -22,6 +23,7 @@ import { type Policy, Tries, withTimeout } from "./tries.ts";
 export class Replay {
   /** The log as far as the workflow has come: what was taken of it, and what was committed since. */
   readonly history: Step[] = [];
+  readonly questions = new QuestionLog();
   readonly #steps: ThreadInput["steps"];
   #taken = 0;
   #divergence: WorkflowError | null = null;
@@ -34,9 +36,23 @@ export class Replay {
     if (this.#divergence !== null) throw this.#divergence;
   }
 
+  /** The next recorded step. What steps have asked while they worked stands before it, and is taken with it. */
   peek(): RoleOutput | undefined {
     this.check();
+    for (let next = this.#next; next && isStepQuestion(next); next = this.#next) {
+      this.#accept(next);
+      if (this.#next?.role === INPUT) this.#accept(this.#next);
+    }
+    return this.#next;
+  }
+
+  get #next(): RoleOutput | undefined {
     return this.#steps[this.#taken];
+  }
+
+  #accept(step: RoleOutput): void {
+    this.#taken += 1;
+    this.record(step);
   }
 
   /** The recorded steps from the next one on, as far as each is taken before the one behind it. */
@@ -53,15 +69,14 @@ export class Replay {
 
   accept(): RoleOutput | undefined {
     const next = this.peek();
-    if (next === undefined) return next;
-    this.#taken += 1;
-    this.record(next);
+    if (next !== undefined) this.#accept(next);
     return next;
   }
 
   /** Adds a step that was committed; it has the time that it brings, or the clock's. */
   record(step: RoleOutput & { timestamp?: number }): void {
     this.history.push({ timestamp: Date.now(), ...step });
+    this.questions.take(step);
   }
 
   /** How many steps of the log were taken. */
@@ -140,7 +155,7 @@ export type Work = {
 /** How far one run of a durable workflow has come. */
 export class Progress {
   readonly replay: Replay;
-  readonly #context: Omit<StepContext, "attempt" | "steps" | "key">;
+  readonly #context: Omit<StepContext, "attempt" | "steps" | "key" | "questions">;
   readonly #thread: Pick<WorkflowOptions, "threadId" | "forkFrom">;
   readonly #counts = new Map<string, number>();
   readonly #idle = new Map<object, string>();
@@ -172,8 +187,8 @@ export class Progress {
     return tries.take(record, this.replay.taken <= (this.#thread.forkFrom?.steps ?? 0));
   }
 
-  /** Does the work of a step. Never throws. */
-  async attempt(work: Work, steps: readonly Step[]): Promise<Outcome> {
+  /** Does the work of a step, whose questions are asked by `ask`. Never throws. */
+  async attempt(work: Work, steps: readonly Step[], ask: AskOutside): Promise<Outcome> {
     const { role, member, tries } = work;
     const path = member === null ? [] : [{ in: "step.all", child: role, iteration: member }];
     const { after } = tries;
@@ -183,7 +198,7 @@ export class Progress {
       const output = outputOf(
         role,
         member,
-        await attempt.run(() => this.#do(work, attempt, steps)),
+        await attempt.run(() => this.#do(work, attempt, steps, ask)),
       );
       const value = valueOf(output);
       return { output: { ...output, attempt: id }, value, failure: null, isTry: false };
@@ -193,13 +208,22 @@ export class Progress {
     }
   }
 
-  async #do({ role, fn, key, policy }: Work, attempt: OpenAttempt, steps: readonly Step[]) {
+  async #do(
+    { role, fn, key, policy }: Work,
+    attempt: OpenAttempt,
+    steps: readonly Step[],
+    ask: AskOutside,
+  ) {
     const { timeoutMs } = policy;
+    const log = this.replay.questions;
     const context = { ...this.#context, attempt, steps, key };
-    if (timeoutMs === null) return await fn(Object.freeze(context));
-    return await withTimeout(role, timeoutMs, context.signal, (signal) =>
-      fn(Object.freeze({ ...context, signal })),
-    );
+    if (timeoutMs === null) {
+      return await fn(Object.freeze({ ...context, questions: log.for(ask, this.signal) }));
+    }
+    return await withTimeout(role, timeoutMs, context.signal, (signal, aside) => {
+      const questions = log.for((wait) => aside(() => ask(wait)), signal);
+      return fn(Object.freeze({ ...context, signal, questions }));
+    });
   }
 
   #failed({ role, member, tries }: Work, thrown: unknown, attempt: string | undefined): Outcome {

@@ -1,6 +1,7 @@
 import type { RoleOutput } from "../contract/contract.ts";
 import { show } from "../contract/show.ts";
 import type { Duration } from "../contract/duration.ts";
+import { type AskOutside, AskedMeanwhile, type OpenQuestion } from "../contract/question.ts";
 import {
   answerOf,
   sentInput,
@@ -95,8 +96,14 @@ async function* runStep(progress: Progress, described: StepWork): Steps<unknown>
   for (;;) {
     if (tries.mustSleep) yield* sleepFor(progress, role, tries);
     else if (tries.leftMs > 0) await pause(tries.leftMs, progress.signal);
-    const steps = tries.any ? replay.history.slice(0, before) : replay.history;
-    const outcome = await progress.attempt(work, steps);
+    const isBehind = replay.history.length > before;
+    const steps = isBehind ? replay.history.slice(0, before) : replay.history;
+    const asked = new AskedMeanwhile();
+    const attempt = progress.attempt(work, steps, asked.ask);
+    for (let one = await asked.next(attempt); one; one = await asked.next(attempt)) {
+      one.answer(sentInput(yield progress.offer(one.wait), role));
+    }
+    const outcome = await attempt;
     if (outcome.failure === null) {
       yield progress.offer(outcome.output);
       return outcome.value;
@@ -157,7 +164,7 @@ function memberIn(progress: Progress, call: StepCall<unknown>): Member {
 type Open = Work & { index: number };
 
 /** What a group waits for when all that is left of it waits for its next try. */
-const groupSleep = "step.all";
+const groupName = "step.all";
 
 /**
  * Runs members concurrently: first it takes from the log what this group has there, in whatever order it
@@ -171,7 +178,12 @@ async function* runAll(progress: Progress, members: readonly Member[]): Steps<un
   const open = openOf(progress, members);
   let failure = takeAll(progress, open, values);
   while (open.size > 0) {
-    for await (const { member, outcome } of runOpen(progress, [...open.values()], before)) {
+    for await (const item of runOpen(progress, [...open.values()], before)) {
+      if ("wait" in item) {
+        item.answer(sentInput(yield progress.offer(item.wait), groupName));
+        continue;
+      }
+      const { member, outcome } = item;
       if (outcome.isTry) {
         yield progress.offer(outcome.output);
         continue;
@@ -186,7 +198,7 @@ async function* runAll(progress: Progress, members: readonly Member[]): Steps<un
       }
     }
     const [first] = [...open.values()].sort((a, b) => a.tries.at - b.tries.at);
-    if (first?.tries.mustSleep) yield* sleepFor(progress, groupSleep, first.tries);
+    if (first?.tries.mustSleep) yield* sleepFor(progress, groupName, first.tries);
   }
   if (failure !== null) throw failure;
   for (const [index, member] of members.entries()) {
@@ -202,7 +214,7 @@ function takeAll(progress: Progress, open: Map<string, Open>, values: unknown[])
   const keyed = (step: RoleOutput): string => keyOf(step.role, memberOf(step));
   for (const { commit, task } of recorded(open, replay.rest(), keyed)) {
     if (task === undefined) {
-      const until = replay.takeSleep(groupSleep);
+      const until = replay.takeSleep(groupName);
       if (replay.peek() === commit) replay.diverge(`came to ${listed([...open.values()])}`);
       for (const { tries } of open.values()) tries.wake(until);
       continue;
@@ -243,17 +255,22 @@ function openOf(progress: Progress, members: readonly Member[]): Map<string, Ope
 
 /** Runs what is open, and tries it again; what would have to wait for long stays open. */
 function runOpen(progress: Progress, open: readonly Open[], before: number) {
-  const scheduler = new Scheduler<{ member: Open; outcome: Outcome }>();
+  const scheduler = new Scheduler<{ member: Open; outcome: Outcome } | OpenQuestion>();
   const history = progress.replay.history.slice(0, before);
-  const tasks = open.map(async (member) => {
-    const { tries } = member;
-    while (!tries.mustSleep) {
-      if (tries.leftMs > 0) await pause(tries.leftMs, progress.signal);
-      const outcome = await progress.attempt(member, history);
-      if (!outcome.isTry) return scheduler.publish({ member, outcome });
-      await scheduler.commit({ member, outcome });
-    }
-  });
+  const tasks = open.map((member) =>
+    scheduler.run(async (turn) => {
+      const { tries } = member;
+      // It is asked when nothing is in flight, and alone.
+      const ask: AskOutside = (wait) =>
+        turn.wait(() => new Promise((answer) => scheduler.publish({ wait, answer })));
+      while (!tries.mustSleep) {
+        if (tries.leftMs > 0) await pause(tries.leftMs, progress.signal);
+        const outcome = await progress.attempt(member, history, ask);
+        if (!outcome.isTry) return scheduler.publish({ member, outcome });
+        await scheduler.commit({ member, outcome });
+      }
+    }),
+  );
   void Promise.all(tasks).then(
     () => scheduler.close(),
     (error: unknown) => scheduler.close({ error }),

@@ -192,35 +192,76 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
+type Aside = <T>(wait: () => Promise<T>) => Promise<T>;
+
+/** Calls back after so many milliseconds. It stands still while one waits aside. */
+class Countdown {
+  readonly #onOver: () => void;
+  #leftMs: number;
+  #since = 0;
+  #aside = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(ms: number, onOver: () => void) {
+    this.#leftMs = ms;
+    this.#onOver = onOver;
+    this.#go();
+  }
+
+  readonly aside: Aside = async (wait) => {
+    if (this.#aside++ === 0) this.#stop();
+    try {
+      return await wait();
+    } finally {
+      if (--this.#aside === 0) this.#go();
+    }
+  };
+
+  end(): void {
+    this.#stop();
+    this.#leftMs = Number.NaN;
+  }
+
+  #go(): void {
+    if (Number.isNaN(this.#leftMs)) return;
+    this.#since = performance.now();
+    this.#timer = setTimeout(this.#onOver, this.#leftMs);
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - this.#since));
+  }
+}
+
 /**
  * Does work with a signal of its own that is aborted with the given one, and after a time, which is a failure at once,
- * whatever the work does with the signal.
+ * whatever the work does with the signal. The time stands still while the work waits `aside`.
  */
 export async function withTimeout<T>(
   role: string,
   ms: number,
   signal: AbortSignal,
-  work: (signal: AbortSignal) => T | Promise<T>,
+  work: (signal: AbortSignal, aside: Aside) => T | Promise<T>,
 ): Promise<T> {
   const own = new AbortController();
   const onAbort = (): void => own.abort(signal.reason);
   if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort, { once: true });
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const error = WorkflowError.failed(
-        "STEP_TIMEOUT",
-        `step ${show(role)} took longer than ${ms} ms`,
-      );
-      reject(error);
-      own.abort(error);
-    }, ms);
+  let isLate: (error: WorkflowError) => void = () => undefined;
+  const late = new Promise<never>((_, reject) => (isLate = reject));
+  const countdown = new Countdown(ms, () => {
+    const error = WorkflowError.failed(
+      "STEP_TIMEOUT",
+      `step ${show(role)} took longer than ${ms} ms`,
+    );
+    isLate(error);
+    own.abort(error);
   });
   try {
-    return await Promise.race([late, work(own.signal)]);
+    return await Promise.race([late, work(own.signal, countdown.aside)]);
   } finally {
-    clearTimeout(timer);
+    countdown.end();
     signal.removeEventListener("abort", onAbort);
   }
 }

@@ -1,5 +1,6 @@
 import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
 import type { Journal } from "../contract/journal.ts";
+import type { Questions } from "../contract/question.ts";
 import type { Blobs, END, START, Step } from "../contract/contract.ts";
 
 /** Maps role names to their meta types: the one generic that drives all inference. */
@@ -29,7 +30,7 @@ export type RoleStep<M extends RoleMeta> = {
  * which is the same after a resume, in a retry and in a fork. The rest is what
  * `run` was given: see `WorkflowOptions`; `options` holds what else the starter gave, and `forkFrom`.
  * `attempt` is the one that was opened for this role, when the role uses it as its own (`usesAttempt`); a
- * role that runs several agents concurrently opens one for each in `attempts`.
+ * role that runs several agents concurrently opens one for each in `attempts`. `questions` is what it asks by while it works.
  */
 export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   threadId: string;
@@ -45,6 +46,7 @@ export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   attempt?: OpenAttempt;
   blobs?: Blobs;
   journal?: Journal;
+  questions?: Questions;
   params?: unknown;
   options?: Readonly<Record<string, unknown>>;
 };

@@ -10,6 +10,7 @@ import {
   type WorkflowOptions,
 } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import { QuestionLog } from "../contract/question.ts";
 import { show } from "../contract/show.ts";
 import type { RoleResult, StartStep, ThreadContext } from "./context.ts";
 import { type WaitRequest, answerOf, waitOutput } from "../contract/wait.ts";
@@ -19,6 +20,7 @@ const isUlid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 /** A thread's log and, folded from it step by step, the context that its roles see. */
 export class ContextHistory {
   readonly context: ThreadContext;
+  readonly questions = new QuestionLog();
   readonly #options: WorkflowOptions;
   readonly #numbers = new Map<string, number>();
   readonly #allSteps: Step[] = [];
@@ -71,6 +73,7 @@ export class ContextHistory {
     const { role, content, meta, timestamp = this.#now() } = step;
     const committed = { role, content, meta, timestamp };
     this.#allSteps.push(committed);
+    this.questions.take(committed);
     const seen = this.#seen(committed);
     if (seen === null) return;
     this.#count = this.#steps.push(seen);

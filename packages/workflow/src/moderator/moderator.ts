@@ -1,6 +1,7 @@
 import { type OpenAttempt, openAttempt, opensAttempts, usesAttempt } from "../contract/attempt.ts";
 import { END, type WorkflowFn } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import { AskedMeanwhile } from "../contract/question.ts";
 import { kindOf, show } from "../contract/show.ts";
 import { sentInput } from "../contract/wait.ts";
 import type { Moderator, Role, RoleMeta, RoleResult, ThreadContext } from "./context.ts";
@@ -41,11 +42,20 @@ export function createRoleModerator<M extends RoleMeta>(
       if (name === END) break;
       const play = roleNamed<M>(roles, name);
       const attempt = openAttempt(options, { role: name });
-      const result = await execute(play, attempt, {
+      const asked = new AskedMeanwhile();
+      const playing = execute(play, attempt, {
         ...context,
         role: name,
         key: history.keyOf(name),
+        questions: history.questions.for(asked.ask, options.signal),
       });
+      for (let one = await asked.next(playing); one; one = await asked.next(playing)) {
+        const answer = sentInput(yield one.wait, String(one.wait.meta.for));
+        history.add(one.wait);
+        history.add(answer);
+        one.answer(answer);
+      }
+      const result = await playing;
       history.checkUnchanged(name);
       const wait = waitOf(name, result);
       const output = wait ?? { role: name, content: result.content, meta: result.meta };
@@ -68,7 +78,7 @@ async function execute(
     const result = await attempt.run(() => role(Object.freeze({ ...context, ...own })));
     return resultOf(context.role, result);
   } catch (error) {
-    attempt.end("failed", error);
+    attempt.end(context.signal?.aborted ? "cancelled" : "failed", error);
     throw error;
   }
 }
