@@ -47,6 +47,8 @@ describe("the exported names of agents", () => {
       type AgentRole
       type AnthropicAccess
       type AnthropicOptions
+      type Approval
+      type Approve
       type Block
       type CallRetry
       type ChildEnd
@@ -71,6 +73,7 @@ describe("the exported names of agents", () => {
       type ModelScript
       type ModelSink
       type Models
+      type NeededApproval
       type OpenAIOptions
       type Paid
       type PresetOptions

@@ -69,6 +69,7 @@ export type {
 export type { Access } from "./llm/access.ts";
 
 // Tools
+export type { Approval, Approve, NeededApproval } from "./tools/approval.ts";
 export type { McpOptions } from "./mcp/options.ts";
 export { type McpServer, mcpTools } from "./mcp/mcp.ts";
 export { editFile, readFile, writeFile } from "./tools/file-tools.ts";

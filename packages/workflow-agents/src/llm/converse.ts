@@ -10,6 +10,7 @@ import type { AnswerForm } from "../run/form.ts";
 import { callPolicy, type Retrying } from "../run/retry.ts";
 import { currentRun, Meter, publish } from "../run/run.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
+import { Approvals, type Decision } from "./approvals.ts";
 import { ProviderError } from "./error.ts";
 import { retried } from "./retry.ts";
 import { placeOf, Recorded, type RecordingStep } from "./recorded.ts";
@@ -69,6 +70,7 @@ export async function converse(
     toolUses.length > 0 ? !toolbox : stop !== "paused";
   const recorded = await Recorded.open(step ? placeOf(step, provider, request) : null, isLast);
   const { turns, toolCalls } = recorded;
+  const approvals = new Approvals(step, recorded);
   if (turns > 0) publish("llm_resumed", { turns, tool_calls: toolCalls });
   let [text, thinking, usage, hasToolUse] = ["", "", noUsage, false];
   // What is recorded was paid for: each execution may have as many turns of its own.
@@ -93,7 +95,13 @@ export async function converse(
       if (!known) for (const use of answer.toolUses) callbacks.onToolUse?.(use);
       if (!toolbox) return { ...answer, text, thinking, usage, hasToolUse };
       const results = await runTools(answer.toolUses, toolbox, {
-        ...{ turn, recorded, wasBegun: known !== undefined, onResult: callbacks.onToolResult },
+        ...{
+          turn,
+          recorded,
+          approvals,
+          wasBegun: known !== undefined,
+          onResult: callbacks.onToolResult,
+        },
         onAgain: known ? callbacks.onToolUse : undefined,
       });
       const content = results.map((result) => ({ type: "tool_result", ...result }));
@@ -281,6 +289,7 @@ const isText = ({ messages }: ModelRequest): boolean =>
 type ToolRuns = {
   turn: number;
   recorded: Recorded;
+  approvals: Approvals;
   /** Whether an earlier execution has begun those calls of which there is no result. */
   wasBegun: boolean;
   /** Called for the calls of a recorded answer that are made now. */
@@ -292,20 +301,26 @@ type ToolRuns = {
 async function runTools(
   uses: readonly ToolUse[],
   { runner, context }: Toolbox,
-  { turn, recorded, wasBegun, onAgain, onResult }: ToolRuns,
+  { turn, recorded, approvals, wasBegun, onAgain, onResult }: ToolRuns,
 ): Promise<ToolResult[]> {
   const { signal } = context;
   signal.throwIfAborted();
-  const runs = uses.map(async (use): Promise<ToolResult> => {
-    const { id, name, input, broken } = use;
+  const decided = await approvals.decide(turn, uses, { runner, context });
+  const isWaited = decided.some(({ wasAsked }) => wasAsked);
+  const hasBegun = isWaited ? recorded.isBegun(turn) : wasBegun;
+  if (isWaited && !hasBegun) await recorded.begun(turn);
+  const runs = uses.map(async (use, at): Promise<ToolResult> => {
+    const { id, name, broken } = use;
+    const { approved, input = use.input, note = "", refusal } = decided[at] as Decision;
     const known = recorded.result(turn, id);
     if (known) return known;
     onAgain?.(use);
-    const call = { ...context, key: recorded.keyOf(turn, id), wasBegun };
-    const { content, is_error } = broken
-      ? { content: `${name} was not run: ${broken}`, is_error: true }
+    const call = { ...context, key: recorded.keyOf(turn, id), wasBegun: hasBegun, approved };
+    const why = broken ? `${name} was not run: ${broken}` : refusal;
+    const { content, is_error } = why
+      ? { content: why, is_error: true }
       : await runner.run(name, input, call, id);
-    const result = { tool_use_id: id, content, is_error };
+    const result = { tool_use_id: id, content: note + content, is_error };
     if (signal.aborted) return result;
     await recorded.finished(turn, result);
     onResult?.(result);

@@ -3,7 +3,7 @@ import { digest } from "../run/run.ts";
 import type { ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./provider.ts";
 
 /** What of a step its conversations need to be recorded. */
-export type RecordingStep = Pick<ThreadContext, "journal" | "key" | "attempts">;
+export type RecordingStep = Pick<ThreadContext, "journal" | "key" | "attempts" | "questions">;
 
 /** Where a conversation is recorded: the journal and the key of its step, and which of the step's it is. */
 export type ConversationPlace = { journal: Journal; key: string; conversation: string };
@@ -39,11 +39,16 @@ type Entry = { conversation: string; turn: number } & (
   | { kind: "answer"; answer: ModelAnswer }
   | { kind: "result"; result: ToolResult }
   | { kind: "repair"; message: string }
-  | { kind: "resumed" }
+  | { kind: "begun" | "resumed" }
 );
 
 /** `repair` is what the model was asked after an answer that did not fit. */
-type Turn = { answer: ModelAnswer; results: Map<string, ToolResult>; repair?: string };
+type Turn = {
+  answer: ModelAnswer;
+  results: Map<string, ToolResult>;
+  isBegun: boolean;
+  repair?: string;
+};
 
 /** The turns and tool calls of one conversation: those that an earlier execution recorded, and the new ones. */
 export class Recorded {
@@ -69,6 +74,11 @@ export class Recorded {
     const { turns } = recorded;
     if (turns > 0) await recorded.#record({ kind: "resumed", turn: turns });
     return recorded;
+  }
+
+  /** By it the conversation is found among those of its step. */
+  get conversation(): string {
+    return this.#place?.conversation ?? "";
   }
 
   get turns(): number {
@@ -100,6 +110,11 @@ export class Recorded {
     return known.length + this.#repairs;
   }
 
+  /** Whether an earlier execution has begun the calls of a turn that a person had to decide on. */
+  isBegun(turn: number): boolean {
+    return this.#turns.get(turn)?.isBegun ?? false;
+  }
+
   /** An idempotency key of a tool call; undefined where nothing is recorded. */
   keyOf(turn: number, id: string): string | undefined {
     const place = this.#place;
@@ -108,6 +123,11 @@ export class Recorded {
 
   async answered(turn: number, answer: ModelAnswer): Promise<void> {
     await this.#record({ kind: "answer", turn, answer });
+  }
+
+  /** The calls of a turn begin that a person has decided on: until then nothing of it was at work. */
+  async begun(turn: number): Promise<void> {
+    await this.#record({ kind: "begun", turn });
   }
 
   async finished(turn: number, result: ToolResult): Promise<void> {
@@ -138,9 +158,10 @@ export class Recorded {
     const known = this.#turns.get(turn);
     if (kind === "answer") {
       for (let later = turn; this.#turns.delete(later); later += 1);
-      this.#turns.set(turn, { answer: entry.answer, results: new Map() });
+      this.#turns.set(turn, { answer: entry.answer, results: new Map(), isBegun: false });
     } else if (kind === "result") known?.results.set(entry.result.tool_use_id, entry.result);
     else if (kind === "repair" && known) known.repair = entry.message;
+    else if (kind === "begun" && known) known.isBegun = true;
     if (failed) this.#drop(isLast);
   }
 

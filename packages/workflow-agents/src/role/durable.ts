@@ -1,5 +1,6 @@
 import {
   type DurableStep,
+  isStepQuestion,
   type Role,
   type RoleResult,
   START,
@@ -49,11 +50,11 @@ export function roleSteps(
   const start = { role: START, content: input.prompt, meta: { maxRounds, threadId }, timestamp: 0 };
   return (name, role, prompt = input.prompt, stepOptions) => {
     const play = async (ctx: StepContext) => {
-      const { signal, cwd, env, attempt, attempts, key, steps: history } = ctx;
+      const { signal, cwd, env, attempt, attempts, key, questions, steps: history } = ctx;
       const result = await role({
         ...{
           threadId,
-          steps: [...history],
+          steps: withoutStepQuestions(history),
           allSteps: steps,
           role: name,
           signal,
@@ -63,6 +64,7 @@ export function roleSteps(
           blobs,
           journal,
           key,
+          questions,
         },
         start: { ...start, content: prompt },
         // Any other role may play several that each take an attempt over.
@@ -76,3 +78,10 @@ export function roleSteps(
     return step(name, play, stepOptions);
   };
 }
+
+/** What a step has asked while it worked is no news to others: they see what came of it. */
+const withoutStepQuestions = (steps: readonly Step[]): Step[] =>
+  steps.filter((step, at) => {
+    const before = steps[at - 1];
+    return !isStepQuestion(step) && !(before && isStepQuestion(before));
+  });

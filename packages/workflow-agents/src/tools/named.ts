@@ -31,5 +31,7 @@ export async function namedTools(
       const content = `there is no tool ${JSON.stringify(name)}\ntools: ${[...names].join(", ")}`;
       return { content, is_error: true };
     },
+    approval: async (name, input, at) =>
+      names.has(name) ? ((await registry.approval?.(name, input, at)) ?? null) : null,
   };
 }

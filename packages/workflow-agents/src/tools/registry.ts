@@ -2,6 +2,7 @@ import { type $ZodType, safeParse, toJSONSchema } from "zod/v4/core";
 import type { WorkflowError } from "@uncaged/workflow";
 import en from "zod/v4/locales/en.js";
 import { misuse } from "../run/error.ts";
+import { approvalRule } from "./approval.ts";
 import { runTool } from "./run.ts";
 import type { ReadyTool, Tool, ToolLimits, ToolRegistry, ToolSource } from "./tools.ts";
 
@@ -14,10 +15,12 @@ import type { ReadyTool, Tool, ToolLimits, ToolRegistry, ToolSource } from "./to
  */
 export function toolRegistry(
   parts: readonly (Tool | ToolSource)[],
-  { timeoutMs = 120_000, maxResult = 100_000 }: ToolLimits = {},
+  { timeoutMs = 120_000, maxResult = 100_000, approve }: ToolLimits = {},
 ): ToolRegistry {
   const ready = parts.map((part) => ("tools" in part ? part : readyTool(part)));
   refuseTwins(ready.flatMap((part) => ("tools" in part ? [] : part)));
+  const ruleFor = (name: string) =>
+    approve && approvalRule(name, approve === true || ((input: unknown) => approve(name, input)));
   const registry: ToolRegistry = {
     limits: { timeoutMs, maxResult },
     async all(context) {
@@ -26,7 +29,9 @@ export function toolRegistry(
       );
       const tools = (await Promise.all(lists)).flat();
       refuseTwins(tools);
-      return tools;
+      return approve
+        ? tools.map((one) => ({ ...one, approval: one.approval ?? ruleFor(one.name) }))
+        : tools;
     },
     async definitions(context) {
       const tools = await registry.all(context);
@@ -38,16 +43,31 @@ export function toolRegistry(
       const { content, ok } = await runTool(registry, name, input, context);
       return { content, is_error: !ok };
     },
+    async approval(name, input, context) {
+      const tool = (await registry.all(context)).find((one) => one.name === name);
+      if (!tool?.approval) return null;
+      const { isNeeded, ms, otherwise } = tool.approval;
+      const given = tool.check(input);
+      // A call that can't be made needs no approval.
+      if (!given.ok || !(await isNeeded(given.input))) return null;
+      const problem = (other: unknown): string | null => {
+        const result = tool.check(other);
+        return result.ok ? null : result.problem;
+      };
+      return { schema: tool.input_schema, ms, otherwise, problem };
+    },
   };
   return registry;
 }
 
-function readyTool({ name, description, input, timeoutMs, idempotent, ...tool }: Tool): ReadyTool {
+function readyTool(given: Tool): ReadyTool {
+  const { name, description, input, timeoutMs, idempotent, approve, ...tool } = given;
   if (!/^[\w-]{1,64}$/.test(name)) {
     throw badTool(`a tool has the name ${JSON.stringify(name)}`, "use letters, digits, _ and -");
   }
   return {
     ...{ name, description, timeoutMs, idempotent },
+    ...(approve !== undefined && { approval: approvalRule(name, approve) }),
     input_schema: schemaOf(name, input),
     check: (value) => checked(input, value),
     execute: (value, execution) => tool.execute(value, execution),

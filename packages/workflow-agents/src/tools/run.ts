@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, truncated, type WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
+import { callHash } from "./approval.ts";
 import type { ToolContext, ToolExecution, ToolRegistry } from "./tools.ts";
 
 /** `content` is what a model is shown, `output` the `result` of what the tool returned, if it has one. */
@@ -20,7 +21,7 @@ export type RunToolContext = ToolContext & { allowError?: boolean };
 /**
  * Runs one tool of a registry: checks the arguments, gives it its time, and limits what it returned.
  * Publishes `tool_start`, `tool_message`…, then `tool_done` or `tool_error`. Never rejects; the error is what
- * the tool threw, or a `TOOL_UNKNOWN`, `…_UNKNOWN_OUTCOME`, `…_INPUT`, `…_FAILED`, `…_TIMEOUT`, `…_ABORTED`,
+ * the tool threw, or a `TOOL_UNKNOWN`, `…_UNKNOWN_OUTCOME`, `…_NOT_APPROVED`, `…_INPUT`, `…_FAILED`, `…_TIMEOUT`, `…_ABORTED`,
  * `…_RESULT`.
  */
 export async function runTool(
@@ -76,6 +77,11 @@ async function execute(
     const message = `it is not known whether ${name} was done: its process ended while it was at work`;
     throw failure("TOOL_UNKNOWN_OUTCOME", message, "find out before you call it again");
   }
+  // Whoever calls it has asked before, or does not know that it must.
+  const { approval } = tool;
+  if (approval && context.approved !== callHash(name, given)) {
+    if (await approval.isNeeded(checked.input)) throw notApproved(name);
+  }
   const aborted = failure("TOOL_ABORTED", `the tool ${name} was stopped with its thread`);
   if (context.signal.aborted) throw aborted;
   const ms = Math.min(tool.timeoutMs ?? registry.limits.timeoutMs, longestTimer);
@@ -101,6 +107,13 @@ async function execute(
     stop();
   }
 }
+
+const notApproved = (name: string): WorkflowError =>
+  failure(
+    "TOOL_NOT_APPROVED",
+    `${name} was not run: nobody has approved this call`,
+    "it needs a person's approval, which a model's call in a role asks for",
+  );
 
 function executionOf(name: string, context: ToolContext, signal: AbortSignal): ToolExecution {
   // What it reports may come from another async context: a connection that several attempts share.

@@ -1,9 +1,11 @@
 import type { Blobs } from "@uncaged/workflow";
 import type { $ZodType, output } from "zod/v4/core";
+import type { ApprovalRule, Approve, NeededApproval } from "./approval.ts";
 
 /**
  * What a tool's run belongs to. An agent takes it from its `ThreadContext`. `key` is the idempotency key of the call, for
  * a call that is made again after a crash. `wasBegun` says that this one is: it was at work when its process ended.
+ * `approved` is the hash of the call that a person has approved.
  */
 export type ToolContext = {
   signal: AbortSignal;
@@ -12,6 +14,7 @@ export type ToolContext = {
   blobs?: Blobs;
   key?: string;
   wasBegun?: boolean;
+  approved?: string;
 };
 
 /**
@@ -33,7 +36,7 @@ export type ToolExecution = ToolContext & {
  * `result` and keeps the whole for who called the tool. Whatever it throws is given to the model: a
  * `WorkflowError` with its hint. `timeoutMs` is for tools that take longer than the registry allows.
  * With `idempotent: false` a call that was at work when its process ended is not made again: the model learns that
- * nobody knows whether it was done.
+ * nobody knows whether it was done. With `approve` a person decides on its calls, or on some, before they are made.
  */
 export type Tool<Schema extends $ZodType = $ZodType> = {
   name: string;
@@ -41,6 +44,7 @@ export type Tool<Schema extends $ZodType = $ZodType> = {
   input: Schema;
   timeoutMs?: number;
   idempotent?: boolean;
+  approve?: Approve<output<Schema>>;
   execute(input: output<Schema>, execution: ToolExecution): unknown;
 };
 
@@ -58,6 +62,7 @@ export type ToolDefinition = {
 export type ReadyTool = ToolDefinition & {
   timeoutMs?: number;
   idempotent?: boolean;
+  approval?: ApprovalRule;
   check(input: unknown): { ok: true; input: unknown } | { ok: false; problem: string };
   execute(input: unknown, execution: ToolExecution): unknown;
 };
@@ -71,18 +76,28 @@ export type ToolAnswer = { content: string; is_error: boolean };
 /**
  * All that an agent needs of tools. `run` never rejects: whatever goes wrong is an answer with `is_error`.
  * It publishes the `tool_*` events; `llm_tool_use` and `llm_tool_result` are the agent's. `callId` is the id that
- * the model gave its call.
+ * the model gave its call. A call that needs an approval is run only with it in the context (`approved`); `approval` says
+ * whether one does.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;
   run(name: string, input: unknown, context: ToolContext, callId?: string): Promise<ToolAnswer>;
+  /** How a call is to be asked for; null for one that needs no approval. Rejects when its rule does. */
+  approval?(name: string, input: unknown, context: ToolContext): Promise<NeededApproval | null>;
 };
 
-/** How long a tool without a time of its own may run (2 minutes), and its answer be (100,000 characters). */
-export type ToolLimits = { timeoutMs?: number; maxResult?: number };
+/**
+ * How long a tool without a time of its own may run (2 minutes), and its answer be (100,000 characters). `approve` is for
+ * the tools that have none of their own, those of an MCP server too.
+ */
+export type ToolLimits = {
+  timeoutMs?: number;
+  maxResult?: number;
+  approve?: true | ((tool: string, input: unknown) => boolean | Promise<boolean>);
+};
 
 /** Tools by name; `all` are those of this thread, those of its sources included. */
 export type ToolRegistry = ToolRunner & {
-  readonly limits: Readonly<Required<ToolLimits>>;
+  readonly limits: Readonly<Required<Omit<ToolLimits, "approve">>>;
   all(context: ToolContext): Promise<ReadyTool[]>;
 };

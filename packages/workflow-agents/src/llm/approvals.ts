@@ -1,0 +1,187 @@
+import {
+  type Answered,
+  type JsonSchema,
+  maskOf,
+  messageOf,
+  type WaitRequest,
+} from "@uncaged/workflow";
+import { failure, isObject, oneLine } from "../run/error.ts";
+import { currentRun } from "../run/run.ts";
+import { callHash, type NeededApproval } from "../tools/approval.ts";
+import type { ToolContext, ToolRunner } from "../tools/tools.ts";
+import type { ToolUse } from "./provider.ts";
+import type { Recorded, RecordingStep } from "./recorded.ts";
+
+/**
+ * What was decided on a call: with which input it is made, where that is not the model's, the hash that is approved, and
+ * what the model reads before its result; or what it reads in place of it.
+ */
+export type Decision = {
+  wasAsked?: boolean;
+  input?: unknown;
+  approved?: string;
+  note?: string;
+  refusal?: string;
+};
+
+type Tools = { runner: ToolRunner; context: ToolContext };
+type Asking = { use: ToolUse; need: NeededApproval; id: string; env: ToolContext["env"] };
+
+/**
+ * The decisions on the tool calls of one conversation. A question is found again by its step, its conversation, the call's
+ * hash, and a number for equal calls: an approval never holds for another input.
+ */
+export class Approvals {
+  readonly #step: RecordingStep;
+  readonly #recorded: Recorded;
+  readonly #counts = new Map<string, number>();
+
+  constructor(step: RecordingStep = {}, recorded: Recorded) {
+    this.#step = step;
+    this.#recorded = recorded;
+  }
+
+  /** Decides on the calls of a turn, one after the other, before any of them begins. */
+  async decide(turn: number, uses: readonly ToolUse[], tools: Tools): Promise<Decision[]> {
+    const decisions: Decision[] = [];
+    for (const use of uses) {
+      const id = this.#idOf(use);
+      const isDone = use.broken !== undefined || this.#recorded.result(turn, use.id) !== undefined;
+      decisions.push(isDone ? {} : await this.#decideOn(turn, use, id, tools));
+    }
+    return decisions;
+  }
+
+  #idOf({ name, input }: ToolUse): string {
+    const { key = "" } = this.#step;
+    const call = `${key}:${this.#recorded.conversation}:${callHash(name, input)}`;
+    const nth = this.#counts.get(call) ?? 0;
+    this.#counts.set(call, nth + 1);
+    return `${call}:${nth}`;
+  }
+
+  async #decideOn(
+    turn: number,
+    use: ToolUse,
+    id: string,
+    { runner, context }: Tools,
+  ): Promise<Decision> {
+    const { name, input } = use;
+    const { questions } = this.#step;
+    let need: NeededApproval | null;
+    try {
+      need = (await runner.approval?.(name, input, context)) ?? null;
+    } catch (error) {
+      return { refusal: `${name} was not run: its approval failed: ${messageOf(error)}` };
+    }
+    // What a person has decided holds, whatever the rule says now.
+    if (!need && questions?.answered(id)) need = anyInput;
+    if (!need) return {};
+    if (!questions) {
+      const hint = "use it in a role of createRoleModerator or durable, or without approval";
+      throw failure(
+        "NO_APPROVAL",
+        `the call of ${name} needs an approval, and nobody can be asked`,
+        hint,
+      );
+    }
+    const isKnown = this.#recorded.answer(turn) !== undefined;
+    if (hasSecret(input, context.env, isKnown)) return { refusal: secretIn(name) };
+    return await this.#ask({ use, need, id, env: context.env });
+  }
+
+  /** Asks until the answer is a decision that can be carried out. */
+  async #ask({ use, need, id }: Asking): Promise<Decision> {
+    const { name, input } = use;
+    const hash = callHash(name, input);
+    let problem = "";
+    for (let again = 0; ; again += 1) {
+      const one = again === 0 ? id : `${id}:${again}`;
+      const answered = await this.#step.questions?.ask(
+        one,
+        "tool",
+        this.#question(use, need, one, problem),
+      );
+      if (!answered) throw new Error("nobody was asked");
+      const verdict = verdictOf(answered, use);
+      // The question may have been edited in a fork.
+      const { asked } = answered;
+      if (callHash(String(asked.tool), asked.input) !== hash) {
+        problem = "the last answer was to a call with another input";
+      } else if (verdict === null) problem = "the last answer was no decision";
+      else if (typeof verdict === "string") return { wasAsked: true, refusal: verdict };
+      else if (!("input" in verdict)) return { wasAsked: true, approved: hash };
+      else {
+        const wrong = need.problem(verdict.input);
+        if (wrong === null) return edited(name, verdict.input);
+        problem = `the input that was given in its place does not fit: ${wrong}`;
+      }
+    }
+  }
+
+  #question(
+    { name, input }: ToolUse,
+    { schema, ms, otherwise }: NeededApproval,
+    id: string,
+    problem: string,
+  ): WaitRequest {
+    const stepID = currentRun().stepID;
+    const attempt = this.#step.attempts?.current ?? undefined;
+    const reason = "nobody has decided on it in time";
+    const why = problem && ` (${problem})`;
+    return {
+      content: `${stepID} asks to run ${name} ${oneLine(JSON.stringify(input), 500)}${why}`,
+      ...{ tool: name, input, stepID, attempt, schema: answerSchema(schema) },
+      token: callHash(id, null),
+      ...(ms !== null && {
+        expiresAt: Date.now() + ms,
+        onTimeout: otherwise === "approve" ? { approve: true } : { approve: false, reason },
+      }),
+    };
+  }
+}
+
+const anyInput: NeededApproval = { schema: {}, ms: null, otherwise: "refuse", problem: () => null };
+
+/** What an answer must be. A schema that refers to parts of itself can't be a part of another one. */
+function answerSchema(input: Record<string, unknown>): JsonSchema {
+  const isWhole = !JSON.stringify(input).includes('"$ref"');
+  return {
+    type: ["boolean", "object"],
+    properties: {
+      approve: { type: "boolean" },
+      input: isWhole ? input : { type: "object" },
+      reason: { type: "string" },
+    },
+    required: ["approve"],
+    additionalProperties: false,
+  };
+}
+
+/** With another input or the model's own when it is approved, why not when it is refused; null for no decision. */
+function verdictOf({ answer }: Answered, { name }: ToolUse): { input?: unknown } | string | null {
+  const { value: given, timedOut } = answer;
+  const value = typeof given === "boolean" ? { approve: given } : given;
+  if (!isObject(value) || typeof value.approve !== "boolean") return null;
+  const { approve, input, reason } = value;
+  if (approve) return input === undefined ? {} : { input };
+  const why = typeof reason === "string" && reason.trim() !== "" ? `: ${reason}` : "";
+  if (timedOut) return `${name} was not run${why}`;
+  return `${name} was not run: a person refused this call${why}`;
+}
+
+const edited = (name: string, input: unknown): Decision => ({
+  wasAsked: true,
+  input,
+  approved: callHash(name, input),
+  note: `A person has changed the input of this call to ${JSON.stringify(input)}\n\n`,
+});
+
+/** What was recorded has no secrets any more. */
+function hasSecret(input: object, env: ToolContext["env"], wasRecorded: boolean): boolean {
+  const json = JSON.stringify(input);
+  return maskOf(env)(json) !== json || (wasRecorded && json.includes("***"));
+}
+
+const secretIn = (name: string): string =>
+  `${name} was not run: its input has a secret of the environment, which can't be shown to whoever must approve it. Let the tool read it itself.`;

@@ -1,0 +1,75 @@
+import { type Duration, durationHint, durationMs } from "@uncaged/workflow";
+import { misuse } from "../run/error.ts";
+import { digest } from "../run/run.ts";
+
+/**
+ * Which calls of a tool a person must approve before they are made: all, or those for which `when` is true. `within` is
+ * how long the question stands, for ever without it; a call that nobody has decided on until then is refused, or made
+ * with `otherwise: "approve"`.
+ */
+export type Approval<Input = unknown> = {
+  when?: (input: Input) => boolean | Promise<boolean>;
+  within?: Duration;
+  otherwise?: "approve" | "refuse";
+};
+
+/** `true` and a function are short for an {@link Approval} of all calls, and of those for which it is true. */
+export type Approve<Input = unknown> =
+  | true
+  | NonNullable<Approval<Input>["when"]>
+  | Approval<Input>;
+
+/** A rule that was checked. Where nobody answers within `ms` a call is decided by `otherwise`. */
+export type ApprovalRule = {
+  ms: number | null;
+  otherwise: "approve" | "refuse";
+  isNeeded: (input: unknown) => Promise<boolean>;
+};
+
+/** How a call is to be asked for. `problem` is what is wrong with an input, null for one that fits. */
+export type NeededApproval = Pick<ApprovalRule, "ms" | "otherwise"> & {
+  schema: Record<string, unknown>;
+  problem: (input: unknown) => string | null;
+};
+
+/** @throws WorkflowError `BAD_TOOL` */
+export function approvalRule<Input>(tool: string, given: Approve<Input>): ApprovalRule {
+  const bad = (what: string, hint: string) =>
+    misuse("BAD_TOOL", `the approval of the tool ${tool} ${what}`, hint);
+  const approval: unknown =
+    given === true ? {} : typeof given === "function" ? { when: given } : given;
+  if (typeof approval !== "object" || approval === null) {
+    throw bad(`is ${JSON.stringify(given)}`, "give true, a function, or {when, within, otherwise}");
+  }
+  const { when, within, otherwise = "refuse", ...others } = approval as Approval;
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw bad(`has no ${other}`, "it may have when, within, otherwise");
+  if (otherwise !== "approve" && otherwise !== "refuse") {
+    throw bad(`has the otherwise ${JSON.stringify(otherwise)}`, "it is approve or refuse");
+  }
+  const ms = within === undefined ? null : durationMs(within);
+  if (within !== undefined && (ms === null || ms <= 0)) {
+    throw bad(`has the time ${JSON.stringify(within)}`, durationHint);
+  }
+  return {
+    ms,
+    otherwise,
+    // Whatever else it gives, or is, is no leave to go on.
+    async isNeeded(input) {
+      const answer: unknown = when === undefined || (await when(input));
+      return answer !== false;
+    },
+  };
+}
+
+/** By it an approval belongs to one input of one tool. */
+export const callHash = (tool: string, input: unknown): string =>
+  digest(JSON.stringify([tool, sorted(input)]));
+
+/** A JSON value whose objects have their keys in order: two that say the same are one. */
+function sorted(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(sorted);
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, one]) => [key, sorted(one)]));
+}

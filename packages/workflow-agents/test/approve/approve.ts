@@ -1,0 +1,75 @@
+import { appendFileSync, existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { createRoleModerator, durable, END } from "@uncaged/workflow";
+import { z } from "zod";
+import {
+  anthropicAgent,
+  describe,
+  openaiAgent,
+  role,
+  roleSteps,
+  tool,
+  toolRegistry,
+} from "../../src/index.ts";
+
+/* Roles some of whose tools need an approval. A tool leaves a mark, and its process dies where the file `die` says. */
+
+function dieAt(cwd: string, place: string): void {
+  const file = join(cwd, "die");
+  if (!existsSync(file) || readFileSync(file, "utf8") !== place) return;
+  rmSync(file);
+  process.kill(process.pid, "SIGKILL");
+}
+
+const input = z.object({ n: z.number(), note: z.string().optional() });
+const execute = ({ n, note = "" }: z.infer<typeof input>, { cwd }: { cwd: string }): string => {
+  dieAt(cwd, `before ${n}`);
+  appendFileSync(join(cwd, "marks"), `${n}${note}\n`);
+  dieAt(cwd, `after ${n}`);
+  return `did ${n}`;
+};
+const made = { description: "Leaves a mark", input, execute };
+const tools = toolRegistry([
+  tool({ name: "mark", ...made, idempotent: false }),
+  tool({ name: "deploy", ...made, approve: true, idempotent: false }),
+  tool({ name: "pay", ...made, approve: ({ n }) => n > 5 }),
+  tool({ name: "late", ...made, approve: { within: "1s" } }),
+  tool({ name: "lenient", ...made, approve: { within: "1s", otherwise: "approve" } }),
+]);
+
+const shared = {
+  description: "Deploys",
+  systemPrompt: "Deploy what you are asked to.",
+  schema: z.object({}),
+};
+const agent = anthropicAgent({ model: "claude-opus-5-5", tools });
+const claude = role({ ...shared, agent });
+const gpt = role({ ...shared, agent: openaiAgent({ model: "gpt-5.2", tools }) });
+const whole = role({ ...shared, agent, durable: "role" });
+const roles = { claude, gpt, whole };
+
+export const descriptor = { ...describe("Deploys", roles), strict: false };
+
+const moderated = createRoleModerator({
+  roles,
+  moderator: ({ steps, start }) => (steps.length > 0 ? END : (start.content as keyof typeof roles)),
+});
+
+/** As steps of a durable workflow: several at once where the prompt says so. */
+const asSteps = durable(async function* (step, given, options) {
+  const play = roleSteps(step, given, options);
+  if (given.prompt === "group") {
+    const one = (n: number) => play("claude", claude, `member ${n}`);
+    yield* step.all([one(1), one(2), one(3)]);
+    return "done";
+  }
+  const first = yield* play("claude", claude, "claude");
+  const second = yield* play("claude", claude, "claude");
+  return `${first.content} ${second.content}`;
+});
+
+export const run: typeof moderated = Object.assign(
+  ((given, options) =>
+    (given.prompt in roles ? moderated : asSteps)(given, options)) as typeof moderated,
+  Object.fromEntries(Object.getOwnPropertySymbols(moderated).map((key) => [key, true])),
+);
