@@ -20,6 +20,7 @@ describe("the exported names of agents", () => {
       editFile
       listFiles
       mcpTools
+      modelAgent
       modelExtractor
       namedTools
       openaiAgent

@@ -27,6 +27,22 @@ test("a new project builds, type-checks and runs in one go", async () => {
   expect(await store.ok(["fork", "@last", "--from-role", "planner", "--follow"])).toContain("kept");
 });
 
+test("a new team of agents type-checks, plays without a key and costs nothing", async () => {
+  const store = new Store();
+  const { dir } = await store.json<{ dir: string }>(["new", "team", "--template", "agents"]);
+  const types = Bun.spawn([tsc, "-p", dir], { stdout: "pipe" });
+  expect(await types.stdout.text()).toBe("");
+  expect(await types.exited).toBe(0);
+  const here = { cwd: dir, env: { ANTHROPIC_API_KEY: "" } };
+  await store.ok(["add"], here);
+  const question = ["--prompt", "What is this?", "--max-cost", "0.50"];
+  const shown = await store.ok(["run", "team", ...question, "--follow"], here);
+  expect(shown).toContain("completed: It is what README.md says.");
+  expect(readFileSync(join(dir, "ANSWER.md"), "utf8")).toContain("a team of agents");
+  const ledger = await store.json<object>(["thread", "@last", "--ledger"], here);
+  expect(ledger).toMatchObject({ total: { cost: 0, unpriced: 0 } });
+});
+
 test("a new project sees the types of Node once npm has installed them", async () => {
   const store = new Store();
   const { dir } = await store.json<{ dir: string }>(["new", "my-review"]);

@@ -24,7 +24,7 @@ async function sh(line: string, cwd: string, env: Record<string, string>) {
 }
 
 describe("the command that new prints", () => {
-  for (const template of ["typescript", "steps"]) {
+  for (const template of ["typescript", "agents", "steps"]) {
     test(`works as it is printed, where nothing of ours is on the PATH: ${template}`, async () => {
       const store = new Projects();
       const { stderr } = await store.run([

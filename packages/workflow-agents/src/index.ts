@@ -49,7 +49,7 @@ export {
   type Toolbox,
 } from "./llm/converse.ts";
 export { anthropicModels, type Models, openaiModels } from "./models/models.ts";
-export type { ModelOptions } from "./llm/agent.ts";
+export { modelAgent, type ModelOptions } from "./llm/agent.ts";
 export { ProviderError, type ProviderErrorCode, type ProviderErrorType } from "./llm/error.ts";
 export type {
   Block,

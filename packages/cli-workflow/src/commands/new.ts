@@ -1,11 +1,16 @@
 import { Option } from "commander";
-import { createProject, type TemplateName, templateNames } from "../project/project.ts";
+import {
+  createProject,
+  firstOptions,
+  type TemplateName,
+  templateNames,
+} from "../project/project.ts";
 import { defineCommand } from "../session/command.ts";
 import { ownCommand, shellWord } from "../session/own-command.ts";
 
 const template = new Option(
   "--template <template>",
-  "a TypeScript workflow (default), a step workflow or an agent graph in JSON",
+  "a TypeScript workflow (default), a team of agents, a step workflow or an agent graph in JSON",
 ).choices(templateNames);
 
 export default defineCommand({
@@ -18,6 +23,7 @@ export default defineCommand({
   examples: [
     "uncaged-workflow new my-review",
     "uncaged-workflow new . --name review",
+    "uncaged-workflow new my-team --template agents",
     "uncaged-workflow new my-flow --template steps",
   ],
   async run(session, options: { name?: string; template?: TemplateName }, dir: string) {
@@ -30,9 +36,10 @@ export default defineCommand({
       files.map((file) => `${project.dir}/${file}\n`).join(""),
     );
     if (changed.length > 0) session.note(`added to ${changed.join(", ")}`);
-    const given =
-      (options.template ?? "typescript") === "typescript" ? "--prompt 'apples, pears' " : "";
+    const given = firstOptions(options.template);
     const go = dir === "." ? "" : `cd ${shellWord(dir)} && `;
-    session.note(`next: ${go}${command} add && ${command} run ${name} ${given}--follow`);
+    session.note(
+      `next: ${go}${command} add && ${command} run ${name}${given && ` ${given}`} --follow`,
+    );
   },
 });

@@ -16,6 +16,10 @@ import { jsonText, withEntries, withLines } from "./merge.ts";
 import gitignore from "./template/gitignore.template" with { type: "text" };
 import readme from "./template/README.md.template" with { type: "text" };
 import tsconfig from "./template/tsconfig.json.template" with { type: "text" };
+import agents from "./template/agents/workflow.ts.template" with { type: "text" };
+import agentsModel from "./template/agents/model.ts.template" with { type: "text" };
+import agentsReadme from "./template/agents/README.md.template" with { type: "text" };
+import agentsTools from "./template/agents/tools.ts.template" with { type: "text" };
 import graphReadme from "./template/graph/README.md.template" with { type: "text" };
 import graph from "./template/graph/graph.json.template" with { type: "text" };
 import stepsReadme from "./template/steps/README.md.template" with { type: "text" };
@@ -32,17 +36,38 @@ type Template = {
   ignored?: string;
   scripts?: Record<string, string>;
   link: string;
+  /** What its source imports of others' packages, with their versions. */
+  imports?: Record<string, string>;
   compiler?: Record<string, string>;
+  /** What it is run with for the first time. */
+  options?: string;
+};
+
+const compiled = {
+  source: "workflow.ts",
+  scripts: { types: "tsc -p ." },
+  compiler: { "@types/node": "^24.0.0", typescript: "^7.0.0" },
 };
 
 const templates = {
   typescript: {
-    source: "workflow.ts",
+    ...compiled,
     text: workflow,
     files: { "README.md": readme, "tsconfig.json": tsconfig },
-    scripts: { types: "tsc -p ." },
     link: "@uncaged/workflow",
-    compiler: { "@types/node": "^24.0.0", typescript: "^7.0.0" },
+    options: "--prompt 'apples, pears'",
+  },
+  agents: {
+    ...compiled,
+    text: agents,
+    files: {
+      ...{ "README.md": agentsReadme, "tsconfig.json": tsconfig },
+      ...{ "model.ts": agentsModel, "tools.ts": agentsTools },
+    },
+    ignored: "ANSWER.md\n",
+    link: "@uncaged/workflow-agents",
+    imports: { zod: "^4.0.0" },
+    options: "--prompt 'What is this?' --max-cost 0.50",
   },
   steps: {
     source: "flow.json",
@@ -61,6 +86,10 @@ const templates = {
 
 export type TemplateName = keyof typeof templates;
 export const templateNames = Object.keys(templates);
+
+/** The options that a template's workflow is run with for the first time. */
+export const firstOptions = (name: TemplateName = "typescript"): string =>
+  (templates[name] as Template).options ?? "";
 
 const manifest = "package.json";
 const projectFile = "uncaged.json";
@@ -90,8 +119,9 @@ export function createProject(path: string, cwd: string, options: ProjectOptions
   for (const [file, content] of contents) {
     writeFileSync(join(dir, file), content, { mode: 0o666 });
   }
-  for (const linked of new Set([template.link, core])) {
-    const folder = folderOf(linked);
+  const imports = Object.keys(template.imports ?? {});
+  for (const linked of new Set([template.link, core, ...imports])) {
+    const folder = folderOf(linked, imports.includes(linked) ? own : import.meta.dir);
     if (folder !== null) linkTo(folder, join(dir, "node_modules", linked));
   }
   linkTo(ownFile(), join(dir, "node_modules/.bin", basename(ownFile())));
@@ -103,7 +133,7 @@ export function createProject(path: string, cwd: string, options: ProjectOptions
 
 /** What each file of the project is to have, by its name; `read` gives what it has. */
 function contentsOf(
-  { source, text, files, ignored = "", scripts, link, compiler }: Template,
+  { source, text, files, ignored = "", scripts, link, imports, compiler }: Template,
   { name, command }: ProjectOptions & { name: string },
   own: string | null,
   read: (file: string) => string | null,
@@ -119,7 +149,7 @@ function contentsOf(
   const base = { name: name.toLowerCase(), version: "0.1.0", private: true, type: "module" };
   const added = {
     ...(scripts && { scripts }),
-    devDependencies: { ...compiler, ...packagesOf(link, own) },
+    devDependencies: { ...compiler, ...imports, ...packagesOf(link, own) },
     ...(listsThere && { uncaged: fields }),
   };
   const project = read(projectFile);
@@ -187,9 +217,10 @@ function refuseListed(name: string, text: string | null, isManifest: boolean): v
   throw WorkflowError.usage("NAME_TAKEN", message, "give it another name: --name");
 }
 
-function folderOf(name: string): string | null {
+function folderOf(name: string, from: string | null = import.meta.dir): string | null {
+  if (from === null) return null;
   try {
-    let folder = dirname(Bun.resolveSync(name, import.meta.dir));
+    let folder = dirname(Bun.resolveSync(name, from));
     while (manifestIn(folder)?.name !== name) {
       if (dirname(folder) === folder) return null;
       folder = dirname(folder);

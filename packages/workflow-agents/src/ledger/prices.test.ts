@@ -36,6 +36,10 @@ describe("a call's cost", () => {
     }
   });
 
+  test("of what plays from a script is nothing", () => {
+    expect(costOf("scripted", all)).toBe(0);
+  });
+
   test("is null when one price that it needs is not known", () => {
     const own = { mine: { input: 1, output: 2 } };
     expect(costOf("mine", all, own)).toBeNull();

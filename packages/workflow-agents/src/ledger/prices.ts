@@ -67,6 +67,9 @@ const rows: Record<string, Row> = {
   "gpt-5.4": [2.5, 0.25, null, 15, gpt],
 };
 
+/** What plays from a script, as `scriptedProvider` does, is no provider's model. */
+const scripted: Row = [0, 0, 0, 0];
+
 function listPrice([input, cacheRead, cacheWrite, output, long]: Row): Price {
   const times = (of: { input: number; output: number }): Rates => ({
     input: of.input * input,
@@ -86,7 +89,8 @@ export function priceOf(model: string, own: Prices = {}): Price | null {
   const names = [model, model.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "")];
   const ours = names.find((name) => Object.hasOwn(own, name));
   if (ours !== undefined) return own[ours] ?? null;
-  const row = rows[names.find((name) => Object.hasOwn(rows, name)) ?? ""];
+  const row =
+    model === "scripted" ? scripted : rows[names.find((name) => Object.hasOwn(rows, name)) ?? ""];
   return row ? listPrice(row) : null;
 }
 

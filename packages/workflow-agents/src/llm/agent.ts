@@ -34,6 +34,14 @@ export type ModelOptions = {
   messages?: (ctx: ThreadContext) => Message[];
 };
 
+/**
+ * An agent of any provider, as `anthropicAgent` and `openaiAgent` are of theirs: it asks the model, and calls its tools
+ * until the model ends its turn.
+ *
+ *     const offline = modelAgent(scriptedProvider({ "You plan": ["1. read"] }), { model: "scripted" });
+ *
+ * @throws ProviderError from the running agent, and what the provider throws.
+ */
 export function modelAgent(
   provider: ModelProvider,
   options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
