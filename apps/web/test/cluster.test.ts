@@ -5,11 +5,6 @@ import { join } from "node:path";
 import type { Observed, Step } from "@uncaged/workflow/host";
 import type { Page } from "playwright-core";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
-import {
-  type Balancer,
-  registerWorker,
-  startBalancer,
-} from "../../../packages/workflow-restate/src/cluster.ts";
 import type { RestateHost } from "../../../packages/workflow-restate/src/index.ts";
 import { TestCluster } from "../../../packages/workflow-restate/test/fixtures/cluster.ts";
 import { missingServer } from "../../../packages/workflow-restate/test/fixtures/server.ts";
@@ -17,18 +12,11 @@ import { speaking } from "../../../packages/workflow-restate/test/fixtures/speak
 import { keepPicture, open, useConsole } from "./browser.ts";
 
 let cluster: TestCluster;
-let balancer: Balancer;
 let host: RestateHost;
 
 beforeAll(async () => {
   if (missingServer !== "") return;
-  cluster = await TestCluster.start();
-  const workers = [
-    await cluster.work({ register: false }),
-    await cluster.work({ register: false }),
-  ];
-  balancer = await startBalancer(workers.map(({ port, health }) => ({ port, health })));
-  await registerWorker(cluster.cluster.address, `http://127.0.0.1:${balancer.port}`);
+  cluster = await TestCluster.balanced(2);
   host = cluster.open();
   serving.more.UNCAGED_WORKFLOW_HOST = cluster.cluster.url;
 }, 180_000);
@@ -36,9 +24,7 @@ beforeAll(async () => {
 const serving = useConsole();
 
 afterAll(async () => {
-  if (missingServer !== "") return;
-  await balancer.close();
-  await cluster.stop();
+  if (missingServer === "") await cluster.stop();
 }, 180_000);
 
 const lines = async (stream: ReadableStream<Uint8Array>): Promise<string[]> =>

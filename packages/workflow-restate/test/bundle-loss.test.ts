@@ -6,33 +6,23 @@ import type { ThreadRef } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
 import { frame, numbered } from "../src/client/frame.ts";
-import { startBalancer, type Balancer, registerWorker } from "../src/cluster.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
 let cluster: TestCluster;
 let host: RestateHost;
-let balancer: Balancer;
 beforeAll(async () => {
   if (missingServer !== "") return;
-  cluster = await TestCluster.start();
-  balancer = await startBalancer([]);
-  await next();
-  await registerWorker(cluster.cluster.address, `http://127.0.0.1:${balancer.port}`);
+  cluster = await TestCluster.balanced(1);
   host = cluster.open();
 });
 afterAll(async () => {
-  if (missingServer !== "") return;
-  await balancer.close();
-  await cluster.stop();
+  if (missingServer === "") await cluster.stop();
 });
 
 /** A new worker in the place of all others: it has nothing yet. */
-async function next(): Promise<void> {
-  const { port, health } = await cluster.work({ register: false });
-  balancer.use([{ port, health }]);
-}
+const next = async () => cluster.use([await cluster.work({ register: false })]);
 
 const asking = (note: string) => `export const descriptor = { description: "asks", roles: {} };
 export async function* run(input) {

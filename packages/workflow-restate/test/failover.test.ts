@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { settled, type ThreadRef } from "@uncaged/workflow/host";
 import { until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
-import { type Balancer, registerWorker, startBalancer } from "../src/cluster.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
@@ -35,25 +34,16 @@ export async function* run(input, { signal, aborted }) {
 
 let cluster: TestCluster;
 let host: RestateHost;
-let balancer: Balancer;
 let notes: string;
 
 beforeAll(async () => {
   if (missingServer !== "") return;
-  cluster = await TestCluster.start();
-  const workers = [
-    await cluster.work({ register: false }),
-    await cluster.work({ register: false }),
-  ];
-  balancer = await startBalancer(workers.map(({ port, health }) => ({ port, health })));
-  await registerWorker(cluster.cluster.address, `http://127.0.0.1:${balancer.port}`);
+  cluster = await TestCluster.balanced(2);
   host = cluster.open();
   notes = join(cluster.folder, "notes");
 });
 afterAll(async () => {
-  if (missingServer !== "") return;
-  await balancer.close();
-  await cluster.stop();
+  if (missingServer === "") await cluster.stop();
 });
 
 const noted = (): { n: number; pid: number }[] =>
@@ -75,8 +65,7 @@ async function start(count: number, ms: number): Promise<ThreadRef> {
 /** Has another worker in the place of one that was killed. */
 async function replace(child: WorkerProcess["child"]): Promise<void> {
   await cluster.work({ register: false });
-  const alive = cluster.workers.filter((worker) => worker.child !== child);
-  balancer.use(alive.map(({ port, health }) => ({ port, health })));
+  cluster.use(cluster.workers.filter((worker) => worker.child !== child));
 }
 
 type Idle = { ref: ThreadRef; aborted: string };
@@ -172,8 +161,7 @@ describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, (
     for (const { child } of cluster.workers) child.kill("SIGKILL");
     await until(async () => (await host.row(ref))?.status === "interrupted");
     expect(await host.live()).toEqual([]);
-    const { port, health } = await cluster.work({ register: false });
-    balancer.use([{ port, health }]);
+    cluster.use([await cluster.work({ register: false })]);
     const isThrough = async () => (await host.row(ref))?.status === "completed";
     await until(isThrough);
     expect((await host.read(ref)).steps).toHaveLength(20);

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
+import { type Answer, at, guarded, instead, page } from "./fixtures/instead.ts";
 import { missingServer } from "./fixtures/server.ts";
 import {
   type Cluster,
@@ -29,29 +30,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-type Answer = (request: Request) => Response | undefined;
-
-/** An interface of the cluster, but for what `answer` answers. */
-function instead(name: "ingress" | "admin", answer: Answer): ClusterAddress {
-  const { [name]: real } = cluster.address;
-  const server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch: (request) =>
-      answer(request) ??
-      fetch(real + new URL(request.url).pathname, { headers: { "accept-encoding": "identity" } }),
-  });
+/** The cluster, with something else in the place of an interface. */
+function other(name: "ingress" | "admin", answer: Answer): ClusterAddress {
+  const server = instead(cluster.address[name], answer);
   servers.push(server);
   return { ...cluster.address, [name]: `http://127.0.0.1:${server.port}` };
 }
 
 const closed = "http://127.0.0.1:1";
-const at = (path: string, body: unknown): Answer => {
-  return ({ url }) => (new URL(url).pathname === path ? Response.json(body) : undefined);
-};
-const html = () => new Response("<!doctype html><title>It works</title>");
-const guarded: Answer = ({ headers }) =>
-  headers.get("authorization") === "Bearer right" ? undefined : new Response("", { status: 401 });
 const service = (metadata?: object) => ({ services: [{ name: "thread", metadata }] });
 
 describe.skipIf(missingServer !== "")(`it is one line when there is${missingServer}`, () => {
@@ -59,31 +45,31 @@ describe.skipIf(missingServer !== "")(`it is one line when there is${missingServ
     ["nothing", "NO_CLUSTER", () => ({ ingress: closed, admin: closed, token: null })],
     ["only an ingress", "HALF_CLUSTER", () => ({ ...cluster.address, admin: closed })],
     ["only an admin interface", "HALF_CLUSTER", () => ({ ...cluster.address, ingress: closed })],
-    ["HTML at the ingress", "NOT_A_CLUSTER", () => instead("ingress", html)],
-    ["HTML at the admin interface", "NOT_A_CLUSTER", () => instead("admin", html)],
-    ["no token", "BAD_TOKEN", () => instead("ingress", guarded)],
-    ["a wrong token", "BAD_TOKEN", () => ({ ...instead("admin", guarded), token: "wrong" })],
+    ["HTML at the ingress", "NOT_A_CLUSTER", () => other("ingress", page(200))],
+    ["HTML at the admin interface", "NOT_A_CLUSTER", () => other("admin", page(200))],
+    ["HTML with another status", "NOT_A_CLUSTER", () => other("ingress", page(404))],
+    ["no token", "BAD_TOKEN", () => other("ingress", guarded("right"))],
+    ["a wrong token", "BAD_TOKEN", () => ({ ...other("admin", guarded("right")), token: "wrong" })],
     [
       "the right token, and no worker",
       "NO_WORKERS",
-      () => ({ ...instead("admin", guarded), token: "right" }),
+      () => ({ ...other("admin", guarded("right")), token: "right" }),
     ],
     [
       "an old server",
       "CLUSTER_VERSION",
-      () => instead("admin", at("/version", { version: "1.4.2" })),
+      () => other("admin", at("/version", { version: "1.4.2" })),
     ],
-    ["another program", "FOREIGN_SERVICES", () => instead("admin", at("/services", service()))],
+    ["another program", "FOREIGN_SERVICES", () => other("admin", at("/services", service()))],
     [
       "an older version of ours, which lacks a service",
       "CLUSTER_VERSION",
-      () => instead("admin", at("/services", service(serviceMetadata))),
+      () => other("admin", at("/services", service(serviceMetadata))),
     ],
     [
       "another version of ours",
       "CLUSTER_VERSION",
-      () =>
-        instead("admin", at("/services", service({ program: "uncaged-workflow", format: "99" }))),
+      () => other("admin", at("/services", service({ program: "uncaged-workflow", format: "99" }))),
     ],
   ];
   test.each(cases)("%s: %s", async (_what, code, address) => {

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { retryOptions, settled } from "@uncaged/workflow/host";
-import { type Balancer, registerWorker, startBalancer } from "../src/cluster.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
@@ -29,23 +28,14 @@ export async function* run(input, { journal, file, how }) {
 
 let cluster: TestCluster;
 let host: RestateHost;
-let balancer: Balancer;
 
 beforeAll(async () => {
   if (missingServer !== "") return;
-  cluster = await TestCluster.start();
-  const workers = [
-    await cluster.work({ register: false }),
-    await cluster.work({ register: false }),
-  ];
-  balancer = await startBalancer(workers.map(({ port, health }) => ({ port, health })));
-  await registerWorker(cluster.cluster.address, `http://127.0.0.1:${balancer.port}`);
+  cluster = await TestCluster.balanced(2);
   host = cluster.open();
 });
 afterAll(async () => {
-  if (missingServer !== "") return;
-  await balancer.close();
-  await cluster.stop();
+  if (missingServer === "") await cluster.stop();
 });
 
 async function start(how: "die" | "fail") {

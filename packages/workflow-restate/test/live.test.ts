@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { Observed, ThreadRef } from "@uncaged/workflow/host";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
-import { type Balancer, registerWorker, startBalancer } from "../src/cluster.ts";
 import type { RestateHost } from "../src/index.ts";
 import type { ThreadMeta } from "../src/thread/thread.ts";
 import { Link } from "./faults/link.ts";
@@ -17,22 +16,19 @@ let cluster: TestCluster;
 let host: RestateHost;
 /** Another process's. */
 let other: RestateHost;
-let balancer: Balancer;
 /** Between each worker and the cluster. */
 const links: Link[] = [];
 
 beforeAll(async () => {
   if (missingServer !== "") return;
   cluster = await TestCluster.start();
-  balancer = await startBalancer([]);
   await worker();
-  await registerWorker(cluster.cluster.address, `http://127.0.0.1:${balancer.port}`);
+  await cluster.register();
   host = cluster.open();
   other = cluster.open();
 });
 afterAll(async () => {
   if (missingServer !== "") return;
-  await balancer.close();
   for (const link of links) await link.close();
   await cluster.stop();
 });
@@ -42,7 +38,7 @@ async function worker(advertise?: string): Promise<WorkerProcess> {
   links.push(link);
   const ingress = `http://127.0.0.1:${link.port}`;
   const started = await cluster.work({ register: false, ingress, advertise });
-  balancer.use([{ port: started.port, health: started.health }]);
+  cluster.use([started]);
   return started;
 }
 

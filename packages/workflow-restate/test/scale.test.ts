@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
-import { type Balancer, registerWorker, startBalancer } from "../src/cluster.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
@@ -30,28 +29,22 @@ async function timed<T>(name: string, act: () => Promise<T>): Promise<T> {
 let cluster: TestCluster;
 let host: RestateHost;
 let client: ClusterClient;
-let balancer: Balancer;
 
 beforeAll(async () => {
   if (missingServer !== "") return;
-  cluster = await TestCluster.start();
-  balancer = await startBalancer([]);
-  await work();
-  await registerWorker(cluster.cluster.address, `http://127.0.0.1:${balancer.port}`);
+  cluster = await TestCluster.balanced(2);
   host = cluster.open();
   client = new ClusterClient(cluster.cluster.address);
 });
 afterAll(async () => {
   if (SCALE !== usual) console.error(times);
-  if (missingServer !== "") return;
-  await balancer.close();
-  await cluster.stop();
+  if (missingServer === "") await cluster.stop();
 });
 
 /** Has two workers behind the address. */
 async function work(): Promise<void> {
   for (let n = 0; n < 2; n += 1) await cluster.work({ register: false });
-  balancer.use(cluster.workers.slice(-2).map(({ port, health }) => ({ port, health })));
+  cluster.use(cluster.workers.slice(-2));
 }
 
 const bundle = (body: string, more = ""): string => `import { appendFileSync } from "node:fs";

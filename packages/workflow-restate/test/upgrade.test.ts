@@ -4,25 +4,21 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { settled, type ThreadRef } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { type Balancer, checkWorkers, registerWorker, startBalancer } from "../src/cluster.ts";
+import { checkWorkers } from "../src/cluster.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
 let cluster: TestCluster;
 let host: RestateHost;
-let balancer: Balancer;
 
 beforeAll(async () => {
   if (missingServer !== "") return;
   cluster = await TestCluster.start();
-  balancer = await startBalancer([]);
   host = cluster.open();
 });
 afterAll(async () => {
-  if (missingServer !== "") return;
-  await balancer.close();
-  await cluster.stop();
+  if (missingServer === "") await cluster.stop();
 });
 
 /** The workers' program as it is built, of which all but the services' metadata is the same. */
@@ -59,15 +55,11 @@ export async function* run(input, options) {
   return { returnCode: 0, summary: "done" };
 }`;
 
-const share = (workers: readonly WorkerProcess[]) =>
-  balancer.use(workers.map(({ port, health }) => ({ port, health })));
-
 describe.skipIf(missingServer !== "")(`an upgrade of the workers${missingServer}`, () => {
   test("under threads that run, wait and are paused ends each of them, and makes no step twice", async () => {
-    const uri = () => `http://127.0.0.1:${balancer.port}`;
     const old = [await cluster.work({ register: false }), await cluster.work({ register: false })];
-    share(old);
-    await registerWorker(cluster.cluster.address, uri());
+    cluster.use(old);
+    await cluster.register();
     const notes = join(cluster.folder, "notes");
     writeFileSync(notes, "");
     const workflow = await cluster.put(host, noting);
@@ -87,12 +79,12 @@ describe.skipIf(missingServer !== "")(`an upgrade of the workers${missingServer}
     const fresh: WorkerProcess[] = [];
     for (const [index, { child }] of old.entries()) {
       fresh.push(await cluster.work({ register: false, program }));
-      share([...old.slice(index), ...fresh]);
-      await registerWorker(cluster.cluster.address, uri(), { force: true });
+      cluster.use([...old.slice(index), ...fresh]);
+      await cluster.register({ force: true });
       child.kill("SIGTERM");
       expect(await child.exited).toBe(0);
     }
-    share(fresh);
+    cluster.use(fresh);
     await checkWorkers(cluster.cluster.address);
     writeFileSync(gate, "");
     await host.control(paused, { kind: "resume", env: {} });

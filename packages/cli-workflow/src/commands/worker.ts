@@ -68,7 +68,8 @@ export default defineCommand({
     // A folder of this machine says nothing to threads that were started on another.
     const site = { planHome: planHome(root, env), planRoot: root, planProgram: ownProgram() };
     const own = { ...env, ...workerEnv(site) };
-    const report = (line: string) => session.note(line);
+    const report = (problem: string) =>
+      session.json ? session.stream({ problem }) : session.note(problem);
     const worker = await serveWorker({ address, ...ports, cache, env: own, isolate: true, report });
     const { port, healthPort: health } = worker;
     const folder = join(root, "cluster");

@@ -1,5 +1,6 @@
 import { type ErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterAddress } from "../cluster/address.ts";
+import { badToken, isUnauthorized } from "../cluster/admin.ts";
 import type { ServiceName } from "../cluster/names.ts";
 
 const callMs = 20_000;
@@ -48,7 +49,7 @@ export class ClusterClient {
       type: isBytes(body) ? "application/octet-stream" : "application/json",
       signals: [AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])],
     });
-    if (status !== 200) throw failedCall(`${service}/${handler}`, status, text);
+    if (status !== 200) throw this.#failed(`${service}/${handler}`, status, text, url);
     const reply = parsed(text, url) as Reply<T>;
     if (typeof reply === "object" && reply !== null && "error" in reply) {
       throw new WorkflowError(reply.error);
@@ -69,7 +70,7 @@ export class ClusterClient {
       await Bun.sleep(100);
       ({ status, text } = await ask());
     }
-    if (status !== 200) throw failedCall("query", status, text);
+    if (status !== 200) throw this.#failed("query", status, text, url);
     return (parsed(text, url) as { rows: Row[] }).rows;
   }
 
@@ -124,6 +125,13 @@ export class ClusterClient {
     }
   }
 
+  #failed(what: string, status: number, text: string, url: string): WorkflowError {
+    if (isUnauthorized(status)) return badToken(new URL(url).origin, this.#address);
+    // A server refuses with JSON; a gateway that has lost it may have a page for that.
+    if (status < 500 && status !== 413) parsed(text, url);
+    return failedCall(what, status, text);
+  }
+
   async #post(
     url: string,
     body: string | Uint8Array<ArrayBuffer>,
@@ -157,7 +165,7 @@ const stateOf = (service: ServiceName, key: string): string =>
   `scope IS NULL AND service_name = '${service}' AND service_key = '${key}'`;
 
 /** Whether a call may have had an effect all the same, or may be made again with better luck. */
-export const isPassing = (error: unknown): boolean =>
+export const isPassing = (error: unknown): error is WorkflowError =>
   error instanceof WorkflowError && ["NO_CLUSTER", "NO_WORKER", "CALL_FAILED"].includes(error.code);
 
 function unreached(url: string, error: unknown): WorkflowError {

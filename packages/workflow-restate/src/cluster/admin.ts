@@ -93,14 +93,20 @@ function checkAnswer(
     const hint = "check its port: restate://host:<ingress>?admin=<port>";
     throw WorkflowError.failed("HALF_CLUSTER", message, hint);
   }
-  if (answer.status === 401 || answer.status === 403) {
-    const what = address.token === null ? "asks for a token" : "does not take this token";
-    const hint = "set UNCAGED_WORKFLOW_HOST_TOKEN to a token of the cluster";
-    throw WorkflowError.failed("BAD_TOKEN", `the ${name} ${url} ${what}`, hint);
-  }
+  if (isUnauthorized(answer.status)) throw badToken(`the ${name} ${url}`, address);
   if (answer.status !== 200 || (answer.json === null && answer.text !== "")) {
     throw notCluster(name, url, answer);
   }
+}
+
+/** Whether a status refuses who asks. */
+export const isUnauthorized = (status: number): boolean => status === 401 || status === 403;
+
+/** That an interface does not take the token, or asks for one. */
+export function badToken(who: string, { token }: ClusterAddress): WorkflowError {
+  const what = token === null ? "asks for a token" : "does not take this token";
+  const hint = "set UNCAGED_WORKFLOW_HOST_TOKEN to a token of the cluster";
+  return WorkflowError.failed("BAD_TOKEN", `${who} ${what}`, hint);
 }
 
 const noCluster = ({ ingress, admin }: ClusterAddress): WorkflowError =>

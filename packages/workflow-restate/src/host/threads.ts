@@ -34,6 +34,7 @@ import {
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { rmSync } from "node:fs";
+import { isPassing } from "../client/client.ts";
 import { numbered } from "../client/frame.ts";
 import { createThread, type Kept, keptBlobs } from "../client/transfer.ts";
 import {
@@ -123,9 +124,18 @@ async function begin(
     const named = new Set(request.fork ? steps.flatMap(blobsNamedIn) : []);
     if (request.fork && named.size > 0) yield* keptBlobs(client, request.fork.threadId, named);
   }
-  const started = await createThread(client, header, values);
+  const started = await createThread(client, header, values).catch((error: unknown) => {
+    throw isPassing(error) ? inDoubt(error, threadId) : error;
+  });
   recent.set(threadId, { threadId, hash: started.hash, at: Date.now() });
   return { threadId, workflow: started.workflow, hash: started.hash };
+}
+
+/** A start whose answer is lost, or late, may have had its effect, or have it yet. */
+function inDoubt({ code, message }: WorkflowError, threadId: string): WorkflowError {
+  const what = `${message}; whether the thread ${threadId} begins is not known`;
+  const hint = `start it again as the same thread: --thread-id ${threadId}`;
+  return WorkflowError.failed(code, what, hint);
 }
 
 // What a thread is started with is checked against the descriptor alone.
