@@ -8,7 +8,7 @@ const answersMs = 5000;
 /** The oldest server that has what is used of it. */
 const oldest = "1.7.0";
 
-type Answer = { status: number; text: string; json: unknown };
+type Answer = { status: number; text: string; json: unknown; date: string | null };
 
 /** What a request was answered with; null when nobody listens, or not in time. */
 async function ask(
@@ -24,7 +24,8 @@ async function ask(
     const signal = AbortSignal.timeout(answersMs);
     const response = await fetch(url, { signal, redirect: "manual", ...init, headers });
     const text = await response.text();
-    return { status: response.status, text, json: parsed(text) };
+    const date = response.headers.get("date");
+    return { status: response.status, text, json: parsed(text), date };
   } catch {
     return null;
   }
@@ -45,6 +46,13 @@ export async function isHealthy(address: ClusterAddress): Promise<boolean> {
     ask(`${address.admin}/health`, address),
   ]);
   return ingress?.status === 200 && admin?.status === 200;
+}
+
+/** A cluster's time to the second, in milliseconds; null when it gives none. */
+export async function clusterTime(address: ClusterAddress): Promise<number | null> {
+  const answer = await ask(`${address.ingress}/restate/health`, address);
+  const time = Date.parse(answer?.date ?? "");
+  return Number.isNaN(time) ? null : time;
 }
 
 /** What is known of a cluster: its version, and where the workers of each of its services are. */

@@ -103,10 +103,15 @@ export class Driver {
     return this.#driven.size;
   }
 
-  /** Has every thread let go at its next yield, so that other workers go on with it; takes no more. */
+  /** Has every thread let go at its next yield, so that other workers go on with it; takes no more until {@link accept}. */
   drain(): void {
     this.#isDraining = true;
     for (const { engine } of this.#engines) engine.pause();
+  }
+
+  /** Takes threads again. */
+  accept(): void {
+    this.#isDraining = false;
   }
 
   /** Has every thread let go, in the middle of a role too. */

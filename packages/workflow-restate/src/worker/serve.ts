@@ -13,6 +13,7 @@ import {
 import { type Environment, WorkflowError } from "@uncaged/workflow/host";
 import { ClusterClient } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
+import { Clock } from "../cluster/clock.ts";
 import { planObject } from "../service/plan.ts";
 import { bundleObject, indexObject, workflowObject } from "../service/store.ts";
 import { threadObject } from "../service/thread.ts";
@@ -35,7 +36,7 @@ export type WorkerOptions = {
   cwd?: string;
   /** Whether bundles have this process to themselves: what they print goes to their threads' logs, and none ends it. */
   isolate?: boolean;
-  /** Called with one line when a thread can't be driven here: its bundle is missing, say. */
+  /** Called with one line when a thread can't be driven here, its bundle is missing, say, or when none can be. */
   report?: (line: string) => void;
 };
 
@@ -53,16 +54,21 @@ export type ServedWorker = {
 
 const drainMs = 10_000;
 const releaseMs = 6_000;
+const clockEveryMs = 10_000;
 let isRecording = false;
 
 /**
  * Serves the objects of a cluster, and drives its threads, in this process. It keeps nothing: any number of workers
  * serve one cluster, behind one address.
  *
- * @throws WorkflowError `PORT_TAKEN`, and those of a storage root for the cache.
+ * @throws WorkflowError `CLOCK_OFF` when this machine's clock is too far from the cluster's, `PORT_TAKEN`, and those of a
+ * storage root for the cache.
  */
 export async function serveWorker(options: WorkerOptions): Promise<ServedWorker> {
   const { address, port, healthPort = 0, hostname = "127.0.0.1", isolate = false } = options;
+  const clock = new Clock(address);
+  await clock.compare();
+  if (clock.problem && clock.isRefused) throw clock.problem;
   const live = new LiveClaims();
   const driver = new Driver({ ...options, client: new ClusterClient(address), live });
   if (!isRecording) recordEvents();
@@ -91,7 +97,8 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
   const health = createHealthServer((request, response) => {
     if (live.answer(request, response)) return;
     const isKnown = request.url === "/health";
-    response.writeHead(isKnown ? (isDraining ? 503 : 200) : 404, { connection: "close" });
+    const isReady = !isDraining && !clock.isRefused;
+    response.writeHead(isKnown ? (isReady ? 200 : 503) : 404, { connection: "close" });
     response.end(isKnown ? JSON.stringify({ draining: isDraining, threads: driver.count }) : "");
   });
   const healthAt = await listen(health, healthPort, hostname);
@@ -100,9 +107,20 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     health.close();
     throw error;
   });
+  const giveBack = () => {
+    driver.drain();
+    // Over the connections that the cluster has, what is given back would come here again.
+    for (const session of sessions) session.close();
+  };
+  const watch = watchClock(clock, {
+    report: options.report,
+    refuse: giveBack,
+    accept: () => void (isDraining || driver.accept()),
+  });
   const drain = async () => {
     isDraining = true;
-    driver.drain();
+    clearInterval(watch);
+    giveBack();
     const isIn = (late: number) => driver.count > 0 && Date.now() < late;
     for (const late = Date.now() + drainMs; isIn(late); ) await Bun.sleep(20);
     driver.release();
@@ -120,6 +138,30 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
       health.closeAllConnections();
     },
   };
+}
+
+/**
+ * Compares the clocks now and then. While this machine's is too far off its threads are given back to other workers, as when
+ * it is drained; each change is reported in one line.
+ */
+function watchClock(
+  clock: Clock,
+  acts: { report: WorkerOptions["report"]; refuse: () => void; accept: () => void },
+): ReturnType<typeof setInterval> {
+  let before = "";
+  const look = () => {
+    const { problem, isRefused } = clock;
+    const now = problem ? (isRefused ? "refused" : "off") : "";
+    if (now === before) return;
+    if (isRefused) acts.refuse();
+    else acts.accept();
+    const what = isRefused ? "; it drives nothing" : "";
+    if (problem) acts.report?.(`${problem.message}${what}; hint: ${problem.hint}`);
+    else acts.report?.("the clock of this machine is right again");
+    before = now;
+  };
+  look();
+  return setInterval(() => void clock.compare().then(look), clockEveryMs);
 }
 
 /** By what others reach a server: what it listens on; where that is every address, the first of them that is not loopback. */
