@@ -107,20 +107,19 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     health.close();
     throw error;
   });
-  const giveBack = () => {
-    driver.drain();
-    // Over the connections that the cluster has, what is given back would come here again.
-    for (const session of sessions) session.close();
-  };
   const watch = watchClock(clock, {
     report: options.report,
-    refuse: giveBack,
+    refuse() {
+      driver.drain();
+      // Over the connections that the cluster has, what is given back would come here again.
+      for (const session of sessions) session.close();
+    },
     accept: () => void (isDraining || driver.accept()),
   });
   const drain = async () => {
     isDraining = true;
     clearInterval(watch);
-    giveBack();
+    driver.drain();
     const isIn = (late: number) => driver.count > 0 && Date.now() < late;
     for (const late = Date.now() + drainMs; isIn(late); ) await Bun.sleep(20);
     driver.release();
