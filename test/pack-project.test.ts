@@ -95,6 +95,17 @@ test("a step workflow is made, added and run in the same way", () => {
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("completed: ") });
 });
 
+test("a team of agents is made, added, run and answered in the same way", () => {
+  const { stderr } = sh("npx uncaged-workflow new team --template agents", work);
+  const { code, stdout } = sh(nextOf(stderr), work);
+  expect({ code, stdout }).toEqual({ code: 6, stdout: expect.stringContaining("waiting: ") });
+  const answered = sh(
+    "npx uncaged-workflow resume @last --input true --follow",
+    join(work, "team"),
+  );
+  expect(answered).toMatchObject({ code: 0, stdout: expect.stringContaining("completed: ") });
+});
+
 test("each package has a README of its own", () => {
   const own = ["agents", "graph", "plan", "steps"].map((one) => `workflow-${one}`);
   const names = ["workflow", "cli-workflow", ...own];

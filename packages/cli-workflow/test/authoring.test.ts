@@ -27,7 +27,7 @@ test("a new project builds, type-checks and runs in one go", async () => {
   expect(await store.ok(["fork", "@last", "--from-role", "planner", "--follow"])).toContain("kept");
 });
 
-test("a new team of agents type-checks, plays without a key and costs nothing", async () => {
+test("a new team of agents type-checks, plays without a key, asks before it writes and costs nothing", async () => {
   const store = new Store();
   const { dir } = await store.json<{ dir: string }>(["new", "team", "--template", "agents"]);
   const types = Bun.spawn([tsc, "-p", dir], { stdout: "pipe" });
@@ -36,7 +36,11 @@ test("a new team of agents type-checks, plays without a key and costs nothing", 
   const here = { cwd: dir, env: { ANTHROPIC_API_KEY: "" } };
   await store.ok(["add"], here);
   const question = ["--prompt", "What is this?", "--max-cost", "0.50"];
-  const shown = await store.ok(["run", "team", ...question, "--follow"], here);
+  const asked = await store.run(["run", "team", ...question, "--follow"], here);
+  expect(asked).toMatchObject({ code: 6, stderr: expect.stringContaining("approve it: ") });
+  expect(asked.stdout).toContain("waiting: writer asks to run save_answer");
+  expect(existsSync(join(dir, "ANSWER.md"))).toBe(false);
+  const shown = await store.ok(["resume", "@last", "--input", "true", "--follow"], here);
   expect(shown).toContain("completed: It is what README.md says.");
   expect(readFileSync(join(dir, "ANSWER.md"), "utf8")).toContain("a team of agents");
   const ledger = await store.json<object>(["thread", "@last", "--ledger"], here);

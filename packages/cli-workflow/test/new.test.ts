@@ -38,7 +38,13 @@ describe("the command that new prints", () => {
       const next = nextOf(stderr);
       expect(next).toStartWith("cd 'my flow' && npx uncaged-workflow add && ");
       const { code, stdout } = await sh(next, store.folder, { ...store.env, ...offline });
-      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("completed: ") });
+      // A team of agents asks before it writes.
+      const rest =
+        template === "agents" ? { code: 6, said: "waiting: " } : { code: 0, said: "completed: " };
+      expect({ code, stdout }).toEqual({
+        code: rest.code,
+        stdout: expect.stringContaining(rest.said),
+      });
       const root = join(store.folder, "my flow/.uncaged");
       expect(existsSync(join(root, "workflow.yaml"))).toBe(true);
       const readme = readFileSync(join(store.folder, "my flow/README.md"), "utf8");

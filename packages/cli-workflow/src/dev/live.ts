@@ -1,6 +1,7 @@
 import type { Observed, ThreadRef, ThreadStatus } from "@uncaged/workflow/host";
 import { endOf, showEnd, streamItem } from "../follow/follow.ts";
 import { View } from "../follow/view.ts";
+import { whatNext } from "../output/outcome.ts";
 import { count } from "../output/text.ts";
 import type { Session } from "../session/session.ts";
 import type { Spinner } from "../output/output.ts";
@@ -71,10 +72,7 @@ export class LiveThread {
     if (!end) return;
     this.#rest();
     if (!this.#session.json) await showEnd(this.#session, this.ref, end);
-    if (end.status === "waiting") {
-      const { threadId } = this.ref;
-      this.#session.note(`answer it: uncaged-workflow resume ${threadId} --input 'your answer'`);
-    }
+    if (end.status === "waiting") this.#session.note(whatNext(this.ref.threadId, end) ?? "");
   }
 
   #write(item: Observed): void {

@@ -52,6 +52,10 @@ test("the last line has the status, the return code and the summary", () => {
 test("what a person can do is a command to type", () => {
   const id = "01KQXKW18CT8G75T53R8F4G7YG";
   expect(whatNext(id, waiting)).toContain(`resume ${id} --input`);
+  const approval = { ...question, meta: { for: "tool", tool: "deploy", input: {} } };
+  expect(whatNext(id, { ...waiting, question: approval })).toBe(
+    `approve it: uncaged-workflow resume ${id} --input true; refuse it: uncaged-workflow resume ${id} --input '{"approve": false, "reason": "why"}'`,
+  );
   expect(whatNext(id, ended("failed", 1))).toContain(`retry ${id} --on <name>`);
   expect(whatNext(id, ended("completed", 0))).toBeNull();
   expect(whatNext(id, stopped)).toContain(`retry ${id} --max-rounds N`);

@@ -70,6 +70,12 @@ export function hintOf(state: ThreadStatus): string | null {
   return hint === undefined ? null : plain(hint);
 }
 
+function answerHint(threadId: string, { meta }: Step): string {
+  const answer = `uncaged-workflow resume ${threadId} --input`;
+  if (meta.for !== "tool") return `answer it: ${answer} 'your answer'`;
+  return `approve it: ${answer} true; refuse it: ${answer} '{"approve": false, "reason": "why"}'`;
+}
+
 /** What a person can do about a thread that does not continue automatically, or null. */
 export function whatNext(threadId: string, state: ThreadStatus): string | null {
   const retry = `uncaged-workflow retry ${threadId}`;
@@ -77,7 +83,7 @@ export function whatNext(threadId: string, state: ThreadStatus): string | null {
     case "waiting":
       if (sleepsUntil(state.question) !== null)
         return "it goes on then, when a command, serve or wake sees that it is due";
-      return `answer it: uncaged-workflow resume ${threadId} --input 'your answer'`;
+      return answerHint(threadId, state.question);
     case "interrupted":
       return `no worker drives it; see why: uncaged-workflow logs ${threadId}; continue it: uncaged-workflow resume ${threadId}`;
     case "moved":
