@@ -9,6 +9,7 @@ describe("the exported names of agents", () => {
       anthropicAgent
       anthropicModels
       anthropicProvider
+      asTool
       claudeCode
       codex
       commandAgent
@@ -18,6 +19,8 @@ describe("the exported names of agents", () => {
       cursor
       describe
       editFile
+      handoff
+      inOwnAttempt
       listFiles
       mcpTools
       modelAgent
@@ -61,6 +64,8 @@ describe("the exported names of agents", () => {
       type Extractor
       type FailedCall
       type Format
+      type HandoffRoles
+      type Limits
       type LineReader
       type McpOptions
       type McpServer
@@ -85,6 +90,7 @@ describe("the exported names of agents", () => {
       type RoleRun
       type RoleSpec
       type RoleSteps
+      type RoleToolOptions
       type RunCommandOptions
       type RunToolContext
       type Script

@@ -19,7 +19,7 @@ type Body = {
 export function obliging(body: Body): Reply {
   const reported = JSON.stringify(body.messages.at(-1)).includes("tool_result");
   const tools = (body.tools ?? []) as { name: string; input_schema: Schema }[];
-  const tool = tools.find(({ name }) => name === "version" || name === "docs__add");
+  const tool = tools.find(({ name }) => ["version", "docs__add", "researcher"].includes(name));
   if (tool && !reported) return { text: "I look.", tools: [callOf(tool)] };
   const wanted = schemaOf(body.output_config?.format);
   if (wanted) return { text: JSON.stringify(fitting(wanted)) };

@@ -2,12 +2,13 @@ import { withMoreTime } from "../../../packages/workflow/test/fixtures/until.ts"
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { open, useConsole } from "./browser.ts";
+import { keepPicture, open, useConsole } from "./browser.ts";
 
 const serving = useConsole("counter");
 
 beforeAll(async () => {
   expect((await serving.add("parallel", parallel, "parallel.ts")).ok).toBe(true);
+  expect((await serving.add("team", team, "team.ts")).ok).toBe(true);
   expect((await serving.add("flow", JSON.stringify(flow), "flow.json")).ok).toBe(true);
 }, 180_000);
 
@@ -33,6 +34,31 @@ export const run = durable(async function* (step, { params }) {
     });
   yield* step.all([3, 2, 1, 0].map(shot));
   return "done";
+});
+`;
+
+/** A lead that calls a reader and a writer, which calls a checker. */
+const team = `import { channel } from "node:diagnostics_channel";
+import { durable } from "@uncaged/workflow";
+const publish = (type: string, payload: object) =>
+  channel("uncaged.workflow").publish({ type, stepID: "team", payload });
+export const descriptor = { description: "a team", roles: {} };
+export const run = durable(async function* (step) {
+  yield* step("lead", async ({ attempts }) => {
+    const call = async (role: string, work = async () => {}) => {
+      const attempt = attempts!.open({ role });
+      await attempt.run(async () => {
+        publish("llm_token", { delta: role + " answers" });
+        await work();
+      });
+      if (role === "checker") attempt.end("failed", new Error("it is not fine"));
+      else attempt.end("committed");
+    };
+    await Promise.all([call("reader"), call("writer", () => call("checker"))]);
+    return "led";
+  });
+  yield* step("end", () => "over");
+  throw new Error("nothing to ship");
 });
 `;
 
@@ -112,6 +138,31 @@ test("each iteration has its own inputs, and what was skipped, or ended by a Sto
   await node("Set_Left skipped").waitFor();
   await node("Branch_B done").waitFor();
   await node("Set_Out 4 times done").waitFor();
+}, 180_000);
+
+test("what an attempt has called stands below it, and further in", async () => {
+  const id = await serving.run("team");
+  await serving.until(id, "failed");
+  const page = await open(serving, `/threads/${id}`);
+  await page.getByRole("article", { name: "Step 2: end" }).waitFor();
+  const cards = await page.getByRole("article").all();
+  const shown = await Promise.all(
+    cards.map(async (card) => {
+      const name = (await card.getAttribute("aria-label")) ?? "";
+      return { name, left: (await card.boundingBox())?.x ?? 0 };
+    }),
+  );
+  expect(shown.map(({ name }) => name)).toEqual([
+    ...["Step 1: lead", "Done: reader", "Done: writer", "Failed: checker", "Step 2: end"],
+  ]);
+  const [lead = 0, reader = 0, writer = 0, checker = 0, end] = shown.map(({ left }) => left);
+  expect([reader > lead, writer === reader, checker > writer, end === lead]).toEqual([
+    ...[true, true, true, true],
+  ]);
+  // Its caller went on: the thread did not fail there.
+  const inCards = page.getByRole("article").getByRole("button", { name: "Rerun from here…" });
+  expect(await inCards.count()).toBe(0);
+  await keepPicture(page, "team");
 }, 180_000);
 
 test("time in which a thread is paused is in no attempt", async () => {

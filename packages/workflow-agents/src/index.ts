@@ -1,6 +1,7 @@
 // Entry point 1: who plays a role in a workflow. What a bundle does not use stays out of it.
 
 // Roles
+export { asTool, type RoleToolOptions } from "./role/as-tool.ts";
 export { type RoleSteps, roleSteps } from "./role/durable.ts";
 export {
   type AgentMeta,
@@ -10,6 +11,8 @@ export {
   type RoleEntry,
   type RoleSpec,
 } from "./role/role.ts";
+export { handoff, type HandoffRoles } from "./role/handoff.ts";
+export type { Limits } from "./ledger/budget.ts";
 export type { CallRetry, FailedCall } from "./run/retry.ts";
 export { type Paid, paid, type Spending } from "./role/spending.ts";
 
@@ -98,4 +101,4 @@ export { readConfined, writeConfined, type WriteOptions } from "./tools/file.ts"
 export { type ConfinedPath, confinedPath } from "./tools/path.ts";
 
 // Runs
-export { currentRun, publish, type RoleRun, type Spent, withRun } from "./run/run.ts";
+export { currentRun, inOwnAttempt, publish, type RoleRun, type Spent, withRun } from "./run/run.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Attempts, AttemptSpec } from "@uncaged/workflow";
+import type { Attempts, AttemptSpec, Journal } from "@uncaged/workflow";
 import { type ModelScript, scriptedProvider } from "@uncaged/workflow-agents";
 import { modelAgents } from "../src/agents.ts";
 import type { AgentRequest, GraphAgents } from "../src/index.ts";
@@ -109,6 +109,21 @@ describe("a tree of subagents", () => {
         parentCallId: expect.stringMatching(/^call_1_[12]$/),
       })),
     );
+  });
+
+  test("records what each call does for that call, also when two of one turn are asked the same", async () => {
+    const agents = scripted({
+      "You lead": [["mid", "mid"].map((tool) => ({ tool, input: { message: "look" } })), "done"],
+      "You research": [[{ tool: "leaf", input: { message: "read" } }], "found"],
+      "You read": ["page"],
+    });
+    const keys: string[] = [];
+    const record = async (key: string) => keys.push(key) > 0;
+    const journal: Journal = { read: async () => [], record };
+    await drawn(nodes, links, { agents, options: { journal } });
+    // Two turns and two results of the lead; of each call two turns and a result, and within it a turn.
+    const counts = [...Map.groupBy(keys, (key) => key).values()].map(({ length }) => length);
+    expect(counts.sort()).toEqual([1, 1, 3, 3, 4]);
   });
 
   test("is described to its caller by prompts, tools and names", async () => {

@@ -87,6 +87,7 @@ export {
   type AttemptTurn,
   type ErrorPart,
   errorParts,
+  nestedAttempts,
   type Retry,
 } from "./attempt/attempt.ts";
 export { AttemptLog } from "./attempt/attempt-log.ts";

@@ -164,6 +164,27 @@ test("attempts are shown with their turns, also one that no step came of", () =>
   );
 });
 
+test("what an attempt has called is shown below it", () => {
+  const lead = opened(now - 20_000);
+  const expert = opened(now - 19_000);
+  const called = wholeOf(
+    {
+      ...view,
+      forkFrom: null,
+      steps: [{ role: "lead", content: "a", meta: {}, timestamp: now - 10_000, attempt: lead }],
+    },
+    [
+      event(lead, "attempt_start", { role: "lead" }, now - 20_000),
+      event(expert, "attempt_start", { role: "expert", parent: lead }, now - 19_000),
+      event(expert, "llm_token", { delta: "It is X." }, now - 16_000),
+      event(expert, "attempt_end", { outcome: "committed" }, now - 15_000),
+    ],
+  );
+  expect(attemptsText(called, pipe)).toBe(
+    "  1  lead  committed  10s\n       -  expert  committed  4.0s\n          It is X.\n",
+  );
+});
+
 test("an attempt for programs has what it did, spent and failed by", () => {
   const [lost, done] = attempted.attempts.map(attemptJson);
   expect(done).toEqual({

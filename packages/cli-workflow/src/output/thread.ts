@@ -1,4 +1,4 @@
-import type { Attempt } from "@uncaged/workflow";
+import { type Attempt, nestedAttempts } from "@uncaged/workflow";
 import {
   type FailureRecord,
   goesOn,
@@ -135,8 +135,16 @@ function stepText(
     .join("");
 }
 
+/** Attempts, each that was called by another one below it. */
 export const attemptsText = ({ attempts }: WholeThread, look: ThreadLook): string =>
-  attempts.map((attempt) => attemptText(attempt, look)).join("");
+  nestedAttempts(attempts, (attempt) => attempt)
+    .map(({ one, depth }) => {
+      const indent = Math.min(depth, deepest) * 5;
+      return hanging(attemptText(one, { ...look, columns: look.columns - indent }), indent);
+    })
+    .join("");
+
+const deepest = 6;
 
 function resultText({ returnCode, summary }: ThreadResult, look: ThreadLook): string {
   const code = `return code ${returnCode}`;

@@ -1,10 +1,12 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { spendingOf, type ThreadContext, type WorkflowError } from "@uncaged/workflow";
 import { failure, misuse } from "../run/error.ts";
 import type { RoleRun, Spent } from "../run/run.ts";
 import { addTally, noTally, type Tally, tallyOf } from "./ledger.ts";
 import { mostCostOf, ownPrices, rounded, withCost } from "./prices.ts";
 
-type Limits = { maxCost?: number; maxTokens?: number };
+/** What may be spent at the most: US dollars, and tokens of all kinds. */
+export type Limits = { maxCost?: number; maxTokens?: number };
 
 type Account = Required<
   Pick<RoleRun, "spent" | "reserve" | "remaining" | "isLimited" | "withCost">
@@ -16,49 +18,93 @@ type Account = Required<
 type Open = { spent: Spent[]; reserved: Set<Tally>; isRecorded: boolean };
 type Shared = { accounts: Set<Open>; waiting: Set<() => void> };
 
+/** What is held to a limit together: a thread, or in it one call of a role that has a budget of its own. */
+type Level = {
+  limits: Limits;
+  accounts: Set<Open>;
+  /** What was spent before there were accounts. */
+  before: () => Tally;
+  exceeded: (taken: Taken, next: Tally, model: string) => WorkflowError;
+};
+
 // By thread, which its list of steps identifies: roles that run concurrently share one limit, and one
 // that failed has spent what no step records.
 const open = new WeakMap<object, Shared>();
+const budgets = new AsyncLocalStorage<readonly Level[]>();
+
+/**
+ * Does work in a budget of its own, within those around it. `name` is whose it is, for the error.
+ * @throws WorkflowError what {@link checkedLimits} does.
+ */
+export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
+  const limits = checkedLimits(given);
+  const own: Level = {
+    limits,
+    accounts: new Set(),
+    before: () => noTally,
+    exceeded: (taken, next, model) => overBudget(name, limits, taken, next, model),
+  };
+  return budgets.run([...(budgets.getStore() ?? []), own], work);
+}
 
 /**
  * Opens the account of a role that begins to run, within the thread's options `maxCost` (US dollars) and
- * `maxTokens`. What a fork has copied is not counted.
+ * `maxTokens`, and the budgets of the calls that it runs in. What a fork has copied is not counted.
  * @throws WorkflowError `BAD_PRICES`, `BAD_BUDGET`; from `reserve` `BUDGET_EXCEEDED` when the call could
- *   pass a limit, `PRICE_UNKNOWN` when the thread has a `maxCost` and the model no known price.
+ *   pass a limit, `PRICE_UNKNOWN` when there is a `maxCost` and the model has no known price.
  */
 export function openAccount(ctx: ThreadContext): Account {
   const prices = ownPrices(ctx);
-  const limits = limitsOf(ctx);
-  const { maxCost } = limits;
-  const mine: Open = { spent: [], reserved: new Set(), isRecorded: false };
-  const { steps, allSteps = steps } = ctx;
+  const { steps, allSteps = steps, threadId } = ctx;
   const shared = open.get(allSteps) ?? { accounts: new Set(), waiting: new Set() };
+  const limits = checkedLimits(ctx.options ?? {});
   open.set(allSteps, shared);
-  const { accounts, waiting } = shared;
-  accounts.add(mine);
+  const { waiting } = shared;
+  const levels: readonly Level[] = [
+    {
+      ...{ limits, accounts: shared.accounts, before: () => spentBefore(ctx) },
+      exceeded: (taken, next, model) => overLimit(threadId, limits, taken, next, model),
+    },
+    ...(budgets.getStore() ?? []),
+  ];
+  const mine: Open = { spent: [], reserved: new Set(), isRecorded: false };
+  for (const { accounts } of levels) accounts.add(mine);
   const priced = (one: Spent): Tally => {
     const { usage, cost } = withCost(one, prices);
     return tallyOf(usage, cost);
   };
-  const taken = (): Taken => ({
+  const takenOf = ({ accounts, before }: Level): Taken => ({
     spent: [...accounts].flatMap(({ spent }) => spent.map(priced)).reduce(addTally, before()),
     reserved: [...accounts].flatMap(({ reserved }) => [...reserved]).reduce(addTally, noTally),
   });
-  const before = (): Tally => spentBefore(ctx);
   // Calls that are still in flight hold what they have reserved, whatever becomes of their role.
   const forget = (): void => {
     const isOver = mine.isRecorded && mine.reserved.size === 0 && mine.spent.length === 0;
-    if (isOver) accounts.delete(mine);
+    if (isOver) for (const { accounts } of levels) accounts.delete(mine);
+  };
+  /** Which level allows the least output, and how much. */
+  const tightest = (most: (output: number) => Tally, asked: number) => {
+    const all = levels.map((level) => {
+      const taken = takenOf(level);
+      const output = outputWithin(level.limits, sumOf(taken), most, asked);
+      return { level, taken, output };
+    });
+    return all.reduce((least, one) => (one.output < least.output ? one : least));
   };
   return {
     spent: mine.spent,
-    isLimited: maxCost !== undefined || limits.maxTokens !== undefined,
+    isLimited: levels.some(
+      ({ limits: { maxCost, maxTokens } }) => (maxCost ?? maxTokens) !== undefined,
+    ),
     withCost: (spent) => withCost(spent, prices),
     // In millionths: what a command takes, and no more than there is.
-    remaining: () =>
-      maxCost === undefined
-        ? null
-        : Math.max(0, Math.floor((maxCost - sumOf(taken()).cost) * 1e6) / 1e6),
+    remaining() {
+      const left = levels.flatMap((level) => {
+        const { maxCost } = level.limits;
+        return maxCost === undefined ? [] : maxCost - sumOf(takenOf(level)).cost;
+      });
+      return left.length === 0 ? null : Math.max(0, Math.floor(Math.min(...left) * 1e6) / 1e6);
+    },
     async reserve(
       { model, usage, cost },
       { least = usage.output_tokens, waits = true, signal } = {},
@@ -67,13 +113,12 @@ export function openAccount(ctx: ThreadContext): Account {
         const asked = { ...usage, output_tokens: output };
         return tallyOf(asked, cost ?? mostCostOf(model, asked, prices));
       };
-      if (maxCost !== undefined && most(usage.output_tokens).unpriced > 0)
-        throw priceUnknown(model);
+      const isPriced = levels.some(({ limits: { maxCost } }) => maxCost !== undefined);
+      if (isPriced && most(usage.output_tokens).unpriced > 0) throw priceUnknown(model);
       for (;;) {
         signal?.throwIfAborted();
-        const now = taken();
-        const output = outputWithin(limits, sumOf(now), most, usage.output_tokens);
-        const isAlone = [...accounts].every(({ reserved }) => reserved.size === 0);
+        const { level, taken, output } = tightest(most, usage.output_tokens);
+        const isAlone = [...level.accounts].every(({ reserved }) => reserved.size === 0);
         if (output === usage.output_tokens || (isAlone && output >= least)) {
           const tally = most(output);
           mine.reserved.add(tally);
@@ -84,7 +129,7 @@ export function openAccount(ctx: ThreadContext): Account {
           };
           return { outputTokens: output, release };
         }
-        if (isAlone || !waits) throw exceeded(ctx.threadId, limits, now, most(least), model);
+        if (isAlone || !waits) throw level.exceeded(taken, most(least), model);
         await released(waiting, signal);
       }
     },
@@ -97,8 +142,8 @@ export function openAccount(ctx: ThreadContext): Account {
   };
 }
 
-function limitsOf({ options = {} }: ThreadContext): Limits {
-  const { maxCost, maxTokens } = options;
+/** @throws WorkflowError `BAD_BUDGET` for a limit that is no positive number. */
+export function checkedLimits({ maxCost, maxTokens }: Readonly<Record<string, unknown>>): Limits {
   for (const [name, limit] of Object.entries({ maxCost, maxTokens })) {
     const isSound = typeof limit === "number" && Number.isFinite(limit) && limit > 0;
     if (limit === undefined || isSound) continue;
@@ -158,24 +203,53 @@ function released(waiting: Set<() => void>, signal: AbortSignal | undefined): Pr
   });
 }
 
-function exceeded(
+const overLimit = (
   threadId: string,
+  limits: Limits,
+  taken: Taken,
+  next: Tally,
+  model: string,
+): WorkflowError => {
+  const { limit, spent, isCost } = exceeding(limits, taken, next, model);
+  return failure(
+    "BUDGET_EXCEEDED",
+    `${limit} would be passed: ${spent}`,
+    `go on with a higher limit: uncaged-workflow retry ${threadId} ${isCost ? "--max-cost" : "--max-tokens"} N (what is spent so far is not counted again)`,
+  );
+};
+
+const overBudget = (
+  name: string,
+  limits: Limits,
+  taken: Taken,
+  next: Tally,
+  model: string,
+): WorkflowError => {
+  const { limit, spent } = exceeding(limits, taken, next, model);
+  return failure(
+    "BUDGET_EXCEEDED",
+    `${limit} of the budget of ${name} would be passed: ${spent}`,
+    `ask ${name} for less at once, or go on without it`,
+  );
+};
+
+/** Which limit the next call could pass, and what has been spent of it. */
+function exceeding(
   { maxCost = Infinity, maxTokens = Infinity }: Limits,
   { spent, reserved }: Taken,
   next: Tally,
   model: string,
-): WorkflowError {
+): { limit: string; spent: string; isCost: boolean } {
   const isCost = rounded(spent.cost + reserved.cost + next.cost) > maxCost;
   const of = ({ cost, tokens }: Tally): string =>
     isCost ? dollars(cost) : `${grouped(tokens)} tokens`;
   const limit = isCost ? `maxCost ${dollars(maxCost)}` : `maxTokens ${grouped(maxTokens)}`;
   const held = reserved.tokens > 0 ? `${of(reserved)} are reserved by calls in flight, ` : "";
   const could = `${isCost ? "cost" : "take"} ${of(next)}`;
-  return failure(
-    "BUDGET_EXCEEDED",
-    `${limit} would be passed: ${of(spent)} are spent, ${held}and the next call of ${model} could ${could}`,
-    `go on with a higher limit: uncaged-workflow retry ${threadId} ${isCost ? "--max-cost" : "--max-tokens"} N (what is spent so far is not counted again)`,
-  );
+  return {
+    ...{ limit, isCost },
+    spent: `${of(spent)} are spent, ${held}and the next call of ${model} could ${could}`,
+  };
 }
 
 const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;

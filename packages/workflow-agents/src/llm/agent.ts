@@ -54,7 +54,7 @@ export function modelAgent(
       const toolbox = runner && {
         runner,
         context: {
-          ...{ env, blobs, cwd: cwdOf(ctx, "the agent's tools need one") },
+          ...{ env, blobs, thread: ctx, cwd: cwdOf(ctx, "the agent's tools need one") },
           signal: signal ?? new AbortController().signal,
         },
       };

@@ -87,7 +87,7 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const play: Role<AgentMeta<S>> = async ({ attempt, journal, ...given }) => {
     const ctx = spec.durable === "role" ? given : { ...given, journal };
     // Its caller has opened an attempt for it, or it is one of a role's parts.
-    const made = { ...spec, form, policy };
+    const made = { ...spec, form, policy, role: play };
     if (attempt) return await execute(made, ctx, attempt.path);
     return await inAttempt(ctx, ({ isChild }) => execute(made, ctx, isChild ? null : []));
   };
@@ -97,7 +97,11 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
 }
 
 /** A role's parts, checked. */
-type MadeRole<S extends $ZodObject> = RoleSpec<S> & { form: Form<S>; policy?: CallPolicy };
+type MadeRole<S extends $ZodObject> = RoleSpec<S> & {
+  form: Form<S>;
+  policy?: CallPolicy;
+  role: Role<AgentMeta<S>>;
+};
 
 /** `path` is where the role is played; null for a concurrent part, which has no steps of its own. */
 async function execute<S extends $ZodObject>(
@@ -108,9 +112,12 @@ async function execute<S extends $ZodObject>(
   const { policy, description } = spec;
   const { close, ...account } = openAccount(ctx);
   const outer = outerRun();
+  const stepID = ctx.role ?? "agent";
   const run: RoleRun = {
-    stepID: ctx.role ?? "agent",
+    stepID,
     ...account,
+    roles: [...(outer?.roles ?? []), { name: stepID, role: spec.role }],
+    levels: outer?.levels,
     ...memoryOf(ctx, path),
     agents: { started: 0, running: 0 },
     ...(policy && { retrying: { policy, since: performance.now() } }),

@@ -5,6 +5,7 @@ import {
   eventsChannel,
   isWorkflowError,
   noUsage,
+  type AttemptSpec,
   openAttempt,
   type Path,
   type Step,
@@ -52,6 +53,10 @@ export type RoleRun = {
   agents?: AgentCount;
   /** The form that the role's answer must have, where it asks its agent for one. */
   form?: AnswerForm;
+  /** The roles that call each other as tools, the outermost first and this one last. */
+  roles?: readonly { name: string; role: unknown }[];
+  /** How many levels of roles may yet be called as tools. */
+  levels?: number;
   /** How the role's calls of models are made again, where it says so. */
   retrying?: Retrying;
   /** Sees each event before it is published; one for which it returns true is not published. */
@@ -112,18 +117,28 @@ export async function inAttempt<T>(
   await Promise.resolve();
   try {
     if (count.running === 1 || id === "") return await work({ index, isChild: false });
-    const attempt = openAttempt(ctx, { role: ctx.role ?? "agent" });
-    try {
-      const result = await attempt.run(() => work({ index, isChild: true }));
-      attempt.end("committed");
-      return result;
-    } catch (error) {
-      attempt.end(ctx.signal?.aborted ? "cancelled" : "failed", error);
-      throw error;
-    }
+    const spec = { role: ctx.role ?? "agent" };
+    return await inOwnAttempt(ctx, spec, () => work({ index, isChild: true }));
   } finally {
     count.running -= 1;
     if (!own && count.running === 0) counts.delete(id);
+  }
+}
+
+/** Does a part of a step's work in an attempt of its own, within the one that it is called in. */
+export async function inOwnAttempt<T>(
+  ctx: ThreadContext,
+  spec: AttemptSpec,
+  work: () => Promise<T>,
+): Promise<T> {
+  const attempt = openAttempt(ctx, spec);
+  try {
+    const result = await attempt.run(work);
+    attempt.end("committed");
+    return result;
+  } catch (error) {
+    attempt.end(ctx.signal?.aborted ? "cancelled" : "failed", error);
+    throw error;
   }
 }
 

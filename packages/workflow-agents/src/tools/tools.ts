@@ -1,10 +1,11 @@
-import type { Blobs } from "@uncaged/workflow";
+import type { Blobs, ThreadContext } from "@uncaged/workflow";
 import type { $ZodType, output } from "zod/v4/core";
 import type { ApprovalRule, Approve, NeededApproval } from "./approval.ts";
 
 /**
  * What a tool's run belongs to. An agent takes it from its `ThreadContext`. `key` is the idempotency key of the call, for
  * a call that is made again after a crash. `wasBegun` says that this one is: it was at work when its process ended.
+ * `thread` is what the agent itself was given.
  * `approved` is the hash of the call that a person has approved.
  */
 export type ToolContext = {
@@ -12,6 +13,7 @@ export type ToolContext = {
   cwd: string;
   env: Readonly<Record<string, string>>;
   blobs?: Blobs;
+  thread?: ThreadContext;
   key?: string;
   wasBegun?: boolean;
   approved?: string;

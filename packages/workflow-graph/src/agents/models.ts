@@ -1,8 +1,9 @@
-import { isWorkflowError, openAttempt, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError, type ThreadContext, WorkflowError } from "@uncaged/workflow";
 import {
   converse,
   currentRun,
   type Effort,
+  inOwnAttempt,
   type Models,
   namedTools,
   paid,
@@ -74,7 +75,9 @@ class Player {
     const toolbox = runner && { runner, context };
     try {
       const { text } = await converse(models.provider, request, {
-        ...{ env, signal, maxTurns, callbacks, step: thread },
+        ...{ env, signal, maxTurns, callbacks },
+        // What a subagent does is recorded for its call: two of one turn may be asked the same.
+        step: place ? { ...thread, key: place.key } : thread,
         ...(toolbox && { toolbox }),
       });
       return text;
@@ -106,19 +109,11 @@ class Player {
     const { nodeId: role, agentName: title } = agent;
     const { thread } = this.#surroundings;
     const path = [{ in: thread.role ?? "graph", child: role }];
-    const attempt = openAttempt(thread, { role, title, path });
-    try {
-      const answer = await attempt.run(() =>
-        withRun({ ...currentRun(), stepID: role }, () => {
-          return this.play(agent, message, subagentTurns, place);
-        }),
-      );
-      attempt.end("committed");
-      return answer;
-    } catch (error) {
-      attempt.end(thread.signal?.aborted ? "cancelled" : "failed", error);
-      throw error;
-    }
+    return await inOwnAttempt(thread, { role, title, path }, () =>
+      withRun({ ...currentRun(), stepID: role }, () => {
+        return this.play(agent, message, subagentTurns, place);
+      }),
+    );
   }
 }
 
@@ -131,12 +126,10 @@ const callbacks = {
 };
 
 /** Tools that need no directory run in a thread that has none. */
-const contextOf = ({ cwd = "/", env = {}, signal, blobs }: ThreadContext): ToolContext => ({
-  cwd,
-  env,
-  blobs,
-  signal: signal ?? new AbortController().signal,
-});
+const contextOf = (thread: ThreadContext): ToolContext => {
+  const { cwd = "/", env = {}, signal = new AbortController().signal, blobs } = thread;
+  return { cwd, env, blobs, signal, thread };
+};
 
 function chosen(all: readonly Models[], model: string): { models: Models; name: string } {
   const [, provider = "", own = ""] = /^([^/]+)\/(.+)$/.exec(model) ?? [];

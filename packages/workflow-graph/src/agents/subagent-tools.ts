@@ -1,8 +1,8 @@
 import type { ToolAnswer, ToolContext, ToolDefinition, ToolRunner } from "@uncaged/workflow-agents";
 import type { AgentTree, SubagentCall } from "../agent/agent.ts";
 
-/** A call of a subagent, for those that are made in it; null outside of one. */
-export type CallPlace = { callId: string; depth: number } | null;
+/** A call of a subagent, for those that are made in it; null outside of one. `key` is that of the call. */
+export type CallPlace = { callId: string; depth: number; key: string | undefined } | null;
 
 export type SubagentParts = {
   subagents: readonly AgentTree[];
@@ -59,7 +59,7 @@ export class SubagentTools implements ToolRunner {
     callId?: string,
   ): Promise<ToolAnswer> {
     const agent = this.#byName.get(name);
-    if (agent) return await this.#call(agent, name, input, callId);
+    if (agent) return await this.#call(agent, { name, input, callId, key: context.key });
     const { own } = this.#parts;
     if (own) return await own.run(name, input, context, callId);
     const names = [...this.#byName.keys()].join(", ");
@@ -69,12 +69,10 @@ export class SubagentTools implements ToolRunner {
 
   async #call(
     agent: AgentTree,
-    name: string,
-    input: unknown,
-    given: string | undefined,
+    { name, input, key, ...asked }: { name: string; input: unknown; callId?: string; key?: string },
   ): Promise<ToolAnswer> {
     const { ids, onCall, place, play } = this.#parts;
-    const callId = ids.of(name, given);
+    const callId = ids.of(name, asked.callId);
     const depth = (place?.depth ?? 0) + 1;
     const call = {
       ...{ subagentNodeId: agent.nodeId, subagentName: agent.agentName, callId, depth },
@@ -85,7 +83,7 @@ export class SubagentTools implements ToolRunner {
       return { content: "message must be a text that is not empty", is_error: true };
     onCall({ type: "subagent_call_start", ...call, message });
     try {
-      const answer = await play(agent, message, { callId, depth });
+      const answer = await play(agent, message, { callId, depth, key });
       onCall({ type: "subagent_call_end", ...call, message: answer });
       return { content: answer, is_error: false };
     } catch (error) {

@@ -89,6 +89,32 @@ export type Attempt = {
   version: number;
 };
 
+/**
+ * Attempts as people read them: what one has called, and what committed no step of its own, comes after it, the first that
+ * began first. `depth` is how many attempts it is within.
+ */
+export function nestedAttempts<T>(
+  all: readonly T[],
+  attemptOf: (one: T) => Attempt,
+): { one: T; depth: number }[] {
+  const ids = new Set(all.map((one) => attemptOf(one).attempt));
+  const callerOf = ({ parent, step, attempt }: Attempt): string | null =>
+    step === null && parent !== null && parent !== attempt && ids.has(parent) ? parent : null;
+  const called = Map.groupBy(all, (one) => callerOf(attemptOf(one)));
+  if (called.size < 2) return all.map((one) => ({ one, depth: 0 }));
+  const nested = new Map<T, { one: T; depth: number }>();
+  const add = (one: T, depth: number): void => {
+    if (nested.has(one)) return;
+    nested.set(one, { one, depth });
+    const within = called.get(attemptOf(one).attempt) ?? [];
+    const start = (each: T) => attemptOf(each).startedAt ?? 0;
+    for (const each of within.toSorted((a, b) => start(a) - start(b))) add(each, depth + 1);
+  };
+  // The second time for what a log that something else has written has within itself.
+  for (const one of [...(called.get(null) ?? []), ...all]) add(one, 0);
+  return [...nested.values()];
+}
+
 /** The form in which an attempt is shown to other programs: without what can't be known, or is empty. */
 export function attemptJson(attempt: Attempt) {
   const { parent, title, stepID, models, session, saved, warnings } = attempt;

@@ -52,8 +52,11 @@ export function roleGraph(cards: readonly Card[]): Graph {
     const node = known ?? { ...idle, id: name, label: name, note: null };
     nodes.set(name, node);
     node.state = attempt.status;
-    if (!known && step === null) follow(before, name);
-    if (step === null) continue;
+    if (step === null) {
+      const caller = cards.find((card) => card.attempt.attempt === attempt.parent);
+      if (!known) follow(caller ? nameOf(caller.attempt) : before, name);
+      continue;
+    }
     node.lastStep = step.number;
     if (step.role === "__input__") continue;
     node.count += 1;

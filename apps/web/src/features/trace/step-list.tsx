@@ -1,4 +1,5 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { nestedAttempts } from "@uncaged/workflow";
 import type { Status } from "@uncaged/workflow-server/api-types";
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { type Card, failedAmong } from "../../lib/thread-log.ts";
@@ -20,9 +21,17 @@ type Props = {
   foot: { number: number; node: ReactNode } | null;
 };
 
-/** A thread's attempts. However many there are, only those that are seen are made. */
+/** Those that are called from further within stand below each other. */
+const deepest = 4;
+
+/**
+ * A thread's attempts, each that was called by another one below it. However many there are, only those that are seen are
+ * made.
+ */
 export function StepList(props: Props) {
-  const { cards, status, isArriving, shownStep, shownTimes, onForkPoint, foot } = props;
+  const { cards: flat, status, isArriving, shownStep, shownTimes, onForkPoint, foot } = props;
+  const nested = nestedAttempts(flat, ({ attempt }) => attempt);
+  const cards = nested.map(({ one }) => one);
   const list = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
@@ -38,8 +47,8 @@ export function StepList(props: Props) {
     scrollPaddingStart: headPx,
     getItemKey: (index) => cards[index]?.attempt.attempt ?? index,
   });
-  const failed = status === "failed" ? failedAmong(cards) : [];
-  const next = (cards.findLast(({ step }) => step !== null)?.step?.number ?? 0) + 1;
+  const failed = status === "failed" ? failedAmong(flat) : [];
+  const next = (flat.findLast(({ step }) => step !== null)?.step?.number ?? 0) + 1;
   const failedNumber = (card: Card) => (failed.includes(card) ? next : null);
   const shownIndex = cards.findIndex(
     (card) => shownStep !== undefined && (card.step?.number ?? failedNumber(card)) === shownStep,
@@ -81,7 +90,10 @@ export function StepList(props: Props) {
               ref={virtual.measureElement}
               className="absolute inset-x-0 top-0"
               data-index={index}
-              style={{ transform: `translateY(${start - top}px)` }}
+              style={{
+                transform: `translateY(${start - top}px)`,
+                paddingLeft: `${Math.min(nested[index]?.depth ?? 0, deepest) * 1.75}rem`,
+              }}
             >
               <StepCard
                 card={card}

@@ -1,0 +1,93 @@
+import { object, string } from "zod/mini";
+import type { Role, ThreadContext } from "@uncaged/workflow";
+import { checkedLimits, type Limits, withinBudget } from "../ledger/budget.ts";
+import { failure, misuse } from "../run/error.ts";
+import { currentRun, withRun } from "../run/run.ts";
+import type { Tool, ToolExecution } from "../tools/tools.ts";
+import type { RoleEntry } from "./role.ts";
+
+export type RoleToolOptions = {
+  /** The name by which a model calls the role, and by which its attempts are shown. */
+  name: string;
+  /** What a model reads about it (the role's own description). */
+  description?: string;
+  /** What one call may spend, and all that is called within it; it counts to the thread's limit, too. */
+  budget?: Limits;
+  /** How many levels of roles may call each other from here on, this one included (3). */
+  maxDepth?: number;
+  /** How long a call may take (as long as it needs). */
+  timeoutMs?: number;
+};
+
+const input = object({ message: string() });
+
+/**
+ * Makes a role a tool of another one's agent. It gets the message as its prompt and sees no step of the thread; its text is
+ * the tool's result, and what it fails by an error that the model reads. Several that are called in one turn run in
+ * parallel, each in an attempt of its own within that of its caller, whose step counts what they spend.
+ *
+ *     const tools = toolRegistry([asTool(researcher, { name: "researcher", budget: { maxCost: 0.5 } })]);
+ *
+ * @throws WorkflowError `BAD_BUDGET`, `BAD_DEPTH` at once; a model reads `ROLE_RECURSION` and `ROLE_TOO_DEEP`.
+ */
+export function asTool(
+  role: Role<object> & { readonly descriptor: RoleEntry },
+  {
+    name,
+    description = role.descriptor.description,
+    budget,
+    maxDepth = 3,
+    timeoutMs,
+  }: RoleToolOptions,
+): Tool<typeof input> {
+  checkedLimits(budget ?? {});
+  if (!Number.isInteger(maxDepth) || maxDepth < 1) {
+    const message = `the role ${name} can't be called ${String(maxDepth)} levels deep`;
+    throw misuse("BAD_DEPTH", message, "give maxDepth as a whole number from 1");
+  }
+  return {
+    ...{ name, description, input },
+    timeoutMs: timeoutMs ?? Number.POSITIVE_INFINITY,
+    async execute({ message }, execution) {
+      const outer = currentRun();
+      const { roles = [], levels = Number.POSITIVE_INFINITY } = outer;
+      const line = [...roles.map((each) => each.name), name].join(" → ");
+      if (roles.some((each) => each.role === role)) {
+        const what = `the role ${name} is at work already and can't be called by itself: ${line}`;
+        throw failure("ROLE_RECURSION", what, "do it without calling it");
+      }
+      if (levels < 1) {
+        const what = `the role ${name} can't be called: roles would call each other too deep: ${line}`;
+        throw failure("ROLE_TOO_DEEP", what, "do it without calling it");
+      }
+      const ctx = called(name, message, execution, timeoutMs === undefined);
+      const work = async () => await role(ctx);
+      const within = { ...outer, levels: Math.min(levels, maxDepth) - 1 };
+      const { content, meta } = await withRun(within, () =>
+        budget ? withinBudget(name, budget, work) : work(),
+      );
+      return { result: content, meta };
+    },
+  };
+}
+
+/** What a role that is called sees of the thread. Its journal's key is that of the call. */
+function called(
+  name: string,
+  message: string,
+  { thread, signal, key }: ToolExecution,
+  isUnlimited: boolean,
+): ThreadContext {
+  if (!thread) {
+    const what = `the role ${name} can be called by an agent of a thread only`;
+    throw failure("NO_THREAD", what, "give the tools' context the thread");
+  }
+  const { attempt: _, ...rest } = thread;
+  return {
+    ...rest,
+    ...{ role: name, key, steps: [], allSteps: thread.allSteps ?? thread.steps },
+    start: { ...thread.start, content: message },
+    // The thread's own, where it will do: by it servers of tools are shared.
+    signal: isUnlimited ? thread.signal : signal,
+  };
+}

@@ -1,0 +1,39 @@
+import { globalRegistry } from "zod/v4/core";
+import { enum as oneOf, optional, type ZodMiniEnum, type ZodMiniOptional } from "zod/mini";
+import { misuse } from "../run/error.ts";
+import type { RoleEntry } from "./role.ts";
+
+/** Who may go on: names of the moderator's roles, or by each name what it does. */
+export type HandoffRoles<Name extends string> =
+  | readonly Name[]
+  | Readonly<Record<Name, string | { readonly descriptor: RoleEntry }>>;
+
+/**
+ * A field by which a model chooses the role that goes on, or none, and which the moderator sees as `meta.handoff`.
+ *
+ *     schema: z.object({ handoff: handoff({ coder: "writes the code", reviewer: "reviews it" }) }),
+ *     moderator: ({ steps }) => (steps.length === 0 ? "planner" : (steps.at(-1)?.meta.handoff ?? END)),
+ *
+ * @throws WorkflowError `BAD_HANDOFF` without a name, and for one that no role may have.
+ */
+export function handoff<const Name extends string>(
+  roles: HandoffRoles<Name>,
+): ZodMiniOptional<ZodMiniEnum<{ [K in Name]: K }>> {
+  const entries: [string, string][] = Array.isArray(roles)
+    ? (roles as string[]).map((name) => [name, ""])
+    : Object.entries(roles).map(([name, about]) => [name, textOf(about)]);
+  const names = entries.map(([name]) => name);
+  const bad = names.find((name, at) => !/^(?!__)\S/.test(name) || names.indexOf(name) !== at);
+  if (bad !== undefined || names.length === 0) {
+    const what = bad === undefined ? "names no role" : `names the role ${JSON.stringify(bad)}`;
+    throw misuse("BAD_HANDOFF", `a handoff ${what}`, "give each role that may go on, once");
+  }
+  const list = entries.map(([name, about]) => (about ? `${name} (${about})` : name)).join(", ");
+  const description = `The role that goes on after you, if one is to: ${list}. Leave it out when the work is done.`;
+  const field = optional(oneOf(names as [Name, ...Name[]]));
+  globalRegistry.add(field, { description });
+  return field as never;
+}
+
+const textOf = (about: unknown): string =>
+  typeof about === "string" ? about : (about as { descriptor: RoleEntry }).descriptor.description;

@@ -1,0 +1,313 @@
+import { describe, expect, test } from "bun:test";
+import {
+  type AgentFn,
+  createRoleModerator,
+  END,
+  noUsage,
+  type WorkflowError,
+} from "@uncaged/workflow";
+import { runThread, type RunThreadOptions } from "@uncaged/workflow/testing";
+import { z } from "zod";
+import {
+  type AgentRole,
+  asTool,
+  currentRun,
+  type Message,
+  type ModelScript,
+  role,
+  scriptedProvider,
+  type Tool,
+  tool,
+  toolRegistry,
+  type ToolRegistry,
+} from "../src/index.ts";
+import { modelAgent } from "../src/llm/agent.ts";
+
+const schema = z.object({});
+type Any = AgentRole<typeof schema>;
+
+/** A role that a script plays, by the name in its system prompt. */
+const member = (name: string, script: ModelScript, tools: (Tool | ToolRegistry)[] = []): Any => {
+  const sources = tools.map((one) =>
+    "execute" in one ? one : { tools: (context: never) => one.all(context) },
+  );
+  const model = "claude-sonnet-5-5";
+  const agent = modelAgent(scriptedProvider(script), {
+    ...{ model, maxTokens: 1000, tools: toolRegistry(sources) },
+  });
+  return role({ description: `Is ${name}`, systemPrompt: `I am ${name}`, schema, agent });
+};
+
+async function play(lead: Any, more: RunThreadOptions = {}) {
+  const run = createRoleModerator({
+    roles: { lead },
+    moderator: ({ steps }) => (steps.length === 0 ? "lead" : END),
+  });
+  const outcome = await runThread(run, { prompt: "go", ...more });
+  const error =
+    outcome.status === "failed" && "error" in outcome ? (outcome.error as WorkflowError) : null;
+  return { status: outcome.status, meta: outcome.steps[0]?.meta, error, steps: outcome.steps };
+}
+
+const ask = (name: string, message: string) => ({ tool: name, input: { message } });
+
+/** The results of the last tools that a model is shown. */
+const shown = (messages: readonly Message[]): string[] =>
+  (messages.at(-1)?.content as unknown as { content: string; is_error: boolean }[]).map(
+    ({ content, is_error }) => `${is_error ? "error: " : ""}${content}`,
+  );
+
+/** A lead that calls tools once, and what it is then shown. */
+function leading(calls: readonly { tool: string; input: object }[]) {
+  const seen: string[] = [];
+  const script: ModelScript = {
+    "I am lead": [
+      calls,
+      ({ messages }) => {
+        seen.push(...shown(messages));
+        return "done";
+      },
+    ],
+  };
+  return { seen, script };
+}
+
+describe("a role that is a tool", () => {
+  test("gets the message alone, and gives its text; its caller counts what it spends", async () => {
+    const contexts: unknown[] = [];
+    const agent: AgentFn = async ({ start, steps, role: name }, prompt) => {
+      contexts.push([name, start.content, steps, prompt]);
+      return "the answer";
+    };
+    const expert = role({ description: "Knows", systemPrompt: "I know", schema, agent });
+    const { seen, script } = leading([ask("expert", "why?")]);
+    const { meta } = await play(member("lead", script, [asTool(expert, { name: "expert" })]));
+    expect(contexts).toEqual([["expert", "why?", [], "I know"]]);
+    expect(seen).toEqual(["the answer"]);
+    expect(meta).toMatchObject({ model: "claude-sonnet-5-5" });
+  });
+
+  test("is described by its own description, or by another", async () => {
+    const one = member("one", {});
+    expect(asTool(one, { name: "one" }).description).toBe("Is one");
+    expect(asTool(one, { name: "one", description: "Asks one" }).description).toBe("Asks one");
+  });
+
+  test("runs beside the others that are called in its turn", async () => {
+    let [running, atOnce] = [0, 0];
+    const agent: AgentFn = async () => {
+      atOnce = Math.max(atOnce, (running += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      return "read";
+    };
+    const reader = role({ description: "Reads", systemPrompt: "", schema, agent });
+    const { seen, script } = leading([ask("reader", "a"), ask("reader", "b")]);
+    await play(member("lead", script, [asTool(reader, { name: "reader" })]));
+    expect([seen, atOnce]).toEqual([["read", "read"], 2]);
+  });
+
+  test("that fails is an error that the model reads, and what it spent counts", async () => {
+    const worker = member("worker", { "I am worker": ["no fields"] });
+    const fields = z.object({ done: z.boolean() });
+    const strict = role({
+      ...{ description: "Works", systemPrompt: "I am worker", schema: fields, repairs: 0 },
+      agent: modelAgent(scriptedProvider({ "I am worker": ["x".repeat(400)] }), { model: "m" }),
+    });
+    const { seen, script } = leading([ask("strict", "work"), ask("worker", "work")]);
+    const tools = [asTool(strict, { name: "strict" }), asTool(worker, { name: "worker" })];
+    const { status, meta } = await play(member("lead", script, tools));
+    expect(status).toBe("completed");
+    expect(seen[0]).toStartWith("error: the agent's answer does not fit the role's schema");
+    expect(seen[1]).toBe("no fields");
+    const models = meta?.models as Record<string, { usage: { output_tokens: number } }>;
+    expect(models.m?.usage.output_tokens).toBe(100);
+  });
+
+  test("ends with its thread when that is killed", async () => {
+    const kill = new AbortController();
+    let reason: unknown;
+    const agent: AgentFn = async ({ signal }) => {
+      const aborted = new Promise<never>((_, reject) =>
+        signal?.addEventListener("abort", () => reject((reason = signal.reason) as Error)),
+      );
+      kill.abort(new Error("killed"));
+      return await aborted;
+    };
+    const waiting = role({ description: "Waits", systemPrompt: "", schema, agent });
+    const { script } = leading([ask("waiting", "wait")]);
+    const lead = member("lead", script, [asTool(waiting, { name: "waiting" })]);
+    expect((await play(lead, { signal: kill.signal })).status).toBe("killed");
+    expect(reason).toEqual(new Error("killed"));
+  });
+
+  test("that takes longer than it may is ended, and its caller goes on", async () => {
+    let isEnded = false;
+    const agent: AgentFn = ({ signal }) =>
+      new Promise((_, reject) =>
+        signal?.addEventListener("abort", () => {
+          isEnded = true;
+          reject(signal.reason as Error);
+        }),
+      );
+    const slow = role({ description: "Waits", systemPrompt: "", schema, agent });
+    const { seen, script } = leading([ask("slow", "wait")]);
+    const tools = [asTool(slow, { name: "slow", timeoutMs: 5 })];
+    expect((await play(member("lead", script, tools))).status).toBe("completed");
+    expect(seen[0]).toStartWith("error: the tool slow was stopped after 5 ms");
+    expect(isEnded).toBe(true);
+  });
+
+  test("needs a message", async () => {
+    const { seen, script } = leading([{ tool: "one", input: {} }]);
+    await play(member("lead", script, [asTool(member("one", {}), { name: "one" })]));
+    expect(seen[0]).toStartWith("error: the arguments of one are wrong: message: ");
+  });
+
+  test("is refused outside of a thread's agent", async () => {
+    const tools = toolRegistry([asTool(member("one", {}), { name: "one" })]);
+    const context = { signal: new AbortController().signal, cwd: "/", env: {} };
+    expect((await tools.run("one", { message: "hi" }, context)).content).toStartWith(
+      "the role one can be called by an agent of a thread only",
+    );
+  });
+});
+
+describe("roles that call each other", () => {
+  test("can't call themselves, through others either", async () => {
+    const answers: string[] = [];
+    const script: ModelScript = {
+      "I am lead": [
+        [ask("worker", "w"), ask("lead", "me")],
+        ({ messages }) => {
+          answers.push(...shown(messages));
+          return "done";
+        },
+      ],
+      "I am worker": [
+        [ask("lead", "you")],
+        ({ messages }) => {
+          answers.push(...shown(messages));
+          return "worked";
+        },
+      ],
+    };
+    // What a role may call is known when it is played: it may name itself.
+    const later: ToolRegistry[] = [];
+    const late = {
+      ...toolRegistry([]),
+      all: async (context: never) => (await later[0]?.all(context)) ?? [],
+    };
+    const lead: Any = member("lead", script, [late]);
+    const worker = member("worker", script, [late]);
+    later.push(toolRegistry([asTool(lead, { name: "lead" }), asTool(worker, { name: "worker" })]));
+    expect((await play(lead)).status).toBe("completed");
+    expect(answers.map((text) => text.split("\n")[0])).toEqual([
+      "error: the role lead is at work already and can't be called by itself: lead → worker → lead",
+      "worked",
+      "error: the role lead is at work already and can't be called by itself: lead → lead",
+    ]);
+  });
+
+  test("may do so as many levels deep as the uppermost allows", async () => {
+    const answers: string[] = [];
+    const script = (to: string | null) =>
+      to === null
+        ? ["bottom"]
+        : [
+            [ask(to, "go")],
+            ({ messages }: { messages: readonly Message[] }) => {
+              answers.push(...shown(messages));
+              return "up";
+            },
+          ];
+    const tower = (maxDepth?: number) => {
+      const d = member("d", { "I am d": script(null) });
+      const c = member("c", { "I am c": script("d") }, [asTool(d, { name: "d", maxDepth: 9 })]);
+      const b = member("b", { "I am b": script("c") }, [asTool(c, { name: "c", maxDepth: 9 })]);
+      return member("lead", { "I am lead": script("b") }, [asTool(b, { name: "b", maxDepth })]);
+    };
+    await play(tower());
+    expect(answers.splice(0)).toEqual(["bottom", "up", "up"]);
+    await play(tower(2));
+    expect(answers.map((text) => text.split("\n")[0])).toEqual([
+      "error: the role d can't be called: roles would call each other too deep: lead → b → c → d",
+      "up",
+      "up",
+    ]);
+  });
+
+  test.each([0, 1.5, Number.NaN])("a depth of %d is refused at once", (maxDepth) => {
+    expect(() => asTool(member("one", {}), { name: "one", maxDepth })).toThrow(/levels deep/);
+  });
+});
+
+describe("the budget of a call", () => {
+  const spender = (tools: (Tool | ToolRegistry)[] = []) =>
+    member("spender", { "I am spender": ["x".repeat(400)] }, tools);
+
+  test("stops what is called before it would be passed, and its caller goes on", async () => {
+    const { seen, script } = leading([ask("spender", "spend")]);
+    const budget = { maxTokens: 50 };
+    const lead = member("lead", script, [asTool(spender(), { name: "spender", budget })]);
+    const { status, meta } = await play(lead);
+    expect(status).toBe("completed");
+    expect(seen[0]).toStartWith("error: maxTokens 50 of the budget of spender would be passed: ");
+    expect(seen[0]).toContain("ask spender for less at once");
+    expect(meta).toMatchObject({ usage: { output_tokens: 1 } });
+  });
+
+  test("holds for all that is called within, and a command gets what remains", async () => {
+    const left: unknown[] = [];
+    const agent: AgentFn = async () => {
+      const { remaining, spent } = currentRun();
+      left.push(remaining?.());
+      const usage = { ...noUsage, output_tokens: 10_000 };
+      spent.push({ model: "claude-sonnet-5-5", usage, cost: 0.1 });
+      return "done";
+    };
+    const worker = role({ description: "Works", systemPrompt: "", schema, agent });
+    const again = [[ask("worker", "go")], [ask("worker", "go on")], "done"];
+    const play2 = async (inner: number, outer: number, options = {}) => {
+      const tools = [asTool(worker, { name: "worker", budget: { maxCost: inner } })];
+      const middle = member("middle", { "I am middle": again }, tools);
+      const { script } = leading([ask("middle", "go")]);
+      const budget = { maxCost: outer };
+      await play(member("lead", script, [asTool(middle, { name: "middle", budget })]), { options });
+      return left.splice(0);
+    };
+    expect(await play2(0.5, 0.25)).toEqual([expect.closeTo(0.25, 2), expect.closeTo(0.15, 2)]);
+    expect(await play2(0.2, 0.25)).toEqual([0.2, expect.closeTo(0.15, 2)]);
+    expect(await play2(0.5, 0.5, { maxCost: 0.3 })).toEqual([
+      expect.closeTo(0.3, 2),
+      expect.closeTo(0.2, 2),
+    ]);
+  });
+
+  test("is of each call, and counts to that of the thread", async () => {
+    const { seen, script } = leading([ask("spender", "a"), ask("spender", "b")]);
+    const budget = { maxTokens: 4_000 };
+    const lead = member("lead", script, [asTool(spender(), { name: "spender", budget })]);
+    expect((await play(lead)).meta).toMatchObject({ usage: { output_tokens: 201 } });
+    expect(seen).toEqual(["x".repeat(400), "x".repeat(400)]);
+    const { error } = await play(lead, { options: { maxTokens: 200 } });
+    expect(error?.message).toStartWith("maxTokens 200 would be passed");
+  });
+
+  test("that is none is refused at once", () => {
+    const budget = { maxCost: -1 };
+    expect(() => asTool(spender(), { name: "spender", budget })).toThrow(/maxCost is -1/);
+  });
+});
+
+test("a tool may be made of a role that has tools of its own, which see its own name", async () => {
+  const roles: unknown[] = [];
+  const who = tool({
+    ...{ name: "who", description: "Says who", input: z.object({}) },
+    execute: (_, { thread }) => roles.push(thread?.role),
+  });
+  const inner = member("inner", { "I am inner": [[{ tool: "who", input: {} }], "done"] }, [who]);
+  const { script } = leading([ask("inner", "go"), { tool: "who", input: {} }]);
+  await play(member("lead", script, [asTool(inner, { name: "inner" }), who]));
+  expect(roles.sort()).toEqual(["inner", "lead"]);
+});
