@@ -37,6 +37,7 @@ describe("the exported names", () => {
       listNames
       maskOf
       messageOf
+      nestedAttempts
       noAnswer
       noUsage
       openAttempt

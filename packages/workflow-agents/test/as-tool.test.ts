@@ -158,6 +158,24 @@ describe("a role that is a tool", () => {
     expect(isEnded).toBe(true);
   });
 
+  test("asks a person about its own tools, as any role does", async () => {
+    const paid: number[] = [];
+    const pay = tool({
+      ...{ name: "pay", description: "Pays", input: z.object({ n: z.number() }), approve: true },
+      execute: ({ n }) => `paid ${paid.push(n)}`,
+    });
+    const clerk = member("clerk", { "I am clerk": [[{ tool: "pay", input: { n: 3 } }], "done"] }, [
+      pay,
+    ]);
+    const { seen, script } = leading([ask("clerk", "pay it")]);
+    const lead = member("lead", script, [asTool(clerk, { name: "clerk" })]);
+    const waiting = await play(lead);
+    expect([waiting.status, paid]).toEqual(["waiting", []]);
+    expect(waiting.steps[0]?.meta).toMatchObject({ tool: "pay", input: { n: 3 }, stepID: "clerk" });
+    const { status } = await play(lead, { answers: ['{"approve":true}'] });
+    expect([status, paid, seen]).toEqual(["completed", [3], ["done"]]);
+  });
+
   test("needs a message", async () => {
     const { seen, script } = leading([{ tool: "one", input: {} }]);
     await play(member("lead", script, [asTool(member("one", {}), { name: "one" })]));
