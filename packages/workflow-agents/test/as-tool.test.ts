@@ -53,8 +53,8 @@ const ask = (name: string, message: string) => ({ tool: name, input: { message }
 
 /** The results of the last tools that a model is shown. */
 const shown = (messages: readonly Message[]): string[] =>
-  (messages.at(-1)?.content as unknown as { content: string; is_error: boolean }[]).map(
-    ({ content, is_error }) => `${is_error ? "error: " : ""}${content}`,
+  ((messages.at(-1)?.content ?? []) as { content?: string; is_error?: boolean }[]).map(
+    ({ content, is_error }) => `${is_error ? "error: " : ""}${content ?? ""}`,
   );
 
 /** A lead that calls tools once, and what it is then shown. */
@@ -319,13 +319,13 @@ describe("the budget of a call", () => {
 });
 
 test("a tool may be made of a role that has tools of its own, which see its own name", async () => {
-  const roles: unknown[] = [];
+  const roles: string[] = [];
   const who = tool({
     ...{ name: "who", description: "Says who", input: z.object({}) },
-    execute: (_, { thread }) => roles.push(thread?.role),
+    execute: (_, { thread }) => roles.push(thread?.role ?? "nobody"),
   });
   const inner = member("inner", { "I am inner": [[{ tool: "who", input: {} }], "done"] }, [who]);
   const { script } = leading([ask("inner", "go"), { tool: "who", input: {} }]);
   await play(member("lead", script, [asTool(inner, { name: "inner" }), who]));
-  expect(roles.sort()).toEqual(["inner", "lead"]);
+  expect(roles.toSorted()).toEqual(["inner", "lead"]);
 });

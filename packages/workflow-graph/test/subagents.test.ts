@@ -123,7 +123,7 @@ describe("a tree of subagents", () => {
     await drawn(nodes, links, { agents, options: { journal } });
     // Two turns and two results of the lead; of each call two turns and a result, and within it a turn.
     const counts = [...Map.groupBy(keys, (key) => key).values()].map(({ length }) => length);
-    expect(counts.sort()).toEqual([1, 1, 3, 3, 4]);
+    expect(counts.sort((a, b) => a - b)).toEqual([1, 1, 3, 3, 4]);
   });
 
   test("is described to its caller by prompts, tools and names", async () => {

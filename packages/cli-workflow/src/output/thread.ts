@@ -139,8 +139,8 @@ function stepText(
 export const attemptsText = ({ attempts }: WholeThread, look: ThreadLook): string =>
   nestedAttempts(attempts, (attempt) => attempt)
     .map(({ one, depth }) => {
-      const indent = Math.min(depth, deepest) * 5;
-      return hanging(attemptText(one, { ...look, columns: look.columns - indent }), indent);
+      const within = Math.min(depth, deepest) * indent;
+      return hanging(attemptText(one, { ...look, columns: look.columns - within }), within);
     })
     .join("");
 

@@ -32,7 +32,7 @@ export function handoff<const Name extends string>(
   const description = `The role that goes on after you, if one is to: ${list}. Leave it out when the work is done.`;
   const field = optional(oneOf(names as [Name, ...Name[]]));
   globalRegistry.add(field, { description });
-  return field as never;
+  return field;
 }
 
 const textOf = (about: unknown): string =>
