@@ -221,9 +221,9 @@ describe("roles that call each other", () => {
     later.push(toolRegistry([asTool(lead, { name: "lead" }), asTool(worker, { name: "worker" })]));
     expect((await play(lead)).status).toBe("completed");
     expect(answers.map((text) => text.split("\n")[0])).toEqual([
-      "error: the role lead is at work already and can't be called by itself: lead → worker → lead",
+      "error: the role lead is at work already and can't call itself: lead → worker → lead",
       "worked",
-      "error: the role lead is at work already and can't be called by itself: lead → lead",
+      "error: the role lead is at work already and can't call itself: lead → lead",
     ]);
   });
 

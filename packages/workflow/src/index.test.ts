@@ -82,6 +82,7 @@ test("the entry points have these values and no others", () => {
     "listNames",
     "maskOf",
     "messageOf",
+    "nestedAttempts",
     "noAnswer",
     "noUsage",
     "openAttempt",

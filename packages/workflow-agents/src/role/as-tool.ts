@@ -53,7 +53,7 @@ export function asTool(
       const { roles = [], levels = Number.POSITIVE_INFINITY } = outer;
       const line = [...roles.map((each) => each.name), name].join(" → ");
       if (roles.some((each) => each.role === role)) {
-        const what = `the role ${name} is at work already and can't be called by itself: ${line}`;
+        const what = `the role ${name} is at work already and can't call itself: ${line}`;
         throw failure("ROLE_RECURSION", what, "do it without calling it");
       }
       if (levels < 1) {

@@ -64,7 +64,7 @@ group("a handoff", () => {
     expect(error.code).toBe("EXTRACTION_FAILED");
   });
 
-  test("tells the model who there is, and what each does", () => {
+  test("names to the model who there is, and what each does", () => {
     const { desk } = desks([]);
     const one = role({
       ...{ description: "Leads", systemPrompt: "", agent: async () => "" },
