@@ -34,6 +34,18 @@ beforeAll(async () => {
   writeFileSync(join(folder, "bin/docs-mcp"), script);
   chmodSync(join(folder, "bin/docs-mcp"), 0o755);
   writeFileSync(join(folder, "package.json"), '{"version":"1.2.3"}');
+  const git = (...args: string[]) => Bun.spawnSync(["git", ...args], { cwd: folder });
+  git("init", "-q");
+  git(
+    "-c",
+    "user.name=Me",
+    "-c",
+    "user.email=me@localhost",
+    "commit",
+    "-qm",
+    "it",
+    "--allow-empty",
+  );
   server = await anthropicServer(obliging);
 });
 

@@ -13,6 +13,7 @@ describe("the exported names of agents", () => {
       claudeCode
       codex
       commandAgent
+      commitOf
       confinedPath
       converse
       currentRun
@@ -69,6 +70,8 @@ describe("the exported names of agents", () => {
       type LineReader
       type McpOptions
       type McpServer
+      type MergeMeta
+      type MergeRole
       type Message
       type ModelAnswer
       type ModelCallbacks
@@ -116,9 +119,13 @@ describe("the exported names of agents", () => {
       type ToolSource
       type ToolUse
       type Toolbox
+      type Worktree
+      type WorktreeOptions
+      type WorktreeRole
       type WriteOptions
       undoEdit
       withRun
+      worktree
       writeConfined
       writeFile"
     `);

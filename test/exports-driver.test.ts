@@ -98,7 +98,8 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       withStrictSchemas
       withValue
       wordsOf
-      workflowOf"
+      workflowOf
+      worktreesDir"
     `);
   });
 });

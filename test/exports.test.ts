@@ -31,6 +31,7 @@ describe("the exported names", () => {
       errorParts
       eventsChannel
       foundProblems
+      gitSettings
       isStepQuestion
       isWorkflowError
       knownEvent
@@ -115,8 +116,11 @@ describe("the exported names", () => {
       type WorkflowFn
       type WorkflowOptions
       type WorkflowResult
+      type WorktreeMeta
       usesAttempt
-      waitFor"
+      waitFor
+      worktreeIn
+      worktreeRef"
     `);
   });
 

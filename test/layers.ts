@@ -53,6 +53,7 @@ export const packages: Package[] = [
       openai: 4,
       scripted: 4,
       extract: 4,
+      worktree: 2,
       models: 5,
       role: 5,
     },

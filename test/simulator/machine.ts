@@ -151,6 +151,7 @@ function processesOf(world: World, programs: Programs): Processes {
         programs.work(args),
       );
     },
+    run: async () => null,
     kill(pid) {
       world.checkAlive();
       const process = byPid(pid);

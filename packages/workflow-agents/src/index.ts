@@ -100,5 +100,16 @@ export {
 export { readConfined, writeConfined, type WriteOptions } from "./tools/file.ts";
 export { type ConfinedPath, confinedPath } from "./tools/path.ts";
 
+// Worktrees
+export {
+  commitOf,
+  type MergeMeta,
+  type MergeRole,
+  worktree,
+  type Worktree,
+  type WorktreeOptions,
+  type WorktreeRole,
+} from "./worktree/worktree.ts";
+
 // Runs
 export { currentRun, inOwnAttempt, publish, type RoleRun, type Spent, withRun } from "./run/run.ts";

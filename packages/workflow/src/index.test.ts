@@ -76,6 +76,7 @@ test("the entry points have these values and no others", () => {
     "errorParts",
     "eventsChannel",
     "foundProblems",
+    "gitSettings",
     "isStepQuestion",
     "isWorkflowError",
     "knownEvent",
@@ -98,6 +99,8 @@ test("the entry points have these values and no others", () => {
     "truncated",
     "usesAttempt",
     "waitFor",
+    "worktreeIn",
+    "worktreeRef",
   ]);
   expect(Object.keys(testing).sort()).toEqual([
     "hostContract",

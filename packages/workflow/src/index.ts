@@ -117,6 +117,9 @@ export {
 } from "./contract/event.ts";
 export { listNames, type TruncatedValue, truncated } from "./contract/event.ts";
 
+// Worktrees
+export { gitSettings, worktreeIn, type WorktreeMeta, worktreeRef } from "./contract/worktree.ts";
+
 // Errors
 export {
   type ErrorKind,

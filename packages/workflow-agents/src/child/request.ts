@@ -7,9 +7,9 @@ export type GroupRequest = {
   graceMs: number;
 };
 
-// The last is the mark by which the next worker finds what a killed one has left.
+// By the last the next worker finds what a killed one has left; the one before keeps git in a thread's worktree.
 const always =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_ALL|LC_CTYPE|TERM|TMPDIR|TZ|UNCAGED_WORKFLOW_WORKER)$/;
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_ALL|LC_CTYPE|TERM|TMPDIR|TZ|GIT_CEILING_DIRECTORIES|UNCAGED_WORKFLOW_WORKER)$/;
 
 /** The variables that hold no secret, and those of a list. A name that ends in `*` is all with that prefix. */
 export function allowed(

@@ -44,6 +44,7 @@ export function roleSteps(
     attempts: ____,
     blobs,
     journal,
+    worktrees,
     ...rest
   } = options;
   const steps: Step[] = input.steps.map((one) => ({ timestamp: 0, ...one }));
@@ -63,6 +64,7 @@ export function roleSteps(
           attempts,
           blobs,
           journal,
+          worktrees,
           key,
           questions,
         },

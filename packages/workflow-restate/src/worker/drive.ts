@@ -20,6 +20,7 @@ import {
   valuesPath,
   wakesAt,
   withStrictSchemas,
+  worktreesDir,
 } from "@uncaged/workflow/driver";
 import {
   type Environment,
@@ -282,7 +283,9 @@ export class Driver {
     const options = optionsOf(root, start, this.#env);
     const blobs = options.blobs && claim.blobs(options.blobs);
     const { cwd } = this.#parts;
-    return { ...options, ...(blobs && { blobs }), ...(cwd !== undefined && { cwd }) };
+    // They stay on this machine when the thread is no longer driven.
+    const worktrees = worktreesDir(this.#root, start.threadId);
+    return { ...options, worktrees, ...(blobs && { blobs }), ...(cwd !== undefined && { cwd }) };
   }
 }
 

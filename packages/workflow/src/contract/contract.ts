@@ -52,7 +52,8 @@ export type Blobs = {
  * read these and never `process.cwd()` or `process.env`. `forkFrom` names the thread that the first
  * `steps` steps of a fork were copied from, and as `origin` the first one, where that was itself a fork. `attempts` records which events belong to which of several
  * roles that run concurrently. `blobs` keeps bytes beside the thread's log, `journal` what a step has done before it is
- * committed, `pause` is for a `run` that drains. Whatever else the starter gave in `parameters.options` is here under
+ * committed, `pause` is for a `run` that drains. `worktrees` is the folder in which git worktrees of the thread lie: whoever
+ * makes one makes it too, and it goes with the thread. Whatever else the starter gave in `parameters.options` is here under
  * its own name.
  */
 export type WorkflowOptions = {
@@ -65,6 +66,7 @@ export type WorkflowOptions = {
   attempts?: Attempts;
   blobs?: Blobs;
   journal?: Journal;
+  worktrees?: string;
   pause?: Pause;
   [option: string]: unknown;
 };

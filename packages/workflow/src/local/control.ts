@@ -19,6 +19,7 @@ import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 import { probe } from "./live.ts";
 import { surroundingsOf } from "./surroundings.ts";
 import { readView } from "./threads.ts";
+import { checkUnlocked, removeWorktrees } from "./worktrees.ts";
 import {
   ask,
   askAgain,
@@ -226,7 +227,10 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
   );
 }
 
-/** Removes a thread's logs; of one that runs, is paused or waits only with `force`, which kills it first. */
+/**
+ * Removes a thread's logs and its worktrees; of one that runs, is paused or waits only with `force`, which kills it
+ * first. @throws WorkflowError `WORKTREE_LOCKED`, `WORKTREE_NOT_REMOVED`.
+ */
 export async function removeThread(
   root: Root,
   ref: ThreadRef,
@@ -241,8 +245,12 @@ export async function removeThread(
       "kill it and remove it at once: --force",
     );
   }
+  checkUnlocked(root, ref.threadId);
   const body: RemoveRequest = { force };
   const isGone = (refusal: string) =>
     refusal === "THREAD_NOT_FOUND" ? { threadId: ref.threadId } : null;
-  return await askAgain(root, ref.hash, { ...toThread("DELETE", ref), body }, { done: isGone });
+  const request = { ...toThread("DELETE", ref), body };
+  const removed = await askAgain<Controlled>(root, ref.hash, request, { done: isGone });
+  await removeWorktrees(root, ref.threadId);
+  return removed;
 }

@@ -23,7 +23,9 @@ import {
   threadsDir,
   trashDir,
 } from "../storage/paths.ts";
+import { worktreesDir } from "../storage/worktrees.ts";
 import { system } from "../system/system.ts";
+import { leftWorktrees, removeWorktrees } from "./worktrees.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -57,6 +59,9 @@ async function collect(root: Root, now: number, act: boolean): Promise<Garbage> 
     const folder = threadsDir(root, hash);
     const isDead = (id: string) => dead.has(join(folder, `${id}.data.jsonl`));
     if (!threadIdsOf(root, hash).every(isDead)) needed.add(hash);
+  }
+  for (const threadId of leftWorktrees(root, now - hourMs)) {
+    if (!act || (await removesWorktrees(root, threadId))) dead.add(worktreesDir(root, threadId));
   }
   const garbage: Garbage = {
     removed: [],
@@ -113,6 +118,13 @@ function clear(root: Root, { path, hash }: Leftover): boolean {
   };
   return hash === null ? remove() : withHash(root, hash, true, remove);
 }
+
+// Of a repository that git can't read just now the next gc takes care.
+const removesWorktrees = (root: Root, threadId: string): Promise<boolean> =>
+  removeWorktrees(root, threadId).then(
+    () => true,
+    () => false,
+  );
 
 /** Moves a bundle's files to the trash, unless a thread has begun in the meantime. */
 function discard(root: Root, hash: string, files: string[], now: number): boolean {

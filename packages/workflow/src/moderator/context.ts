@@ -47,6 +47,7 @@ export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   blobs?: Blobs;
   journal?: Journal;
   questions?: Questions;
+  worktrees?: string;
   params?: unknown;
   options?: Readonly<Record<string, unknown>>;
 };

@@ -33,7 +33,8 @@ export class ContextHistory {
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
     this.#now = now;
     this.#options = options;
-    const { threadId, maxRounds, signal, cwd, env, attempts, blobs, journal, ...rest } = options;
+    const { threadId, maxRounds, signal, cwd, env, attempts, blobs, journal, ...others } = options;
+    const { worktrees, ...rest } = others;
     const start: StartStep = {
       role: START,
       content: input.prompt,
@@ -52,6 +53,7 @@ export class ContextHistory {
       attempts,
       blobs,
       journal,
+      worktrees,
       params: input.params,
       options: Object.freeze(rest),
     });

@@ -126,6 +126,9 @@ export type FoundProcess = {
   env: Record<string, string>;
 };
 
+/** What a program that has ended has put out. */
+export type RunEnd = { exitCode: number; output: string; error: string };
+
 export type Processes = {
   /** This one's. */
   readonly pid: number;
@@ -137,6 +140,8 @@ export type Processes = {
   identify(pid: number): ProcessIdentity | null;
   /** Starts the worker's program as a process and a group of its own. */
   startWorker(args: readonly string[], surroundings: WorkerSurroundings): Child;
+  /** Runs a program to its end, in this process's environment; null when there is none of this name. */
+  run(argv: readonly string[], input: string): Promise<RunEnd | null>;
   /** Kills a process and the group that it leads. */
   kill(pid: number): void;
   /** Acts when this process is asked to end. */

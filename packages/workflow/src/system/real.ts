@@ -33,6 +33,7 @@ import {
   O_RDONLY,
   type Processes,
   type ProcessIdentity,
+  type RunEnd,
   type SocketOutcome,
   type SocketRequest,
   type Sockets,
@@ -51,7 +52,7 @@ const cwd = process.cwd.bind(process);
 const onSignal: (signal: NodeJS.Signals, act: () => void) => void = process.on.bind(process);
 const { setTimeout, clearTimeout, setImmediate, fetch, Number, Response, URL } = globalThis;
 const monotonic = performance.now.bind(performance);
-const { serve, sleep, sleepSync, spawn, spawnSync, pathToFileURL } = Bun;
+const { serve, sleep, sleepSync, spawn, spawnSync, pathToFileURL, which } = Bun;
 const fillRandom = crypto.getRandomValues.bind(crypto);
 const timeoutSignal = AbortSignal.timeout.bind(AbortSignal);
 
@@ -198,6 +199,15 @@ async function send(
 const isLinux = process.platform === "linux";
 const isPid = /^[0-9]+$/;
 
+async function run(argv: readonly string[], input: string): Promise<RunEnd | null> {
+  if (which(argv[0] as string) === null) return null;
+  const stdin = new TextEncoder().encode(input);
+  const child = spawn([...argv], { stdin, stdout: "pipe", stderr: "pipe" });
+  const text = (stream: ReadableStream<Uint8Array>) => new Response(stream).text();
+  const [output, error] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { exitCode: await child.exited, output, error };
+}
+
 const processes: Processes = {
   pid,
   identify: isLinux ? identifyByProc : identifyByPs,
@@ -226,6 +236,7 @@ const processes: Processes = {
     child.unref();
     return child;
   },
+  run,
   kill(leader) {
     try {
       kill(-leader, "SIGKILL");

@@ -56,6 +56,7 @@ import {
   threadsDir,
   valuesPath,
 } from "../storage/paths.ts";
+import { CopiedCommits, worktreesDir } from "../storage/worktrees.ts";
 import { system } from "../system/system.ts";
 import { checkHere, notFound } from "../thread/selection.ts";
 import { corruptError, endedError } from "../thread/thread.ts";
@@ -84,16 +85,19 @@ export function createLog(
   makeFolderOnce(dirname(path), writing);
   const steps: Step[] = [];
   const copyBlobs = fork && blobCopier(root, fork, { hash, threadId: request.threadId });
+  const commits = new CopiedCommits();
   const fill = (add: AddRecord) => {
     const addStep = (step: Step, text = recordText(textOf(step))) => {
       steps.push(step);
       add(text);
       copyBlobs?.(step);
+      if (fork) commits.add(step);
     };
     add(head);
     if (fork && source) copySteps(source.path, fork, addStep);
     const { input } = fork ?? request;
     if (input) addStep(inputStep(input));
+    commits.note(root, request.threadId);
     const at = wakesAt(steps.at(-1) ?? null);
     if (at !== null) addDue(root, { hash, threadId: request.threadId, at }, writing.made);
   };
@@ -114,7 +118,8 @@ export function optionsOf(
   env: WorkflowOptions["env"],
 ): WorkflowOptions {
   const blobs = threadBlobs(root, hash, threadId);
-  return { ...options, threadId, env, blobs, ...(forkFrom && { forkFrom }) };
+  const worktrees = worktreesDir(root, threadId);
+  return { ...options, threadId, env, blobs, worktrees, ...(forkFrom && { forkFrom }) };
 }
 
 /** The writer of a thread's debug log. */

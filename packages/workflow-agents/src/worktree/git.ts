@@ -1,0 +1,137 @@
+import { gitSettings, isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { runChild } from "../child/child.ts";
+import { allowed } from "../child/request.ts";
+import { failure, oneLine } from "../run/error.ts";
+
+/** How git runs for a thread. `identity` are the variables of who commits, where git knows no one. */
+export type GitContext = {
+  env: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+  identity?: Readonly<Record<string, string>>;
+};
+
+/**
+ * Where a command of git's works. It never looks for a repository above a folder but for `inFolder`, so that nothing that
+ * an agent does to the `.git` of its worktree leads to another repository.
+ */
+export type GitPlace = { gitDir: string; workTree?: string } | { inFolder: string };
+
+export type GitEnd = { code: number; output: string; error: string };
+
+type GitOptions = {
+  input?: string;
+  /** The exit codes that are answers (0). */
+  answers?: readonly number[];
+  index?: string;
+};
+
+const timeoutMs = 10 * 60_000;
+const graceMs = 2000;
+const mostOutput = 64 * 1024 * 1024;
+/** How long another's lock is waited for, in milliseconds. */
+const lockedMs = 30_000;
+
+// Git's own words for a lock that another process has, or has just had.
+const isLocked =
+  /Unable to create '.*': File exists|cannot lock ref|could not lock|Another git process/;
+
+/**
+ * Runs git, without the user's hooks, and gives what it puts out. What another git's lock keeps from being done is
+ * tried again.
+ * @throws WorkflowError `GIT_MISSING`, `GIT_FAILED`; the signal's reason when the thread is ended.
+ */
+export async function git(
+  context: GitContext,
+  place: GitPlace,
+  args: readonly string[],
+  options: GitOptions = {},
+): Promise<GitEnd> {
+  const { answers = [0] } = options;
+  const started = performance.now();
+  for (let delay = 20; ; delay = Math.min(2 * delay, 1000)) {
+    const end = await runOnce(context, place, args, options);
+    if (answers.includes(end.code)) return end;
+    if (!isLocked.test(end.error) || performance.now() - started > lockedMs) {
+      throw gitFailure(args, place, end);
+    }
+    await new Promise((done) => setTimeout(done, delay * (0.5 + Math.random())));
+    context.signal.throwIfAborted();
+  }
+}
+
+async function runOnce(
+  { env, signal, identity }: GitContext,
+  place: GitPlace,
+  args: readonly string[],
+  { input, index }: GitOptions,
+): Promise<GitEnd> {
+  const own = "gitDir" in place ? ownFolders(place) : {};
+  const output: Uint8Array[] = [];
+  const error: Uint8Array[] = [];
+  let size = 0;
+  const take = (list: Uint8Array[]) => (chunk: Uint8Array) => {
+    size += chunk.length;
+    if (size <= mostOutput) list.push(chunk);
+  };
+  const end = await runChild({
+    argv: ["git", ...gitSettings, ...args],
+    cwd: "inFolder" in place ? place.inFolder : (place.workTree ?? place.gitDir),
+    env: {
+      ...allowed(env, ["XDG_CONFIG_HOME"]),
+      ...own,
+      ...identity,
+      ...(index !== undefined && { GIT_INDEX_FILE: index }),
+      LC_ALL: "C",
+      GIT_TERMINAL_PROMPT: "0",
+      GIT_OPTIONAL_LOCKS: "0",
+    },
+    ...{ signal, timeoutMs, graceMs, input },
+    onOutput: take(output),
+    onError: take(error),
+  }).catch((thrown: unknown) => {
+    throw isWorkflowError(thrown) && thrown.code === "COMMAND_MISSING" ? missing(thrown) : thrown;
+  });
+  signal.throwIfAborted();
+  const text = (list: Uint8Array[]) => Buffer.concat(list).toString("utf8");
+  return { code: end.exitCode ?? 128, output: text(output), error: text(error) };
+}
+
+const ownFolders = ({ gitDir, workTree }: { gitDir: string; workTree?: string }) => ({
+  GIT_DIR: gitDir,
+  ...(workTree !== undefined && { GIT_WORK_TREE: workTree }),
+});
+
+const missing = (cause: WorkflowError): WorkflowError =>
+  failure("GIT_MISSING", "a worktree needs git, which is not there", "install git, or set PATH", {
+    cause,
+  });
+
+function gitFailure(args: readonly string[], place: GitPlace, { error, code }: GitEnd) {
+  const folder = "inFolder" in place ? place.inFolder : (place.workTree ?? place.gitDir);
+  const lines = error.trim().split("\n");
+  const why = lines.find((line) => /^(fatal|error):/.test(line)) ?? lines.at(-1) ?? "";
+  const message = `git ${args[0]} in ${folder} failed: ${oneLine(why, 500) || `exit code ${code}`}`;
+  return failure("GIT_FAILED", message, "put that right, and retry the thread");
+}
+
+const oldest = [2, 25] as const;
+const known = new Map<string, Promise<void>>();
+
+/** @throws WorkflowError `GIT_MISSING`, `GIT_TOO_OLD`. */
+export async function checkGit(context: GitContext, folder: string): Promise<void> {
+  const path = context.env.PATH ?? "";
+  const checked = known.get(path) ?? checkVersion(context, folder);
+  known.set(path, checked);
+  await checked.catch((error: unknown) => {
+    known.delete(path);
+    throw error;
+  });
+}
+
+async function checkVersion(context: GitContext, folder: string): Promise<void> {
+  const { output } = await git(context, { inFolder: folder }, ["version"]);
+  const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(output) ?? []).map(Number);
+  if (major > oldest[0] || (major === oldest[0] && minor >= oldest[1])) return;
+  const message = `a worktree needs git ${oldest.join(".")} or later: this is ${oneLine(output, 100)}`;
+  throw failure("GIT_TOO_OLD", message, "install a later git");
+}

@@ -1,0 +1,66 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { isObject } from "../run/error.ts";
+
+/**
+ * What the file `<name>.json` beside a worktree says of it. A host reads `repository` alone, to remove the worktree.
+ * `entry` is git's folder for the worktree in the repository. The files are those of the step with the idempotency key
+ * `key`, which began with the commit `base`; `commit` has them, once it has ended. `id` is another each time that the
+ * files are made anew.
+ */
+export type Note = {
+  repository: string;
+  entry: string | null;
+  id: string;
+  key: string | null;
+  base: string;
+  commit: string | null;
+};
+
+/** Where a worktree lies, and its note. */
+export type TreePlace = { folder: string; name: string };
+
+export const pathOf = ({ folder, name }: TreePlace): string => join(folder, name);
+const notePath = (at: TreePlace): string => `${pathOf(at)}.json`;
+
+export const newId = (): string => randomBytes(8).toString("hex");
+
+/** A worktree's note; null when there is none that can be read. */
+export function readNote(at: TreePlace): Note | null {
+  try {
+    const found: unknown = JSON.parse(readFileSync(notePath(at), "utf8"));
+    return isObject(found) && typeof found.id === "string" ? (found as Note) : null;
+  } catch {
+    return null;
+  }
+}
+
+export function writeNote(at: TreePlace, note: Note): void {
+  mkdirSync(at.folder, { recursive: true, mode: 0o700 });
+  const aside = join(at.folder, `.${at.name}.${randomBytes(4).toString("hex")}.tmp`);
+  writeFileSync(aside, `${JSON.stringify(note)}\n`, { mode: 0o600 });
+  renameSync(aside, notePath(at));
+}
+
+/** Whether a note's worktree is there, and is the one that git has an entry for. */
+export function isWhole(at: TreePlace, { entry, repository }: Note): boolean {
+  if (entry === null || dirname(entry) !== join(repository, "worktrees")) return false;
+  const link = firstLine(join(entry, "gitdir"));
+  const isOurs = link !== null && resolve(entry, link) === join(pathOf(at), ".git");
+  return isOurs && existsSync(pathOf(at)) && existsSync(join(entry, "HEAD"));
+}
+
+/** The folder that the `.git` of a worktree leads to, which git has just made. */
+export function entryIn(at: TreePlace): string | null {
+  const link = firstLine(join(pathOf(at), ".git"))?.replace(/^gitdir: /, "");
+  return link === undefined ? null : resolve(pathOf(at), link);
+}
+
+function firstLine(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8").replace(/\n$/, "");
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,99 @@
+import { realpath } from "node:fs/promises";
+import { resolve } from "node:path";
+import { isWorkflowError } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
+import { type GitContext, git } from "./git.ts";
+
+/** A repository by its git directory, and the folder in it that a thread works in, `""` or ending with a slash. */
+export type Repository = { gitDir: string; folder: string; prefix: string };
+
+const line = (text: string): string => text.replace(/\n$/, "");
+
+/** The repository that a folder is in; a bare one too. @throws WorkflowError `NO_REPOSITORY`. */
+export async function repositoryAt(context: GitContext, folder: string): Promise<Repository> {
+  const ask = async (...args: string[]) =>
+    line((await git(context, { inFolder: folder }, ["rev-parse", ...args])).output);
+  try {
+    const found = await ask("--is-inside-work-tree", "--git-common-dir");
+    const [isInside = "", ...path] = found.split("\n");
+    const gitDir = await realpath(resolve(folder, path.join("\n")));
+    const prefix = isInside === "true" ? await ask("--show-prefix") : "";
+    return { gitDir, folder, prefix };
+  } catch (error) {
+    if (!isWorkflowError(error) || !/^(GIT_FAILED|COMMAND_REFUSED)$/.test(error.code)) throw error;
+    const isGone = error.code === "COMMAND_REFUSED";
+    const isOthers = /dubious ownership/.test(error.message);
+    const why = isGone ? "is not there" : isOthers ? "is in another user's" : "is in none";
+    throw failure(
+      "NO_REPOSITORY",
+      `a worktree needs a git repository, and ${JSON.stringify(folder)} ${why}`,
+      "start the thread in a repository, or give worktree the `repository`; one that was moved is named anew",
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * The commit that a name stands for.
+ * @throws WorkflowError `NO_COMMIT_YET`, `NO_SUCH_COMMIT`.
+ */
+export async function commitNamed(
+  context: GitContext,
+  { gitDir, folder }: Repository,
+  name: string,
+): Promise<string> {
+  const find = async (what: string) => {
+    const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${what}^{commit}`];
+    const { code, output } = await git(context, { inFolder: folder }, args, {
+      answers: [0, 1, 128],
+    });
+    return code === 0 ? line(output) : null;
+  };
+  const found = await find(name);
+  if (found !== null) return found;
+  if (name === "HEAD") {
+    const message = `the repository ${gitDir} has no commit yet, which a worktree could begin with`;
+    throw failure("NO_COMMIT_YET", message, "commit something: git commit --allow-empty");
+  }
+  const message = `the repository ${gitDir} has no commit ${JSON.stringify(name)}`;
+  throw failure("NO_SUCH_COMMIT", message, "see its branches: git branch --all");
+}
+
+/** Whether there is what a name of git's stands for. */
+export async function hasObject(
+  context: GitContext,
+  { gitDir }: Repository,
+  name: string,
+): Promise<boolean> {
+  const args = ["cat-file", "-e", name];
+  const { code } = await git(context, { gitDir }, args, { answers: [0, 1, 128] });
+  return code === 0;
+}
+
+/** Whether files that git knows are changed in the folder that a thread was started in. It writes nothing there. */
+export async function hasChanges(context: GitContext, { folder }: Repository): Promise<boolean> {
+  const args = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules"];
+  const { code, output } = await git(context, { inFolder: folder }, args, { answers: [0, 128] });
+  return code === 0 && output !== "";
+}
+
+const ours = { name: "uncaged-workflow", email: "uncaged-workflow@localhost" };
+
+/** The variables of who commits, where the user's settings of git name no one. */
+export async function identityOf(
+  context: GitContext,
+  { gitDir }: Repository,
+): Promise<Record<string, string>> {
+  const args = ["config", "--get-regexp", "^(user|author|committer)\\.(name|email)$"];
+  const { output } = await git(context, { gitDir }, args, { answers: [0, 1] });
+  const identity: Record<string, string> = {};
+  for (const who of ["author", "committer"]) {
+    for (const what of ["name", "email"] as const) {
+      const isSet = [`user.${what} `, `${who}.${what} `].some((start) =>
+        output.split("\n").some((one) => one.startsWith(start) && one.length > start.length),
+      );
+      if (!isSet) identity[`GIT_${who}_${what}`.toUpperCase()] = ours[what];
+    }
+  }
+  return identity;
+}

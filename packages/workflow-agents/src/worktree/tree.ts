@@ -1,0 +1,238 @@
+/*
+ * One git worktree of a thread, from the begin of a step in it to its commit.
+ *
+ * W1 Git is called with the worktree's own folders, whatever an agent has done to its `.git`. W2 A step begins with the
+ * files of its base, byte for byte, or with those that its last execution has left, and then only together with the
+ * journal of that execution. W3 A commit that was recorded keeps a ref of its own until the thread is removed. W4 Of the
+ * repository nothing is changed but the worktree's entry and the refs `refs/uncaged/<threadId>/`.
+ */
+import { existsSync, readdirSync } from "node:fs";
+import { cp, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type WorktreeMeta, worktreeRef } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
+import { type GitContext, type GitEnd, git } from "./git.ts";
+import {
+  entryIn,
+  isWhole,
+  newId,
+  type Note,
+  pathOf,
+  readNote,
+  type TreePlace,
+  writeNote,
+} from "./note.ts";
+import type { Repository } from "./repository.ts";
+
+/** Whose worktree it is, and of which repository. */
+export type TreeOwner = TreePlace & { threadId: string; repository: Repository };
+
+/** What a step has in its worktree: the base, its idempotency key, and the files that it goes on with, if any. */
+export type Begin = { base: string; key: string | null; from: Begun | null };
+
+/** A worktree whose files an execution of a step has left. */
+export type Begun = { at: TreePlace; note: Note };
+
+/** The worktrees, of this thread and of those that it is a fork of, in which a step has begun before. */
+export const begunIn = (places: readonly TreePlace[], gitDir: string, key: string): Begun[] =>
+  places.flatMap((at) => {
+    const note = readNote(at);
+    return note?.key === key && note.repository === gitDir && isWhole(at, note)
+      ? [{ at, note }]
+      : [];
+  });
+
+export class Tree {
+  readonly #owner: TreeOwner;
+  readonly #context: GitContext;
+  #note: Note;
+
+  private constructor(owner: TreeOwner, context: GitContext, note: Note) {
+    this.#owner = owner;
+    this.#context = context;
+    this.#note = note;
+  }
+
+  /** Has the files of a step in its worktree, which is made where it is missing. */
+  static async begin(owner: TreeOwner, context: GitContext, begin: Begin): Promise<Tree> {
+    const { base, key, from } = begin;
+    const before = readNote(owner);
+    const { gitDir } = owner.repository;
+    const isThere = before !== null && before.repository === gitDir && isWhole(owner, before);
+    const entry = isThere ? before.entry : null;
+    const id = from?.note.id ?? newId();
+    const tree = new Tree(owner, context, {
+      repository: gitDir,
+      entry,
+      id,
+      key,
+      base,
+      commit: null,
+    });
+    const isOwn = from !== null && pathOf(from.at) === pathOf(owner);
+    if (isOwn && isThere) await tree.#unlock();
+    else if (from) await tree.#copy(from);
+    else await tree.#reset(before?.commit === base && isThere);
+    writeNote(owner, tree.#note);
+    await tree.#link();
+    return tree;
+  }
+
+  get path(): string {
+    return pathOf(this.#owner);
+  }
+
+  /** By it an execution's journal is known as that of these files. */
+  get id(): string {
+    return this.#note.id;
+  }
+
+  /** The base's files and no others; what git ignores may stay where nothing was broken off. */
+  async #reset(isUndisturbed: boolean): Promise<void> {
+    const { base } = this.#note;
+    if (this.#note.entry !== null) {
+      writeNote(this.#owner, this.#note);
+      try {
+        await this.#unlock();
+        await this.#git(["update-ref", "--no-deref", "HEAD", base]);
+        await this.#git(["reset", "--hard", "--quiet", base]);
+        await this.#git(["clean", "-ffdq", ...(isUndisturbed ? [] : ["-x"])]);
+        return;
+      } catch {
+        // Whatever it is that can't be reset is made anew.
+        this.#context.signal.throwIfAborted();
+      }
+    }
+    await this.#make(base);
+    await this.#git(["reset", "--hard", "--quiet", base]);
+  }
+
+  /** Makes the worktree, without files. What a killed git has left of it goes. */
+  async #make(commit: string): Promise<void> {
+    const { repository } = this.#owner;
+    // A host that removes the thread from now on finds it by its note. Its files are not yet those of any id.
+    writeNote(this.#owner, { ...this.#note, id: newId(), entry: null });
+    await removeTree(this.path);
+    const args = ["worktree", "add", "-f", "-f", "--detach", "--no-checkout", this.path, commit];
+    await git(this.#context, { gitDir: repository.gitDir }, args);
+    this.#note = { ...this.#note, entry: entryIn(this.#owner) };
+    if (isWhole(this.#owner, this.#note)) return;
+    const message = `git has made no worktree in ${this.path}`;
+    throw failure("GIT_FAILED", message, "see what is there, and retry the thread");
+  }
+
+  /** The files of another thread's worktree, also those that git ignores. */
+  async #copy({ at, note }: Begun): Promise<void> {
+    const head = await git(this.#context, { gitDir: note.entry ?? "" }, ["rev-parse", "HEAD"]);
+    await this.#make(head.output.trim());
+    for (const name of await readdir(pathOf(at))) {
+      if (name === ".git") continue;
+      const options = { recursive: true, verbatimSymlinks: true, preserveTimestamps: true };
+      await cp(join(pathOf(at), name), join(this.path, name), options);
+    }
+    await this.#git(["reset", "--quiet"]);
+  }
+
+  /** Removes the locks of git processes that were killed: nobody else works in the worktree. */
+  async #unlock(): Promise<void> {
+    const { repository, threadId, name } = this.#owner;
+    const entry = this.#note.entry ?? "";
+    const refs = join(repository.gitDir, "refs/uncaged", threadId);
+    const locks = existsSync(refs) ? readdirSync(refs) : [];
+    const own = locks.filter((lock) => lock.startsWith(`${name}.`) && lock.endsWith(".lock"));
+    for (const lock of own) await rm(join(refs, lock), { force: true });
+    for (const lock of ["index.lock", "HEAD.lock"]) await rm(join(entry, lock), { force: true });
+  }
+
+  // An agent may have taken it for something else, and its own git commands need it.
+  async #link(): Promise<void> {
+    if (entryIn(this.#owner) === this.#note.entry) return;
+    await removeTree(join(this.path, ".git"));
+    await writeFile(join(this.path, ".git"), `gitdir: ${this.#note.entry}\n`);
+  }
+
+  /**
+   * Commits the files as they are. `left` names what git can't take: what can't be read, and repositories within.
+   * `merged` are further parents.
+   */
+  async commit(
+    message: string,
+    merged: readonly string[] = [],
+  ): Promise<{ meta: WorktreeMeta; left: string[] }> {
+    await this.#unlock();
+    const left = [...(await this.#add()), ...(await this.#takeOutNested())];
+    const tree = (await this.#git(["write-tree"])).output.trim();
+    const head = await this.#git(["rev-parse", "HEAD^{commit}", "HEAD^{tree}"], {
+      answers: [0, 128],
+    });
+    const [parent, before] = head.code === 0 ? head.output.split("\n") : [this.#note.base];
+    const parents = [parent ?? this.#note.base, ...merged].flatMap((one) => ["-p", one]);
+    const isNew = tree !== before || merged.length > 0;
+    const commit = isNew
+      ? (
+          await this.#git(["commit-tree", tree, ...parents, "-F", "-"], { input: message })
+        ).output.trim()
+      : (parent as string);
+    const { threadId, name, repository } = this.#owner;
+    const refs = ["HEAD", worktreeRef(threadId, name), worktreeRef(threadId, name, commit)];
+    const input = refs.map((ref) => `option no-deref\nupdate ${ref} ${commit}\n`).join("");
+    await this.#git(["update-ref", "--stdin"], { input });
+    // What a merge has begun is over with its commit.
+    if (merged.length > 0) await this.#git(["reset", "--hard", "--quiet"]);
+    this.#note = { ...this.#note, commit };
+    writeNote(this.#owner, this.#note);
+    const branch = worktreeRef(threadId, name).slice("refs/".length);
+    const { gitDir } = repository;
+    const meta = { name, repository: gitDir, branch, base: this.#note.base, commit, tree };
+    return { meta, left };
+  }
+
+  /** Has the index be what the files are; gives what could not be added. */
+  async #add(): Promise<string[]> {
+    const add = ["add", "--all", "--ignore-errors"];
+    const added = await this.#git(add, { answers: [0, 1] }).catch(async () => {
+      this.#context.signal.throwIfAborted();
+      // An index that an agent has spoilt is made anew.
+      await rm(join(this.#note.entry ?? "", "index"), { force: true });
+      return await this.#git(add, { answers: [0, 1] });
+    });
+    if (added.code === 0) return [];
+    return added.error.split("\n").filter((line) => line.startsWith("error: "));
+  }
+
+  /** Takes repositories within the worktree out of the index: a commit would have only their ids. */
+  async #takeOutNested(): Promise<string[]> {
+    const args = ["diff-index", "--cached", "--raw", "--no-renames", "-z", this.#note.base];
+    const fields = (await this.#git(args)).output.split("\0");
+    const nested: string[] = [];
+    for (let at = 0; at + 1 < fields.length; at += 2) {
+      const [before, after] = (fields[at] ?? "").slice(1).split(" ");
+      if (after === "160000" && before !== "160000") nested.push(fields[at + 1] ?? "");
+    }
+    if (nested.length === 0) return [];
+    const input = nested.map((path) => `${path}\0`).join("");
+    await this.#git(["update-index", "--force-remove", "-z", "--stdin"], { input });
+    return nested.map((path) => `${JSON.stringify(path)} is a repository of its own`);
+  }
+
+  /** Whether a commit is in what the worktree has. */
+  async has(commit: string): Promise<boolean> {
+    const args = ["merge-base", "--is-ancestor", commit, "HEAD"];
+    return (await this.#git(args, { answers: [0, 1] })).code === 0;
+  }
+
+  /** Merges a commit into the files, and gives those in which both conflict, marked by git. */
+  async merge(commit: string): Promise<string[]> {
+    const args = ["merge", "--no-commit", "--no-ff", "--no-verify-signatures", "--quiet", commit];
+    await this.#git(args, { answers: [0, 1] });
+    const unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
+    return (await this.#git(unmerged)).output.split("\0").filter(Boolean);
+  }
+
+  #git(args: readonly string[], options?: Parameters<typeof git>[3]): Promise<GitEnd> {
+    const place = { gitDir: this.#note.entry ?? "", workTree: this.path };
+    return git(this.#context, place, args, options);
+  }
+}
+
+const removeTree = (path: string) => rm(path, { recursive: true, force: true, maxRetries: 3 });

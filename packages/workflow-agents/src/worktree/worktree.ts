@@ -1,0 +1,350 @@
+import { dirname, join, resolve } from "node:path";
+import { mkdir } from "node:fs/promises";
+import {
+  type Journal,
+  type JsonSchema,
+  type Role,
+  type RoleResult,
+  type Step,
+  type ThreadContext,
+  usesAttempt,
+  worktreeIn,
+  type WorktreeMeta,
+} from "@uncaged/workflow";
+import { failure, isObject, misuse } from "../run/error.ts";
+import { cwdOf, digest, publish, withRun } from "../run/run.ts";
+import { checkGit, type GitContext } from "./git.ts";
+import { pathOf, type TreePlace } from "./note.ts";
+import {
+  commitNamed,
+  hasChanges,
+  hasObject,
+  identityOf,
+  type Repository,
+  repositoryAt,
+} from "./repository.ts";
+import { type Begun, begunIn, Tree } from "./tree.ts";
+
+export type WorktreeOptions = {
+  /**
+   * What it begins with: a branch, a tag or a commit of the repository (`HEAD`). A function is asked before each step, and
+   * where it gives nothing the worktree goes on with its own last commit.
+   */
+  from?: string | ((ctx: ThreadContext) => string | undefined);
+  /**
+   * Whose it is: the `thread`'s, whose roles work in it one after the other (the default), or each `role`'s own, and each
+   * member's own of several that run concurrently.
+   */
+  of?: "thread" | "role";
+  /** The name of a thread's worktree (`thread`), where it has several. */
+  name?: string;
+  /** A folder in the repository, in place of the thread's own directory. */
+  repository?: string;
+};
+
+/** A role that works in a worktree: its step's meta has the commit. */
+export type WorktreeRole<R> =
+  R extends Role<infer Meta>
+    ? Role<Meta & { worktree: WorktreeMeta }> &
+        (R extends { readonly descriptor: infer Entry } ? { readonly descriptor: Entry } : unknown)
+    : never;
+
+/** What a merge gives: the names of the worktrees that were merged, and the files in which they conflict. */
+export type MergeMeta = { merged: string[]; conflicts: string[] };
+
+export type MergeRole = Role<MergeMeta & { worktree: WorktreeMeta }> & {
+  readonly descriptor: { description: string; schema: JsonSchema };
+};
+
+/** @see worktree */
+export type Worktree = {
+  /** The same role, in the worktree. */
+  <R extends Role<object>>(role: R): WorktreeRole<R>;
+  /**
+   * A role that merges what others have committed in worktrees of their own. Where they conflict it does not fail: the files
+   * have git's marks then, and `meta.conflicts` names them for the role that resolves them in this worktree.
+   */
+  merge(...roles: string[]): MergeRole;
+};
+
+/**
+ * A git worktree of a thread, or of each of its roles, under the storage root: roles in it have it as `ctx.cwd`, and so
+ * have their commands and tools. Each step is committed there, and `meta.worktree.commit` names the commit; a step that
+ * is done again, and a fork, begin with the files of the last one.
+ *
+ *     const own = worktree({ from: "main", of: "role" });
+ *     const run = createRoleModerator({ roles: { coder: own(coder), tester: own(tester) }, moderator });
+ *
+ * @throws WorkflowError `BAD_WORKTREE` at once; from the running role `NO_WORKTREES`, `NO_CWD`, `NO_REPOSITORY`,
+ *   `NO_COMMIT_YET`, `NO_SUCH_COMMIT`, `COMMIT_MISSING`, `WORKTREE_BUSY`, `GIT_MISSING`, `GIT_TOO_OLD`, `GIT_FAILED`.
+ */
+export function worktree(options: WorktreeOptions = {}): Worktree {
+  const { name = "thread" } = options;
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
+    const message = `a worktree can't have the name ${JSON.stringify(name)}`;
+    throw misuse("BAD_WORKTREE", message, "use letters, digits, - and _: 64 at the most");
+  }
+  const inTree = (role: Role<Record<string, unknown>>) => {
+    const play: Role<Record<string, unknown>> = (given) =>
+      withTree({ ...options, name }, given, async (tree, ctx) => {
+        const { attempt, ...rest } = ctx;
+        const result = await role(usesAttempt in role ? { ...rest, attempt } : rest);
+        return { result, ...(await committed(tree, ctx)) };
+      });
+    return Object.assign(play, { [usesAttempt]: true, ...descriptorOf(role) });
+  };
+  const merge = (...roles: string[]): MergeRole => {
+    const play: Role<Record<string, unknown>> = (given) =>
+      withTree({ ...options, name }, given, (tree, ctx) => mergeIn(tree, ctx, roles));
+    const description = `Merges what was committed by ${roles.join(", ")}`;
+    const entry = { description, schema: withWorktree(mergeSchema) };
+    return Object.assign(play, { [usesAttempt]: true, descriptor: entry }) as unknown as MergeRole;
+  };
+  return Object.assign(inTree, { merge }) as unknown as Worktree;
+}
+
+/** The commit that a role's last step in a worktree has made; undefined when there is none. */
+export function commitOf(
+  { steps }: Pick<ThreadContext, "steps">,
+  role: string,
+): string | undefined {
+  const step = steps.findLast((one) => one.role === role && worktreeIn(one));
+  return step && worktreeIn(step)?.commit;
+}
+
+const mergeSchema = {
+  type: "object",
+  properties: {
+    merged: { type: "array", items: { type: "string" } },
+    conflicts: { type: "array", items: { type: "string" } },
+  },
+  required: ["merged", "conflicts"],
+};
+
+function withWorktree(schema: JsonSchema): JsonSchema {
+  if (!isObject(schema) || !isObject(schema.properties)) return schema;
+  const properties = { ...schema.properties, worktree: { type: "object" } };
+  const required = Array.isArray(schema.required) ? (schema.required as unknown[]) : [];
+  return { ...schema, properties, required: [...required, "worktree"] };
+}
+
+function descriptorOf(role: object): { descriptor?: { description: string; schema: JsonSchema } } {
+  if (!("descriptor" in role)) return {};
+  const { description, schema } = role.descriptor as { description: string; schema: JsonSchema };
+  return { descriptor: { description, schema: withWorktree(schema) } };
+}
+
+type Done = { result: RoleResult<Record<string, unknown>>; meta: WorktreeMeta; left: string[] };
+
+async function committed(tree: Tree, ctx: ThreadContext, merged: readonly string[] = []) {
+  const { role = "role", threadId } = ctx;
+  const title = role.replace(/[\s\p{Cc}]+/gu, " ").slice(0, 60);
+  return await tree.commit(`${title}\n\nThread: ${threadId}\n`, merged);
+}
+
+async function mergeIn(tree: Tree, ctx: ThreadContext, roles: readonly string[]): Promise<Done> {
+  const merged: string[] = [];
+  const conflicts = new Set<string>();
+  let done: Omit<Done, "result"> | null = null;
+  for (const { name, commit } of lastOf(ctx, roles)) {
+    if (await tree.has(commit)) continue;
+    for (const path of await tree.merge(commit)) conflicts.add(path);
+    merged.push(name);
+    done = await committed(tree, ctx, [commit]);
+  }
+  done ??= await committed(tree, ctx);
+  const what = merged.length > 0 ? `merged ${merged.join(", ")}` : "nothing to merge";
+  const where = [...conflicts].map((path) => `- ${path}`);
+  const lines = conflicts.size > 0 ? [`${what}; they conflict in`, ...where] : [what];
+  const meta = { merged, conflicts: [...conflicts] };
+  return { ...done, result: { content: lines.join("\n"), meta } };
+}
+
+/** The last commits of the worktrees that these roles have worked in. */
+function lastOf({ steps }: ThreadContext, roles: readonly string[]): WorktreeMeta[] {
+  const found = new Map<string, WorktreeMeta>();
+  for (const step of steps) {
+    const made = roles.includes(step.role) ? worktreeIn(step) : null;
+    if (made) found.set(made.name, made);
+  }
+  return [...found.values()];
+}
+
+type Named = WorktreeOptions & { name: string };
+
+/** Does a role's work in its worktree; the step's meta then names the commit. */
+async function withTree(
+  options: Named,
+  ctx: ThreadContext,
+  work: (tree: Tree, ctx: ThreadContext) => Promise<Done>,
+): Promise<RoleResult<Record<string, unknown>>> {
+  const { env = {}, signal = new AbortController().signal, worktrees: folder } = ctx;
+  if (folder === undefined) {
+    const hint = "run it by a host, or give run a folder as the option worktrees";
+    throw failure("NO_WORKTREES", "the thread has no folder for worktrees", hint);
+  }
+  const at = { folder, name: nameOf(options, ctx) };
+  return await alone(pathOf(at), signal, async () => {
+    const { tree, repository } = await begin({ env, signal }, at, options, ctx);
+    const cwd = resolve(tree.path, repository.prefix);
+    await mkdir(cwd, { recursive: true });
+    // Should its `.git` get lost, git must not take the repository that the storage root is in for its own.
+    const own = { ...env, GIT_CEILING_DIRECTORIES: dirname(tree.path) };
+    const journal = ctx.journal && journalOf(tree, ctx.journal);
+    const { result, meta, left } = await work(tree, { ...ctx, cwd, env: own, journal });
+    if (left.length > 0) warn(ctx, `the commit of the worktree leaves out: ${left.join("; ")}`);
+    return { ...result, meta: { ...result.meta, worktree: meta } };
+  });
+}
+
+/** What the files of a worktree belong together with: what was recorded while they became what they are. */
+const journalOf = (tree: Tree, journal: Journal): Journal => ({
+  read: (key) => journal.read(journalKey(key, tree.id)),
+  record: (key, entry) => journal.record(journalKey(key, tree.id), entry),
+});
+
+const journalKey = (key: string, id: string): string => `${key}@${id}`;
+
+async function begin(
+  given: GitContext,
+  at: TreePlace,
+  { from = "HEAD", repository: folder }: Named,
+  ctx: ThreadContext,
+): Promise<{ tree: Tree; repository: Repository }> {
+  const here = folder ?? cwdOf(ctx, "a worktree is made in its repository");
+  await checkGit(given, "/");
+  const repository = await repositoryAt(given, here);
+  const context = { ...given, identity: await identityOf(given, repository) };
+  const last = lastIn(ctx, at.name);
+  const asked = typeof from === "string" ? undefined : from(ctx);
+  const fixed = asked === undefined ? last?.commit : await commitNamed(context, repository, asked);
+  if (last && fixed === last.commit) await checkCommit(context, repository, last, ctx);
+  const begun = begunBefore(at, repository, ctx).filter(
+    ({ note }) => fixed === undefined || note.base === fixed || note.commit === fixed,
+  );
+  const goesOn = await recordedIn(begun, ctx);
+  const start = typeof from === "string" ? from : "HEAD";
+  const base = fixed ?? begun[0]?.note.base ?? (await commitNamed(context, repository, start));
+  if (!last && !begun[0]) await warnOfRepository(context, repository, start, base, ctx);
+  const owner = { ...at, threadId: ctx.threadId, repository };
+  const key = ctx.key ?? null;
+  const tree = await Tree.begin(owner, context, { base, key, from: goesOn });
+  return { tree, repository };
+}
+
+/** The worktree's commit that the last step in it has made; that of a question of the role too. */
+function lastIn({ allSteps, steps }: ThreadContext, name: string): WorktreeMeta | null {
+  const all: readonly Pick<Step, "meta">[] = allSteps ?? steps;
+  return all.reduce<WorktreeMeta | null>((last, step) => {
+    const made = worktreeIn(step);
+    return made?.name === name ? made : last;
+  }, null);
+}
+
+/** Where the same step has begun before: here, or in the thread that this one retries. */
+function begunBefore(at: TreePlace, { gitDir }: Repository, ctx: ThreadContext): Begun[] {
+  const { key, options = {} } = ctx;
+  if (key === undefined) return [];
+  const { threadId, origin } = (options.forkFrom ?? {}) as { threadId?: string; origin?: string };
+  const sources = [...new Set([threadId, origin])].flatMap((id) => {
+    return typeof id === "string" ? { ...at, folder: join(dirname(at.folder), id) } : [];
+  });
+  return begunIn([at, ...sources], gitDir, key);
+}
+
+/** The first whose execution has recorded something: the next one goes on from there, with its files. */
+async function recordedIn(begun: readonly Begun[], ctx: ThreadContext): Promise<Begun | null> {
+  const { key, journal } = ctx;
+  if (key === undefined || !journal) return null;
+  for (const one of begun) {
+    if ((await journal.read(journalKey(key, one.note.id))).length > 0) return one;
+  }
+  return null;
+}
+
+async function checkCommit(
+  context: GitContext,
+  repository: Repository,
+  { commit, repository: made }: WorktreeMeta,
+  { threadId }: ThreadContext,
+): Promise<void> {
+  if (await hasObject(context, repository, `${commit}^{commit}`)) return;
+  const where = made === repository.gitDir ? "" : `, which was made in ${made}`;
+  throw failure(
+    "COMMIT_MISSING",
+    `the repository ${repository.gitDir} does not have the files of the last step of ${threadId}: commit ${commit}${where}`,
+    "fetch that commit from the machine on which the step was done, or fork the thread before it",
+  );
+}
+
+async function warnOfRepository(
+  context: GitContext,
+  repository: Repository,
+  start: string,
+  base: string,
+  ctx: ThreadContext,
+): Promise<void> {
+  if (start === "HEAD" && (await hasChanges(context, repository))) {
+    warn(ctx, `changes in ${repository.folder} that are not committed are not in the worktree`);
+  }
+  if (await hasObject(context, repository, `${base}:.gitmodules`)) {
+    warn(
+      ctx,
+      "the folders of submodules are empty in the worktree, and stay as they are in its commits",
+    );
+  }
+}
+
+function warn(ctx: ThreadContext, message: string): void {
+  const payload = { name: "worktree", level: "warn", message, data: null };
+  const run = { stepID: ctx.role ?? "agent", spent: [], memory: {} };
+  withRun(run, () => publish("tool_message", payload));
+}
+
+/** Which worktree a role works in. One of its own is named by the role, and by which member of a group it is. */
+function nameOf({ of = "thread", name }: Named, { role = "role", attempt }: ThreadContext): string {
+  if (of === "thread") return name;
+  const path = (attempt?.path ?? []).map((part) =>
+    "run" in part ? part.run : `${part.child === role ? "" : part.child}${part.iteration ?? ""}`,
+  );
+  return [role, ...path].map(slug).join("@");
+}
+
+function slug(text: string): string {
+  if (/^[A-Za-z0-9_-]{0,40}$/.test(text)) return text;
+  return `${text.replace(/[^A-Za-z0-9_-]+/g, "-").slice(0, 40)}-${digest(text).slice(0, 6)}`;
+}
+
+/** Who works in which worktree, and until when. */
+const busy = new Map<string, { signal: AbortSignal; ended: Promise<unknown> }>();
+const leavingMs = 60_000;
+
+/** Does work while no other role is in the worktree. One whose time was up, or whose thread was ended, is waited for. */
+async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  for (let other = busy.get(path); other; other = busy.get(path)) {
+    const isLeaving = other.signal.aborted && (await settledWithin(other.ended, leavingMs));
+    if (isLeaving) continue;
+    const message = `another role is at work in the worktree ${path}`;
+    throw failure(
+      "WORKTREE_BUSY",
+      message,
+      'give roles that run concurrently one each: of: "role"',
+    );
+  }
+  const running = work();
+  const ended = running.catch(() => undefined);
+  busy.set(path, { signal, ended });
+  try {
+    return await running;
+  } finally {
+    busy.delete(path);
+  }
+}
+
+async function settledWithin(ended: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<false>((done) => {
+    timer = setTimeout(() => done(false), ms);
+  });
+  return await Promise.race([ended.then(() => true), late]).finally(() => clearTimeout(timer));
+}

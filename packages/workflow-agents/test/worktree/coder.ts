@@ -1,0 +1,27 @@
+import { createRoleModerator, END } from "@uncaged/workflow";
+import { z } from "zod";
+import {
+  anthropicAgent,
+  describe,
+  role,
+  runCommand,
+  toolRegistry,
+  worktree,
+  writeFile,
+} from "../../src/index.ts";
+
+/* A coder that is a model with tools, in a worktree. */
+const tools = toolRegistry([writeFile, runCommand()]);
+const coder = worktree({ of: "role" })(
+  role({
+    description: "Codes",
+    agent: anthropicAgent({ model: "claude-opus-5-5", tools, maxRetries: 0 }),
+    systemPrompt: "You code.",
+    schema: z.object({}),
+  }),
+);
+export const descriptor = describe("Codes", { coder });
+export const run = createRoleModerator({
+  roles: { coder },
+  moderator: ({ steps }) => (steps.length > 0 ? END : "coder"),
+});
