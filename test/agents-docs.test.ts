@@ -46,6 +46,7 @@ beforeAll(async () => {
     "it",
     "--allow-empty",
   );
+  writeFileSync(join(folder, "shot.png"), Buffer.from("\x89PNG\r\n\x1a\n....", "latin1"));
   server = await anthropicServer(obliging);
 });
 

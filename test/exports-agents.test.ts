@@ -20,7 +20,9 @@ describe("the exported names of agents", () => {
       cursor
       describe
       editFile
+      file
       handoff
+      image
       inOwnAttempt
       listFiles
       mcpTools
@@ -85,6 +87,9 @@ describe("the exported names of agents", () => {
       type NeededApproval
       type OpenAIOptions
       type Paid
+      type Part
+      type PartOptions
+      type PartSource
       type PresetOptions
       type ProviderErrorCode
       type ProviderErrorType

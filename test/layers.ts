@@ -44,6 +44,7 @@ export const packages: Package[] = [
     layers: {
       run: 0,
       child: 1,
+      content: 1,
       ledger: 1,
       command: 2,
       tools: 2,

@@ -71,6 +71,9 @@ export type {
 } from "./llm/provider.ts";
 export type { Access } from "./llm/access.ts";
 
+// Pictures and documents
+export { file, image, type Part, type PartOptions, type PartSource } from "./content/part.ts";
+
 // Tools
 export type { Approval, Approve, NeededApproval } from "./tools/approval.ts";
 export type { McpOptions } from "./mcp/options.ts";

@@ -60,7 +60,7 @@ test.each(models.map((model) => [model.name, model] as const))(
       "changed sum.ts",
       "const sum = (a, b) => a + b;",
       "const sum = (a, b) => a - b;\n",
-      'there is no tool "rm"\ntools: readFile, editFile, runCommand, sums__add, sums__odd_name, sums__fail, sums__throw, sums__die, sums__hang, sums__env, sums__mixed',
+      'there is no tool "rm"\ntools: readFile, editFile, runCommand, sums__add, sums__odd_name, sums__fail, sums__throw, sums__die, sums__hang, sums__env, sums__seen, sums__mixed',
     ]);
     expect(typesOf(run)).toContain("tool_error");
     const failed = run.events.filter(({ type }) => type === "tool_error");

@@ -80,12 +80,19 @@ function messagesOf(messages: readonly Message[], mark: Mark): MessageParam[] {
   const turns = messages.filter(({ role }) => role !== "system");
   return turns.map((message, at): MessageParam => {
     const role = message.role === "assistant" ? "assistant" : "user";
-    const blocks = blocksOf(message).filter(({ type, text }) => type !== "text" || text !== "");
+    const blocks = blocksOf(message)
+      .filter(({ type, text }) => type !== "text" || text !== "")
+      .map(withParts);
     const last = at === turns.length - 1 && role === "user" ? blocks.length - 1 : -1;
     const content = blocks.map((block, n) => (n === last ? { ...block, ...mark } : block));
     // The blocks are the API's own: they came from it, or have the documented shapes.
     return { role, content: content as unknown as ContentBlockParam[] };
   });
+}
+
+function withParts({ parts, ...block }: Block): Block {
+  if (block.type !== "tool_result" || !Array.isArray(parts)) return block;
+  return { ...block, content: [{ type: "text", text: block.content }, ...(parts as Block[])] };
 }
 
 function thinkingOf(thinking: Thinking): ThinkingConfigParam {

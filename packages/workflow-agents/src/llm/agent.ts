@@ -12,9 +12,16 @@ import {
   stepText,
   withRun,
 } from "../run/run.ts";
+import { isPart, type Part, readPart } from "../content/part.ts";
 import type { ToolRunner } from "../tools/tools.ts";
 import { converse, emptyAnswer, type ModelCallbacks } from "./converse.ts";
-import type { Block, Message, ModelProvider, ModelRequest } from "./provider.ts";
+import {
+  type Block,
+  blocksOf,
+  type Message,
+  type ModelProvider,
+  type ModelRequest,
+} from "./provider.ts";
 
 /** The options of every model agent. */
 export type ModelOptions = {
@@ -32,6 +39,8 @@ export type ModelOptions = {
   allowTruncated?: boolean;
   /** What the model gets (the thread's prompt and the steps so far). */
   messages?: (ctx: ThreadContext) => Message[];
+  /** Pictures and documents that the model gets before all else: those of `image` and `file`. */
+  files?: (ctx: ThreadContext) => readonly Part[] | Promise<readonly Part[]>;
 };
 
 /**
@@ -46,7 +55,7 @@ export function modelAgent(
   provider: ModelProvider,
   options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
 ): AgentFn {
-  const { tools: runner, maxTurns, allowTruncated, messages = threadMessages, ...asked } = options;
+  const { tools: runner, maxTurns, allowTruncated, ...asked } = options;
   const answer: AgentFn = async (ctx, systemPrompt) => {
     const { env = {}, signal, blobs } = ctx;
     const report = new AgentReport();
@@ -66,7 +75,7 @@ export function modelAgent(
       const request: ModelRequest = {
         ...{ model, maxTokens, temperature, thinking, effort },
         system: isAlone ? plain : systemPrompt,
-        messages: messages(ctx),
+        messages: await messagesOf(options, ctx),
         tools: toolbox ? await runner.definitions(toolbox.context) : [],
         ...(isAlone && { format: { type: "json_schema", schema: own.schema } }),
       };
@@ -101,6 +110,28 @@ const callbacks: ModelCallbacks = {
   onToolUse: ({ id, name, input }) => publish("llm_tool_use", { tool_use_id: id, name, input }),
   onToolResult: (result) => publish("llm_tool_result", result),
 };
+
+/** The conversation that an agent begins, with the files read that are in it. */
+async function messagesOf(
+  { messages = threadMessages, files = () => [] }: ModelOptions,
+  ctx: ThreadContext,
+): Promise<Message[]> {
+  const added = await files(ctx);
+  const [first, ...rest] = messages(ctx);
+  const before: Message | undefined = first && {
+    ...first,
+    content: [...added, ...blocksOf(first)],
+  };
+  const all = added.length > 0 && before ? [before, ...rest] : messages(ctx);
+  const read = all.map(async (message): Promise<Message> => {
+    if (typeof message.content === "string" || !message.content.some(isPart)) return message;
+    const blocks = message.content.map(async (block): Promise<Block> => {
+      return isPart(block) ? await readPart(block, ctx.cwd) : block;
+    });
+    return { ...message, content: await Promise.all(blocks) };
+  });
+  return await Promise.all(read);
+}
 
 /** A block for each step, so that a later call finds the same blocks in the provider's cache. */
 export function threadMessages(ctx: ThreadContext): Message[] {

@@ -5,11 +5,11 @@ import {
   type Usage,
   type WorkflowError,
 } from "@uncaged/workflow";
-import { failure } from "../run/error.ts";
+import { failure, isObject } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";
 import { callPolicy, type Retrying } from "../run/retry.ts";
 import { currentRun, Meter, publish } from "../run/run.ts";
-import type { ToolContext, ToolRunner } from "../tools/tools.ts";
+import type { ToolAnswer, ToolContext, ToolRunner } from "../tools/tools.ts";
 import { Approvals, type Decision } from "./approvals.ts";
 import { ProviderError } from "./error.ts";
 import { retried } from "./retry.ts";
@@ -267,12 +267,20 @@ type Input = Pick<ModelRequest, "system" | "tools" | "messages"> & { format?: ob
 
 /** The most tokens that text can be: no token is shorter than a byte of its UTF-8. */
 export function inputBound({ system, tools, messages, format = { type: "none" } }: Input): number {
-  const bytes = Buffer.byteLength(JSON.stringify([system, tools, messages, format]));
-  const pictures = messages
-    .flatMap(blocksOf)
-    .filter(({ type }) => /image|document|file/.test(type));
+  let pictures = 0;
+  const counted = (_: string, value: unknown): unknown => {
+    if (
+      !isObject(value) ||
+      !/^(image|input_image|document|file|input_file)/.test(String(value.type))
+    )
+      return value;
+    pictures += 1;
+    // The tokens of a picture don't follow from its bytes.
+    return value.type === "image" ? { type: "image" } : value;
+  };
+  const bytes = Buffer.byteLength(JSON.stringify([system, tools, messages, format], counted));
   const parts = messages.length + tools.length;
-  return bytes + addedToRequest + addedToPart * parts + mostOfPicture * pictures.length;
+  return bytes + addedToRequest + addedToPart * parts + mostOfPicture * pictures;
 }
 
 const texts = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
@@ -282,8 +290,8 @@ const isText = ({ messages }: ModelRequest): boolean =>
   messages
     .flatMap(blocksOf)
     .every(
-      ({ type, content }) =>
-        texts.has(type) || (type === "tool_result" && typeof content === "string"),
+      ({ type, content, parts }) =>
+        texts.has(type) || (type === "tool_result" && typeof content === "string" && !parts),
     );
 
 type ToolRuns = {
@@ -317,13 +325,14 @@ async function runTools(
     onAgain?.(use);
     const call = { ...context, key: recorded.keyOf(turn, id), wasBegun: hasBegun, approved };
     const why = broken ? `${name} was not run: ${broken}` : refusal;
-    const { content, is_error } = why
+    const { content, is_error, parts }: ToolAnswer = why
       ? { content: why, is_error: true }
       : await runner.run(name, input, call, id);
-    const result = { tool_use_id: id, content: note + content, is_error };
+    const shown = { tool_use_id: id, content: note + content, is_error };
+    const result = { ...shown, ...(parts && { parts }) };
     if (signal.aborted) return result;
     await recorded.finished(turn, result);
-    onResult?.(result);
+    onResult?.(shown);
     return result;
   });
   let stop: () => void = () => undefined;

@@ -1,15 +1,24 @@
 import type { Usage } from "@uncaged/workflow";
+import type { Part } from "../content/part.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
 
 /** A model's request to run a tool. `broken`: why its arguments are no JSON object. */
 export type ToolUse = { id: string; name: string; input: object; broken?: string };
 
-/** What a tool answered. `tool_use_id` is the `id` of the {@link ToolUse} that asked for it. */
-export type ToolResult = { tool_use_id: string; content: string; is_error?: boolean };
+/**
+ * What a tool answered. `tool_use_id` is the `id` of the {@link ToolUse} that asked for it; `parts` are the pictures and
+ * documents, of which `content` has notes.
+ */
+export type ToolResult = {
+  tool_use_id: string;
+  content: string;
+  is_error?: boolean;
+  parts?: Part[];
+};
 
 /**
  * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUse}`, `{type: "tool_result",
- * …ToolResult}`, or one of the provider's own, which is handed back as it came (`thinking`, signed).
+ * …ToolResult}`, a {@link Part}, or one of the provider's own, which is handed back as it came (`thinking`, signed).
  */
 export type Block = { type: string; [field: string]: unknown };
 

@@ -4,7 +4,8 @@ import type { Journal } from "@uncaged/workflow";
 import { isObject, misuse } from "../run/error.ts";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";
-import { resourceTools, textOf } from "./resources.ts";
+import { contentOf, joined, textOf } from "./content.ts";
+import { resourceTools } from "./resources.ts";
 import { mcpError, ThreadServer } from "./server.ts";
 
 /** A server's tools, and its prompts for a role's `systemPrompt`. */
@@ -127,13 +128,13 @@ function toolName(server: string, tool: string, taken: Set<string>): string {
   return name;
 }
 
-/** Its texts, and a note on what is no text; `structuredContent` beside, or in place of no text. */
+/** Its texts and pictures, and a note on all else; `structuredContent` beside, or in place of nothing. */
 function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
-  const text = content
-    .map(textOf)
-    .filter((part) => part !== "")
-    .join("\n");
-  if (isError) throw mcpError("MCP_TOOL_FAILED", text || "the tool failed and gives no reason");
-  if (structuredContent === undefined) return { result: text };
-  return text === "" ? structuredContent : { result: text, structuredContent };
+  if (isError) {
+    const text = content.map(textOf).filter(Boolean).join("\n");
+    throw mcpError("MCP_TOOL_FAILED", text || "the tool failed and gives no reason");
+  }
+  const result = joined(content.map(contentOf));
+  if (structuredContent === undefined) return { result };
+  return result === "" ? structuredContent : { result, structuredContent };
 }

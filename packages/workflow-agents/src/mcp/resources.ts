@@ -1,6 +1,6 @@
-import type { ContentBlock, ReadResourceResult } from "@modelcontextprotocol/client";
 import { isObject } from "../run/error.ts";
 import type { ReadyTool } from "../tools/tools.ts";
+import { joined, resourceOf } from "./content.ts";
 import type { ThreadServer } from "./server.ts";
 
 const failed = "MCP_RESOURCE_FAILED";
@@ -48,32 +48,8 @@ export function resourceTools(server: ThreadServer): ReadyTool[] {
         const read = await server.ask(reading, signal, (client, limits) =>
           client.readResource({ uri: uri as string }, limits),
         );
-        return { result: read.contents.map(textOfResource).join("\n") };
+        return { result: joined(read.contents.map(resourceOf)) };
       },
     },
   ];
 }
-
-function textOfResource(resource: ReadResourceResult["contents"][number]): string {
-  if ("text" in resource) return resource.text;
-  return `[resource ${resource.uri}, ${resource.mimeType ?? "bytes"}, ${sizeOf(resource.blob)}]`;
-}
-
-/** What of a server's answer a text can say: the texts, and a note on all else. */
-export function textOf(block: ContentBlock): string {
-  switch (block.type) {
-    case "text":
-      return block.text;
-    case "image":
-    case "audio":
-      return `[${block.type} ${block.mimeType}, ${sizeOf(block.data)}]`;
-    case "resource_link":
-      return `[resource ${block.uri}]`;
-    case "resource":
-      return textOfResource(block.resource);
-    default:
-      return "";
-  }
-}
-
-const sizeOf = (base64: string): string => `${Math.floor((base64.length * 3) / 4)} bytes`;

@@ -7,6 +7,7 @@ import type {
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
 import { ProviderError } from "../llm/error.ts";
+import { isObject } from "../run/error.ts";
 import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
 import {
   type Block,
@@ -67,14 +68,25 @@ function paramsOf(message: Message): ChatCompletionMessageParam[] {
       const failed = is_error === true ? "error: " : "";
       return { role: "tool", tool_call_id: String(tool_use_id), content: failed + String(content) };
     }),
+    ...results.flatMap(pictured),
     ...(own.length > 0 ? [{ role: "user" as const, content: own }] : []),
   ];
+}
+
+/** What a tool's message can't hold comes after it, as the user's. */
+function pictured({ tool_use_id, parts }: Block): ChatCompletionMessageParam[] {
+  if (!Array.isArray(parts)) return [];
+  const text = `What the tool call ${String(tool_use_id)} gave:`;
+  return [{ role: "user", content: [{ type: "text", text }, ...(parts as Block[]).map(partOf)] }];
 }
 
 /** A block as a part of a user's message: text, a picture or a document as Anthropic has them, or one of OpenAI's own. */
 function partOf(block: Block): ChatCompletionContentPart {
   const { type, text, source, title } = block;
   if (type === "text") return { type, text: String(text) };
+  if (isObject(source) && source.type === "text") {
+    return { type: "text", text: titledText(title, source.data) };
+  }
   if (type !== "image" && type !== "document") return block as unknown as ChatCompletionContentPart;
   const {
     type: kind,
@@ -92,6 +104,11 @@ function partOf(block: Block): ChatCompletionContentPart {
   const filename = typeof title === "string" ? title : "document.pdf";
   return { type: "file", file: { file_data: address, filename } };
 }
+
+export const titledText = (title: unknown, text: unknown): string =>
+  typeof title === "string"
+    ? `<file name=${JSON.stringify(title)}>\n${String(text)}\n</file>`
+    : String(text);
 
 function assistantOf(blocks: readonly Block[]): ChatCompletionAssistantMessageParam {
   const calls = blocks.filter(({ type }) => type === "tool_use");

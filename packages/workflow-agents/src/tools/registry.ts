@@ -40,8 +40,10 @@ export function toolRegistry(
       });
     },
     async run(name, input, context) {
-      const { content, ok } = await runTool(registry, name, input, context);
-      return { content, is_error: !ok };
+      const outcome = await runTool(registry, name, input, context);
+      const { content, ok } = outcome;
+      const given = outcome.ok && outcome.parts.length > 0 ? { parts: outcome.parts } : {};
+      return { content, is_error: !ok, ...given };
     },
     async approval(name, input, context) {
       const tool = (await registry.all(context)).find((one) => one.name === name);

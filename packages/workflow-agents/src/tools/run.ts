@@ -1,13 +1,17 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, truncated, type WorkflowError } from "@uncaged/workflow";
+import { isPart, noteOf, type Part, readPart } from "../content/part.ts";
 import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import { callHash } from "./approval.ts";
 import type { ToolContext, ToolExecution, ToolRegistry } from "./tools.ts";
 
-/** `content` is what a model is shown, `output` the `result` of what the tool returned, if it has one. */
+/**
+ * `content` is what a model is shown, with `parts`, the pictures and documents in it; `output` the `result` of what the tool
+ * returned, if it has one.
+ */
 export type ToolOutcome =
-  | { ok: true; content: string; output: unknown; toolResult: unknown }
+  | { ok: true; content: string; parts: Part[]; output: unknown; toolResult: unknown }
   | {
       ok: false;
       content: string;
@@ -35,10 +39,15 @@ export async function runTool(
   try {
     const toolResult = await execute(registry, name, input, context);
     const output = unwrapped(toolResult);
-    const content = limited(textOf(output), maxResult);
-    const results = { output: whole(output), toolResult: whole(toolResult) };
+    const shownParts = await shownOf(output, context.cwd);
+    const content = limited(shownParts.text, maxResult);
+    const { parts } = shownParts;
+    // The bytes are in the conversation: events have notes.
+    const [shownOutput, shownWhole] =
+      parts.length > 0 ? [content, content] : [whole(output), whole(toolResult)];
+    const results = { output: shownOutput, toolResult: shownWhole };
     publish("tool_done", { name, ...results, outputSummary: brief(content) });
-    return { ok: true, content, output, toolResult };
+    return { ok: true, content, parts, output, toolResult };
   } catch (thrown) {
     const error = errorOf(name, thrown);
     const { message, code, details = [], hint } = error;
@@ -179,6 +188,20 @@ function brief(value: unknown): string {
     .replace(/\s+/g, " ")
     .trim();
   return line.length > briefLength ? `${cut(line, briefLength - 1)}…` : line;
+}
+
+/** What a model is shown of a tool's output: its text, with a note for each part; and the parts, read. */
+async function shownOf(output: unknown, cwd: string): Promise<{ text: string; parts: Part[] }> {
+  const list: unknown[] = Array.isArray(output) ? output : [output];
+  if (!list.some(isPart)) return { text: textOf(output), parts: [] };
+  const parts: Part[] = [];
+  const texts: string[] = [];
+  for (const one of list) {
+    const part = isPart(one) ? await readPart(one, cwd) : null;
+    if (part) parts.push(part);
+    texts.push(part ? noteOf(part) : textOf(one));
+  }
+  return { text: texts.join("\n"), parts };
 }
 
 /** @throws WorkflowError `TOOL_RESULT` when it has no JSON: a cycle, a BigInt, a getter that throws. */

@@ -1,5 +1,6 @@
 import type { Blobs, ThreadContext } from "@uncaged/workflow";
 import type { $ZodType, output } from "zod/v4/core";
+import type { Part } from "../content/part.ts";
 import type { ApprovalRule, Approve, NeededApproval } from "./approval.ts";
 
 /**
@@ -34,9 +35,9 @@ export type ToolExecution = ToolContext & {
 
 /**
  * A tool. `name` has letters, digits, `_` and `-`, 64 at most; `execute` gets what the Zod schema `input`
- * made of the model's arguments. It returns text or a JSON value; `{result, …}` shows the model the
- * `result` and keeps the whole for who called the tool. Whatever it throws is given to the model: a
- * `WorkflowError` with its hint. `timeoutMs` is for tools that take longer than the registry allows.
+ * made of the model's arguments. It returns text, a JSON value, pictures and documents (`image`, `file`), or a list of
+ * these; `{result, …}` shows the model the `result` and keeps the whole for who called the tool. Whatever it throws is
+ * given to the model: a `WorkflowError` with its hint. `timeoutMs` is for tools that take longer than the registry allows.
  * With `idempotent: false` a call that was at work when its process ended is not made again: the model learns that
  * nobody knows whether it was done. With `approve` a person decides on its calls, or on some, before they are made.
  */
@@ -72,8 +73,11 @@ export type ReadyTool = ToolDefinition & {
 /** Tools that are known only once a thread runs, as those of an MCP server. */
 export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
 
-/** What a model gets back. An error's `content` is what is wrong, in words that it can act on. */
-export type ToolAnswer = { content: string; is_error: boolean };
+/**
+ * What a model gets back. An error's `content` is what is wrong, in words that it can act on. `parts` are the pictures and
+ * documents, of which `content` has notes.
+ */
+export type ToolAnswer = { content: string; is_error: boolean; parts?: Part[] };
 
 /**
  * All that an agent needs of tools. `run` never rejects: whatever goes wrong is an answer with `is_error`.

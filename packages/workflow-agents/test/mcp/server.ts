@@ -4,6 +4,8 @@ import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
+const base64 = (bytes: string) => Buffer.from(bytes, "latin1").toString("base64");
+
 const text = (said: string) => ({ content: [{ type: "text" as const, text: said }] });
 
 function server(): McpServer {
@@ -24,6 +26,22 @@ function server(): McpServer {
     process.stderr.write(`the token is ${process.env.SUMS_TOKEN}\n`);
     return text(JSON.stringify({ pid: process.pid, cwd: process.cwd(), env: process.env }));
   });
+  mcp.registerTool("seen", {}, () => ({
+    content: [
+      { type: "image", data: base64("\x89PNG\r\n\x1a\n...."), mimeType: "image/jpeg" },
+      { type: "image", data: "AAAA", mimeType: "image/png" },
+      { type: "audio", data: "AAAA", mimeType: "audio/wav" },
+      { type: "resource_link", uri: "file:///a.txt", name: "a.txt", mimeType: "text/plain" },
+      {
+        type: "resource",
+        resource: {
+          uri: "file:///a.pdf",
+          mimeType: "application/pdf",
+          blob: base64("%PDF-1.7 ...."),
+        },
+      },
+    ],
+  }));
   const outputSchema = z.object({ sum: z.number() });
   mcp.registerTool("mixed", { outputSchema }, () => ({
     content: [

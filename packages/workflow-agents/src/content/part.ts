@@ -1,0 +1,165 @@
+import { readFile, stat } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import type { WorkflowError } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
+
+/** A picture or a document as models get it: part of a message, or of what a tool gives. Made by `image` and `file`. */
+export type Part = {
+  type: "image" | "document";
+  title?: string;
+  source:
+    | { type: "base64"; media_type: string; data: string }
+    | { type: "text"; media_type: "text/plain"; data: string }
+    | { type: "url"; url: string }
+    /** A file that is read when the model is asked. */
+    | { type: "path"; path: string };
+};
+
+/** Where a picture or a document is: a path, from the thread's directory on; an address; or the bytes themselves. */
+export type PartSource = string | URL | Uint8Array;
+
+// By it a tool's result is known as one, and no object that only looks alike.
+const brand: unique symbol = Symbol.for("uncaged.workflow.part") as never;
+
+export const isPart = (value: unknown): value is Part =>
+  typeof value === "object" && value !== null && brand in value;
+
+const made = (part: Part): Part => Object.assign(part, { [brand]: true });
+
+/** A media type that the caller declares, and the name that a model sees. */
+export type PartOptions = { mediaType?: string; name?: string };
+
+/**
+ * A picture for a model: PNG, JPEG, GIF or WebP, of 5 MB at the most.
+ *
+ *     const look = tool({ …, execute: async () => image(await screenshot()) });
+ *
+ * @throws WorkflowError `BAD_FILE` for bytes that are none; for a path when it is read.
+ */
+export const image = (source: PartSource, options: PartOptions = {}): Part =>
+  partOf("image", source, options);
+
+/**
+ * A document for a model: a PDF of 20 MB at the most, a text, or a picture, as its bytes show.
+ *
+ *     const agent = anthropicAgent({ model, files: () => [file("report.pdf")] });
+ *
+ * @throws WorkflowError `BAD_FILE` for bytes that are none; for a path when it is read.
+ */
+export const file = (source: PartSource, options: PartOptions = {}): Part =>
+  partOf("document", source, options);
+
+function partOf(type: Part["type"], source: PartSource, { mediaType, name }: PartOptions): Part {
+  if (source instanceof Uint8Array) return partOfBytes(type, source, { mediaType, name });
+  const text = String(source);
+  const inline = /^data:([^;,]*)[^,]*;base64,(.*)$/is.exec(text);
+  if (inline) {
+    const [, declared, data = ""] = inline;
+    const bytes = Buffer.from(data, "base64");
+    return partOfBytes(type, bytes, { mediaType: mediaType ?? declared, name });
+  }
+  const titled = type === "document" && name !== undefined && { title: name };
+  if (/^https?:/i.test(text)) return made({ type, ...titled, source: { type: "url", url: text } });
+  const path = text.startsWith("file:") ? decodeURIComponent(new URL(text).pathname) : text;
+  return made({ type, ...titled, source: { type: "path", path } });
+}
+
+const mostBytes = { image: 5_000_000, document: 20_000_000 };
+
+/** Reads a part's file, if it is one: then its bytes are in it. */
+export async function readPart(part: Part, cwd: string | undefined): Promise<Part> {
+  const {
+    type,
+    source,
+    title: name = source.type === "path" ? basename(source.path) : undefined,
+  } = part;
+  if (source.type !== "path") return part;
+  const path = cwd === undefined ? source.path : resolve(cwd, source.path);
+  try {
+    // Not read at all when it is too large.
+    checkSize(type, (await stat(path)).size, source.path);
+    return partOfBytes(type, await readFile(path), { name });
+  } catch (error) {
+    if ((error as { code?: string }).code === "BAD_FILE") throw error;
+    const why = error instanceof Error ? error.message.split(",")[0] : String(error);
+    throw bad(
+      `${source.path} can't be read: ${why}`,
+      "give the path from the thread's directory on",
+    );
+  }
+}
+
+function partOfBytes(
+  type: Part["type"],
+  bytes: Uint8Array,
+  { mediaType, name }: PartOptions,
+): Part {
+  const what = name ?? (type === "image" ? "a picture" : "a document");
+  const found = mediaTypeOf(bytes);
+  const own = found?.startsWith("image/") ? "image" : "document";
+  checkSize(own, bytes.length, what);
+  if (found === null || (type === "image" && own !== "image")) {
+    const kinds = type === "image" ? "PNG, JPEG, GIF or WebP" : "PDF, picture or text";
+    throw bad(`${what} is no ${kinds} by its bytes`, `convert it: models take ${kinds}`);
+  }
+  const isDeclared = mediaType === undefined || mediaType === "" || alike(mediaType, found);
+  if (!isDeclared) {
+    throw bad(
+      `${what} is given as ${mediaType}, and by its bytes is ${found}`,
+      "leave mediaType out",
+    );
+  }
+  const titled = own === "document" && name !== undefined && { title: name };
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const source: Part["source"] =
+    found === "text/plain"
+      ? { type: "text", media_type: found, data: buffer.toString("utf8") }
+      : { type: "base64", media_type: found, data: buffer.toString("base64") };
+  return made({ type: own, ...titled, source });
+}
+
+const alike = (declared: string, found: string): boolean =>
+  declared === found ||
+  (declared === "image/jpg" && found === "image/jpeg") ||
+  // A text has many types, and its bytes show none.
+  (found === "text/plain" && !/^(image|audio|video)\/|pdf|zip|octet/.test(declared));
+
+function checkSize(type: Part["type"], size: number, what: string): void {
+  const most = mostBytes[type];
+  if (size === 0) throw bad(`${what} is empty`, "give one with something in it");
+  if (size <= most) return;
+  const mb = (bytes: number) => (bytes / 1e6).toFixed(1).replace(".0", "");
+  const hint = "make it smaller, or give a part of it";
+  throw bad(`${what} has ${mb(size)} MB, and models take ${mb(most)} MB at the most`, hint);
+}
+
+const begins = (bytes: Uint8Array, text: string, at = 0): boolean =>
+  Buffer.from(text, "latin1").every((byte, n) => bytes[at + n] === byte);
+
+/** What bytes are, by how they begin; null for what no model takes. */
+function mediaTypeOf(bytes: Uint8Array): string | null {
+  if (begins(bytes, "\x89PNG\r\n\x1a\n")) return "image/png";
+  if (begins(bytes, "\xff\xd8\xff")) return "image/jpeg";
+  if (begins(bytes, "GIF87a") || begins(bytes, "GIF89a")) return "image/gif";
+  if (begins(bytes, "RIFF") && begins(bytes, "WEBP", 8)) return "image/webp";
+  if (begins(bytes, "%PDF-")) return "application/pdf";
+  if (bytes.includes(0)) return null;
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return "text/plain";
+  } catch {
+    return null;
+  }
+}
+
+const bad = (message: string, hint: string): WorkflowError => failure("BAD_FILE", message, hint);
+
+/** What a text says of a part in its place. */
+export function noteOf({ type, title, source }: Part): string {
+  if (source.type === "text") return `[${title ?? "text"}, ${source.data.length} characters]`;
+  if (source.type !== "base64")
+    return `[${type} ${source.type === "url" ? source.url : source.path}]`;
+  const size =
+    Math.floor((source.data.length * 3) / 4) - (source.data.match(/=+$/)?.[0].length ?? 0);
+  return `[${title ?? type} ${source.media_type}, ${size} bytes]`;
+}

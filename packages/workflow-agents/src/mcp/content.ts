@@ -1,0 +1,64 @@
+import type { ContentBlock, ReadResourceResult } from "@modelcontextprotocol/client";
+import { file, image, type Part } from "../content/part.ts";
+import { isObject } from "../run/error.ts";
+
+type Resource = ReadResourceResult["contents"][number];
+
+/** What of a server's answer a model gets: its texts, pictures and documents, and a note on all else. */
+export function contentOf(block: ContentBlock): string | Part {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "image":
+      return partOr(`image ${block.mimeType}`, block.data, image);
+    case "audio":
+      return note(`audio ${block.mimeType}`, block.data, "models here take no audio");
+    case "resource_link":
+      return linkOf(block);
+    case "resource":
+      return resourceOf(block.resource);
+    default:
+      return "";
+  }
+}
+
+export function resourceOf(resource: Resource): string | Part {
+  if ("text" in resource) return resource.text;
+  const { uri, mimeType = "bytes", blob } = resource;
+  const name = uri.split(/[/?#]/).findLast(Boolean);
+  return partOr(`resource ${uri}, ${mimeType}`, blob, (bytes) => file(bytes, { name }));
+}
+
+/** The text alone of an answer, with a note on all else. */
+export const textOf = (block: ContentBlock): string => {
+  const content = contentOf(block);
+  if (typeof content === "string") return content;
+  const { data = "" } = block as { data?: string };
+  return `[${block.type}, ${sizeOf(data)}]`;
+};
+
+/** A tool's result of these contents: a text where they are all texts. */
+export function joined(contents: readonly (string | Part)[]): string | (string | Part)[] {
+  const some = contents.filter((one) => one !== "");
+  const texts = some.filter((one) => typeof one === "string");
+  return texts.length < some.length ? some : texts.join("\n");
+}
+
+function linkOf(link: ContentBlock & { type: "resource_link" }): string {
+  const { uri, name, description, mimeType } = link;
+  return `[resource ${[uri, name, mimeType, description].filter(Boolean).join(", ")}]`;
+}
+
+/** What bytes are decides, and not what the server calls them: a provider refuses what is not what it says. */
+function partOr(what: string, data: string, make: (bytes: Buffer) => Part): string | Part {
+  try {
+    return make(Buffer.from(data, "base64"));
+  } catch (error) {
+    return note(what, data, isObject(error) ? String(error.message) : String(error));
+  }
+}
+
+const note = (what: string, data: string, why: string): string =>
+  `[${what}, ${sizeOf(data)}, not shown: ${why}]`;
+
+const sizeOf = (base64: string): string => `${Math.floor((base64.length * 3) / 4)} bytes`;
