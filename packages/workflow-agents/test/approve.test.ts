@@ -179,7 +179,12 @@ describe.each(["claude", "gpt"] as const)("a role of %s that asks for approvals"
       expect(bodiesOf(model)).toEqual(whole);
       expect(servers[model].came.length).toBe(3);
       expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
-      const { total } = ledgerOf(await host.attempts(run.ref));
+      const attempts = await host.attempts(run.ref);
+      expect(
+        attempts.filter(({ role: name }) => name === model).map(({ status }) => status),
+      ).toEqual(["parked", "parked", "parked", "committed"]);
+      const { lost, total } = ledgerOf(attempts);
+      expect(lost.tokens).toBe(0);
       expect(total.usage.output_tokens).toBe(
         servers[model].came.reduce((sum, each) => sum + each.counted.output, 0),
       );

@@ -56,7 +56,7 @@ export const attemptSchema = z
     title: optionalText,
     stepID: optionalText,
     step: number.nullable().describe("The step that it committed, from 1."),
-    status: z.enum(["running", "committed", "failed", "skipped", "cancelled", "lost"]),
+    status: z.enum(["running", "committed", "failed", "skipped", "cancelled", "lost", "parked"]),
     startedAt: time,
     endedAt: time,
     turns: z.array(turnSchema).describe("What its agent did, in order."),

@@ -52,6 +52,7 @@ export const nodeStates: Record<NodeState, { icon: LucideIcon; word: string }> =
   skipped: { icon: CircleSlash, word: "skipped" },
   cancelled: { icon: CircleSlash, word: "cancelled" },
   lost: { icon: Unplug, word: "lost" },
+  parked: { icon: MessageCircleQuestion, word: "waiting" },
 };
 
 type PillProps = { look?: keyof typeof pills; className?: string; children: ReactNode };

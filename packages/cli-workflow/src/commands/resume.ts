@@ -1,34 +1,44 @@
 import { type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
+import { answerFor, decisionOf, type DecisionOptions } from "../arguments/decision.ts";
 import { forEachThread, noteOrphans } from "../arguments/names.ts";
 import { type StartOptions, startOptions } from "../arguments/options.ts";
 import { inputOf } from "../arguments/values.ts";
 import { afterStart } from "../follow/started.ts";
 import { defineCommand } from "../session/command.ts";
 
-type Options = StartOptions & { input?: string; token?: string };
+type Options = StartOptions & DecisionOptions & { input?: string; token?: string };
 
 export default defineCommand({
   declare(command) {
     command
       .argument("<ids...>", "the threads, or @last")
       .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
+      .option("--approve", "have the tool call be made that the thread asks for")
+      .option("--edit <json>", "approve the call with this input in place of the model's, or @file")
+      .option("--refuse <reason>", "refuse the call; the model reads the reason")
       .option("--token <token>", "the question's token: an answer to another question is refused");
     startOptions(command);
   },
   examples: [
     "uncaged-workflow resume @last --follow",
     "uncaged-workflow resume @last --input '{\"approved\":true}'",
+    "uncaged-workflow resume @last --approve --follow",
     "uncaged-workflow resume 01KQXKW1 --token 5f0c2d --input yes",
   ],
   async run(session, options: Options, ids: string[]) {
-    const answer = await inputOf(options.input, options.token);
+    const decision = await decisionOf(options, options.input);
+    const answer = decision ? undefined : await inputOf(options.input, options.token);
     // By it the answer is taken once, also when a worker is lost with it and the next one is asked.
-    const meta = { ...answer?.meta, requestId: crypto.randomUUID() };
-    const input = answer && { ...answer, meta };
+    const requestId = crypto.randomUUID();
     const { env, host } = session;
     const given = { env, durability: options.durability };
-    const resume = (ref: ThreadRef) =>
-      host.control(ref, input ? { kind: "answer", input, ...given } : { kind: "resume", ...given });
+    const resume = async (ref: ThreadRef) => {
+      const decided = decision && answerFor(await host.read(ref), decision, options.token);
+      const input = decided ?? answer;
+      if (!input) return await host.control(ref, { kind: "resume", ...given });
+      const meta = { ...input.meta, requestId };
+      return await host.control(ref, { kind: "answer", input: { ...input, meta }, ...given });
+    };
     if (options.wait || options.follow) {
       const [id = "", ...others] = ids;
       if (others.length > 0) {
@@ -51,7 +61,7 @@ export default defineCommand({
         const done = await resume(ref);
         noteOrphans(session, done);
         // A thread that was removed since counts as resumed.
-        const view = input && (await host.read(ref).catch(() => null));
+        const view = (answer ?? decision) && (await host.read(ref).catch(() => null));
         if (view?.status === "paused") paused.add(ref.threadId);
         return done;
       },

@@ -23,6 +23,7 @@ const statusStyles: Record<Attempt["status"], Style> = {
   skipped: "dim",
   cancelled: "yellow",
   lost: "yellow",
+  parked: "yellow",
 };
 
 /** What an attempt is called: its role, by which it is forked and run again, and its iterations, from 1. */

@@ -54,7 +54,7 @@ test("what a person can do is a command to type", () => {
   expect(whatNext(id, waiting)).toContain(`resume ${id} --input`);
   const approval = { ...question, meta: { for: "tool", tool: "deploy", input: {} } };
   expect(whatNext(id, { ...waiting, question: approval })).toBe(
-    `approve it: uncaged-workflow resume ${id} --input true; refuse it: uncaged-workflow resume ${id} --input '{"approve": false, "reason": "why"}'`,
+    `approve it: uncaged-workflow resume ${id} --approve; or change it: --edit JSON; or refuse it: --refuse REASON`,
   );
   expect(whatNext(id, ended("failed", 1))).toContain(`retry ${id} --on <name>`);
   expect(whatNext(id, ended("completed", 0))).toBeNull();

@@ -71,9 +71,10 @@ export function hintOf(state: ThreadStatus): string | null {
 }
 
 function answerHint(threadId: string, { meta }: Step): string {
-  const answer = `uncaged-workflow resume ${threadId} --input`;
-  if (meta.for !== "tool") return `answer it: ${answer} 'your answer'`;
-  return `approve it: ${answer} true; refuse it: ${answer} '{"approve": false, "reason": "why"}'`;
+  const resume = `uncaged-workflow resume ${threadId}`;
+  return meta.for === "tool"
+    ? `approve it: ${resume} --approve; or change it: --edit JSON; or refuse it: --refuse REASON`
+    : `answer it: ${resume} --input 'your answer'`;
 }
 
 /** What a person can do about a thread that does not continue automatically, or null. */

@@ -116,7 +116,8 @@ function kindOf(family: readonly Attempt[]): AttemptTally["kind"] | null {
   const root = family.at(-1);
   if (root?.status === "running") return null;
   if (family.some(({ saved }) => saved)) return "saved";
-  const isOwn = root?.status === "committed" || family.some(({ step }) => step !== null);
+  const goesOn = root?.status === "committed" || root?.status === "parked";
+  const isOwn = goesOn || family.some(({ step }) => step !== null);
   return isOwn ? "own" : "lost";
 }
 

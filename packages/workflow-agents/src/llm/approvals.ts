@@ -126,7 +126,7 @@ export class Approvals {
     problem: string,
   ): WaitRequest {
     const stepID = currentRun().stepID;
-    const attempt = this.#step.attempts?.current ?? undefined;
+    const attempt = this.#step.attempts?.outermost ?? undefined;
     const reason = "nobody has decided on it in time";
     const why = problem && ` (${problem})`;
     return {

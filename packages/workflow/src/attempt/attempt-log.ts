@@ -1,17 +1,17 @@
 import { attemptTime } from "../contract/attempt.ts";
 import type { Step } from "../contract/contract.ts";
 import {
-  type AttemptError,
   type EventPayloads,
   type EventRecord,
   type EventType,
   type KnownEvent,
   knownEvent,
 } from "../contract/event.ts";
+import { isStepQuestion } from "../contract/question.ts";
 import { isRecord } from "../contract/show.ts";
 import { addUsage, noUsage, readAmount, readUsage } from "../contract/usage.ts";
 import type { Attempt, AttemptTurn, Retry } from "./attempt.ts";
-import { recordedFailure, StepTries } from "./step-tries.ts";
+import { failureIn, recordedFailure, StepTries } from "./step-tries.ts";
 import { addCost, type Call, type Spent, spendingOf, sumByModel, textOr } from "./spending.ts";
 
 /** How a thread ended, as far as its attempts are concerned: the `meta.error` of a failed end record. */
@@ -34,6 +34,8 @@ export class AttemptLog {
   readonly #open = new Set<Entry>();
   readonly #ended: Attempt[] = [];
   readonly #tries = new StepTries();
+  /** When an attempt has asked last. */
+  readonly #askedAt = new Map<string, number>();
 
   /** @param saved How many of the first steps a fork has copied. */
   constructor({ saved = 0 }: { saved?: number } = {}) {
@@ -53,6 +55,7 @@ export class AttemptLog {
   /** Takes a committed step; `number` counts from 1. Returns the attempt that committed it. */
   step(number: number, record: Step): Attempt {
     const { attempt: id = `step-${number}`, role, meta, timestamp } = record;
+    if (isStepQuestion(record)) this.#asked(String(meta.attempt), timestamp);
     const entry = this.#entry(id, attemptTime(id));
     const { attempt } = entry;
     attempt.role ??= role;
@@ -79,7 +82,7 @@ export class AttemptLog {
     const entry = this.#entry(event.attempt, attemptTime(event.attempt) ?? event.timestamp);
     const { attempt } = entry;
     attempt.stepID ??= event.stepID;
-    entry.lastAt = event.timestamp;
+    if (known?.type !== "attempt_end") entry.lastAt = event.timestamp;
     attempt.version += 1;
     if (known?.type === "attempt_end")
       this.#end(entry, known.payload.outcome, event.timestamp, known);
@@ -132,6 +135,9 @@ export class AttemptLog {
     const { attempt } = entry;
     this.#open.delete(entry);
     attempt.version += 1;
+    const isLeft = status === "lost" || event?.payload.outcome === "cancelled";
+    const askedAt = this.#askedAt.get(attempt.attempt) ?? -1;
+    if (isLeft && askedAt >= entry.lastAt) status = "parked";
     // What failed and was caught is committed too; it has failed all the same.
     const isFirst = attempt.endedAt === null;
     if (isFirst || attempt.status === "lost" || attempt.status === "cancelled")
@@ -143,6 +149,13 @@ export class AttemptLog {
     // The engine's own attempt at a step of a workflow that opens its attempts itself.
     const isEmpty = status === "skipped" && attempt.role === null;
     if (isFirst && !isEmpty) this.#ended.push(attempt);
+  }
+
+  /** An attempt waits for an answer from then on. Its events may have been taken already. */
+  #asked(id: string, at: number): void {
+    this.#askedAt.set(id, at);
+    const entry = this.#entries.get(id);
+    if (entry?.attempt.status === "lost" && at >= entry.lastAt) entry.attempt.status = "parked";
   }
 
   #entry(id: string, startedAt: number | null): Entry {
@@ -375,13 +388,6 @@ function addText(entry: Entry, kind: "thinking" | "text", delta: string, at: num
   if (last?.kind === kind && !entry.isNewTurn) last.text += delta;
   else turns.push({ kind, text: delta, at });
   entry.isNewTurn = false;
-}
-
-/** What an end record has of the error that an attempt failed by. */
-function failureIn(record: Record<string, unknown>, message = ""): AttemptError | null {
-  if (typeof record.name !== "string") return null;
-  const { step: _, attempt: __, role: ___, hint: ____, kept: _____, ...error } = record;
-  return { ...(error as Omit<AttemptError, "message">), message };
 }
 
 const shown = (value: unknown): string =>

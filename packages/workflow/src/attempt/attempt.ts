@@ -64,7 +64,8 @@ export type Attempt = {
   title: string | null;
   stepID: string | null;
   step: number | null;
-  status: "running" | "committed" | "failed" | "skipped" | "cancelled" | "lost";
+  /** `parked`: its process has ended while it waited for an answer, and another attempt goes on from what it recorded. */
+  status: "running" | "committed" | "failed" | "skipped" | "cancelled" | "lost" | "parked";
   /** Null when it is not recorded. */
   startedAt: number | null;
   endedAt: number | null;

@@ -31,3 +31,10 @@ export function recordedFailure(meta: Record<string, unknown>): AttemptError | n
   const { name, message, code } = failure;
   return { name: textOr(name, "Error"), message, ...(typeof code === "string" && { code }) };
 }
+
+/** What an end record has of the error that an attempt failed by. */
+export function failureIn(record: Record<string, unknown>, message = ""): AttemptError | null {
+  if (typeof record.name !== "string") return null;
+  const { step: _, attempt: __, role: ___, hint: ____, kept: _____, ...error } = record;
+  return { ...(error as Omit<AttemptError, "message">), message };
+}

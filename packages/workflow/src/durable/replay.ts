@@ -203,7 +203,7 @@ export class Progress {
       const value = valueOf(output);
       return { output: { ...output, attempt: id }, value, failure: null, isTry: false };
     } catch (thrown) {
-      attempt.end("failed", thrown);
+      attempt.end(this.signal.aborted ? "cancelled" : "failed", thrown);
       return this.#failed(work, thrown, id);
     }
   }

@@ -31,6 +31,7 @@ const states: Record<NodeState, { look: string; border: string }> = {
   skipped: { look: "text-faint", border: "border-dashed" },
   cancelled: { look: "text-faint", border: "border-dashed" },
   lost: { look: "text-faint", border: "border-dashed" },
+  parked: { look: "text-amber", border: "border-amber" },
 };
 
 const marks = {

@@ -8,6 +8,7 @@ import { answerThread, threadKeys } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea, useSchemaForm } from "../../ui/field.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
+import { CallAnswer } from "./call-answer.tsx";
 import { decided, type Question, questionOf, requestOf, takesText, textRequest } from "./answer.ts";
 
 type Props = {
@@ -26,7 +27,7 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
     mutationFn: (answer: AnswerThread) => answerThread(threadId, answer),
     onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
   });
-  const { expiresAt } = question;
+  const { call, expiresAt } = question;
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (asked > 0)
@@ -38,7 +39,16 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
       ref={box}
       className="flex flex-col gap-7 border-t bg-[color-mix(in_srgb,var(--color-amber-soft)_45%,var(--color-surface))] p-9"
     >
-      <Form question={question} isBusy={send.isPending} onAnswer={send.mutate} />
+      {call ? (
+        <CallAnswer
+          question={question}
+          call={call}
+          isBusy={send.isPending}
+          onAnswer={send.mutate}
+        />
+      ) : (
+        <Form question={question} isBusy={send.isPending} onAnswer={send.mutate} />
+      )}
       {expiresAt !== null && (
         <p className="text-small text-muted">Answers are taken until {moment(expiresAt)}.</p>
       )}

@@ -10,8 +10,13 @@ export type Question = {
   expiresAt: number | null;
   /** Whether the answer is a decision, and the property that takes it, null for the value itself. */
   decision: { property: string | null } | null;
+  /** The tool call that a person is to decide on; null for any other question. */
+  call: AskedCall | null;
   token: unknown;
 };
+
+/** A call that a model wants to make. */
+export type AskedCall = { tool: string; input: unknown };
 
 const decisive = /^(approved?|ok|accept(ed)?|confirm(ed)?|allow(ed)?)$/i;
 
@@ -26,6 +31,10 @@ export function questionOf({ content, meta }: Step): Question {
     schema,
     expiresAt: typeof expiresAt === "number" ? expiresAt : null,
     decision: isApproval ? { property: "approved" } : decisionOf(schema),
+    call:
+      typeof meta.tool === "string" && meta.for === "tool"
+        ? { tool: meta.tool, input: meta.input }
+        : null,
     token,
   };
 }

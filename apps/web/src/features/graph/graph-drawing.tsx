@@ -192,6 +192,7 @@ const looks: Record<NodeState, string> = {
   skipped: ended,
   cancelled: ended,
   lost: ended,
+  parked: "border-amber [&>svg]:text-amber",
 };
 
 function RoleBox({ data: { node } }: NodeProps<RoleNode>) {

@@ -152,6 +152,7 @@ type CardState =
   | "skipped"
   | "cancelled"
   | "lost"
+  | "parked"
   | "question"
   | "sleep"
   | "over"
@@ -167,6 +168,7 @@ const states: Record<CardState, { icon: LucideIcon; word: string; label: string;
   skipped: { icon: SkipForward, word: "skipped", label: "Skipped", ink: "text-faint" },
   cancelled: { icon: CircleSlash, word: "cancelled", label: "Cancelled", ink: "text-faint" },
   lost: { icon: Unplug, word: "lost with its worker", label: "Lost", ink: "text-faint" },
+  parked: { icon: MessageCircleQuestion, word: "asked", label: "Asked", ink: "text-faint" },
   question: { icon: MessageCircleQuestion, word: "question", label: "Question", ink: "text-amber" },
   sleep: { icon: Moon, word: "sleep", label: "Sleep", ink: "text-violet" },
   over: { icon: AlarmClock, word: "the time is up", label: "Time is up", ink: "text-violet" },
