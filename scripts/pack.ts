@@ -108,6 +108,7 @@ async function packCore(): Promise<string> {
         default: "./dist/host-in-node.js",
       },
       "./testing": entryPoint("testing"),
+      "./fixture.schema.json": "./schema/fixture.schema.json",
       "./project.schema.json": "./schema/project.schema.json",
     },
     files: ["dist", "schema"],
@@ -157,11 +158,15 @@ async function packCli(): Promise<string> {
 function packAgents(): string {
   const { dependencies } = readManifest(agents);
   const staged = stage(agents, {
-    exports: { ".": entryPoint("index"), "./ledger": entryPoint("ledger") },
+    exports: {
+      ".": entryPoint("index"),
+      "./ledger": entryPoint("ledger"),
+      "./evals": entryPoint("evals"),
+    },
     files: ["dist"],
     dependencies: { ...dependencies, ...versionsOf(core) },
   });
-  compile(agents, join(staged, "dist"), ["index", "ledger"], everyFile);
+  compile(agents, join(staged, "dist"), ["index", "ledger", "evals"], everyFile);
   return staged;
 }
 

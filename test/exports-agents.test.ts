@@ -154,4 +154,35 @@ describe("the exported names of agents", () => {
       type Tally"
     `);
   });
+
+  test("of @uncaged/workflow-agents/evals", () => {
+    expect(listOf("workflow-agents/src/evals")).toMatchInlineSnapshot(`
+      "EvalRecord
+      changesOf
+      listEvals
+      outcomes
+      parseFixture
+      readDataset
+      readEval
+      runEval
+      scoreOf
+      summaryOf
+      type CaseChange
+      type CaseMean
+      type CaseRun
+      type Changes
+      type EvalCase
+      type EvalChange
+      type EvalHead
+      type EvalSetup
+      type EvalThread
+      type EvalView
+      type Judgement
+      type Outcome
+      type Score
+      type Scorer
+      type VersionRuns
+      type VersionSummary"
+    `);
+  });
 });

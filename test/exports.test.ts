@@ -20,6 +20,7 @@ describe("the exported names", () => {
       WAIT
       WorkflowError
       addUsage
+      answersFromFixture
       attemptIds
       attemptTime
       concurrently
@@ -75,6 +76,7 @@ describe("the exported names", () => {
       type EventPayloads
       type EventRecord
       type EventType
+      type Fixture
       type InputMeta
       type Journal
       type JournalEntry
@@ -88,6 +90,7 @@ describe("the exported names", () => {
       type PathPart
       type Pause
       type Questions
+      type RecordedAnswers
       type Retry
       type RetryPolicy
       type Role
@@ -142,18 +145,23 @@ describe("the exported names", () => {
       "AttemptLog
       WorkflowError
       attemptJson
+      buildBundle
       buildSource
       bundleHash
+      checkFixture
       checkWorkflowName
       copyBundle
       copyWorkflow
       defaultMaxRounds
+      diskError
       endedStatus
       failureOf
       findProject
+      fixtureOf
       follow
       foundProblems
       goesOn
+      hashOf
       hostVariable
       isAnythingDue
       isMoving
@@ -169,10 +177,12 @@ describe("the exported names", () => {
       moveThread
       movedError
       movingRoot
+      newThreadId
       openLocalHost
       prewarmForRun
       readEvent
       readServerAddress
+      recordedInput
       retryOptions
       rootVariable
       settled
@@ -202,6 +212,7 @@ describe("the exported names", () => {
       type ErrorRecord
       type EventRecord
       type FailureRecord
+      type Fixture
       type ForkFrom
       type ForkOptions
       type Forked
@@ -283,7 +294,7 @@ describe("the exported names", () => {
 
 test("an entry point only exports what its folders export, each by its name", () => {
   const core = ["index", "document", "host", "testing"].map((name) => `workflow/src/${name}`);
-  const agents = ["index", "ledger"].map((name) => `workflow-agents/src/${name}`);
+  const agents = ["index", "ledger", "evals"].map((name) => `workflow-agents/src/${name}`);
   const steps = ["index", "adapters", "source"].map((name) => `workflow-steps/src/${name}`);
   const strays = [...core, ...agents, ...steps].flatMap((name) =>
     entryPoint(name)

@@ -46,6 +46,7 @@ export const packages: Package[] = [
       child: 1,
       content: 1,
       ledger: 1,
+      evals: 2,
       command: 2,
       tools: 2,
       llm: 3,
@@ -58,7 +59,7 @@ export const packages: Package[] = [
       models: 5,
       role: 5,
     },
-    entryPoints: ["@uncaged/workflow"],
+    entryPoints: ["@uncaged/workflow", "@uncaged/workflow/host"],
   },
   {
     // The format, what is read of it, its interpreter, and who drives that.
@@ -162,6 +163,7 @@ export const packages: Package[] = [
     entryPoints: [
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow-agents/evals",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-graph",
       "@uncaged/workflow-graph/agents",
@@ -199,6 +201,7 @@ export const packages: Package[] = [
       doctor: 2,
       manual: 2,
       project: 2,
+      eval: 3,
       follow: 3,
       plan: 3,
       console: 4,
@@ -210,6 +213,7 @@ export const packages: Package[] = [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow-agents/evals",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-graph/source",
       "@uncaged/workflow-plan",

@@ -13,6 +13,7 @@ const entryPoints = [
   "workflow/src/testing",
   "workflow-agents/src/index",
   "workflow-agents/src/ledger",
+  "workflow-agents/src/evals",
   "workflow-graph/src/index",
   "workflow-graph/src/agents",
   "workflow-graph/src/source",

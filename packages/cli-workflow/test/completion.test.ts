@@ -43,6 +43,9 @@ test("an option is completed, and what it takes", async () => {
 test("a workflow's name and a thread's id are completed from the store", async () => {
   expect(await candidates("run", "")).toEqual(["play", ":files"]);
   expect(await candidates("run", "./flow")).toEqual([":files"]);
+  expect(await candidates("eval", "pl")).toEqual(["play", ":files"]);
+  expect(await candidates("eval", "play@X,pl")).toEqual(["play@X,play", ":files"]);
+  expect(await candidates("eval", "play", "")).toEqual([":files"]);
   expect(await candidates("threads", "")).toEqual(["play"]);
   expect(await candidates("thread", "")).toEqual(["rm", "@last", id]);
   expect(await candidates("thread", "rm", "")).toEqual(["@last", id]);

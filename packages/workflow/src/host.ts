@@ -48,6 +48,7 @@ export {
 export { movingRoot } from "./local/move.ts";
 export type { HostIdentity } from "./storage/location.ts";
 export { hostVariable, type PrewarmedWorker, prewarmForRun } from "./system/prewarm.ts";
+export { newThreadId } from "./local/start.ts";
 export { threadEnv } from "./local/surroundings.ts";
 
 // Attempts
@@ -66,15 +67,22 @@ export { attemptJson } from "./attempt/attempt.ts";
 export { follow, retryOptions, settled, type ThreadDiff, threadDiff } from "./host/rules.ts";
 export { endedStatus, goesOn, isMoving, movedError } from "./thread/thread.ts";
 
+// Fixtures
+export { checkFixture, type Fixture } from "./contract/fixture.ts";
+export { fixtureOf, recordedInput } from "./host/fixture.ts";
+
 // Projects and the storage root
 export { findProject, type Project } from "./project/project.ts";
 export type { Environment } from "./system/port.ts";
+export { diskError } from "./storage/disk-error.ts";
 export { makeFolder, writeFileAtomic, writeFileLater } from "./storage/files.ts";
 export { rootVariable } from "./storage/root.ts";
 export { checkWorkflowName, threadIdPattern } from "./storage/paths.ts";
 export { type Lock, takeLock, waitForLock } from "./storage/lock.ts";
 
 // Sources and the server
+export { buildBundle } from "./bundle/build.ts";
+export { hashOf } from "./bundle/hash.ts";
 export type { SourceKind, SourceModule } from "./bundle/build.ts";
 export { type BuiltBundle, buildSource, bundleHash, lockDevelopment } from "./local/workflows.ts";
 export { type ServerAddress, readServerAddress, writeServerAddress } from "./local/address.ts";

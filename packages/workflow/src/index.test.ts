@@ -65,6 +65,7 @@ test("the entry points have these values and no others", () => {
     "WAIT",
     "WorkflowError",
     "addUsage",
+    "answersFromFixture",
     "attemptIds",
     "attemptTime",
     "concurrently",

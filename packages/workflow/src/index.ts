@@ -7,6 +7,7 @@ export type {
   Descriptor,
   JsonSchema,
   Pause,
+  RecordedAnswers,
   RoleOutput,
   Step,
   ThreadInput,
@@ -35,6 +36,9 @@ export {
   QuestionLog,
   type Questions,
 } from "./contract/question.ts";
+
+// Fixtures
+export { answersFromFixture, type Fixture } from "./contract/fixture.ts";
 
 // Moderator
 export type {

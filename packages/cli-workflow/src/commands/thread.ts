@@ -1,4 +1,4 @@
-import { attemptJson, type ThreadRef, threadJson } from "@uncaged/workflow/host";
+import { attemptJson, fixtureOf, type ThreadRef, threadJson } from "@uncaged/workflow/host";
 import { Option } from "commander";
 import { wholeNumber } from "../arguments/options.ts";
 import { ledgerText } from "../output/ledger.ts";
@@ -10,7 +10,7 @@ import type { Session } from "../session/session.ts";
 import remove from "./thread-rm.ts";
 
 /** What is shown instead of the whole thread: one of these. */
-type Part = "steps" | "attempts" | "ledger" | "checkpoint";
+type Part = "steps" | "attempts" | "ledger" | "checkpoint" | "fixture";
 type Options = { full?: boolean; value?: number } & { [part in Part]?: boolean };
 
 const parts: Record<Part, string> = {
@@ -18,6 +18,7 @@ const parts: Record<Part, string> = {
   attempts: "the attempts alone: what was done for each step",
   ledger: "only what it spent",
   checkpoint: "the state that the steps of a step workflow make, as JSON",
+  fixture: "a fixture: what answers its roles in an eval, as JSON",
 };
 const mostAt = 999_999_999_999;
 
@@ -40,6 +41,7 @@ export default defineCommand({
     "uncaged-workflow thread @last --ledger --json | jq .total.cost",
     "uncaged-workflow thread @last --steps --json | jq '.[-1].content'",
     "uncaged-workflow thread @last --checkpoint | jq .variables",
+    "uncaged-workflow thread @last --fixture > fixtures/greeting.json",
     "uncaged-workflow thread @last --value 51234 | jq -r .content",
   ],
   async run(session, options: Options, id: string) {
@@ -47,6 +49,7 @@ export default defineCommand({
     if (options.value !== undefined) {
       return showJson(session, JSON.parse(await session.host.value(ref, options.value)));
     }
+    if (options.fixture) return showJson(session, fixtureOf(await session.host.read(ref)));
     if (options.checkpoint) return showJson(session, await checkpointOf(session, ref));
     if (session.json && !options.ledger && !options.attempts) {
       // Programs get the log alone: no event is read for it.

@@ -99,8 +99,14 @@ async function operandsOf(command: Command, wanted: Wanted, stored: Stored): Pro
   const { registeredArguments: declared, commands } = command;
   const last = declared.at(-1);
   const argument = declared[before] ?? (last?.variadic ? last : undefined);
-  const values = await valuesOf(argument?.argChoices, argument?.name() ?? "", wanted, stored);
-  if (command.name() === "run" && argument?.name() === "workflow") values.push(files);
+  const name = argument?.name() ?? "";
+  // Of several with commas between them the last one is completed.
+  const done = name === "workflows" ? (/^.*,/.exec(wanted.current)?.[0] ?? "") : "";
+  const own = { ...wanted, current: wanted.current.slice(done.length) };
+  const found = await valuesOf(argument?.argChoices, name, own, stored);
+  const values = done === "" ? found : found.map((each) => ({ ...each, value: done + each.value }));
+  if (command.name() === "run" && name === "workflow") values.push(files);
+  if (name === "workflows") values.push(files);
   const shown = before > 0 ? [] : commands.filter((each) => !each.name().startsWith("__"));
   return [...shown.map((each) => ({ value: each.name(), about: each.description() })), ...values];
 }
@@ -109,7 +115,7 @@ async function operandsOf(command: Command, wanted: Wanted, stored: Stored): Pro
 const kinds: Record<string, keyof Stored | "file"> = {
   ...{ id: "thread", ids: "thread", a: "thread", b: "thread" },
   ...{ name: "workflow", workflow: "workflow", step: "step", role: "role", hash: "version" },
-  ...{ file: "file", dir: "file" },
+  ...{ workflows: "workflow", file: "file", dir: "file", dataset: "file", folder: "file" },
   ...{ plan: "plan", secret: "secret", setting: "setting" },
 };
 

@@ -7,6 +7,7 @@ const meanings: Record<keyof typeof exitCodes, string> = {
   done: "done",
   failed: "it failed",
   usage: "wrong usage",
+  belowThreshold: "an eval missed its threshold (--min-score, --min-pass)",
   missing: "there is no such thing",
   outOfRounds:
     "the thread is out of rounds: it was stopped at as many steps as it may have (--wait, --follow, follow)",

@@ -3,6 +3,8 @@ export const exitCodes = {
   done: 0,
   failed: 1,
   usage: 2,
+  /** An eval missed `--min-score` or `--min-pass`. */
+  belowThreshold: 3,
   missing: 4,
   /** The thread was stopped, for it has as many steps as it may have: nobody says that it is done. */
   outOfRounds: 5,

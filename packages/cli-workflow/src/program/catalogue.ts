@@ -18,6 +18,7 @@ const groups = {
     follow: "watch a thread live",
     logs: "show a thread's debug log",
     diff: "compare two threads step by step",
+    eval: "run a data set on one or several versions, score and compare them",
   },
   Control: {
     pause: "pause threads after the current step",
@@ -51,6 +52,7 @@ const groups = {
     doctor: "check this machine and storage root for problems",
     completion: "print the completion script of a shell",
     version: "print the version",
+    __score: "judge threads by a scorer, for eval",
     __complete: "what may come next on a command line",
     __man: "print the manual page",
   },
@@ -74,6 +76,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   follow: () => import("../commands/follow.ts"),
   logs: () => import("../commands/logs.ts"),
   diff: () => import("../commands/diff.ts"),
+  eval: () => import("../commands/eval.ts"),
   pause: () => import("../commands/pause.ts"),
   resume: () => import("../commands/resume.ts"),
   kill: () => import("../commands/kill.ts"),
@@ -95,6 +98,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   doctor: () => import("../commands/doctor.ts"),
   completion: () => import("../commands/completion.ts"),
   version: () => import("../commands/version.ts"),
+  __score: () => import("../commands/score.ts"),
   __complete: () => import("../commands/complete.ts"),
   __man: () => import("../commands/manual.ts"),
 };

@@ -1,4 +1,5 @@
 import {
+  answersFromFixture,
   type Bundle,
   type Descriptor,
   eventsChannel,
@@ -56,7 +57,7 @@ export function graphBundle(
   };
   return {
     descriptor: describeGraph(document, graph),
-    run: Object.assign(run, { [opensAttempts]: true }),
+    run: Object.assign(run, { [opensAttempts]: true, [answersFromFixture]: true }),
   };
 }
 
@@ -74,7 +75,8 @@ async function* runThread(
   const { attempts, maxRounds } = options;
   const thread = threadOf({ ...input, steps }, options);
   const keyOf = (id: string, run: number) => stepKey(options, id, run);
-  const around = { thread, agents, attempts, publish, maxRounds, maxConcurrency, keyOf };
+  const own = { thread, agents, recorded: options.recorded, keyOf };
+  const around = { ...own, attempts, publish, maxRounds, maxConcurrency };
   const interpreter = new Interpreter(outline, state, steps.length, around);
   if (outline.start === null) {
     const message = "No start node found in workflow graph";

@@ -5,6 +5,7 @@ import {
   noAnswer,
   openAttempt,
   type PathPart,
+  type RecordedAnswers,
   type RoleOutput,
   Scheduler,
   type ThreadContext,
@@ -26,6 +27,8 @@ export type Surroundings = {
   /** The idempotency key of the n-th run of a node, from 1. */
   keyOf: (id: string, run: number) => string;
   agents: GraphAgents;
+  /** What a fixture answers in place of the agents. */
+  recorded?: RecordedAnswers;
   attempts?: Attempts;
   publish: (event: WorkflowEvent) => void;
   maxRounds: number;
@@ -138,8 +141,9 @@ export class Interpreter {
   /** Does the work of a node; null when it or another one has failed. */
   async #carryOut(run: NodeRun): Promise<RoleOutput | null> {
     if (this.#failure) return null;
-    const { agents, attempts, thread, keyOf } = this.#around;
+    const { attempts, thread, keyOf, recorded } = this.#around;
     const { node } = run;
+    const agents = recorded ? recordedAgent(recorded, run) : this.#around.agents;
     const attempt = openAttempt(
       { attempts },
       { role: node.id, path: pathOf(run), title: node.name },
@@ -243,6 +247,11 @@ export class Interpreter {
     this.log(nodeId, "input_received", `User ${done} this step.${feedback}`);
   }
 }
+
+/** An agent that gives what a fixture has recorded of a node's run. */
+const recordedAgent =
+  (recorded: RecordedAnswers, { node, run }: NodeRun): GraphAgents =>
+  async () => ({ output: recorded(node.id, run).meta.output });
 
 /** What an answer must be that is no text, as a form asks for it. */
 export const answerSchema = {

@@ -67,6 +67,8 @@ export type WorkflowOptions = {
   blobs?: Blobs;
   journal?: Journal;
   worktrees?: string;
+  /** Answers each role in place of its execution: see {@link answersFromFixture}. */
+  recorded?: RecordedAnswers;
   pause?: Pause;
   [option: string]: unknown;
 };
@@ -79,6 +81,13 @@ export type Pause = { isWanted: () => boolean; over: () => Promise<void> };
 
 /** A `run` with this property finishes what is in flight before it pauses. */
 export const drainsOnPause: unique symbol = Symbol.for("uncaged.workflow.drainsOnPause") as never;
+
+/**
+ * What the n-th execution of a role, from 1, has recorded; `member` is which of several of its name in a `step.all`.
+ *
+ * @throws WorkflowError `NO_RECORDED_ANSWER`.
+ */
+export type RecordedAnswers = (role: string, n: number, member?: number | null) => RoleOutput;
 
 /** The bundle contract: `run` is an async generator function, or returns a generator; never a promise. */
 export type WorkflowFn = (

@@ -7,6 +7,7 @@ import {
   type WorkflowResult,
 } from "../contract/contract.ts";
 import { opensAttempts } from "../contract/attempt.ts";
+import { answersFromFixture } from "../contract/fixture.ts";
 import { isPlainObject } from "../contract/show.ts";
 import type { DurableStep } from "./call.ts";
 import { StepFailure } from "./output.ts";
@@ -58,7 +59,7 @@ export function durable(program: DurableProgram): WorkflowFn {
       await steps.return("");
     }
   };
-  return Object.assign(workflow, { [opensAttempts]: true });
+  return Object.assign(workflow, { [opensAttempts]: true, [answersFromFixture]: true });
 }
 
 async function advance(progress: Progress, steps: ReturnType<DurableProgram>, sent: unknown) {

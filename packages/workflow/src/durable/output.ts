@@ -45,6 +45,9 @@ export function failureOutput(
   return marked(role, message, {}, note, member);
 }
 
+/** By what a step is found among all that may be open with it: its role, and which of a `step.all` it is. */
+export const memberKey = (role: string, member: number | null): string => `${member ?? ""} ${role}`;
+
 /** What the record of a failed try says of the next one; null for any other record. */
 export const tryOf = ({ meta }: RoleOutput): FailedTry | null =>
   (meta[mark] as Mark | undefined)?.retry ?? null;

@@ -1,19 +1,27 @@
 import {
   INPUT,
+  type RecordedAnswers,
   type RoleOutput,
   type Step,
   type ThreadInput,
   WAIT,
   type WorkflowOptions,
 } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { type OpenAttempt, openAttempt } from "../contract/attempt.ts";
 import { stepKey } from "../contract/key.ts";
 import { type AskOutside, isStepQuestion, QuestionLog } from "../contract/question.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { StepContext, StepFn } from "./call.ts";
-import { type FailedTry, StepFailure, failureOutput, outputOf, valueOf } from "./output.ts";
+import {
+  type FailedTry,
+  StepFailure,
+  failureOutput,
+  memberKey,
+  outputOf,
+  valueOf,
+} from "./output.ts";
 import { type Policy, Tries, withTimeout } from "./tries.ts";
 
 /**
@@ -109,6 +117,12 @@ export class Replay {
     return undefined;
   }
 
+  /** Ends the workflow with this error, whatever it does with it. */
+  fail(error: WorkflowError): never {
+    this.#divergence = error;
+    throw error;
+  }
+
   /** Throws when the log holds more than the workflow took until its end. */
   finish(): void {
     if (this.peek() !== undefined) this.diverge(`ended after ${stepsOf(this.#taken)}`);
@@ -118,12 +132,12 @@ export class Replay {
   diverge(did: string): never {
     const next = this.#steps[this.#taken];
     const found = next === undefined ? "not there" : described(next);
-    this.#divergence = WorkflowError.failed(
+    const error = WorkflowError.failed(
       "DIVERGED",
       `step ${this.#taken + 1} of the log is ${found}, but the workflow ${did}`,
       `from the same steps a durable workflow must go the same way: outside of its steps, no clock, random number, environment or file may decide it; a fork that keeps the first ${stepsOf(this.#taken)} goes on without the rest`,
     );
-    throw this.#divergence;
+    return this.fail(error);
   }
 }
 
@@ -142,15 +156,25 @@ export type Outcome =
 /** The work of a step as it was described. */
 export type StepWork = { role: string; fn: StepFn<unknown>; policy: Policy };
 
-/** The work of one step: which of several of its name in a `step.all` it is, its key, and its tries. */
+/**
+ * The work of one step: which of several of its name in a `step.all` it is, which of all such steps from 1, its key, and
+ * its tries.
+ */
 export type Work = {
   role: string;
   member: number | null;
+  n: number;
   fn: StepFn<unknown>;
   key: string;
   policy: Policy;
   tries: Tries;
 };
+
+function nextIn(counts: Map<string, number>, key: string): number {
+  const n = (counts.get(key) ?? 0) + 1;
+  counts.set(key, n);
+  return n;
+}
 
 /** How far one run of a durable workflow has come. */
 export class Progress {
@@ -158,6 +182,9 @@ export class Progress {
   readonly #context: Omit<StepContext, "attempt" | "steps" | "key" | "questions">;
   readonly #thread: Pick<WorkflowOptions, "threadId" | "forkFrom">;
   readonly #counts = new Map<string, number>();
+  readonly #members = new Map<string, number>();
+  /** What a fixture answers in place of the work of steps. */
+  readonly #recorded: RecordedAnswers | null;
   readonly #idle = new Map<object, string>();
   #failures: RoleOutput[] = [];
   #offered: RoleOutput | null = null;
@@ -167,6 +194,12 @@ export class Progress {
     const { signal = new AbortController().signal, cwd, env = {}, attempts } = options;
     this.#context = { signal, cwd, env, attempts };
     this.#thread = options;
+    this.#recorded = options.recorded ?? null;
+  }
+
+  /** Whether a fixture answers: then no step is worked at, and none is waited for. */
+  get isRecorded(): boolean {
+    return this.#recorded !== null;
   }
 
   /** Aborted when the thread is killed, and when its worker shuts down. */
@@ -176,10 +209,9 @@ export class Progress {
 
   /** The work of a step, which has been come to. */
   work({ role, fn, policy }: StepWork, member: number | null): Work {
-    const n = (this.#counts.get(role) ?? 0) + 1;
-    this.#counts.set(role, n);
-    const key = stepKey(this.#thread, role, n);
-    return { role, member, fn, key, policy, tries: new Tries(role, policy) };
+    const key = stepKey(this.#thread, role, nextIn(this.#counts, role));
+    const n = nextIn(this.#members, memberKey(role, member));
+    return { role, member, n, fn, key, policy, tries: new Tries(role, policy) };
   }
 
   /** Whether a record that was just taken is one of a failed try, which it then adds to the tries. */
@@ -208,12 +240,9 @@ export class Progress {
     }
   }
 
-  async #do(
-    { role, fn, key, policy }: Work,
-    attempt: OpenAttempt,
-    steps: readonly Step[],
-    ask: AskOutside,
-  ) {
+  async #do(work: Work, attempt: OpenAttempt, steps: readonly Step[], ask: AskOutside) {
+    const { role, fn, key, policy } = work;
+    if (this.#recorded !== null) return this.#answer(this.#recorded, work);
     const { timeoutMs } = policy;
     const log = this.replay.questions;
     const context = { ...this.#context, attempt, steps, key };
@@ -226,12 +255,21 @@ export class Progress {
     });
   }
 
+  #answer(recorded: RecordedAnswers, { role, member, n }: Work): unknown {
+    try {
+      return valueOf(recorded(role, n, member));
+    } catch (error) {
+      if (isWorkflowError(error)) this.replay.fail(error);
+      throw error;
+    }
+  }
+
   #failed({ role, member, tries }: Work, thrown: unknown, attempt: string | undefined): Outcome {
     let failure = StepFailure.of(role, thrown);
     let retry: FailedTry | null = null;
     try {
       // What was aborted with its thread is done again by a resume.
-      if (!this.signal.aborted) retry = tries.failed(failure, attempt);
+      if (!this.signal.aborted && !this.isRecorded) retry = tries.failed(failure, attempt);
     } catch (error) {
       failure = StepFailure.of(role, error);
     }

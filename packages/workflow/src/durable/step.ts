@@ -11,7 +11,7 @@ import {
   wakesAt,
 } from "../contract/wait.ts";
 import type { DurableStep, StepCall, StepFn, Steps } from "./call.ts";
-import { memberOf, valueOf } from "./output.ts";
+import { memberKey, memberOf, valueOf } from "./output.ts";
 import type { Outcome, Progress, StepWork, Work } from "./replay.ts";
 import { sleepTime } from "./time.ts";
 import { recorded, Scheduler } from "./scheduler.ts";
@@ -142,7 +142,8 @@ async function* runSleep(
   let until: number | null = null;
   const found = progress.replay.takeAnswer(what, (wait) => (until = wakesAt(wait)));
   if (found !== undefined) return;
-  const sent = yield progress.offer(sleepOutput(what, until ?? untilOf(), content));
+  const wakes = until ?? (progress.isRecorded ? Date.now() : untilOf());
+  const sent = yield progress.offer(sleepOutput(what, wakes, content));
   sentInput(sent, what);
 }
 
@@ -188,7 +189,7 @@ async function* runAll(progress: Progress, members: readonly Member[]): Steps<un
         yield progress.offer(outcome.output);
         continue;
       }
-      open.delete(keyOf(member.role, member.member));
+      open.delete(memberKey(member.role, member.member));
       if (outcome.failure === null) {
         values[member.index] = outcome.value;
         yield progress.offer(outcome.output);
@@ -211,7 +212,7 @@ async function* runAll(progress: Progress, members: readonly Member[]): Steps<un
 function takeAll(progress: Progress, open: Map<string, Open>, values: unknown[]): Error | null {
   const { replay } = progress;
   let failure: Error | null = null;
-  const keyed = (step: RoleOutput): string => keyOf(step.role, memberOf(step));
+  const keyed = (step: RoleOutput): string => memberKey(step.role, memberOf(step));
   for (const { commit, task } of recorded(open, replay.rest(), keyed)) {
     if (task === undefined) {
       const until = replay.takeSleep(groupName);
@@ -233,8 +234,6 @@ function takeAll(progress: Progress, open: Map<string, Open>, values: unknown[])
   return failure;
 }
 
-const keyOf = (role: string, number: number | null): string => `${number ?? ""} ${role}`;
-
 /** The members that are work, by their keys. Each has a number when others have the same role. */
 function openOf(progress: Progress, members: readonly Member[]): Map<string, Open> {
   const works = members.flatMap((member, index) => ("fn" in member ? { member, index } : []));
@@ -248,7 +247,7 @@ function openOf(progress: Progress, members: readonly Member[]): Map<string, Ope
     works.map(({ member, index }, at): [string, Open] => {
       const { role } = member;
       const number = counts.get(role) === 1 ? null : (numbers[at] as number);
-      return [keyOf(role, number), { ...progress.work(member, number), index }];
+      return [memberKey(role, number), { ...progress.work(member, number), index }];
     }),
   );
 }

@@ -8,6 +8,7 @@ import {
   uncurried,
   withResolvers,
 } from "../contract/intrinsics.ts";
+import { withRecorded } from "../durable/recorded.ts";
 import { system } from "../system/system.ts";
 
 export type Generator = ReturnType<WorkflowFn>;
@@ -24,13 +25,13 @@ export type ClosingParts = {
   closingMs: number;
 };
 
-/** Starts a workflow. @throws WorkflowError `NO_GENERATOR`, and whatever `run` throws. */
+/** Starts a workflow. @throws WorkflowError `NO_GENERATOR`, those of `withRecorded`, and whatever `run` throws. */
 export function beginGenerator(
   run: WorkflowFn,
   input: ThreadInput,
   options: WorkflowOptions,
 ): Generator {
-  const generator = run(input, options);
+  const generator = run(input, withRecorded(run, options));
   if (isNative(generator)) return generator;
   if (typeof generator?.next === "function" && asyncIterator in generator) return generator;
   const hint = "write it as: export const run = async function* (input, options) { … }";

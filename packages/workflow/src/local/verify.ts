@@ -215,8 +215,19 @@ function takeInventory(root: Root): Problem[] {
 const flatFile = /^[0-9A-Z]{13}\.(esm\.js|yaml|d\.ts|map|lock|holder|log)$/;
 const runFiles = new Set(["registry.lock", "server.json"]);
 const rootFiles = new Set(["workflow.yaml", "workflow.yaml.bak", "identity.json", ".gitignore"]);
-// What is in `plans` is for those who keep plans, and what is in `cluster` for the cluster of this machine.
-const folders = new Set(["bundles", "cluster", "due", "index", "logs", "plans", "run", "trash"]);
+// What is in `plans` is for those who keep plans, what is in `evals` for evals, and what is in `cluster` for the cluster
+// of this machine.
+const folders = new Set([
+  "bundles",
+  "cluster",
+  "due",
+  "evals",
+  "index",
+  "logs",
+  "plans",
+  "run",
+  "trash",
+]);
 
 const rules = {
   root: (name) => (rootFiles.has(name) ? "file" : folders.has(name) ? "folder" : null),

@@ -34,7 +34,7 @@ export class ContextHistory {
     this.#now = now;
     this.#options = options;
     const { threadId, maxRounds, signal, cwd, env, attempts, blobs, journal, ...others } = options;
-    const { worktrees, ...rest } = others;
+    const { worktrees, recorded: _, ...rest } = others;
     const start: StartStep = {
       role: START,
       content: input.prompt,
@@ -62,7 +62,12 @@ export class ContextHistory {
 
   /** The idempotency key of a role's next step. */
   keyOf(role: string): string {
-    return stepKey(this.#options, role, (this.#numbers.get(role) ?? 0) + 1);
+    return stepKey(this.#options, role, this.nextOf(role));
+  }
+
+  /** Which of a role's steps its next one is, from 1. */
+  nextOf(role: string): number {
+    return (this.#numbers.get(role) ?? 0) + 1;
   }
 
   /** How many steps the log holds. */
@@ -132,10 +137,16 @@ export function waitFor<T = unknown>(
   what: string,
   request: WaitRequest = {},
 ): RoleResult<WaitResult<T>> {
-  const { content, meta } = waitOutput(what, request);
-  const result = { content, meta, [asking]: true };
-  return result as RoleResult<Record<string, unknown>> as RoleResult<WaitResult<T>>;
+  const asked = waitResult(waitOutput(what, request));
+  return asked as RoleResult<WaitResult<T>>;
 }
+
+/** What a role returns for a question: the content and the meta of its `__wait__` step. */
+export const waitResult = ({
+  content,
+  meta,
+}: RoleResult<Record<string, unknown>>): RoleResult<Record<string, unknown>> =>
+  Object.assign({ content, meta }, { [asking]: true });
 
 /** The `__wait__` step that a role's result asks for, or null when it is no {@link waitFor}. */
 export function waitOf(role: string, result: RoleResult<unknown>): RoleOutput | null {

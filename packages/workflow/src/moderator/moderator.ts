@@ -1,11 +1,12 @@
 import { type OpenAttempt, openAttempt, opensAttempts, usesAttempt } from "../contract/attempt.ts";
-import { END, type WorkflowFn } from "../contract/contract.ts";
+import { END, type RecordedAnswers, WAIT, type WorkflowFn } from "../contract/contract.ts";
+import { answersFromFixture } from "../contract/fixture.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { AskedMeanwhile } from "../contract/question.ts";
 import { kindOf, show } from "../contract/show.ts";
 import { sentInput } from "../contract/wait.ts";
 import type { Moderator, Role, RoleMeta, RoleResult, ThreadContext } from "./context.ts";
-import { ContextHistory, waitOf } from "./history.ts";
+import { ContextHistory, waitOf, waitResult } from "./history.ts";
 
 /**
  * Makes a workflow of roles and a routing function.
@@ -36,11 +37,13 @@ export function createRoleModerator<M extends RoleMeta>(
   const workflow: WorkflowFn = async function* run(input, options) {
     const history = new ContextHistory(input, options, now);
     const { context } = history;
+    const { recorded } = options;
     const typed = context as unknown as ThreadContext<M> & ThreadContext;
     while (history.length < options.maxRounds) {
       const name = moderator(typed);
       if (name === END) break;
-      const play = roleNamed<M>(roles, name);
+      const own = roleNamed<M>(roles, name);
+      const play = recorded === undefined ? own : answered(recorded, name, history.nextOf(name));
       const attempt = openAttempt(options, { role: name });
       const asked = new AskedMeanwhile();
       const playing = execute(play, attempt, {
@@ -65,8 +68,16 @@ export function createRoleModerator<M extends RoleMeta>(
     }
     return { returnCode: 0, summary: summary(typed) };
   };
-  return Object.assign(workflow, { [opensAttempts]: true });
+  return Object.assign(workflow, { [opensAttempts]: true, [answersFromFixture]: true });
 }
+
+/** A role that gives what a fixture has recorded, also of one that asked. */
+const answered =
+  (recorded: RecordedAnswers, name: string, n: number): Role<RoleMeta[string]> =>
+  async () => {
+    const { role, content, meta } = recorded(name, n);
+    return role === WAIT ? waitResult({ content, meta }) : { content, meta };
+  };
 
 async function execute(
   role: Role<RoleMeta[string]>,

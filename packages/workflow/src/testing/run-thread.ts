@@ -10,6 +10,7 @@ import {
 import { WorkflowError, messageOf } from "../contract/error.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import { type DurableProgram, durable } from "../durable/durable.ts";
+import { withRecorded } from "../durable/recorded.ts";
 
 /** An answer to a waiting thread: its text, which may be JSON; or the content and meta of the `__input__` step. */
 export type TestAnswer = string | { content: string; meta: Record<string, unknown> };
@@ -120,7 +121,8 @@ class TestThread {
     const { signal = new AbortController().signal, cwd = "/", env = {}, options } = this.#options;
     const input = { prompt, steps: structuredClone(this.steps), params };
     const maxRounds = this.#maxRounds;
-    return workflow(input, { ...options, threadId, maxRounds, signal, cwd, env });
+    const all = { ...options, threadId, maxRounds, signal, cwd, env };
+    return workflow(input, withRecorded(workflow, all));
   }
 
   #commit(yielded: unknown): void {

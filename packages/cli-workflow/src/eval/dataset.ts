@@ -1,0 +1,67 @@
+import { existsSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { type EvalCase, parseFixture, readDataset } from "@uncaged/workflow-agents/evals";
+import { show, WorkflowError } from "@uncaged/workflow/host";
+import { readText } from "../arguments/values.ts";
+
+type Version = { hash: string; workflow: string };
+
+/**
+ * The cases of a data set's file. A fixture that a line names is beside the data set; with a folder of fixtures each
+ * case has the one of its id there.
+ *
+ * @throws WorkflowError `BAD_DATASET`, `BAD_FIXTURE`, `FIXTURE_NOT_FOUND`, and what can't be read.
+ */
+export async function casesOf(
+  path: string,
+  { fixtures, cwd }: { fixtures?: string; cwd: string },
+): Promise<EvalCase[]> {
+  const text = await readText(path, "the data set");
+  const beside = path === "-" ? cwd : dirname(resolve(cwd, path));
+  const name = path === "-" ? "stdin" : path;
+  const read = (fixture: string) => readText(resolve(beside, fixture), "a fixture");
+  const cases = await readDataset(text, name, read);
+  if (fixtures === undefined) return cases;
+  return await Promise.all(cases.map((one) => withFixture(one, fixtures, cwd)));
+}
+
+async function withFixture(one: EvalCase, folder: string, cwd: string): Promise<EvalCase> {
+  const name = `${one.id}.json`;
+  const path = join(resolve(cwd, folder), name);
+  if (name !== basename(path) || !existsSync(path)) {
+    throw WorkflowError.missing(
+      "FIXTURE_NOT_FOUND",
+      `there is no fixture of the case ${show(one.id)}: ${path}`,
+      "export one: uncaged-workflow thread <id> --fixture; without --fixtures its roles are executed",
+    );
+  }
+  try {
+    return { ...one, fixture: parseFixture(await readText(path, "a fixture")) };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const hint = "export it again: uncaged-workflow thread <id> --fixture";
+    throw WorkflowError.usage("BAD_FIXTURE", `${path}: ${why}`, hint);
+  }
+}
+
+/** @throws WorkflowError `OTHER_FIXTURE` when a case's fixture is of another workflow than a version. */
+export function checkFixtures(cases: readonly EvalCase[], versions: readonly Version[]): void {
+  for (const { hash, workflow } of versions) {
+    const isOther = ({ fixture }: EvalCase) =>
+      fixture &&
+      workflow !== hash &&
+      fixture.hash !== hash &&
+      withoutEnding(fixture.workflow) !== withoutEnding(workflow);
+    const other = cases.find(isOther);
+    if (!other) continue;
+    throw WorkflowError.usage(
+      "OTHER_FIXTURE",
+      `the fixture of the case ${show(other.id)} is of the workflow ${show(other.fixture?.workflow ?? "")}, not of ${show(workflow)}`,
+      `export one of a thread of ${workflow}`,
+    );
+  }
+}
+
+/** The threads of a file that was run have its whole name. */
+const withoutEnding = (name: string): string =>
+  name.replace(/(\.esm)?\.(m?ts|tsx|js|json|ya?ml)$/, "");

@@ -1,0 +1,163 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { EvalCase, EvalThread, Score } from "@uncaged/workflow-agents/evals";
+import { buildBundle, hashOf, makeTemporary, show, WorkflowError } from "@uncaged/workflow/host";
+import { elapsed } from "../output/text.ts";
+import { ownProgram } from "../session/own-command.ts";
+
+/** What a scorer's process is asked and answers, a line of JSON each. Its first line is that it is ready, or an error. */
+export type ScoreRequest = { case: Omit<EvalCase, "fixture">; thread: EvalThread };
+export type ScoreAnswer = { ready: true } | { score: Score } | { error: string };
+
+/** The descriptor on which a scorer's process answers: what it prints goes to the terminal. */
+export const answerFd = 3;
+
+type Options = { cwd: string; env: Record<string, string>; timeoutMs: number; most: number };
+
+/**
+ * A scorer, in processes of its own: it may hang, exit or print what it likes. Each judges one thread at a time.
+ */
+export class Scorers {
+  /** The hash of the scorer with all that it imports. */
+  readonly hash: string;
+  readonly #file: string;
+  readonly #folder: string;
+  readonly #options: Options;
+  readonly #idle: ScorerProcess[] = [];
+  readonly #all = new Set<ScorerProcess>();
+  readonly #waiting: (() => void)[] = [];
+
+  private constructor(file: string, hash: string, folder: string, options: Options) {
+    this.#file = file;
+    this.hash = hash;
+    this.#folder = folder;
+    this.#options = options;
+  }
+
+  /** Builds a scorer and begins one process. @throws WorkflowError `BUILD_FAILED`, `SCORER_BROKEN`. */
+  static async open(file: string, options: Options): Promise<Scorers> {
+    const { code } = await buildBundle(file);
+    const folder = makeTemporary("uncaged-scorer-");
+    const scorers = new Scorers(file, await hashOf(code), folder, options);
+    try {
+      writeFileSync(scorers.#path, code);
+      scorers.#idle.push(await scorers.#begin());
+      return scorers;
+    } catch (error) {
+      scorers.close();
+      throw error;
+    }
+  }
+
+  /** @throws WorkflowError `SCORER_FAILED`, `SCORER_TIMEOUT`, `SCORER_BROKEN`. */
+  async score(given: EvalCase, thread: EvalThread): Promise<Score> {
+    const { fixture: _, ...one } = given;
+    const scorer = await this.#take();
+    try {
+      const answer = await scorer.ask({ case: one, thread }, this.#options.timeoutMs);
+      if ("score" in answer) return answer.score;
+      const why = "error" in answer ? answer.error : "it gave no answer";
+      throw WorkflowError.failed("SCORER_FAILED", `the scorer failed: ${why}`);
+    } finally {
+      if (scorer.isOver) this.#all.delete(scorer);
+      else this.#idle.push(scorer);
+      this.#waiting.shift()?.();
+    }
+  }
+
+  close(): void {
+    for (const scorer of this.#all) scorer.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  get #path(): string {
+    return join(this.#folder, "scorer.mjs");
+  }
+
+  async #take(): Promise<ScorerProcess> {
+    for (;;) {
+      const idle = this.#idle.pop();
+      if (idle && !idle.isOver) return idle;
+      if (idle) this.#all.delete(idle);
+      else if (this.#all.size < this.#options.most) return await this.#begin();
+      else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  async #begin(): Promise<ScorerProcess> {
+    const { cwd, env, timeoutMs } = this.#options;
+    const scorer = new ScorerProcess(this.#path, { cwd, env });
+    this.#all.add(scorer);
+    const answer = await scorer.answer(timeoutMs).catch((error: unknown) => {
+      this.#all.delete(scorer);
+      throw error;
+    });
+    if ("ready" in answer) return scorer;
+    const why = "error" in answer ? answer.error : "it gave no answer";
+    throw WorkflowError.failed(
+      "SCORER_BROKEN",
+      `${show(this.#file)} is no scorer: ${why}`,
+      "export a function: export default (one, thread) => thread.result?.summary === one.expected",
+    );
+  }
+}
+
+class ScorerProcess {
+  isOver = false;
+  readonly #child: ChildProcess;
+  #next = Promise.withResolvers<ScoreAnswer>();
+
+  constructor(path: string, { cwd, env }: Pick<Options, "cwd" | "env">) {
+    const [program = "", ...words] = ownProgram().argv;
+    const child = spawn(program, [...words, "__score", path], {
+      cwd,
+      // Bun ends it when this process dies, however that ends.
+      env: { ...env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
+      stdio: ["pipe", 2, 2, "pipe"],
+    });
+    this.#child = child;
+    const lines = createInterface({ input: child.stdio[answerFd] as NodeJS.ReadableStream });
+    lines.on("line", (line) => this.#next.resolve(JSON.parse(line) as ScoreAnswer));
+    // What is written to a process that has ended is lost: its end is what counts.
+    child.stdin?.on("error", () => undefined);
+    child.on("error", (error) => this.#end(`can't be started: ${error.message}`));
+    child.on("exit", (code, signal) =>
+      this.#end(signal ? `was ended by ${signal}` : `ended with code ${code}`),
+    );
+    this.#next.promise.catch(() => undefined);
+  }
+
+  ask(request: ScoreRequest, timeoutMs: number): Promise<ScoreAnswer> {
+    this.#next = Promise.withResolvers();
+    this.#child.stdin?.write(`${JSON.stringify(request)}\n`);
+    return this.answer(timeoutMs);
+  }
+
+  /** The next answer. One that does not come in time is not waited for any more, nor is its process. */
+  async answer(timeoutMs: number): Promise<ScoreAnswer> {
+    const { promise, reject } = this.#next;
+    const timer = setTimeout(() => {
+      this.kill();
+      const message = `the scorer took longer than ${elapsed(timeoutMs)}`;
+      const hint = "give it more: --score-timeout 5m";
+      reject(WorkflowError.failed("SCORER_TIMEOUT", message, hint));
+    }, timeoutMs);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  kill(): void {
+    this.isOver = true;
+    this.#child.kill("SIGKILL");
+  }
+
+  #end(how: string): void {
+    this.isOver = true;
+    this.#next.reject(WorkflowError.failed("SCORER_FAILED", `the scorer's process ${how}`));
+  }
+}

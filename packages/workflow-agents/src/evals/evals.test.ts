@@ -1,0 +1,235 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Fixture } from "@uncaged/workflow/host";
+import { type CaseRun, changesOf, type Outcome, percentile, summaryOf } from "./compare.ts";
+import { readDataset } from "./dataset.ts";
+import { EvalRecord, type EvalHead, listEvals, readEval } from "./record.ts";
+import { scoreOf } from "./score.ts";
+
+const fixture: Fixture = {
+  ...{ format: "uncaged-workflow-fixture", version: 1, threadId: "T", workflow: "w", hash: "H" },
+  ...{ prompt: "recorded", params: { n: 1 }, steps: [] },
+};
+const read = (text: string) => readDataset(text, "set.jsonl", async () => JSON.stringify(fixture));
+
+describe("a data set", () => {
+  test("has a case a line, whatever its line ends and its first character are", async () => {
+    const text = `\uFEFF{"id":"a","prompt":"p","params":{},"expected":1,"metadata":{"m":1}}\r\n\r\n{"prompt":""}\n`;
+    expect(await read(text)).toEqual([
+      { id: "a", prompt: "p", params: {}, expected: 1, metadata: { m: 1 } },
+      { id: "3", prompt: "" },
+    ]);
+  });
+
+  test("takes the prompt and the params of a fixture where a case has none", async () => {
+    const inline = JSON.stringify({ fixture });
+    const cases = await read(
+      `{"fixture":"a.json"}\n${inline}\n{"prompt":"own","fixture":"a.json"}`,
+    );
+    expect(cases.map(({ prompt, params }) => [prompt, params])).toEqual([
+      ["recorded", { n: 1 }],
+      ["recorded", { n: 1 }],
+      ["own", undefined],
+    ]);
+    expect(cases[0]?.fixture).toEqual(fixture);
+  });
+
+  test.each([
+    ["", "set.jsonl has no cases"],
+    ["\n\n", "set.jsonl has no cases"],
+    ['{"prompt":"a"}\n{', "set.jsonl:2: it is no JSON"],
+    ["[]", "set.jsonl:1: it is no JSON object"],
+    ["null", "set.jsonl:1: it is no JSON object"],
+    ["{}", "set.jsonl:1: it has no prompt"],
+    ['{"prompt":1}', "set.jsonl:1: its prompt is no text"],
+    ['{"prompt":"a","id":""}', "its id is neither"],
+    ['{"prompt":"a","id":{}}', "its id is neither"],
+    ['{"prompt":"a","id":1.5}', "its id is neither"],
+    ['{"prompt":"a","metadata":[]}', "its metadata is no object"],
+    ['{"prompt":"a","expcted":1}', '"expcted" is none of its fields'],
+    ['{"prompt":"a","id":"2"}\n{"prompt":"b"}', 'set.jsonl:2: its id "2" is that of line 1'],
+    ['{"prompt":"a","fixture":{}}', "this is no fixture"],
+    ['{"prompt":"a","fixture":7}', "this is no fixture"],
+  ])("%j is refused: %s", async (text, why) => {
+    expect(String(await read(text).catch((thrown: unknown) => thrown))).toContain(why);
+  });
+
+  test("names its wrong lines, at most 20 of them", async () => {
+    const error = await read("x\n".repeat(10_000)).catch((thrown: unknown) => thrown);
+    expect((error as { details: string[] }).details).toHaveLength(20);
+  });
+
+  test("may have 10,000 lines", async () => {
+    const line = (index: number) => JSON.stringify({ id: `c${index}`, prompt: "p" });
+    const text = Array.from({ length: 10_000 }, (_, index) => line(index)).join("\n");
+    expect(await read(text)).toHaveLength(10_000);
+  });
+});
+
+describe("a score", () => {
+  test.each([
+    [true, { score: 1, pass: true, reason: null }],
+    [false, { score: 0, pass: false, reason: null }],
+    [0.5, { score: 0.5, pass: true, reason: null }],
+    [0.49, { score: 0.49, pass: false, reason: null }],
+    [
+      { score: 0.9, pass: false, reason: "rude" },
+      { score: 0.9, pass: false, reason: "rude" },
+    ],
+    [{ pass: true }, { score: 1, pass: true, reason: null }],
+  ])("is read of %j", (returned, score) => expect(scoreOf(returned)).toEqual(score));
+
+  test.each([
+    [Number.NaN, "its score is NaN"],
+    [Number.POSITIVE_INFINITY, "its score is Infinity"],
+    [-0.1, "its score is -0.1"],
+    [1.1, "its score is 1.1"],
+    [undefined, "it returned nothing"],
+    [null, "it returned null"],
+    ["0.5", "it returned"],
+    [{}, "neither a score nor a pass"],
+    [{ score: "1" }, "its score is 1"],
+    [{ pass: 1 }, "its pass is no boolean"],
+    [{ pass: true, reason: 1 }, "its reason is no text"],
+  ])("%j is none", (returned, why) => expect(() => scoreOf(returned)).toThrow(why));
+});
+
+const runOf = (id: string, score: number | null, more: Partial<CaseRun> = {}): CaseRun => ({
+  ...{ case: id, n: 1, threadId: `T${id}`, outcome: "scored", score, pass: (score ?? 0) >= 0.5 },
+  ...{ reason: null, error: null, cost: 0.1, unpriced: 0, tokens: 10, durationMs: 100, at: 1 },
+  ...more,
+});
+const version = (hash: string, runs: CaseRun[]) => ({ hash, workflow: "w", runs });
+
+describe("a comparison", () => {
+  test("counts what came to no score, with the score 0 and as not passed", () => {
+    const of = (outcome: Outcome) => runOf(outcome, null, { outcome, durationMs: null });
+    const runs = [
+      runOf("a", 1),
+      of("failed"),
+      of("waits"),
+      of("budget"),
+      of("rounds"),
+      of("unscored"),
+    ];
+    expect(summaryOf(version("H", runs))).toEqual({
+      ...{ hash: "H", workflow: "w", runs: 6, passed: 1, passRate: 1 / 6, score: 0.166666666667 },
+      ...{ cost: 0.6, unpriced: 0, tokens: 60, p50Ms: 100, p95Ms: 100 },
+      outcomes: { scored: 1, failed: 1, waits: 1, budget: 1, rounds: 1, unscored: 1 },
+    });
+    expect(summaryOf(version("H", []))).toMatchObject({ passRate: null, score: null, p50Ms: null });
+  });
+
+  test("has percentiles that occurred", () => {
+    const times = Array.from({ length: 100 }, (_, index) => index + 1);
+    expect([percentile(times, 0.5), percentile(times, 0.95), percentile([7], 0.95)]).toEqual([
+      50, 95, 7,
+    ]);
+  });
+
+  test("names what got worse and what got better, of the cases that both have run", () => {
+    const before = [
+      runOf("a", 1),
+      runOf("b", 0.2),
+      runOf("c", 0.7),
+      runOf("d", 1),
+      runOf("e", 0.9),
+    ];
+    const after = [
+      runOf("a", 0.4),
+      runOf("b", 0.3),
+      runOf("c", 0.7),
+      runOf("x", 1),
+      runOf("e", 0.8),
+    ];
+    const { worse, better } = changesOf(version("A", before), version("B", after));
+    expect(worse.map((one) => one.case)).toEqual(["a", "e"]);
+    expect(better.map((one) => one.case)).toEqual(["b"]);
+    expect(worse[0]).toMatchObject({
+      before: { passed: 1, score: 1 },
+      after: { passed: 0, threadIds: ["Ta"] },
+    });
+  });
+
+  test("goes by all runs of a case", () => {
+    const runs = (scores: number[]) =>
+      scores.map((score, index) => runOf("a", score, { n: index + 1 }));
+    const changes = changesOf(version("A", runs([1, 0, 1])), version("B", runs([1, 0, 0])));
+    expect(changes.worse).toMatchObject([
+      { before: { passed: 2, runs: 3 }, after: { passed: 1, runs: 3 } },
+    ]);
+  });
+});
+
+describe("a record", () => {
+  const root = mkdtempSync(join(tmpdir(), "uncaged-evals-"));
+  afterAll(() => rmSync(root, { recursive: true, force: true }));
+  const head = (id: string, createdAt = 1): EvalHead => ({
+    ...{ version: 1, id, createdAt, cases: [{ id: "a", prompt: "p" }] },
+    ...{ dataset: { file: "d", hash: "D" }, scorer: { file: "s", hash: "S" } },
+  });
+  const hash = "0123456789ABC";
+  const opened = (id: string) => {
+    const record = EvalRecord.open(root, head(id));
+    record.openVersion({ hash, workflow: "w" });
+    return record;
+  };
+
+  test("gives back what was recorded, and what was started", () => {
+    const id = "AAAAAAAAAAAAA";
+    const record = opened(id);
+    record.start(hash, { case: "a", n: 1, threadId: "T1" });
+    record.start(hash, { case: "a", n: 2, threadId: "T2" });
+    record.finish(hash, runOf("a", 1));
+    record.close();
+    const again = opened(id);
+    expect(again.result(hash, { case: "a", n: 1 })).toEqual(runOf("a", 1));
+    expect(again.thread(hash, { case: "a", n: 1 })).toBeNull();
+    expect(again.thread(hash, { case: "a", n: 2 })).toBe("T2");
+    again.close();
+    expect(readEval(root, id)?.versions).toEqual([
+      { hash, workflow: "w", runs: [runOf("a", 1)], started: 1 },
+    ]);
+    expect(readEval(root, "BBBBBBBBBBBBB")).toBeNull();
+    expect(readEval(root, "../etc")).toBeNull();
+    expect(listEvals(root).map((one) => one.id)).toEqual([id]);
+    expect(listEvals(join(root, "none"))).toEqual([]);
+  });
+
+  test("is kept up to wherever a crash has torn its last line", () => {
+    const id = "CCCCCCCCCCCCC";
+    const record = opened(id);
+    record.start(hash, { case: "a", n: 1, threadId: "T1" });
+    record.finish(hash, runOf("a", 1));
+    record.close();
+    const path = join(root, "evals", id, `${hash}.jsonl`);
+    const whole = readFileSync(path);
+    for (let length = 0; length <= whole.length; length += 7) {
+      writeFileSync(path, whole.subarray(0, length));
+      const again = opened(id);
+      const known = again.result(hash, { case: "a", n: 1 });
+      if (known === null) again.finish(hash, runOf("a", 1));
+      again.close();
+      expect(readEval(root, id)?.versions[0]?.runs).toEqual([runOf("a", 1)]);
+    }
+  });
+
+  test("is not guessed at where a line is damaged", () => {
+    const id = "DDDDDDDDDDDDD";
+    opened(id).close();
+    appendFileSync(join(root, "evals", id, `${hash}.jsonl`), "{]\n");
+    expect(() => readEval(root, id)).toThrow(`${hash}.jsonl:2: this is no JSON`);
+    expect(() => opened(id)).toThrow("damaged");
+    rmSync(join(root, "evals", id), { recursive: true });
+  });
+
+  test("is written by one process at a time", () => {
+    const id = "EEEEEEEEEEEEE";
+    const record = opened(id);
+    expect(() => opened(id)).toThrow("another process runs the eval");
+    record.close();
+    opened(id).close();
+  });
+});

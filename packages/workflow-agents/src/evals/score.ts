@@ -1,0 +1,45 @@
+import type { ThreadJson } from "@uncaged/workflow/host";
+import type { EvalCase } from "./dataset.ts";
+
+/** A thread as a scorer gets it: the log, and what it spent and took. */
+export type EvalThread = ThreadJson & { cost: number; tokens: number; durationMs: number };
+
+/** What a scorer judges: `pass` without a `score` is 1 or 0, and a `score` alone passes from 0.5. */
+export type Judgement = { score?: number; pass?: boolean; reason?: string };
+
+/** The default export of a scorer. A score is from 0 to 1. */
+export type Scorer = (
+  one: Omit<EvalCase, "fixture">,
+  thread: EvalThread,
+) => number | boolean | Judgement | Promise<number | boolean | Judgement>;
+
+/** A judgement as it is recorded. */
+export type Score = { score: number; pass: boolean; reason: string | null };
+
+const passes = 0.5;
+const longestReason = 2000;
+
+/** What a scorer returned, as a score. @throws Error why it is none. */
+export function scoreOf(returned: unknown): Score {
+  if (typeof returned === "boolean")
+    return { score: Number(returned), pass: returned, reason: null };
+  if (typeof returned === "number") return scored(returned, undefined, null);
+  if (typeof returned !== "object" || returned === null || Array.isArray(returned)) {
+    const given = returned === undefined ? "nothing" : JSON.stringify(returned);
+    throw new Error(`it returned ${given}, not a number, a boolean or {score, pass, reason}`);
+  }
+  const { score, pass, reason } = returned as Record<string, unknown>;
+  if (pass !== undefined && typeof pass !== "boolean") throw new Error("its pass is no boolean");
+  if (reason !== undefined && typeof reason !== "string") throw new Error("its reason is no text");
+  const why = reason?.slice(0, longestReason) ?? null;
+  if (score !== undefined) return scored(score, pass, why);
+  if (pass !== undefined) return scored(Number(pass), pass, why);
+  throw new Error("it returned neither a score nor a pass");
+}
+
+function scored(score: unknown, pass: boolean | undefined, reason: string | null): Score {
+  if (typeof score === "number" && score >= 0 && score <= 1) {
+    return { score, pass: pass ?? score >= passes, reason };
+  }
+  throw new Error(`its score is ${String(score)}, not a number from 0 to 1`);
+}

@@ -1,0 +1,246 @@
+import { describe, expect, test } from "bun:test";
+import type { RoleOutput, Step, WorkflowFn } from "../contract/contract.ts";
+import { checkFixture, type Fixture, fixtureFormat } from "../contract/fixture.ts";
+import { durable } from "../durable/durable.ts";
+import { beginGenerator } from "../engine/generator.ts";
+import { waitFor } from "../moderator/history.ts";
+import { createRoleModerator } from "../moderator/moderator.ts";
+import { runThread, type RunThreadOptions } from "../testing/run-thread.ts";
+import type { ThreadView } from "../thread/thread.ts";
+import published from "../../schema/fixture.schema.json";
+import { fixtureOf, fixtureSchema, recordedInput } from "./fixture.ts";
+
+const threadId = "01KQXKW18CT8G75T53R8F4G7YG";
+let executed = 0;
+
+const recorded = (steps: readonly RoleOutput[], prompt = "go"): Fixture => {
+  const view = { status: "completed", workflow: "w", hash: "H", threadId, prompt, steps };
+  return JSON.parse(JSON.stringify(fixtureOf(view as unknown as ThreadView))) as Fixture;
+};
+
+/** Runs a workflow as it is, and then answered by the fixture of that thread: gives both, without times. */
+async function both(run: WorkflowFn, options: RunThreadOptions = {}, other = run) {
+  const first = await runThread(run, options);
+  executed = 0;
+  const fixture = recorded(first.steps);
+  const log: Step[] = [];
+  const answers = (wait: Step) => {
+    log.push(wait);
+    const given = recordedInput(fixture, log);
+    if (!given) return undefined;
+    const { content, meta, value } = given;
+    return { content, meta: { ...meta, ...(value !== undefined && { value }) } };
+  };
+  const second = await runThread(other, { ...options, answers, options: { fixture } });
+  const bare = ({ steps }: { steps: Step[] }) =>
+    steps.map(({ role, content, meta }) => ({ role, content, meta: { ...meta, requestId: 0 } }));
+  return { first, second, steps: [bare(first), bare(second)], executed };
+}
+
+const work = async (content: string, meta = {}) => {
+  executed += 1;
+  return { content, meta };
+};
+
+const team = createRoleModerator({
+  roles: {
+    planner: () => work("a plan", { usage: { input_tokens: 5 }, cost: 1, models: {}, model: "m" }),
+    coder: (ctx) => work(`code ${ctx.steps.length}`, { n: ctx.steps.length }),
+    approval: async () => waitFor("approval", { content: "Ship it?" }),
+  },
+  moderator({ steps }) {
+    const last = steps.at(-1);
+    if (!last) return "planner";
+    if (last.role === "approval") return last.meta.value === "yes" ? "__end__" : "coder";
+    return last.role === "coder" && steps.length > 2 ? "approval" : "coder";
+  },
+});
+
+describe("a fixture answers", () => {
+  test("the roles of a moderator in their order, and the questions that they asked", async () => {
+    const ran = await both(team, { answers: ["no", "yes"] });
+    expect(ran.first.status).toBe("completed");
+    expect(ran.second.status).toBe("completed");
+    expect(ran.executed).toBe(0);
+    const [before, after] = ran.steps;
+    expect(after?.map(({ role, content }) => [role, content])).toEqual(
+      before?.map(({ role, content }) => [role, content]) ?? [],
+    );
+    expect(after?.length).toBe(8);
+  });
+
+  test("without what was paid for it: the recorded thread has paid", async () => {
+    const { second } = await both(team, { answers: ["yes"] });
+    expect(second.steps[0]?.meta).toEqual({ model: "m" });
+  });
+
+  test("a thread that is resumed after any of its steps as one that was not", async () => {
+    const { steps } = await runThread(team, { answers: ["no", "yes"] });
+    const fixture = recorded(steps);
+    executed = 0;
+    for (let kept = 0; kept <= steps.length; kept += 1) {
+      const answers = ["no", "yes"].slice(
+        steps.slice(0, kept).filter((s) => s.role === "__input__").length,
+      );
+      const again = await runThread(team, {
+        steps: steps.slice(0, kept),
+        answers,
+        options: { fixture },
+      });
+      expect(again.steps.map(({ content }) => content)).toEqual(
+        steps.map(({ content }) => content),
+      );
+    }
+    expect(executed).toBe(0);
+  });
+
+  test("durable code: concurrent steps of one name, values of each kind, failures that are caught, sleeps", async () => {
+    let tries = 0;
+    const run = durable(async function* (step) {
+      const parts = ["a", "b", "c"];
+      const first = yield* step.all(
+        parts.map((part, at) =>
+          step("part", async () => {
+            executed += 1;
+            // The last one ends first: the log has them in another order than the code.
+            for (let turn = at; turn < 3; turn += 1) await new Promise((go) => setImmediate(go));
+            return { part };
+          }),
+        ),
+      );
+      const second = yield* step.all(
+        parts.map((part) => step("part", () => work(`again ${part}`, { part }))),
+      );
+      yield* step.sleep("30d");
+      let caught = "";
+      try {
+        yield* step("bad", () => {
+          executed += 1;
+          throw Object.assign(new Error("no luck"), { code: "E_LUCK" });
+        });
+      } catch (error) {
+        caught = String((error as { code?: string }).code);
+      }
+      const tried = yield* step(
+        "flaky",
+        () => {
+          executed += 1;
+          if ((tries += 1) % 2 === 1) throw new Error("once more");
+          return tries;
+        },
+        { retry: { attempts: 3, backoff: 1 } },
+      );
+      const { value } = yield* step.wait<string>("name");
+      const nothing = yield* step("nothing", () => undefined);
+      return JSON.stringify([first, second, caught, tried, value, nothing ?? "none"]);
+    });
+    const { first, second, executed: times } = await both(run, { answers: ["Ada"] });
+    expect(first.status).toBe("completed");
+    const summary = (one: typeof first) => one.status === "completed" && one.result.summary;
+    expect(summary(second)).toBe(summary(first));
+    expect(times).toBe(0);
+  });
+
+  test("a role that asked while it worked, without asking again", async () => {
+    const run = createRoleModerator({
+      roles: {
+        async coder({ questions, key = "" }) {
+          executed += 1;
+          const asked = await questions?.ask(key, "tool", { content: "may I?" });
+          return { content: `asked ${String(asked?.answer.value)}`, meta: {} };
+        },
+      },
+      moderator: ({ steps }) => (steps.length < 2 ? "coder" : "__end__"),
+    });
+    const { first, second, executed: times } = await both(run, { answers: ["yes", "no"] });
+    const contents = ({ steps }: typeof first) =>
+      steps.filter(({ role }) => role === "coder").map(({ content }) => content);
+    expect(contents(first)).toEqual(["asked yes", "asked no"]);
+    expect(contents(second)).toEqual(["asked yes", "asked no"]);
+    expect([second.steps.length, times]).toEqual([2, 0]);
+  });
+
+  test("another version of the workflow, as far as it goes the same way", async () => {
+    const plain = createRoleModerator({
+      roles: { planner: () => work("new"), coder: () => work("new") },
+      moderator: ({ steps }) => (["planner", "coder"] as const)[steps.length] ?? "__end__",
+    });
+    const { second } = await both(team, { answers: ["yes"] }, plain);
+    expect(second.steps.map(({ content }) => content)).toEqual(["a plan", "code 1"]);
+  });
+});
+
+describe("what a fixture has not recorded", () => {
+  test("is named with its role, and executed by nobody", async () => {
+    const run = createRoleModerator({
+      roles: { planner: () => work(""), critic: () => work("") },
+      moderator: ({ steps }) => (steps.length === 0 ? "planner" : "critic"),
+    });
+    const { second, executed: times } = await both(team, { answers: ["yes"] }, run);
+    expect(second).toMatchObject({
+      status: "failed",
+      message: expect.stringContaining(`no answer for execution 1 of role "critic"`),
+      error: { code: "NO_RECORDED_ANSWER" },
+    });
+    expect(times).toBe(0);
+  });
+
+  test("ends durable code that catches everything", async () => {
+    const before = durable(async function* (step) {
+      return yield* step("a", () => "a");
+    });
+    const after = durable(async function* (step) {
+      try {
+        return yield* step("b", () => "b");
+      } catch {
+        return "done without b";
+      }
+    });
+    const { second } = await both(before, {}, after);
+    expect(second).toMatchObject({ status: "failed", error: { code: "NO_RECORDED_ANSWER" } });
+  });
+
+  test("is no answer to a question: the thread waits", async () => {
+    const fixture = recorded([{ role: "planner", content: "p", meta: {} }]);
+    const asked = { role: "__wait__", content: "?", meta: { for: "approval" }, timestamp: 1 };
+    expect(recordedInput(fixture, [asked])).toBeNull();
+  });
+});
+
+test("a version that knows no fixtures is not begun with one", () => {
+  const fixture = recorded([]);
+  const run: WorkflowFn = async function* () {
+    yield* [];
+    return { returnCode: 0, summary: "" };
+  };
+  const options = { threadId, maxRounds: 1, fixture };
+  const begin = () => beginGenerator(run, { prompt: "", steps: [] }, options);
+  expect(begin).toThrow("can't be answered from a fixture");
+  // An option of the author's own that has the same name.
+  expect(() =>
+    beginGenerator(run, { prompt: "", steps: [] }, { ...options, fixture: "mine" }),
+  ).not.toThrow();
+});
+
+test.each([
+  [null, "format"],
+  [{}, "format"],
+  [{ format: fixtureFormat, version: 2 }, "its version is 2"],
+  [{ ...recorded([]), hash: 1 }, "its hash is no text"],
+  [{ ...recorded([]), steps: {} }, "its steps are no list"],
+  [
+    { ...recorded([]), steps: [{ role: "a", content: "", meta: {} }, { role: "" }] },
+    "step 2 is no",
+  ],
+])("%j is no fixture", (value, why) => {
+  expect(() => checkFixture(value)).toThrow(why);
+});
+
+test("a corrupt thread is not exported", () => {
+  const view = { status: "corrupt", steps: [] } as unknown as ThreadView;
+  expect(() => fixtureOf(view)).toThrow("is corrupt");
+});
+
+test("the schema that is published is that of what is exported", async () => {
+  expect(published).toEqual(JSON.parse(JSON.stringify(fixtureSchema)));
+});

@@ -1,0 +1,82 @@
+import { INPUT, type RoleOutput, type Step, WAIT } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { type Fixture, fixtureFormat } from "../contract/fixture.ts";
+import { isStepQuestion } from "../contract/question.ts";
+import type { InputRequest } from "../control/control.ts";
+import type { ThreadView } from "../thread/thread.ts";
+
+/**
+ * A thread as a fixture: what its log has, and nothing of its environment or its debug log.
+ *
+ * @throws WorkflowError `LOG_CORRUPT`.
+ */
+export function fixtureOf(view: ThreadView): Fixture {
+  const { threadId, workflow, hash, prompt, params, steps } = view;
+  if (view.status === "corrupt") {
+    throw WorkflowError.failed(
+      "LOG_CORRUPT",
+      `the log of ${threadId} is corrupt: it can't be exported`,
+      "fork it, with the steps before the break, and export the fork",
+    );
+  }
+  return {
+    ...({ format: fixtureFormat, version: 1, threadId, workflow, hash, prompt } as const),
+    ...(params !== undefined && { params }),
+    steps: steps.map(({ role, content, meta }) => ({ role, content, meta })),
+  };
+}
+
+/** What a fixture has recorded as the answer to the question that a thread with these steps waits at; null for none. */
+export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRequest | null {
+  const asked = log.at(-1);
+  if (asked?.role !== WAIT) return null;
+  const key = questionOf(asked);
+  const isSame = (step: RoleOutput) =>
+    step.role === WAIT && !isStepQuestion(step) && questionOf(step) === key;
+  const n = log.filter(isSame).length;
+  const index = steps.findIndex(
+    (step, at) => isSame(step) && steps.slice(0, at + 1).filter(isSame).length === n,
+  );
+  const given = index < 0 ? undefined : steps[index + 1];
+  if (given?.role !== INPUT) return null;
+  // A token names the question of the recorded thread, and this is another one.
+  const { token: _, value, ...meta } = given.meta;
+  const answer = { content: given.content, ...(value !== undefined && { value }) };
+  return { ...answer, meta: { ...meta, requestId: `fixture ${log.length}` } };
+}
+
+/** Who asks for what, as it is the same in another thread. */
+function questionOf({ meta }: RoleOutput): string {
+  return JSON.stringify([meta.for, meta.role, meta.nodeId, meta.stepID, meta.path]);
+}
+
+/** The JSON Schema of a fixture, which is published for editors and other programs. */
+export const fixtureSchema = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "A fixture of uncaged-workflow",
+  description: "A recorded thread that answers the roles of another one: see thread --fixture.",
+  type: "object",
+  required: ["format", "version", "threadId", "workflow", "hash", "prompt", "steps"],
+  properties: {
+    format: { const: fixtureFormat },
+    version: { const: 1 },
+    threadId: { type: "string", description: "The thread that was recorded." },
+    workflow: { type: "string", description: "The name of its workflow." },
+    hash: { type: "string", description: "The hash of the version that it ran." },
+    prompt: { type: "string" },
+    params: { description: "Absent when it had none." },
+    steps: {
+      type: "array",
+      description: "Its steps, as the log has them; the n-th of a role answers its n-th execution.",
+      items: {
+        type: "object",
+        required: ["role", "content", "meta"],
+        properties: {
+          role: { type: "string", minLength: 1 },
+          content: { type: "string" },
+          meta: { type: "object" },
+        },
+      },
+    },
+  },
+} as const;
