@@ -72,6 +72,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       searchText
       selectorsIn
       serialiseRegistry
+      sharedIn
       takeWorkflow
       takenIds
       textOf

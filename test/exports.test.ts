@@ -98,6 +98,7 @@ describe("the exported names", () => {
       type RoleOutput
       type RoleResult
       type RoleStep
+      type SharedValues
       type StartStep
       type Step
       type StepCall

@@ -36,6 +36,8 @@ export type Reply = {
   repeat?: number;
   /** Without what it counted. */
   isUncounted?: boolean;
+  /** The head of an answer, besides its own. */
+  headers?: Record<string, string>;
   fault?: Fault;
 };
 
@@ -172,7 +174,8 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
       response.end(JSON.stringify(document));
       return;
     }
-    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+    const type = { "content-type": "text/event-stream", "cache-control": "no-cache" };
+    response.writeHead(200, { ...type, ...reply.headers });
     await stream(protocol, protocol.events(body, reply, sums, nth), reply, response);
   }
 

@@ -53,6 +53,7 @@ export { takeWorkflow } from "./local/move.ts";
 export { blobIdOf, blobsNamedIn, isBlobId, readBlob } from "./storage/blobs.ts";
 export { type Location, noteLocation } from "./storage/location.ts";
 export { createRoot, openRoot } from "./storage/root.ts";
+export { sharedIn } from "./storage/shared-values.ts";
 export { worktreesDir } from "./storage/worktrees.ts";
 export {
   blobsDir,

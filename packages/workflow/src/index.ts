@@ -36,6 +36,7 @@ export {
   QuestionLog,
   type Questions,
 } from "./contract/question.ts";
+export type { SharedValues } from "./contract/shared-values.ts";
 
 // Fixtures
 export { answersFromFixture, type Fixture } from "./contract/fixture.ts";

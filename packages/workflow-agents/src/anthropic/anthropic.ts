@@ -63,12 +63,14 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
   return {
     name: provider,
     maxRetries,
+    target: (model, surroundings) => prepare(model, surroundings).call,
     async answer(request, sink, surroundings) {
       const { messages, call } = prepare(request.model, surroundings);
       const forms = { ...anthropicForms, key: `${call.baseUrl} ${request.model}` };
+      const sent = { ...call, onResponse: sink.onResponse };
       return await inForm(request, forms, async (asked) => {
         const body = bodyOf(asked, access.cache ?? true);
-        return await streamAnswer(call, new MessageAccumulator(sink), (guard) =>
+        return await streamAnswer(sent, new MessageAccumulator(sink), (guard) =>
           messages(guard).create(body, { signal: guard.signal }),
         );
       });

@@ -13,6 +13,7 @@ import type { ToolAnswer, ToolContext, ToolRunner } from "../tools/tools.ts";
 import { Approvals, type Decision } from "./approvals.ts";
 import { ProviderError } from "./error.ts";
 import { retried } from "./retry.ts";
+import { turnAt } from "./turn.ts";
 import { placeOf, Recorded, type RecordingStep } from "./recorded.ts";
 import { repairOf } from "./repair.ts";
 import {
@@ -28,7 +29,7 @@ import {
 } from "./provider.ts";
 
 /** What a conversation reports while it goes on; each may be left out. */
-export type ModelCallbacks = Omit<ModelSink, "onUsage"> & {
+export type ModelCallbacks = Omit<ModelSink, "onUsage" | "onResponse"> & {
   onToolUse?: (use: ToolUse) => void;
   onToolResult?: (result: ToolResult) => void;
 };
@@ -132,13 +133,15 @@ export const emptyAnswer = (name: string): ProviderError =>
 async function ask(
   provider: ModelProvider,
   request: ModelRequest,
-  { env, signal, callbacks }: Conversation,
+  { env, signal, callbacks, step = {} }: Conversation,
 ): Promise<ModelAnswer & Capped> {
   signal?.throwIfAborted();
+  const turn = await turnAt(provider, request, { env, signal }, step);
   const { spent } = currentRun();
   const reserved = await reserveCall(provider, request, { env, signal });
   const meter = new Meter(request.model);
-  const sink: ModelSink = { ...callbacks, onUsage: (partial) => meter.update(partial) };
+  const onUsage: ModelSink["onUsage"] = (partial) => meter.update(partial);
+  const sink: ModelSink = { ...callbacks, onUsage, onResponse: turn.send() };
   try {
     const answer = await provider.answer(reserved.request, sink, { env, signal });
     const { model } = answer;

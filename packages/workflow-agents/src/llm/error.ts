@@ -1,6 +1,7 @@
 import { maskOf, WorkflowError } from "@uncaged/workflow";
+import { retryAfterIn } from "../limit/headers.ts";
 import { oneLine } from "../run/error.ts";
-import type { PartialUsage } from "./provider.ts";
+import type { CallTarget, PartialUsage } from "./provider.ts";
 
 const once = <Type extends string>(type: Type, hint: string) => ({ type, retryable: false, hint });
 const again = <Type extends string>(type: Type, hint: string) => ({ type, retryable: true, hint });
@@ -113,27 +114,7 @@ export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientErr
   return thrown instanceof SyntaxError ? { kind: "json" } : null;
 }
 
-/**
- * How long a provider asks to wait, in milliseconds, by the headers `retry-after-ms` and `retry-after` (RFC 9110, 10.2.3);
- * null when it does not, or what it says is none.
- */
-function retryAfterIn(headers: { get(name: string): string | null }): number | null {
-  const ms = Number.parseFloat(headers.get("retry-after-ms") ?? "");
-  if (ms >= 0 && Number.isFinite(ms)) return ms;
-  const text = headers.get("retry-after")?.trim() ?? "";
-  if (/^[0-9]+(\.[0-9]+)?$/.test(text)) return Number(text) * 1000;
-  const at = Date.parse(text);
-  return Number.isNaN(at) || !/[a-z]{3}/i.test(text) ? null : Math.max(0, at - Date.now());
-}
-
-/** Where a call goes, and the secrets that must not stand in a message. */
-export type Target = {
-  provider: string;
-  model: string;
-  baseUrl: string;
-  secrets: readonly string[];
-  timeoutMs: number;
-};
+export type Target = CallTarget & { timeoutMs: number };
 
 /** The documented error of what a client threw. Its message is one line and names no secret. */
 export function providerError(thrown: ClientError, target: Target): ProviderError {

@@ -1,5 +1,6 @@
 import type { Usage } from "@uncaged/workflow";
 import type { Part } from "../content/part.ts";
+import type { ResponseHead } from "../limit/headers.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
 
 /** A model's request to run a tool. `broken`: why its arguments are no JSON object. */
@@ -68,6 +69,8 @@ export type ModelSink = {
   onThinking?: (delta: string) => void;
   /** What the service has counted of the answer so far, each time that it reports it. */
   onUsage?: (partial: PartialUsage) => void;
+  /** The head of the service's response, before the answer. */
+  onResponse?: (head: ResponseHead) => void;
 };
 
 /** What a call takes from the thread: its environment, for keys, and its signal. */
@@ -99,6 +102,14 @@ export type ModelAnswer = {
   usage: Usage;
 };
 
+/** Where a call goes, and the secrets that must not stand in a message. */
+export type CallTarget = {
+  provider: string;
+  model: string;
+  baseUrl: string;
+  secrets: readonly string[];
+};
+
 /** A service that answers requests. `name` is its name in messages. */
 export type ModelProvider = {
   name: string;
@@ -113,6 +124,8 @@ export type ModelProvider = {
     sink: ModelSink,
     surroundings: Surroundings,
   ) => Promise<ModelAnswer>;
+  /** Where requests to a model go, and with which key, of a service that limits them. */
+  target?: (model: string, surroundings: Surroundings) => CallTarget;
   /** Has the service count the most tokens that a request's input has, at no cost, where it can. */
   countInput?: (request: ModelRequest, surroundings: Surroundings) => Promise<number>;
 };

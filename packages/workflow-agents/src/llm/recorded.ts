@@ -3,7 +3,10 @@ import { digest } from "../run/run.ts";
 import type { ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./provider.ts";
 
 /** What of a step its conversations need to be recorded. */
-export type RecordingStep = Pick<ThreadContext, "journal" | "key" | "attempts" | "questions">;
+export type RecordingStep = Pick<
+  ThreadContext,
+  "journal" | "key" | "attempts" | "questions" | "shared"
+>;
 
 /** Where a conversation is recorded: the journal and the key of its step, and which of the step's it is. */
 export type ConversationPlace = { journal: Journal; key: string; conversation: string };

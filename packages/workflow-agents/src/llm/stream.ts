@@ -9,12 +9,13 @@ import {
   reasonOf,
   type Target,
 } from "./error.ts";
-import type { ModelAnswer } from "./provider.ts";
+import type { ModelAnswer, ModelSink } from "./provider.ts";
 
 // An event that brings a few characters has some 150 bytes around them.
 const bytesPerCharacter = 16;
 
-export type ClientCall = Target & Patience & { classes: ClientErrors; signal?: AbortSignal };
+export type ClientCall = Target &
+  Patience & { classes: ClientErrors; signal?: AbortSignal } & Pick<ModelSink, "onResponse">;
 
 /** @throws ProviderError whatever goes wrong; the signal's reason when it is aborted. */
 export async function callClient<Result>(
@@ -112,6 +113,7 @@ export class StallGuard {
     const unlimited: RequestInit & { timeout: boolean } = { ...init, timeout: false };
     const response = await fetch(url, unlimited);
     this.isAnswering = response.ok;
+    this.#call.onResponse?.(response);
     return response.body ? new Response(this.#guarded(response.body), response) : response;
   };
 

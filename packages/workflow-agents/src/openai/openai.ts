@@ -5,7 +5,7 @@ import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/ac
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { hostOf } from "../llm/error.ts";
 import { inForm } from "../llm/form.ts";
-import type { Effort, ModelProvider } from "../llm/provider.ts";
+import type { Effort, ModelProvider, Surroundings } from "../llm/provider.ts";
 import { streamAnswer } from "../llm/stream.ts";
 import { openaiForms } from "./form.ts";
 import { bodyOf, CompletionAccumulator } from "./completion.ts";
@@ -37,27 +37,31 @@ export function openaiProvider(access: Access = {}): ModelProvider {
   const patience = patienceOf(access);
   const { timeoutMs, maxRetries } = patience;
   const name = "the OpenAI API";
+  const reach = (model: string, env: Surroundings["env"]) => {
+    const baseUrl = access.baseUrl ?? (env.OPENAI_BASE_URL || officialUrl);
+    const official = hostOf(baseUrl) === hostOf(officialUrl);
+    const key = (access.apiKey ?? env.OPENAI_API_KEY)?.trim() || null;
+    if (key === null && official) throw noKey("OpenAI", "OPENAI_API_KEY");
+    const secrets = key === null ? [] : [key];
+    return { official, key, target: { provider: name, model, baseUrl, secrets, ...patience } };
+  };
   return {
     name,
     maxRetries,
+    target: (model, { env }) => reach(model, env).target,
     async answer(request, sink, { env, signal }) {
-      const baseUrl = access.baseUrl ?? (env.OPENAI_BASE_URL || officialUrl);
-      const official = hostOf(baseUrl) === hostOf(officialUrl);
-      const key = (access.apiKey ?? env.OPENAI_API_KEY)?.trim() || null;
-      if (key === null && official) throw noKey("OpenAI", "OPENAI_API_KEY");
-      const secrets = key === null ? [] : [key];
+      const { official, key, target } = reach(request.model, env);
       const headers = headersIn(env, "OPENAI_CUSTOM_HEADERS");
       const settings: ClientOptions = {
         ...{ maxRetries: 0, timeout: timeoutMs, logLevel: "off" },
         apiKey: key ?? "none",
-        baseURL: baseUrl,
+        baseURL: target.baseUrl,
         organization: env.OPENAI_ORG_ID || null,
         project: env.OPENAI_PROJECT_ID || null,
         defaultHeaders: { ...(key === null && { Authorization: null }), ...headers },
       };
-      const target = { provider: name, model: request.model, baseUrl, secrets, ...patience };
-      const call = { ...target, classes, signal };
-      const forms = { ...openaiForms(official), key: `${baseUrl} ${request.model}` };
+      const call = { ...target, classes, signal, onResponse: sink.onResponse };
+      const forms = { ...openaiForms(official), key: `${target.baseUrl} ${request.model}` };
       return await inForm(request, forms, async (asked) => {
         const body = bodyOf(asked, official);
         return await streamAnswer(call, new CompletionAccumulator(sink), (guard) => {

@@ -45,6 +45,7 @@ export function roleSteps(
     blobs,
     journal,
     worktrees,
+    shared,
     ...rest
   } = options;
   const steps: Step[] = input.steps.map((one) => ({ timestamp: 0, ...one }));
@@ -65,6 +66,7 @@ export function roleSteps(
           blobs,
           journal,
           worktrees,
+          shared,
           key,
           questions,
         },

@@ -105,12 +105,12 @@ async function* askAgain({
 
 /** The steps are a list of their own that does not grow: by it the spending of all agents is counted together. */
 function threadOf({ prompt, steps }: ThreadInput, options: WorkflowOptions): ThreadContext {
-  const { threadId, maxRounds, attempts, cwd, env, signal, blobs, journal } = options;
+  const { threadId, maxRounds, attempts, cwd, env, signal, blobs, journal, shared } = options;
   return {
     threadId,
     start: { role: START, content: prompt, meta: { maxRounds, threadId }, timestamp: 0 },
     steps: steps.map((step) => ({ timestamp: 0, ...step })),
-    ...{ attempts, cwd, env, signal, blobs, journal, options },
+    ...{ attempts, cwd, env, signal, blobs, journal, shared, options },
   };
 }
 

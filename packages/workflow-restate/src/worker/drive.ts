@@ -16,6 +16,7 @@ import {
   readLog,
   type Root,
   SharedEnv,
+  sharedIn,
   StackMapper,
   valuesPath,
   wakesAt,
@@ -29,7 +30,7 @@ import {
   type Step,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { type Bundle, END, WAIT } from "@uncaged/workflow";
+import { type Bundle, END, type SharedValues, WAIT } from "@uncaged/workflow";
 import { type ClusterClient, isPassing } from "../client/client.ts";
 import { Bundles } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
@@ -68,6 +69,7 @@ export class Driver {
   readonly #parts: DriverParts;
   readonly #root: Root;
   readonly #bundles: Bundles;
+  readonly #shared: SharedValues;
   readonly #env: Readonly<Record<string, string>>;
   readonly #loaded = new Map<string, Promise<Bundle>>();
   readonly #driven = new Map<string, Driven>();
@@ -81,6 +83,7 @@ export class Driver {
     this.#root = openRoot({ path: parts.cache });
     createRoot(this.#root);
     this.#bundles = new Bundles(this.#root, parts.client);
+    this.#shared = sharedIn(this.#root);
     this.#env = new SharedEnv({}).with(definedEnv(parts.env));
   }
 
@@ -285,7 +288,8 @@ export class Driver {
     const { cwd } = this.#parts;
     // They stay on this machine when the thread is no longer driven.
     const worktrees = worktreesDir(this.#root, start.threadId);
-    return { ...options, worktrees, ...(blobs && { blobs }), ...(cwd !== undefined && { cwd }) };
+    const own = { ...(blobs && { blobs }), ...(cwd !== undefined && { cwd }) };
+    return { ...options, ...own, worktrees, shared: this.#shared };
   }
 }
 

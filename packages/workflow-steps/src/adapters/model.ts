@@ -61,7 +61,7 @@ export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
       const { result, spending } = await paid(thread, { stepID, intercept }, () =>
         converse(provider, request, {
           ...{ env, signal, toolbox, maxTurns },
-          step: { journal: options.journal, attempts: options.attempts, key: around?.key },
+          step: { ...recordingIn(options), key: around?.key },
           callbacks: { ...streamed, onToolUse, onToolResult },
         }),
       );
@@ -84,6 +84,10 @@ export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
     },
   };
 }
+
+const recordingIn = ({ journal, attempts, shared }: Partial<WorkflowOptions>) => ({
+  ...{ journal, attempts, shared },
+});
 
 /** One list of steps for all calls of a thread: by it their spending is counted together. */
 function threadOf(options: Partial<WorkflowOptions>, given: readonly Step[]): ThreadContext {

@@ -1,5 +1,6 @@
 import type { Attempts } from "./attempt.ts";
 import type { Journal } from "./journal.ts";
+import type { SharedValues } from "./shared-values.ts";
 
 /**
  * What each yield produces: one role's output. `attempt` is the id of the attempt that it is the result
@@ -52,7 +53,7 @@ export type Blobs = {
  * read these and never `process.cwd()` or `process.env`. `forkFrom` names the thread that the first
  * `steps` steps of a fork were copied from, and as `origin` the first one, where that was itself a fork. `attempts` records which events belong to which of several
  * roles that run concurrently. `blobs` keeps bytes beside the thread's log, `journal` what a step has done before it is
- * committed, `pause` is for a `run` that drains. `worktrees` is the folder in which git worktrees of the thread lie: whoever
+ * committed, `shared` what all threads of the machine share, `pause` is for a `run` that drains. `worktrees` is the folder in which git worktrees of the thread lie: whoever
  * makes one makes it too, and it goes with the thread. Whatever else the starter gave in `parameters.options` is here under
  * its own name.
  */
@@ -69,6 +70,7 @@ export type WorkflowOptions = {
   worktrees?: string;
   /** Answers each role in place of its execution: see {@link answersFromFixture}. */
   recorded?: RecordedAnswers;
+  shared?: SharedValues;
   pause?: Pause;
   [option: string]: unknown;
 };

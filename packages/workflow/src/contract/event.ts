@@ -53,6 +53,8 @@ export type EventPayloads = {
   llm_tool_use: { tool_use_id: string; name: string; input: unknown };
   llm_tool_result: { tool_use_id: string; content: unknown; is_error?: boolean };
   llm_retry: { attempt_number: number; delay_ms: number; error: unknown };
+  /** A call waits for its turn: its provider's limit allows no more for about so long. */
+  llm_wait: { delay_ms: number; reason: string };
   llm_error: { error: unknown; type?: string; code?: string; retryable?: boolean };
   /** A conversation continues after the turns and tool calls that an earlier execution of the step recorded. */
   llm_resumed: { turns: number; tool_calls: number };
@@ -161,6 +163,7 @@ const required: { [T in EventType]: Record<string, "string" | "number" | "any"> 
   llm_tool_use: { tool_use_id: "string", name: "string" },
   llm_tool_result: { tool_use_id: "string" },
   llm_retry: { attempt_number: "number" },
+  llm_wait: { delay_ms: "number" },
   llm_error: { error: "any" },
   llm_resumed: { turns: "number" },
   llm_done: {},

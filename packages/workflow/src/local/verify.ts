@@ -21,6 +21,7 @@ import {
   dueDir,
   isDevName,
   isHash,
+  isSharedFile,
   isThreadId,
   loggedHashes,
   logsDir,
@@ -235,7 +236,7 @@ const rules = {
     if (name.endsWith(".sock")) return isHash(name.slice(0, -5)) ? "socket" : null;
     const owner = name.endsWith(".lock") ? name.slice(0, -5) : "";
     if (isThreadId(owner) || isDevName(owner)) return "file";
-    return flatFile.test(name) || runFiles.has(name) ? "file" : null;
+    return flatFile.test(name) || isSharedFile(name) || runFiles.has(name) ? "file" : null;
   },
   logs: (name) => (isHash(name) ? "folder" : null),
   threads: (name) => {

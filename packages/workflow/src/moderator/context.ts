@@ -1,6 +1,7 @@
 import type { Attempts, OpenAttempt } from "../contract/attempt.ts";
 import type { Journal } from "../contract/journal.ts";
 import type { Questions } from "../contract/question.ts";
+import type { SharedValues } from "../contract/shared-values.ts";
 import type { Blobs, END, START, Step } from "../contract/contract.ts";
 
 /** Maps role names to their meta types: the one generic that drives all inference. */
@@ -48,6 +49,7 @@ export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   journal?: Journal;
   questions?: Questions;
   worktrees?: string;
+  shared?: SharedValues;
   params?: unknown;
   options?: Readonly<Record<string, unknown>>;
 };

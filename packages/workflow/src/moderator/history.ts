@@ -34,7 +34,7 @@ export class ContextHistory {
     this.#now = now;
     this.#options = options;
     const { threadId, maxRounds, signal, cwd, env, attempts, blobs, journal, ...others } = options;
-    const { worktrees, recorded: _, ...rest } = others;
+    const { worktrees, shared, recorded: _, ...rest } = others;
     const start: StartStep = {
       role: START,
       content: input.prompt,
@@ -54,6 +54,7 @@ export class ContextHistory {
       blobs,
       journal,
       worktrees,
+      shared,
       params: input.params,
       options: Object.freeze(rest),
     });

@@ -48,9 +48,12 @@ export const startLockPath = (root: Root, threadId: string) =>
 export const devLockPath = (root: Root, name: string) => join(root, "run", `${name}.lock`);
 /** Where the HTTP server listens, and its token. */
 export const serverPath = (root: Root) => join(root, "run", "server.json");
+/** A value that the threads of all versions share. */
+export const sharedPath = (root: Root, name: string) => join(root, "run", `${name}${sharedEnding}`);
 export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${hash}.log`);
 
 const blobsEnding = ".blobs";
+const sharedEnding = ".shared";
 
 /** Workflow names: what is a file name on every system and an argument in every shell. */
 const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -94,6 +97,11 @@ export function checkThreadId(id: string): string {
   const hint = "a thread id is a ULID: 26 digits and capital letters";
   throw WorkflowError.usage("BAD_THREAD_ID", `${show(id)} is no thread id`, hint);
 }
+
+/** Whether the text may be the name of a shared value. */
+export const isSharedName = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
+export const isSharedFile = (name: string): boolean =>
+  name.endsWith(sharedEnding) && isSharedName(name.slice(0, -sharedEnding.length));
 
 const bundleEnding = ".esm.js";
 const bundleFile = /^[0-9A-HJKMNP-TV-Z]{13}(\.esm\.js|\.yaml|\.d\.ts|\.map)$/;

@@ -3,6 +3,7 @@ import { StackMapper } from "../bundle/stack.ts";
 import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { OwnMap, OwnSet } from "../contract/own-collections.ts";
+import type { SharedValues } from "../contract/shared-values.ts";
 import { maskOf } from "../contract/mask.ts";
 import type {
   AnswerRequest,
@@ -25,6 +26,7 @@ import type { InfoLog } from "../log/info.ts";
 import { textOf } from "../log/record.ts";
 import type { LogWriter, Writing } from "../log/writer.ts";
 import type { Root } from "../storage/paths.ts";
+import { sharedIn } from "../storage/shared-values.ts";
 import { system } from "../system/system.ts";
 import type { Location } from "../storage/location.ts";
 import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
@@ -74,6 +76,7 @@ export class Threads {
   readonly #parts: ThreadsParts;
   readonly #live = new OwnMap<string, Live>();
   readonly #stacks: StackMapper;
+  readonly #shared: SharedValues;
   /** The thread that has been driven here when there was but one, null when there were others. */
   #onlyDriven: string | null | undefined;
   /** The threads that were taken over here, those of which a sync failed since, and those that are just killed. */
@@ -85,6 +88,7 @@ export class Threads {
   constructor(parts: ThreadsParts) {
     this.#parts = { ...parts, load: () => withStrictSchemas(parts.load()) };
     this.#stacks = new StackMapper(parts.root, parts.hash);
+    this.#shared = sharedIn(parts.root);
   }
 
   /**
@@ -298,7 +302,7 @@ export class Threads {
       bundle,
       start,
       steps,
-      options: optionsOf(root, start, env),
+      options: { ...optionsOf(root, start, env), shared: this.#shared },
       append: (record) => (info.flushEvents(), writer.append(record)),
       info,
       journal: journalIn(root, start, surroundings.durability !== "os"),

@@ -1,0 +1,86 @@
+/** The head of a service's response, as far as it shows limits. */
+export type ResponseHead = { status: number; headers: { get(name: string): string | null } };
+
+/** What a provider limits: calls, all tokens, or those of the input. */
+export type LimitName = (typeof limitNames)[number];
+export const limitNames = ["requests", "tokens", "input-tokens"] as const;
+
+/** A limit as a response shows it. `resetAt` is when all of it is there again, null where that is not known. */
+export type SeenLimit = { limit: number; remaining: number; resetAt: number | null };
+
+/** What a response shows of its provider's limits. Times are in milliseconds since the epoch, of this machine's clock. */
+export type SeenLimits = {
+  status: number;
+  retryAfterMs: number | null;
+  limits: Partial<Record<LimitName, SeenLimit>>;
+};
+
+/** Reads the headers of Anthropic and of OpenAI, whose names others have taken over. What makes no sense is not there. */
+export function limitsIn({ status, headers }: ResponseHead, now: number): SeenLimits {
+  const limits: SeenLimits["limits"] = {};
+  for (const name of limitNames) {
+    const seen =
+      seenIn((part) => headers.get(`anthropic-ratelimit-${name}-${part}`), headers, now) ??
+      seenIn((part) => headers.get(`x-ratelimit-${part}-${name}`), headers, now);
+    if (seen) limits[name] = seen;
+  }
+  return { status, retryAfterMs: retryAfterIn(headers), limits };
+}
+
+type Headers = ResponseHead["headers"];
+
+const dayMs = 86_400_000;
+
+function seenIn(
+  get: (part: string) => string | null,
+  headers: Headers,
+  now: number,
+): SeenLimit | null {
+  const limit = numberIn(get("limit"));
+  const remaining = numberIn(get("remaining"));
+  if (limit === null || remaining === null || limit < 1 || remaining > limit) return null;
+  const resetAt = resetIn(get("reset"), headers, now);
+  if (resetAt !== null && resetAt > now + dayMs) return null;
+  return { limit, remaining, resetAt };
+}
+
+const numberIn = (text: string | null): number | null =>
+  text !== null && /^\s*\d{1,15}(\.\d+)?\s*$/.test(text) ? Number(text) : null;
+
+const unitsMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: dayMs };
+const duration = /^\s*(?:\d+(?:\.\d+)?(?:ms|[smhd]))+\s*$/;
+
+/** A time (RFC 3339), a duration (`6m0s`, `120ms`), seconds from now, or seconds since the epoch. */
+function resetIn(text: string | null, headers: Headers, now: number): number | null {
+  if (text === null) return null;
+  if (duration.test(text)) {
+    const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)];
+    return parts.reduce((at, [, n, unit = ""]) => at + Number(n) * (unitsMs[unit] ?? 0), now);
+  }
+  const seconds = numberIn(text);
+  if (seconds !== null)
+    return seconds > 1e9 ? inOwnTime(seconds * 1000, headers, now) : now + seconds * 1000;
+  const at = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(at)) return null;
+  // A whole second may have been rounded down.
+  return inOwnTime(/\.\d/.test(text) ? at : at + 1000, headers, now);
+}
+
+/** A time of the provider's clock, where that is not this machine's. Its `date` has whole seconds. */
+function inOwnTime(at: number, headers: Headers, now: number): number {
+  const difference = now - Date.parse(headers.get("date") ?? "");
+  return Math.abs(difference) > 2000 ? at + difference : at;
+}
+
+/**
+ * How long a provider asks to wait, in milliseconds, by the headers `retry-after-ms` and `retry-after` (RFC 9110, 10.2.3);
+ * null when it does not, or what it says is none.
+ */
+export function retryAfterIn(headers: Headers): number | null {
+  const ms = Number.parseFloat(headers.get("retry-after-ms") ?? "");
+  if (ms >= 0 && Number.isFinite(ms)) return ms;
+  const text = headers.get("retry-after")?.trim() ?? "";
+  if (/^[0-9]+(\.[0-9]+)?$/.test(text)) return Number(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) || !/[a-z]{3}/i.test(text) ? null : Math.max(0, at - Date.now());
+}

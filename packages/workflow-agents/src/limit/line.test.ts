@@ -1,0 +1,90 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { SharedValues } from "@uncaged/workflow";
+import { headersOf } from "../../test/limited/server.ts";
+import { failureOf } from "../../test/published.ts";
+import { TooLong, turnOf } from "./line.ts";
+
+/* Those who wait for one bucket, in one process. */
+const stops: AbortController[] = [];
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop.abort(new Error("over"));
+});
+const name = () => crypto.randomUUID().replaceAll("-", "");
+const tokens = () => 1;
+const head = (resetMs: number) => ({
+  status: 200,
+  headers: new Headers(headersOf("gpt", { remaining: 0, resetMs, waitMs: 0, isAllowed: true })),
+});
+
+/** A bucket whose next call may go after about so long. */
+async function closed(shared: SharedValues | undefined, ms: number): Promise<string> {
+  const bucket = name();
+  const turn = await turnOf(shared, bucket, { tokens });
+  turn.send()(head(ms * 10));
+  // What an answer shows is taken in the background.
+  await turnOf(shared, name(), { tokens });
+  return bucket;
+}
+
+describe("a call", () => {
+  test("that is ended while it waits is ended at once, and holds nobody up", async () => {
+    const bucket = await closed(undefined, 50);
+    const stop = new AbortController();
+    stops.push(stop);
+    const all = Array.from({ length: 100 }, () =>
+      failureOf(turnOf(undefined, bucket, { tokens, signal: stop.signal })),
+    );
+    const last = turnOf(undefined, bucket, { tokens });
+    stop.abort(new Error("killed"));
+    expect(await Promise.all(all)).toEqual(all.map(() => new Error("killed")));
+    await last;
+  });
+
+  test("goes in its turn, and hears how long that takes", async () => {
+    const bucket = await closed(undefined, 120);
+    const order: number[] = [];
+    const waits: [number, string][] = [];
+    const onWait = (ms: number, reason: string) => waits.push([ms, reason]);
+    const calls = [1, 2, 3].map(async (n) => {
+      await turnOf(undefined, bucket, { tokens, onWait });
+      order.push(n);
+    });
+    await Promise.all(calls);
+    expect(order).toEqual([1, 2, 3]);
+    expect(waits.map(([, reason]) => reason)).toEqual(["requests", "requests", "requests"]);
+    const [first = 0, second = 0] = waits.map(([ms]) => ms);
+    expect(second).toBeGreaterThan(first);
+  });
+
+  test("gives up at once when its wait is too long for it, and the next goes in its place", async () => {
+    const bucket = await closed(undefined, 60_000);
+    const isTooLong = (ms: number) => ms > 5000;
+    const error = await failureOf(turnOf(undefined, bucket, { tokens, isTooLong }));
+    expect(error).toBeInstanceOf(TooLong);
+    expect((error as TooLong).ms).toBeGreaterThan(50_000);
+  });
+
+  test("goes by what its own process knows where nothing can be shared", async () => {
+    const broken: SharedValues = { update: async () => false };
+    const bucket = await closed(broken, 60_000);
+    const isTooLong = () => true;
+    const other = await failureOf(turnOf(undefined, bucket, { tokens, isTooLong }));
+    expect(other).toBeInstanceOf(TooLong);
+  });
+
+  test("goes when what it waits by can't be read any more", async () => {
+    const values = new Map<string, unknown>();
+    let isBroken = false;
+    const shared: SharedValues = {
+      async update(key, change) {
+        if (isBroken) return false;
+        const next = change(values.get(key));
+        if (next !== undefined) values.set(key, next);
+        return true;
+      },
+    };
+    const bucket = await closed(shared, 60_000);
+    const call = turnOf(shared, bucket, { tokens, onWait: () => (isBroken = true) });
+    await call;
+  });
+});

@@ -1,0 +1,64 @@
+import { createHash } from "node:crypto";
+import type { LimitName } from "../limit/headers.ts";
+import { TooLong, type Turn, turnOf } from "../limit/line.ts";
+import { currentRun, publish } from "../run/run.ts";
+import { ProviderError } from "./error.ts";
+import type { CallTarget, ModelProvider, ModelRequest, Surroundings } from "./provider.ts";
+import type { RecordingStep } from "./recorded.ts";
+
+/** One turn at a service without limits. */
+const free: Turn = { send: () => () => undefined };
+
+/**
+ * Waits until a provider's limits allow a call: they are shared by all threads of the machine that have its key and ask the
+ * same model. The wait is published when it begins.
+ * @throws ProviderError when the role's deadline would pass meanwhile; the signal's reason when it is aborted.
+ */
+export async function turnAt(
+  { target: targetOf }: ModelProvider,
+  request: ModelRequest,
+  { env, signal }: Surroundings,
+  { shared }: Pick<RecordingStep, "shared">,
+): Promise<Turn> {
+  const target = targetOf?.(request.model, { env, signal });
+  if (!target) return free;
+  const { provider } = target;
+  const { policy, since } = currentRun().retrying ?? {};
+  const latest = policy && since !== undefined ? since + policy.deadlineMs : Infinity;
+  try {
+    return await turnOf(shared, bucketName(target), {
+      signal,
+      tokens: () => Math.ceil(sentOf(request).length / charactersPerToken),
+      onWait: (ms, reason) =>
+        publish("llm_wait", { delay_ms: ms, reason: reasons[reason](provider) }),
+      isTooLong: (ms) => performance.now() + ms > latest,
+    });
+  } catch (error) {
+    if (!(error instanceof TooLong)) throw error;
+    const { ms, reason } = error;
+    const message = `${reasons[reason](provider)}: the call would wait for ${ms} ms, beyond the role's deadline`;
+    throw new ProviderError("LLM_RATE_LIMIT", message, { isFree: true, retryAfterMs: ms });
+  }
+}
+
+const limitOf = (what: string) => (provider: string) => `${provider} limits ${what}`;
+
+const reasons: Record<LimitName | "pause" | "first", (provider: string) => string> = {
+  requests: limitOf("requests"),
+  tokens: limitOf("tokens"),
+  "input-tokens": limitOf("input tokens"),
+  pause: (provider) => `${provider} asked to wait`,
+  first: (provider) => `what ${provider} allows is not known before it has answered once`,
+};
+
+// The key itself must not be on the disk.
+const bucketName = ({ provider, baseUrl, secrets, model }: CallTarget): string =>
+  createHash("sha256")
+    .update(JSON.stringify([provider, baseUrl, secrets, model]))
+    .digest("hex")
+    .slice(0, 32);
+
+const charactersPerToken = 4;
+
+const sentOf = ({ system, tools, messages }: ModelRequest): string =>
+  JSON.stringify([system, tools, messages]);
