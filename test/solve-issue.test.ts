@@ -3,8 +3,7 @@ import { openRoot } from "../packages/workflow/src/storage/root.ts";
 import { signalWorkers } from "../packages/workflow/test/fixtures/store.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { createRequire } from "node:module";
-import { delimiter, dirname, join } from "node:path";
+import { delimiter, join } from "node:path";
 import { follow, openLocalHost, settled, threadJson, type ThreadRef } from "@uncaged/workflow/host";
 import { ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
@@ -12,7 +11,8 @@ import type { Counted } from "../packages/workflow-agents/test/wire.ts";
 import { readWhole } from "../packages/cli-workflow/src/output/thread.ts";
 import { top } from "./source.ts";
 import { warningsOn } from "./warned.ts";
-import { aloud, type Hands, team } from "./solve-issue/team.ts";
+import { claudeCodeFolder, claudeCodeHands, sdkHands } from "./hands.ts";
+import { aloud, team } from "./solve-issue/team.ts";
 
 /* The example whole: offline, through the real SDK, and through a real command; killed and resumed. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-solve-"));
@@ -102,32 +102,6 @@ test("it names who can play where it does not know who", async () => {
   expect(thread).toMatchObject({ status: "failed", steps: [] });
   expect(thread.result?.summary).toContain('there is no agent "me"');
 });
-
-const sdkHands: Hands = {
-  read: (path) => ({ name: "readFile", input: { path } }),
-  write: (path, content) => ({ name: "writeFile", input: { path, content } }),
-  run: (command) => ({ name: "runCommand", input: { argv: command.split(" ") } }),
-};
-
-const bash = (command: string) => ({
-  name: "Bash",
-  input: { command, description: "Does it" },
-});
-
-/** Claude Code is asked to use its shell: its other tools want to have read a file before. */
-const claudeCodeHands: Hands = {
-  read: (path) => bash(`cat ${path}`),
-  write: (path, content) => bash(`cat > ${path} <<'END'\n${content}END`),
-  run: bash,
-};
-
-/** The folder of the real command: its package holds a binary for each platform in a package of its own. */
-function claudeCodeFolder(): string {
-  const agents = join(top, "packages/workflow-agents/package.json");
-  const wrapper = createRequire(agents).resolve("@anthropic-ai/claude-code/package.json");
-  const own = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/package.json`;
-  return dirname(createRequire(wrapper).resolve(own));
-}
 
 /** What the server has reported, the interrupted answer included. */
 function reportedBy(came: readonly { reported: Counted }[]) {

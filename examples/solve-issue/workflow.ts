@@ -11,12 +11,13 @@
 import { createRoleModerator, END } from "@uncaged/workflow";
 import { describe, role } from "@uncaged/workflow-agents";
 import { z } from "zod";
-import { player } from "./player.ts";
+import { player } from "../player.ts";
+import { script } from "./script.ts";
 import { tester, testerEntry } from "./tester.ts";
 
 const planner = role({
   description: "Reads the repository and plans the change",
-  agent: player("reads"),
+  agent: player("reads", script),
   systemPrompt: `You plan how to solve the issue that you are given, in the git repository in your working directory.
 Read what you need; change nothing. Say in a few lines what is wrong and what to change.`,
   schema: z.object({ files: z.array(z.string()).describe("the files to change") }),
@@ -25,7 +26,7 @@ Read what you need; change nothing. Say in a few lines what is wrong and what to
 
 const coder = role({
   description: "Changes the files",
-  agent: player("writes"),
+  agent: player("writes", script),
   systemPrompt: `You solve the issue by changing files in your working directory, as planned. Keep the change small.
 Tests are not to be changed. When the tests failed or the reviewer was not content, fix what they name.
 Say in a few lines what you changed.`,
@@ -35,7 +36,7 @@ Say in a few lines what you changed.`,
 
 const reviewer = role({
   description: "Reads the change and approves it or names what must be fixed",
-  agent: player("reads"),
+  agent: player("reads", script),
   systemPrompt: `You review the change that the coder made in your working directory: see it with git diff. The tests pass.
 Approve it when it solves the issue and nothing else; otherwise name what must be fixed.`,
   schema: z.object({ approved: z.boolean(), fix: z.array(z.string()) }),

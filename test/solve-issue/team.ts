@@ -1,14 +1,8 @@
 import type { Reply } from "../../packages/workflow-agents/test/wire.ts";
+import type { Hands } from "../hands.ts";
 
 /** A request to the Messages API, as far as the team reads it. */
 type Body = { system?: unknown; messages: { role: string; content: unknown }[] };
-
-/** The tools of whoever plays: how they are called, by the names of what the team does. */
-export type Hands = {
-  read: (path: string) => { name: string; input: object };
-  write: (path: string, content: string) => { name: string; input: object };
-  run: (command: string) => { name: string; input: object };
-};
 
 const json = (value: object) => `\n\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\`\n`;
 

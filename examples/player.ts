@@ -13,7 +13,6 @@ import {
   toolRegistry,
   writeFile,
 } from "@uncaged/workflow-agents";
-import { script } from "./script.ts";
 
 const reading = [readFile, listFiles, search, runCommand()];
 const registries = {
@@ -25,7 +24,6 @@ type Hand = keyof typeof registries;
 
 /** Each by its name in `--option agent=NAME`; the model is that of `--option model=NAME`. */
 const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
-  scripted: () => script,
   // Models, with our tools.
   anthropic: (hand, model = "claude-opus-5-5") =>
     anthropicAgent({ model, tools: registries[hand] }),
@@ -41,16 +39,17 @@ const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
 };
 
 /** Whoever plays in this thread: `--option agent=NAME`, or the script. */
-export function player(hand: Hand): AgentFn {
+export function player(hand: Hand, script: AgentFn): AgentFn {
   return (ctx, systemPrompt) => {
     const { agent = "scripted", model } = ctx.options ?? {};
+    if (agent === "scripted") return script(ctx, systemPrompt);
     const make = Object.entries(agents).find(([name]) => name === agent)?.[1];
     if (make) return make(hand, model as string | undefined)(ctx, systemPrompt);
     throw new WorkflowError({
       code: "NO_SUCH_AGENT",
       kind: "usage",
       message: `there is no agent ${JSON.stringify(agent)}`,
-      hint: `name one of ${Object.keys(agents).join(", ")}`,
+      hint: `name one of ${["scripted", ...Object.keys(agents)].join(", ")}`,
     });
   };
 }

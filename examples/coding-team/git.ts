@@ -1,0 +1,22 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { StepContext, WorktreeMeta } from "@uncaged/workflow";
+
+const run = promisify(execFile);
+
+const git = async ({ cwd, env, signal }: StepContext, ...args: string[]): Promise<string> =>
+  (await run("git", args, { cwd, env: { ...env }, signal })).stdout.trim();
+
+/** What the team has changed, in git's words. */
+export const changes = (here: StepContext, { base, branch }: WorktreeMeta): Promise<string> =>
+  git(here, "diff", "--stat", base, branch);
+
+/** Merges the team's work. Where git can't, the checkout is as it was before. */
+export async function mergeInto(here: StepContext, { branch }: WorktreeMeta): Promise<string> {
+  try {
+    return await git(here, "merge", "--no-edit", "-m", "Merge the work of the team", branch);
+  } catch (error) {
+    await git(here, "merge", "--abort").catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,37 @@
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { top } from "./source.ts";
+
+/** The tools of whoever plays: how they are called, by the names of what the team does. */
+export type Hands = {
+  read: (path: string) => { name: string; input: object };
+  write: (path: string, content: string) => { name: string; input: object };
+  run: (command: string) => { name: string; input: object };
+};
+
+/** Those of an agent of a model, with our tools. */
+export const sdkHands: Hands = {
+  read: (path) => ({ name: "readFile", input: { path } }),
+  write: (path, content) => ({ name: "writeFile", input: { path, content } }),
+  run: (command) => ({ name: "runCommand", input: { argv: command.split(" ") } }),
+};
+
+const bash = (command: string) => ({
+  name: "Bash",
+  input: { command, description: "Does it" },
+});
+
+/** Claude Code is asked to use its shell: its other tools want to have read a file before. */
+export const claudeCodeHands: Hands = {
+  read: (path) => bash(`cat ${path}`),
+  write: (path, content) => bash(`cat > ${path} <<'END'\n${content}END`),
+  run: bash,
+};
+
+/** The folder of the real command: its package holds a binary for each platform in a package of its own. */
+export function claudeCodeFolder(): string {
+  const agents = join(top, "packages/workflow-agents/package.json");
+  const wrapper = createRequire(agents).resolve("@anthropic-ai/claude-code/package.json");
+  const own = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/package.json`;
+  return dirname(createRequire(wrapper).resolve(own));
+}
