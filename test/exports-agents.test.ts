@@ -105,6 +105,7 @@ describe("the exported names of agents", () => {
       type ScriptedAnswer
       type ScriptedCall
       type ScriptedTurn
+      type SeenSteps
       type Spending
       type Spent
       type Stop

@@ -185,7 +185,12 @@ function json(
   response.end(JSON.stringify(body));
 }
 
-/** Counts a request's tokens as the API does: what stands before a `cache_control` is kept, and read. */
+const lookback = 20;
+
+/**
+ * Counts a request's tokens as the API does: what stands before a `cache_control` is kept, and read where a later request
+ * has a mark there, or up to 20 blocks behind it.
+ */
 class Cached {
   readonly #kept = new Set<string>();
 
@@ -193,15 +198,19 @@ class Cached {
     let prefix = "";
     let read = 0;
     let last = 0;
+    const before: string[] = [];
+    const written: string[] = [];
     for (const block of blocksOf(body)) {
       const { cache_control, ...rest } = block;
       prefix += JSON.stringify(rest);
-      if (this.#kept.has(prefix)) read = tokensOf(prefix);
-      if (cache_control) {
-        last = tokensOf(prefix);
-        this.#kept.add(prefix);
-      }
+      before.push(prefix);
+      if (!cache_control) continue;
+      last = tokensOf(prefix);
+      written.push(prefix);
+      const known = before.slice(-1 - lookback).findLast((one) => this.#kept.has(one));
+      if (known !== undefined) read = Math.max(read, tokensOf(known));
     }
+    for (const one of written) this.#kept.add(one);
     const write = Math.max(0, last - read);
     return { input: Math.max(0, tokensOf(prefix) - read - write), read, write };
   }
@@ -209,7 +218,7 @@ class Cached {
 
 type Part = { cache_control?: unknown; [field: string]: unknown };
 
-function* blocksOf(body: MessageCreateParams): Iterable<Part> {
+export function* blocksOf(body: MessageCreateParams): Iterable<Part> {
   const lists: unknown[] = [body.tools, body.system, ...body.messages.map((one) => one.content)];
   for (const list of lists) {
     if (typeof list === "string") yield { text: list };

@@ -10,9 +10,10 @@ import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/ac
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { firstAsked, inForm } from "../llm/form.ts";
 import type { Effort, ModelProvider, Surroundings, Thinking } from "../llm/provider.ts";
+import { misuse } from "../run/error.ts";
 import { callClient, type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { anthropicForms } from "./form.ts";
-import { bodyOf, countBodyOf, MessageAccumulator } from "./message.ts";
+import { bodyOf, type Cache, countBodyOf, MessageAccumulator } from "./message.ts";
 
 export type AnthropicOptions = ModelOptions &
   AnthropicAccess & { thinking?: Thinking; effort?: Exclude<Effort, "none" | "minimal"> };
@@ -32,8 +33,11 @@ export function anthropicAgent(options: AnthropicOptions): AgentFn {
 
 /** How the Anthropic API is reached. */
 export type AnthropicAccess = Access & {
-  /** Whether the provider caches the start of the conversation for 5 minutes, for later calls (true). */
-  cache?: boolean;
+  /**
+   * How long the provider caches the start of the conversation, for later calls: 5 minutes (`true`, the default), or an hour
+   * at a higher price, for roles whose next step comes later than that.
+   */
+  cache?: boolean | "5m" | "1h";
 };
 
 const provider = "Anthropic";
@@ -47,6 +51,7 @@ const classes = { APIConnectionError, APIConnectionTimeoutError, APIError };
 export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
   const patience = patienceOf(access);
   const { timeoutMs, maxRetries } = patience;
+  const cache = cacheOf(access.cache);
   const prepare = (model: string, { env, signal }: Surroundings) => {
     const credential = credentialOf(access, env);
     const baseURL = access.baseUrl ?? (env.ANTHROPIC_BASE_URL || "https://api.anthropic.com");
@@ -64,12 +69,13 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
     name: provider,
     maxRetries,
     target: (model, surroundings) => prepare(model, surroundings).call,
+    ...(cache === "1h" && { cacheWrites: cache }),
     async answer(request, sink, surroundings) {
       const { messages, call } = prepare(request.model, surroundings);
       const forms = { ...anthropicForms, key: `${call.baseUrl} ${request.model}` };
       const sent = { ...call, onResponse: sink.onResponse };
       return await inForm(request, forms, async (asked) => {
-        const body = bodyOf(asked, access.cache ?? true);
+        const body = bodyOf(asked, cache);
         return await streamAnswer(sent, new MessageAccumulator(sink), (guard) =>
           messages(guard).create(body, { signal: guard.signal }),
         );
@@ -88,6 +94,14 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
       });
     },
   };
+}
+
+/** @throws WorkflowError `BAD_CACHE` for a time that the API does not know. */
+function cacheOf(given: AnthropicAccess["cache"] = true): Cache {
+  if (given === true || given === "5m") return "5m";
+  if (given === false || given === "1h") return given;
+  const message = `an agent's cache is ${JSON.stringify(given)}`;
+  throw misuse("BAD_CACHE", message, 'give "5m", "1h", or false');
 }
 
 function credentialOf(

@@ -19,6 +19,7 @@ import type { Asked } from "../llm/form.ts";
 import {
   type Block,
   blocksOf,
+  cacheEnd,
   type Message,
   type ModelAnswer,
   type Stop,
@@ -27,11 +28,19 @@ import {
   type ToolUse,
 } from "../llm/provider.ts";
 
-/** A request of the Messages API. The marks let each turn of a tool loop read the turns before from the cache. */
-export function bodyOf(request: Asked, cache: boolean): MessageCreateParamsStreaming {
+/** How long the start of a conversation is cached; false: not at all. */
+export type Cache = "5m" | "1h" | false;
+
+// More are refused.
+const mostMarks = 4;
+
+/** A request of the Messages API. The marks let each turn, and each later step of a role, read from the cache what one before wrote. */
+export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
-  const mark: Mark = cache ? { cache_control: { type: "ephemeral" } } : {};
+  const lasting = cache === "1h" ? { ttl: cache } : {};
+  const mark: Mark = cache ? { cache_control: { type: "ephemeral", ...lasting } } : {};
   const system = systemOf(request);
+  const used = (system ? 1 : 0) + (request.tools.length > 0 ? 1 : 0);
   const tools = request.tools.map(({ name, description, input_schema }, at): Tool => {
     const schema = { ...input_schema, type: "object" as const };
     return {
@@ -50,7 +59,7 @@ export function bodyOf(request: Asked, cache: boolean): MessageCreateParamsStrea
   return {
     model,
     max_tokens: request.maxTokens ?? 16_384,
-    messages: messagesOf(request.messages, mark),
+    messages: messagesOf(request.messages, mark, mostMarks - used),
     stream: true,
     ...(system && { system: [{ type: "text", text: system, ...mark }] }),
     ...(tools.length > 0 && { tools }),
@@ -76,15 +85,20 @@ function systemOf({ system, messages }: Asked): string {
   return [system, ...more].filter((part) => part.trim() !== "").join("\n\n");
 }
 
-function messagesOf(messages: readonly Message[], mark: Mark): MessageParam[] {
+function messagesOf(messages: readonly Message[], mark: Mark, most: number): MessageParam[] {
   const turns = messages.filter(({ role }) => role !== "system");
+  const lists = turns.map((message) =>
+    blocksOf(message)
+      .filter(({ type, text }) => type !== "text" || text !== "")
+      .map(withParts),
+  );
+  const marked = new Set(markedIn(turns, lists).slice(0, most));
   return turns.map((message, at): MessageParam => {
     const role = message.role === "assistant" ? "assistant" : "user";
-    const blocks = blocksOf(message)
-      .filter(({ type, text }) => type !== "text" || text !== "")
-      .map(withParts);
-    const last = at === turns.length - 1 && role === "user" ? blocks.length - 1 : -1;
-    const content = blocks.map((block, n) => (n === last ? { ...block, ...mark } : block));
+    const blocks = lists[at] ?? [];
+    const content = blocks.map((block, n) =>
+      marked.has(`${at} ${n}`) ? { ...block, ...mark } : block,
+    );
     // The blocks are the API's own: they came from it, or have the documented shapes.
     return { role, content: content as unknown as ContentBlockParam[] };
   });
@@ -93,6 +107,24 @@ function messagesOf(messages: readonly Message[], mark: Mark): MessageParam[] {
 function withParts({ parts, ...block }: Block): Block {
   if (block.type !== "tool_result" || !Array.isArray(parts)) return block;
   return { ...block, content: [{ type: "text", text: block.content }, ...(parts as Block[])] };
+}
+
+/**
+ * Which blocks are marked, the most important first: the end of what is asked now, the end of what the turn before has
+ * asked, and what an earlier step had. The API itself looks only 20 blocks back from a mark for what was written.
+ */
+function markedIn(turns: readonly Message[], lists: readonly Block[][]): string[] {
+  const asked = turns.flatMap(({ role }, at) =>
+    role === "assistant" || lists[at]?.length === 0 ? [] : [at],
+  );
+  const ends = asked
+    .slice(-2)
+    .toReversed()
+    .map((at) => `${at} ${(lists[at] ?? []).length - 1}`);
+  const earlier = lists.flatMap((blocks, at) =>
+    blocks.flatMap((block, n) => (block[cacheEnd] ? [`${at} ${n}`] : [])),
+  );
+  return [...new Set([...ends, ...earlier])];
 }
 
 function thinkingOf(thinking: Thinking): ThinkingConfigParam {

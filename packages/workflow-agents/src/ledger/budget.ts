@@ -106,12 +106,12 @@ export function openAccount(ctx: ThreadContext): Account {
       return left.length === 0 ? null : Math.max(0, Math.floor(Math.min(...left) * 1e6) / 1e6);
     },
     async reserve(
-      { model, usage, cost },
+      { model, usage, cost, cacheWrites },
       { least = usage.output_tokens, waits = true, signal } = {},
     ) {
       const most = (output: number): Tally => {
         const asked = { ...usage, output_tokens: output };
-        return tallyOf(asked, cost ?? mostCostOf(model, asked, prices));
+        return tallyOf(asked, cost ?? mostCostOf(model, asked, prices, cacheWrites));
       };
       const isPriced = levels.some(({ limits: { maxCost } }) => maxCost !== undefined);
       if (isPriced && most(usage.output_tokens).unpriced > 0) throw priceUnknown(model);

@@ -24,7 +24,7 @@ const gpt: Long = { above: 272_000, input: 2, output: 1.5 };
 /**
  * List prices of November 2026 (platform.claude.com/docs/en/about-claude/pricing and
  * developers.openai.com/api/docs/pricing): standard service, no batch, fast mode or regional surcharge.
- * Cache writes are those that live 5 minutes: the ones that the agents ask for.
+ * Cache writes are those that live 5 minutes; those that live an hour cost twice the input.
  */
 const rows: Record<string, Row> = {
   "claude-fable-5-2": [8, 0.2, 10, 40],
@@ -95,8 +95,13 @@ export function priceOf(model: string, own: Prices = {}): Price | null {
 }
 
 /** What one call cost in US dollars, null when a price that it needs is not known. */
-export function costOf(model: string, usage: Usage, own?: Prices): number | null {
-  const rates = ratesFor(model, usage, own);
+export function costOf(
+  model: string,
+  usage: Usage,
+  own?: Prices,
+  cacheWrites?: "1h",
+): number | null {
+  const rates = ratesFor(model, usage, own, cacheWrites);
   if (rates === null) return null;
   const parts = [
     [usage.input_tokens, rates.input],
@@ -113,26 +118,35 @@ export function costOf(model: string, usage: Usage, own?: Prices): number | null
 }
 
 /** Adds a call's cost: by the user's price, else as its agent reported it, else by the list. */
-export function withCost({ model, usage, cost }: Spent, prices: Prices): Spent {
+export function withCost({ model, usage, cost, cacheWrites }: Spent, prices: Prices): Spent {
   const own = Object.hasOwn(prices, model) ? costOf(model, usage, prices) : null;
-  return { model, usage, cost: own ?? cost ?? costOf(model, usage, prices) };
+  return { model, usage, cost: own ?? cost ?? costOf(model, usage, prices, cacheWrites) };
 }
 
 /** The most that a call of so many tokens can cost: its input may also be written to the cache. */
-export function mostCostOf(model: string, usage: Usage, own?: Prices): number | null {
+export function mostCostOf(
+  model: string,
+  usage: Usage,
+  own?: Prices,
+  cacheWrites?: "1h",
+): number | null {
   const plain = costOf(model, usage, own);
   const cache_write_tokens = usage.cache_write_tokens + usage.input_tokens;
-  const written = costOf(model, { ...usage, input_tokens: 0, cache_write_tokens }, own);
+  const all = { ...usage, input_tokens: 0, cache_write_tokens };
+  const written = costOf(model, all, own, cacheWrites);
   return plain === null ? null : Math.max(plain, written ?? 0);
 }
 
 /** A sum of costs without what binary fractions add to it. */
 export const rounded = (cost: number): number => Math.round(cost * 1e10) / 1e10;
 
-function ratesFor(model: string, usage: Usage, own?: Prices): Rates | null {
+function ratesFor(model: string, usage: Usage, own: Prices = {}, cacheWrites?: "1h"): Rates | null {
   const price = priceOf(model, own);
   const input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-  return price?.long && input > price.long.above ? price.long : price;
+  const rates = price?.long && input > price.long.above ? price.long : price;
+  // Who sets a price of their own has set this one, too.
+  if (!rates || cacheWrites !== "1h" || Object.hasOwn(own, model)) return rates;
+  return { ...rates, cacheWrite: 2 * rates.input };
 }
 
 const pricesVariable = "UNCAGED_WORKFLOW_PRICES";

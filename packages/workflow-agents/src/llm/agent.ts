@@ -9,11 +9,11 @@ import {
   outerRun,
   publish,
   type RoleRun,
-  stepText,
   withRun,
 } from "../run/run.ts";
 import { isPart, type Part, readPart } from "../content/part.ts";
 import type { ToolRunner } from "../tools/tools.ts";
+import { messagesBy, type SeenSteps } from "./history.ts";
 import { converse, emptyAnswer, type ModelCallbacks } from "./converse.ts";
 import {
   type Block,
@@ -37,7 +37,9 @@ export type ModelOptions = {
   maxTurns?: number;
   /** Whether a text that was cut off at `maxTokens` is an answer (false). */
   allowTruncated?: boolean;
-  /** What the model gets (the thread's prompt and the steps so far). */
+  /** What of the thread's steps the model gets after the prompt (`all`). */
+  history?: SeenSteps;
+  /** What the model gets in place of the prompt and the steps. */
   messages?: (ctx: ThreadContext) => Message[];
   /** Pictures and documents that the model gets before all else: those of `image` and `file`. */
   files?: (ctx: ThreadContext) => readonly Part[] | Promise<readonly Part[]>;
@@ -55,7 +57,8 @@ export function modelAgent(
   provider: ModelProvider,
   options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
 ): AgentFn {
-  const { tools: runner, maxTurns, allowTruncated, ...asked } = options;
+  const { tools: runner, maxTurns, allowTruncated, history, ...asked } = options;
+  const messages = messagesBy(history, options.messages);
   const answer: AgentFn = async (ctx, systemPrompt) => {
     const { env = {}, signal, blobs } = ctx;
     const report = new AgentReport();
@@ -75,7 +78,7 @@ export function modelAgent(
       const request: ModelRequest = {
         ...{ model, maxTokens, temperature, thinking, effort },
         system: isAlone ? plain : systemPrompt,
-        messages: await messagesOf(options, ctx),
+        messages: await messagesOf(messages(ctx), options.files, ctx),
         tools: toolbox ? await runner.definitions(toolbox.context) : [],
         ...(isAlone && { format: { type: "json_schema", schema: own.schema } }),
       };
@@ -113,16 +116,17 @@ const callbacks: ModelCallbacks = {
 
 /** The conversation that an agent begins, with the files read that are in it. */
 async function messagesOf(
-  { messages = threadMessages, files = () => [] }: ModelOptions,
+  messages: readonly Message[],
+  files: ModelOptions["files"],
   ctx: ThreadContext,
 ): Promise<Message[]> {
-  const added = await files(ctx);
-  const [first, ...rest] = messages(ctx);
+  const added = (await files?.(ctx)) ?? [];
+  const [first, ...rest] = messages;
   const before: Message | undefined = first && {
     ...first,
     content: [...added, ...blocksOf(first)],
   };
-  const all = added.length > 0 && before ? [before, ...rest] : messages(ctx);
+  const all = added.length > 0 && before ? [before, ...rest] : messages;
   const read = all.map(async (message): Promise<Message> => {
     if (typeof message.content === "string" || !message.content.some(isPart)) return message;
     const blocks = message.content.map(async (block): Promise<Block> => {
@@ -131,11 +135,4 @@ async function messagesOf(
     return { ...message, content: await Promise.all(blocks) };
   });
   return await Promise.all(read);
-}
-
-/** A block for each step, so that a later call finds the same blocks in the provider's cache. */
-export function threadMessages(ctx: ThreadContext): Message[] {
-  const prompt = ctx.start.content.trim() || "(no prompt)";
-  const texts = [prompt, ...ctx.steps.map((step, at) => stepText(step, at + 1))];
-  return [{ role: "user", content: texts.map((text): Block => ({ type: "text", text })) }];
 }

@@ -8,7 +8,7 @@ import {
 import { failure, isObject } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";
 import { callPolicy, type Retrying } from "../run/retry.ts";
-import { currentRun, Meter, publish } from "../run/run.ts";
+import { currentRun, Meter, publish, type Spent } from "../run/run.ts";
 import type { ToolAnswer, ToolContext, ToolRunner } from "../tools/tools.ts";
 import { Approvals, type Decision } from "./approvals.ts";
 import { ProviderError } from "./error.ts";
@@ -139,7 +139,8 @@ async function ask(
   const turn = await turnAt(provider, request, { env, signal }, step);
   const { spent } = currentRun();
   const reserved = await reserveCall(provider, request, { env, signal });
-  const meter = new Meter(request.model);
+  const own = pricedBy(provider);
+  const meter = new Meter(request.model, provider.cacheWrites);
   const onUsage: ModelSink["onUsage"] = (partial) => meter.update(partial);
   const sink: ModelSink = { ...callbacks, onUsage, onResponse: turn.send() };
   try {
@@ -148,7 +149,7 @@ async function ask(
     const isCounted = answer.usage !== noUsage;
     // A server that reports no usage has used, as far as a limit is concerned, all that it could.
     const usage = isCounted || !reserved.usage ? answer.usage : reserved.usage;
-    const whole = { model, usage, cost: null };
+    const whole = { ...own, model, usage };
     spent.push(whole);
     if (isCounted || reserved.usage) meter.end(whole);
     else meter.breakOff();
@@ -157,7 +158,7 @@ async function ask(
   } catch (error) {
     const known = error instanceof ProviderError ? error : null;
     // What broke off is paid for too, as far as it was counted.
-    if (known?.partial) spent.push({ ...known.partial, cost: null });
+    if (known?.partial) spent.push({ ...own, ...known.partial });
     if (known?.isFree) meter.free();
     else meter.breakOff();
     throw error;
@@ -165,6 +166,11 @@ async function ask(
     reserved.release();
   }
 }
+
+const pricedBy = ({ cacheWrites }: ModelProvider): Pick<Spent, "cost" | "cacheWrites"> => ({
+  cost: null,
+  ...(cacheWrites && { cacheWrites }),
+});
 
 /** The most tokens of an answer, where the thread's limit allowed fewer than were asked for. */
 type Capped = { cap: number | null };
@@ -233,7 +239,7 @@ async function reserveCall(
   const reserveFor = async (input: number, waits: boolean): Promise<Reserved> => {
     const usage = { ...noUsage, input_tokens: input, output_tokens: maxTokens };
     const how = waits ? { least, signal: surroundings.signal } : { waits };
-    const { outputTokens, release } = await reserve({ model, usage, cost: null }, how);
+    const { outputTokens, release } = await reserve({ ...pricedBy(provider), model, usage }, how);
     const cap = outputTokens < maxTokens ? outputTokens : null;
     const bounded = { ...request, maxTokens: outputTokens };
     return { request: bounded, cap, usage: { ...usage, output_tokens: outputTokens }, release };

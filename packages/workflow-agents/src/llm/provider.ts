@@ -21,7 +21,10 @@ export type ToolResult = {
  * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUse}`, `{type: "tool_result",
  * …ToolResult}`, a {@link Part}, or one of the provider's own, which is handed back as it came (`thinking`, signed).
  */
-export type Block = { type: string; [field: string]: unknown };
+export type Block = { type: string; [field: string]: unknown; [cacheEnd]?: boolean };
+
+/** Marks the last block that an earlier call with the same start had: a provider's cache may hold all up to it. */
+export const cacheEnd = Symbol("cacheEnd");
 
 /** One message of a conversation. A `system` message is added to the system prompt. */
 export type Message = { role: "user" | "assistant" | "system"; content: string | Block[] };
@@ -113,6 +116,8 @@ export type CallTarget = {
 /** A service that answers requests. `name` is its name in messages. */
 export type ModelProvider = {
   name: string;
+  /** How long what is written to its cache lives there, where that has a price of its own. */
+  cacheWrites?: "1h";
   /** How often a call that has failed is made again where a role does not say (2). */
   maxRetries?: number;
   /**

@@ -18,8 +18,11 @@ import type { AnswerForm } from "./form.ts";
 import type { Retrying } from "./retry.ts";
 import { failure } from "./error.ts";
 
-/** What one model call spent. `cost` is in US dollars, null when the model's price is not known. */
-export type Spent = { model: string; usage: Usage; cost: number | null };
+/**
+ * What one model call spent. `cost` is in US dollars, null when the model's price is not known; `cacheWrites` is how long
+ * what it wrote to the cache lives, where that has a price of its own.
+ */
+export type Spent = { model: string; usage: Usage; cost: number | null; cacheWrites?: "1h" };
 
 type AgentCount = { started: number; running: number };
 
@@ -151,13 +154,13 @@ export class Meter {
   readonly #run = currentRun();
   #last: Spent;
 
-  constructor(model: string) {
-    this.#last = { model, usage: noUsage, cost: null };
+  constructor(model: string, cacheWrites?: "1h") {
+    this.#last = { model, usage: noUsage, cost: null, ...(cacheWrites && { cacheWrites }) };
     publish("llm_start", { call_id: this.#id, model });
   }
 
   update({ model, usage }: Omit<Spent, "cost">): void {
-    this.#publish({ model, usage, cost: null }, "open");
+    this.#publish({ ...this.#last, model, usage }, "open");
   }
 
   end(spent: Spent): void {

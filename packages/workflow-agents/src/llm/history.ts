@@ -1,0 +1,48 @@
+import type { ThreadContext } from "@uncaged/workflow";
+import { misuse } from "../run/error.ts";
+import { stepText } from "../run/run.ts";
+import { type Block, cacheEnd, type Message } from "./provider.ts";
+
+/**
+ * What of the thread's steps an agent sees after the prompt: `all` of them, the `last` one, or the messages that a function
+ * makes of them.
+ */
+export type SeenSteps = "all" | "last" | ((steps: ThreadContext["steps"]) => readonly Message[]);
+
+type Messages = (ctx: ThreadContext) => Message[];
+
+/** @throws WorkflowError `BAD_HISTORY` at once for what is none. */
+export function messagesBy(
+  history: SeenSteps | undefined,
+  messages: Messages | undefined,
+): Messages {
+  if (history !== undefined && messages) {
+    throw misuse("BAD_HISTORY", "an agent has both history and messages", "give one of them");
+  }
+  if (messages) return messages;
+  if (history === undefined || history === "all") return threadMessages;
+  if (history === "last") return (ctx) => [asked([promptOf(ctx), ...textsOf(ctx).slice(-1)])];
+  if (typeof history !== "function") {
+    const message = `an agent's history is ${JSON.stringify(history)}`;
+    throw misuse("BAD_HISTORY", message, 'give "all", "last", or a function of the steps');
+  }
+  return (ctx) => [asked([promptOf(ctx)]), ...history(ctx.steps)];
+}
+
+/** A block for each step, so that a later call finds the same blocks in the provider's cache. */
+function threadMessages(ctx: ThreadContext): Message[] {
+  // The role's last step saw all that is before it.
+  const seen = ctx.steps.findLastIndex(({ role }) => role === ctx.role);
+  return [asked([promptOf(ctx), ...textsOf(ctx)], seen)];
+}
+
+const promptOf = ({ start }: ThreadContext): string => start.content.trim() || "(no prompt)";
+const textsOf = ({ steps }: ThreadContext): string[] =>
+  steps.map((step, at) => stepText(step, at + 1));
+
+const asked = (texts: readonly string[], seen = -1): Message => ({
+  role: "user",
+  content: texts.map((text, at): Block => {
+    return { type: "text", text, ...(at === seen && { [cacheEnd]: true }) };
+  }),
+});
