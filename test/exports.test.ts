@@ -157,6 +157,7 @@ describe("the exported names", () => {
       diskError
       endedStatus
       failureOf
+      fileDiff
       findProject
       fixtureOf
       follow
@@ -213,6 +214,7 @@ describe("the exported names", () => {
       type ErrorRecord
       type EventRecord
       type FailureRecord
+      type FileChange
       type Fixture
       type ForkFrom
       type ForkOptions
@@ -270,6 +272,7 @@ describe("the exported names", () => {
       type WorkerState
       type WorkflowRow
       type WorkflowView
+      type WorktreeDiff
       waitForLock
       writeFileAtomic
       writeFileLater

@@ -65,6 +65,7 @@ export {
 // What is computed from its records
 export { attemptJson } from "./attempt/attempt.ts";
 export { follow, retryOptions, settled, type ThreadDiff, threadDiff } from "./host/rules.ts";
+export { type FileChange, fileDiff, type WorktreeDiff } from "./local/file-diff.ts";
 export { endedStatus, goesOn, isMoving, movedError } from "./thread/thread.ts";
 
 // Fixtures

@@ -4,6 +4,7 @@ import {
   attemptJson,
   type Host,
   isMoving,
+  fileDiff,
   threadDiff,
   threadJson,
   type ThreadRow,
@@ -117,7 +118,8 @@ export function threadRoutes({ host }: Context) {
     answer: ["The comparison; `a` is the thread of the path.", schema.diffSchema],
     async run({ params, query }) {
       const a = await host.read(await host.find(params.id));
-      return threadDiff(a, await host.read(await host.find(query.with)));
+      const b = await host.read(await host.find(query.with));
+      return { ...threadDiff(a, b), files: await fileDiff(a, b) };
     },
   });
   return routes.app;

@@ -167,6 +167,28 @@ export const diffSchema = z
     firstDifference: number.nullable(),
     prompt: z.object({ a: text, b: text, same: z.boolean() }),
     steps: z.array(z.object({ number, a: step, b: step, same: z.boolean() })),
+    files: z
+      .array(
+        z.object({
+          name: text,
+          repository: text,
+          a: text,
+          b: text,
+          files: z.array(
+            z.object({
+              path: text,
+              from: text.nullable(),
+              change: z.enum(["added", "removed", "changed", "renamed"]),
+              patch: text.nullable(),
+            }),
+          ),
+          problem: text.nullable(),
+        }),
+      )
+      .openapi({
+        description:
+          "The git worktrees of the two, each with its last commits and the files that differ. `patch` is null for a file that is binary or too large, `problem` is why they can't be compared.",
+      }),
   })
   .openapi("ThreadDiff");
 

@@ -19,6 +19,47 @@ export function LineDiff({ before, after, label }: LineDiffProps) {
   if (lines.every(({ kind }) => kind === "same" || kind === "skipped")) {
     return <p className="text-muted">The two are the same.</p>;
   }
+  return <Lines lines={lines} label={label} />;
+}
+
+/** A patch of git's, without what it says of the file. */
+export function PatchLines({ patch, label }: { patch: string; label: string }) {
+  const lines = useMemo(() => patchLines(patch), [patch]);
+  return <Lines lines={lines} label={label} />;
+}
+
+const kinds: Record<string, "same" | "added" | "removed"> = {
+  " ": "same",
+  "+": "added",
+  "-": "removed",
+};
+
+/** The lines of a patch; between two of its parts the lines that it leaves out, as far as they are counted. */
+export function patchLines(patch: string): DiffLine[] {
+  const lines: DiffLine[] = [];
+  let next = 1;
+  for (const text of patch.split("\n").slice(patch.split("\n").findIndex(isHunk))) {
+    const key = lines.length;
+    const [, start] = /^@@ -(\d+)/.exec(text) ?? [];
+    if (start !== undefined) {
+      const count = Number(start) - next;
+      if (count > 0) lines.push({ kind: "skipped", count, key });
+      next = Number(start);
+      continue;
+    }
+    const kind = kinds[text[0] ?? ""];
+    if (!kind) continue;
+    if (kind !== "added") next += 1;
+    lines.push({ kind, text: text.slice(1), key });
+  }
+  return lines;
+}
+
+const isHunk = (line: string): boolean => line.startsWith("@@ ");
+
+type LinesProps = { lines: readonly DiffLine[]; label: string };
+
+function Lines({ lines, label }: LinesProps) {
   return (
     <div
       className="max-h-320 overflow-auto rounded-md border bg-surface"

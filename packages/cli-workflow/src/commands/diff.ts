@@ -1,4 +1,4 @@
-import { threadDiff } from "@uncaged/workflow/host";
+import { fileDiff, threadDiff } from "@uncaged/workflow/host";
 import { diffText } from "../output/diff.ts";
 import { defineCommand } from "../session/command.ts";
 
@@ -12,7 +12,7 @@ export default defineCommand({
       await host.read(await host.find(a)),
       await host.read(await host.find(b)),
     ] as const;
-    const found = threadDiff(...views);
+    const found = { ...threadDiff(...views), files: await fileDiff(...views) };
     session.show(found, () => diffText(found, [views[0].threadId, views[1].threadId], paint));
   },
 });

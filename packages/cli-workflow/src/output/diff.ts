@@ -1,4 +1,4 @@
-import type { Step, ThreadDiff } from "@uncaged/workflow/host";
+import type { Step, ThreadDiff, WorktreeDiff } from "@uncaged/workflow/host";
 import { createPatch, OMIT_HEADERS } from "diff";
 import { jsonOf } from "./output.ts";
 import type { Paint, Style } from "./style.ts";
@@ -7,9 +7,12 @@ import { count, oneLine, plain } from "./text.ts";
 const context = 3;
 const styles: Record<string, Style> = { "+": "green", "-": "red", "@": "cyan" };
 
-/** Two threads compared: the first difference, then each step that differs as a unified diff. */
+/**
+ * Two threads compared: the first difference, then each step that differs as a unified diff, then the files of their
+ * worktrees.
+ */
 export function diffText(
-  { same, firstDifference, prompt, steps }: ThreadDiff,
+  { same, firstDifference, prompt, steps, files }: ThreadDiff & { files: WorktreeDiff[] },
   [a, b]: [string, string],
   paint: Paint,
 ): string {
@@ -19,7 +22,31 @@ export function diffText(
     firstDifference === null ? "the prompts differ" : `first difference: step ${firstDifference}`;
   const parts = [`${head}${first}\n`];
   if (!prompt.same) parts.push(block("prompt", prompt.a, prompt.b, paint));
-  return [...parts, ...steps.map((step) => stepBlock(step, paint))].join("\n");
+  const shown = files.map((tree) => filesBlock(tree, paint));
+  return [...parts, ...steps.map((step) => stepBlock(step, paint)), ...shown].join("\n");
+}
+
+function filesBlock({ name, files, problem, a, b }: WorktreeDiff, paint: Paint): string {
+  const title = `files  ${name}`;
+  if (problem !== null) return `${paint("bold", title)}\n${paint("yellow", oneLine(problem))}\n`;
+  if (files.length === 0) return `${paint("dim", `${title}  same`)}\n`;
+  const shown = files.map(({ path, from, change, patch }) => {
+    if (patch !== null) return painted(plain(patch), paint);
+    const renamed = from === null ? "" : `${oneLine(from)} -> `;
+    return `${change} ${renamed}${oneLine(path)}: git diff ${a} ${b} shows it\n`;
+  });
+  return `${paint("bold", title)}\n${shown.join("")}`;
+}
+
+function painted(patch: string, paint: Paint): string {
+  const lines = patch.replace(/\n$/, "").split("\n");
+  const ofLine = (line: string) =>
+    line.startsWith("diff --git ") ? "bold" : styles[line[0] ?? ""];
+  const shown = lines.map((line) => {
+    const style = ofLine(line);
+    return style ? paint(style, line) : line;
+  });
+  return `${shown.join("\n")}\n`;
 }
 
 function stepBlock({ number, a, b, same }: ThreadDiff["steps"][number], paint: Paint): string {
@@ -32,14 +59,7 @@ function stepBlock({ number, a, b, same }: ThreadDiff["steps"][number], paint: P
 function block(title: string, a: string, b: string, paint: Paint): string {
   const options = { context, headerOptions: OMIT_HEADERS };
   const patch = createPatch("", ended(a), ended(b), undefined, undefined, options);
-  const lines = patch
-    .replace(/\n$/, "")
-    .split("\n")
-    .map((line) => {
-      const style = styles[line[0] ?? ""];
-      return style ? paint(style, line) : line;
-    });
-  return `${paint("bold", title)}\n${lines.join("\n")}\n`;
+  return `${paint("bold", title)}\n${painted(patch, paint)}`;
 }
 
 // The role and the meta come before the content: a step may differ in any of the three.

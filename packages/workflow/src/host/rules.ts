@@ -1,5 +1,6 @@
 import type { Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import { worktreeIn, type WorktreeMeta } from "../contract/worktree.ts";
 import { goesOn, movedError, type ThreadRef, type ThreadView } from "../thread/thread.ts";
 import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
 
@@ -67,7 +68,7 @@ export type ThreadDiff = {
   steps: { number: number; a: Step | null; b: Step | null; same: boolean }[];
 };
 
-/** Compares two threads by their prompts and steps. */
+/** Compares two threads by their prompts and steps; of a worktree by its files, and not by when they were committed. */
 export function threadDiff(
   a: Pick<ThreadView, "prompt" | "steps">,
   b: Pick<ThreadView, "prompt" | "steps">,
@@ -82,7 +83,47 @@ export function threadDiff(
   return { same: prompt.same && firstDifference === null, firstDifference, prompt, steps };
 }
 
-const compared = (step: Step | null) => step && [step.role, step.content, step.meta];
+function compared(step: Step | null) {
+  const worktree = step && worktreeIn(step);
+  const meta = worktree
+    ? { ...step.meta, worktree: [worktree.name, worktree.tree] }
+    : (step?.meta ?? null);
+  return step && [step.role, step.content, meta];
+}
+
+/** A worktree of two threads: its last commit in each. */
+export type ComparedTree = { name: string; repository: string; a: string; b: string };
+
+/**
+ * The worktrees of two threads. Where one has none of a name, or one of another repository, the other's is compared with
+ * the commit that it began with.
+ */
+export function comparedTrees(
+  a: Pick<ThreadView, "steps">,
+  b: Pick<ThreadView, "steps">,
+): ComparedTree[] {
+  const [inA, inB] = [treesOf(a.steps), treesOf(b.steps)];
+  const names = new Set([...inA.keys(), ...inB.keys()]);
+  return [...names].toSorted().flatMap((key) => {
+    const [left, right] = [inA.get(key), inB.get(key)];
+    const first = left ?? right;
+    if (!first) return [];
+    const { name, repository, base } = first;
+    return { name, repository, a: left?.commit ?? base, b: right?.commit ?? base };
+  });
+}
+
+/** The last commit of each worktree, with the base of its first. */
+function treesOf(steps: readonly Step[]): Map<string, WorktreeMeta> {
+  const trees = new Map<string, WorktreeMeta>();
+  for (const step of steps) {
+    const found = worktreeIn(step);
+    if (!found) continue;
+    const key = `${found.name} ${found.repository}`;
+    trees.set(key, { ...found, base: trees.get(key)?.base ?? found.base });
+  }
+  return trees;
+}
 
 /** Whether two JSON values are the same, in whatever order their keys stand. */
 export function isSame(a: unknown, b: unknown): boolean {

@@ -8,7 +8,7 @@
  */
 import { dirname, join, resolve } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
-import { gitSettings, worktreeRef } from "../contract/worktree.ts";
+import { worktreeRef } from "../contract/worktree.ts";
 import { readOwnFile } from "../storage/files.ts";
 import { isThreadId, namesIn, type Root } from "../storage/paths.ts";
 import {
@@ -19,6 +19,7 @@ import {
 } from "../storage/worktrees.ts";
 import { system } from "../system/system.ts";
 import { threadWithId } from "../thread/selection.ts";
+import { git } from "./git.ts";
 
 type Noted = ReturnType<typeof notedWorktrees>[number];
 
@@ -92,7 +93,7 @@ function removeEmpty(entries: string): void {
 
 async function removeRefs(root: Root, threadId: string, repository: string): Promise<void> {
   const format = "%(objectname) %(refname)";
-  const listed = await git(repository, ["for-each-ref", `--format=${format}`, refsOf(threadId)]);
+  const listed = await ask(repository, ["for-each-ref", `--format=${format}`, refsOf(threadId)]);
   const refs = listed.split("\n").flatMap((line) => {
     const [commit, ref] = line.split(" ");
     return commit && ref ? [{ commit, ref }] : [];
@@ -105,20 +106,18 @@ async function removeRefs(root: Root, threadId: string, repository: string): Pro
     .filter((one) => one.repository === repository && held.has(one.commit))
     .map(({ name, commit, other }) => `update ${worktreeRef(other, name, commit)} ${commit}`);
   const removed = refs.map(({ ref }) => `delete ${ref}`);
-  await git(repository, ["update-ref", "--stdin"], `${[...kept, ...removed].join("\n")}\n`);
+  await ask(repository, ["update-ref", "--stdin"], `${[...kept, ...removed].join("\n")}\n`);
 }
 
 const refsOf = (threadId: string) => `${dirname(worktreeRef(threadId, "any"))}/`;
 
-/** What git prints. @throws WorkflowError `WORKTREE_NOT_REMOVED`. */
-async function git(repository: string, args: readonly string[], input = ""): Promise<string> {
-  const argv = ["git", `--git-dir=${repository}`, ...gitSettings, ...args];
-  const ended = await system.processes.run(argv, input);
-  if (ended?.exitCode === 0) return ended.output;
-  const why = ended ? ended.error.trim().split("\n").at(-1) : "git is not there";
+/** What git puts out. @throws WorkflowError `WORKTREE_NOT_REMOVED`. */
+async function ask(repository: string, args: readonly string[], input = ""): Promise<string> {
+  const answer = await git(repository, args, input);
+  if ("output" in answer) return answer.output;
   throw WorkflowError.failed(
     "WORKTREE_NOT_REMOVED",
-    `the refs of the thread's worktrees stay in ${repository}: ${why}`,
+    `the refs of the thread's worktrees stay in ${repository}: ${answer.problem}`,
     "once that is put right: uncaged-workflow gc",
   );
 }

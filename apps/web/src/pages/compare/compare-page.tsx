@@ -10,6 +10,7 @@ import { diffQuery, isEnded, threadQuery } from "../../lib/threads.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { type Piece, Pieces, piecesOf } from "../../ui/diff.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
+import { ComparedFiles } from "./compared-files.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 
 const readAgainMs = 2_000;
@@ -51,6 +52,7 @@ export function ComparePage() {
             </section>
           )}
           <PairList pairs={diff.data.steps} />
+          <ComparedFiles trees={diff.data.files} />
         </div>
       )}
     </Page>

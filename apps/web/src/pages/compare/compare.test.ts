@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { patchLines } from "../../ui/diff.tsx";
 import { rowsOf, verdictOf } from "./compare-page.tsx";
 
 const pair = (number: number, same: boolean) => ({ number, a: null, b: null, same });
@@ -7,6 +8,7 @@ const diff = (promptIsSame: boolean, ...same: boolean[]) => ({
   firstDifference: null,
   prompt: { a: "", b: "", same: promptIsSame },
   steps: same.map((one, index) => pair(index + 1, one)),
+  files: [],
 });
 
 test("steps that are the same are grouped", () => {
@@ -14,6 +16,15 @@ test("steps that are the same are grouped", () => {
   expect(rows.map((row) => (row.kind === "same" ? row.pairs.length : -row.pair.number))).toEqual([
     2, -3, -4, 1,
   ]);
+});
+
+test("a patch is shown by its lines, and by how many it leaves out", () => {
+  const head = "diff --git a/x b/x\n--- a/x\n+++ b/x\n";
+  const patch = `${head}@@ -3,2 +3,2 @@ f\n a\n--- b\n+++ c\n\\ No newline\n@@ -9 +9,0 @@\n-d\n`;
+  const shown = patchLines(patch).map((line) =>
+    line.kind === "skipped" ? line.count : `${line.kind} ${line.text}`,
+  );
+  expect(shown).toEqual([2, "same a", "removed -- b", "added ++ c", 4, "removed d"]);
 });
 
 describe("a comparison comes to", () => {
