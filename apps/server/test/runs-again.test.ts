@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { moveThread, movingRoot, openLocalHost } from "@uncaged/workflow/host";
 import type { RunCheckpoint, RunState, RunValues, ThreadRow } from "../src/api-types.ts";
 import { Serving, stopServing } from "./serving.ts";
 
@@ -163,6 +165,18 @@ test("a failed step has the values that it began with, and continues with fixed 
   const again = await rerun({ checkpoint, stepID, path, overrides: { $by: 3 } });
   await serving.until(again, "completed");
   expect(await get<object>(again, "variables")).toEqual({ $by: 2, $out: [4, 2] });
+});
+
+test("a run that goes on on another host is not run again here", async () => {
+  const threadId = await ran("rounds");
+  const there = openLocalHost({ path: join(serving.folder, "there") });
+  const ref = await openLocalHost({ path: serving.path }).find(threadId);
+  await moveThread(movingRoot(serving.root, "here"), movingRoot(there.root, "there"), ref);
+  const asked = { checkpoint: { threadId, steps: 7 }, stepID: "Set_Last" };
+  expect(await serving.ask("/workflow/rerun", asked)).toMatchObject({
+    status: 409,
+    body: { error: expect.stringContaining(`${threadId} has moved to `) },
+  });
 });
 
 describe("a rerun of a document that has no name yet", () => {

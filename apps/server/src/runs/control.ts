@@ -2,6 +2,7 @@ import { planRerun, Registry } from "@uncaged/workflow-steps";
 import { findIn, stepsSource } from "@uncaged/workflow-steps/source";
 import {
   isWorkflowError,
+  movedError,
   threadIdPattern,
   type ThreadRef,
   WorkflowError,
@@ -79,6 +80,7 @@ export async function startRerun(context: Context, runs: Runs, request: Request)
   const hash = await hashOf(context, source, name);
   const documents = await runs.documentsOf(hash);
   const thread = source && (await host.read(source.ref));
+  if (thread?.movedTo !== undefined) throw movedError(thread.threadId, thread.movedTo);
   const rerun = { checkpoint, stepID, path, overrides };
   const { kept: atStep, steps, input } = planRerun(documents, thread, rerun);
   const options = clientRunToken === undefined ? {} : { clientRunToken };

@@ -73,8 +73,9 @@ export function openRestateHost(
     async family(ref) {
       const meta = await context.metaOf(ref);
       if (!meta) throw notFound(ref.threadId);
-      const rows = await client.state("index", familyPeriod(originOf(meta)));
-      const ids = new Set([...rows.map(({ key }) => key), ref.threadId, ...context.recent.keys()]);
+      const origin = originOf(meta);
+      const forks = await client.keys("index", familyPeriod(origin));
+      const ids = new Set([origin, ...forks, ref.threadId, ...context.recent.keys()]);
       const found: Relative[] = [];
       for (const threadId of [...ids].sort()) {
         const member = await client.value<ThreadMeta>("thread", threadId, "meta");

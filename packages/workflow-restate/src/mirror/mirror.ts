@@ -39,11 +39,15 @@ export class Mirror {
 
   /**
    * Brings a thread's files up to date and gives what it is; null when there is none, and no file of it is left. `known`:
-   * what it is, for who has just been given that.
+   * what it is, and `lines` all that it has, for who has just been given that.
    */
-  sync(threadId: string, known?: ThreadMeta): Promise<ThreadMeta | null> {
+  sync(
+    threadId: string,
+    known?: ThreadMeta,
+    lines: readonly Buffer[] = [],
+  ): Promise<ThreadMeta | null> {
     // What was asked for before may have missed what the caller knows to be there.
-    return this.#alone(threadId, () => this.#sync(threadId, known));
+    return this.#alone(threadId, () => this.#sync(threadId, known, lines));
   }
 
   /** What a thread's files hold; null when they were not made yet, or removed. Whoever has claimed it writes next. */
@@ -79,7 +83,11 @@ export class Mirror {
     if (known) this.#removeFiles(threadId, known.hash);
   }
 
-  async #sync(threadId: string, given?: ThreadMeta): Promise<ThreadMeta | null> {
+  async #sync(
+    threadId: string,
+    given?: ThreadMeta,
+    lines: readonly Buffer[] = [],
+  ): Promise<ThreadMeta | null> {
     const meta = given ?? (await this.#client.value<ThreadMeta>("thread", threadId, "meta"));
     const known = this.#known.get(threadId);
     if (!meta || (known && known.incarnation !== meta.incarnation)) this.#forget(threadId);
@@ -87,7 +95,7 @@ export class Mirror {
     const { incarnation, hash } = meta;
     const now = this.#known.get(threadId) ?? { incarnation, hash, ...nothing };
     if (now.records < meta.records || now.batches < meta.batches) {
-      if (!(await this.#fetch(threadId, now, meta))) return await this.#sync(threadId);
+      if (!(await this.#fetch(threadId, now, meta, lines))) return await this.#sync(threadId);
     }
     this.#metas.set(threadId, meta);
     this.#locate(meta);
@@ -103,11 +111,19 @@ export class Mirror {
   }
 
   // The debug log first: who reads a step finds the events before it. Gives false when the thread was removed meanwhile.
-  async #fetch(threadId: string, from: Mirrored, meta: ThreadMeta): Promise<boolean> {
+  async #fetch(
+    threadId: string,
+    from: Mirrored,
+    meta: ThreadMeta,
+    lines: readonly Buffer[],
+  ): Promise<boolean> {
     const range = (kind: string, start: number, end: number) =>
       `(key >= '${numbered(kind, start)}' AND key < '${numbered(kind, end)}')`;
     const where = ` AND (${range("s", from.records, meta.records)} OR ${range("e", from.batches, meta.batches)})`;
-    const rows = await this.#client.state("thread", threadId, where);
+    const rows =
+      lines.length > 0
+        ? lines.map((bytes, n) => ({ key: numbered("s", n), bytes }))
+        : await this.#client.state("thread", threadId, where);
     const values = new Map(rows.map(({ key, bytes }) => [key, bytes]));
     const { hash, incarnation } = meta;
     if (rows.length < meta.records - from.records + meta.batches - from.batches) {
@@ -129,11 +145,11 @@ export class Mirror {
     for (let n = from.batches; n < meta.batches; n += 1) {
       const batch = values.get(numbered("e", n));
       const { header, parts } = batch ? unframe(batch) : { header: {}, parts: [] };
-      const [lines, more] = parts;
-      if (lines && lines.length > 0) {
+      const [events, more] = parts;
+      if (events && events.length > 0) {
         spans = extended(spans, header as Writer, bytes);
-        bytes += lines.length;
-        info.push(lines);
+        bytes += events.length;
+        info.push(events);
       }
       if (more) kept.push(more);
     }

@@ -21,14 +21,13 @@ import {
 import { type EndRecord, type ErrorRecord, type Step, toErrorRecord } from "@uncaged/workflow/host";
 import { frame, numbered, unframe } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
-import { familyPeriod, livePeriod, originOf, periodOf, rowOf } from "../thread/row.ts";
 import { tombstoneOf } from "../thread/move.ts";
 import * as rules from "../thread/thread.ts";
 import type { StageRequest } from "../thread/staging.ts";
 import type { AppendedRecord, AppendRequest, ThreadMeta } from "../thread/thread.ts";
+import { listThread, unlistThread } from "./listing.ts";
 import { moveHandlers } from "./move.ts";
 import { brief, long } from "./options.ts";
-import type { Counted } from "./store.ts";
 import { logRefusal } from "./refusal.ts";
 import {
   begunBefore,
@@ -64,25 +63,6 @@ function setLine(ctx: Object, kind: string, n: number, bytes: Uint8Array): void 
   ctx.set(numbered(kind, n), bytes, serde.binary);
 }
 
-const send = (ctx: Object, key: string, rows: Record<string, unknown>): void =>
-  void ctx.genericSend({
-    service: "index",
-    method: "set",
-    key,
-    parameter: rows,
-    inputSerde: serde.json,
-  });
-
-/** Has the index know that a thread was created, or removed. */
-const count = (ctx: Object, parameter: Counted): void =>
-  void ctx.genericSend({
-    service: "index",
-    method: "count",
-    key: livePeriod,
-    parameter,
-    inputSerde: serde.json,
-  });
-
 /**
  * Stores what a thread has become, and has done what follows from it: its row, its drive, its moment. One that has left or
  * come back has nothing `before`, and is counted already (`isKnown`).
@@ -107,17 +87,7 @@ async function become(
     });
   }
   const isResting = !drive && (before === null || before.drive !== null || end !== before.end);
-  const isLive = !end && (drive !== null || meta.pause);
-  const wasLive = before && !before.end && (before.drive !== null || before.pause);
-  if (!isKnown) count(ctx, { threadId, isThere: true, isLive });
-  else if (isLive !== wasLive) send(ctx, livePeriod, { [threadId]: isLive ? {} : null });
-  if (before === null || (isResting && !meta.pause)) {
-    const text = `${(await ctx.get<string>("text")) ?? ""}\n${more.toLowerCase().slice(0, 4000)}`;
-    const { forkFrom } = meta;
-    const row = { ...rowOf(meta), text, ...(forkFrom && { forkFrom }) };
-    send(ctx, periodOf(threadId), { [threadId]: row });
-    if (before === null) send(ctx, familyPeriod(originOf(meta)), { [threadId]: {} });
-  }
+  await listThread(ctx, meta, before, { isResting, isKnown, more });
   const isHere = !meta.location?.host;
   if (isResting && isHere && last?.waits && last.wakesAt !== undefined && !end) {
     const delay = Math.max(0, last.wakesAt - (await ctx.date.now()));
@@ -183,10 +153,15 @@ async function kill(ctx: Object): Promise<{ threadId: string } | Refusal> {
   });
 }
 
+async function lineOf(ctx: Object, n: number): Promise<Buffer | null> {
+  const bytes = await ctx.get<Uint8Array>(numbered("s", n), serde.binary);
+  return bytes && Buffer.from(bytes);
+}
+
 /** The step that a thread waits at. */
 async function questionOf(ctx: Object, meta: ThreadMeta): Promise<Step | null> {
-  const bytes = await ctx.get<Uint8Array>(numbered("s", meta.records - 1), serde.binary);
-  return bytes && (JSON.parse(Buffer.from(bytes).toString("utf8")) as Step);
+  const line = await lineOf(ctx, meta.records - 1);
+  return line && (JSON.parse(line.toString("utf8")) as Step);
 }
 
 async function commitInput(
@@ -249,7 +224,10 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         if ("over" in claimed) return claimed;
         if (claimed.meta.epoch === request.epoch) {
           ctx.set("meta", claimed.meta);
-          return claimed;
+          // A thread that begins has nothing but its start record: it comes along, where a query takes longer.
+          const { records, batches } = claimed.meta;
+          const line = records === 1 && batches === 0 ? await lineOf(ctx, 0) : null;
+          return { ...claimed, ...(line && { start: line.toString("utf8") }) };
         }
         await become(ctx, claimed.meta, before);
         return { over: "superseded" };
@@ -366,9 +344,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         ctx.clearAll();
         const tombstone = tombstoneOf(meta);
         if (tombstone) ctx.set("left", tombstone);
-        count(ctx, { threadId: meta.threadId, isThere: false, isLive: false });
-        const keys = [periodOf(meta.threadId), familyPeriod(originOf(meta))];
-        for (const key of keys) send(ctx, key, { [meta.threadId]: null });
+        unlistThread(ctx, meta);
         return done(meta);
       },
 

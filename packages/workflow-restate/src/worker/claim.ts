@@ -1,5 +1,4 @@
-import { existsSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { Blobs } from "@uncaged/workflow";
 import { type Root, infoPath, sealed, valuesPath } from "@uncaged/workflow/driver";
 import { WorkflowError } from "@uncaged/workflow/host";
@@ -158,7 +157,7 @@ export class Claim {
   }
 
   async #send(header: Header, line: Buffer): Promise<void> {
-    const gained = await Promise.all(this.#tails.map(gainOf));
+    const gained = this.#tails.map(gainOf);
     const isMuch = gained.reduce((sum, { length }) => sum + length, line.length) > maxRecordBytes;
     if (isMuch && line.length > 0) {
       await this.#send({ n: header.n }, Buffer.alloc(0));
@@ -198,24 +197,24 @@ export class Claim {
   }
 }
 
-const sizeOf = (path: string): number => (existsSync(path) ? Bun.file(path).size : 0);
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-/** The whole lines of a file behind those that were sent, up to a bound. */
-export async function gainOf({ path, sent }: Tail): Promise<Buffer> {
+/** The whole lines of a file behind those that were sent, up to a bound. Each step waits for it: it is not left to other threads. */
+export function gainOf({ path, sent }: Tail): Buffer {
   const size = sizeOf(path);
   if (size <= sent) return Buffer.alloc(0);
-  const file = await open(path);
+  const file = openSync(path, "r");
   try {
     let length = Math.min(size - sent, mostBeside);
     for (;;) {
       const bytes = Buffer.alloc(length);
-      await file.read(bytes, 0, length, sent);
+      readSync(file, bytes, 0, length, sent);
       const end = bytes.lastIndexOf("\n") + 1;
       if (end > 0 || length >= size - sent) return bytes.subarray(0, end);
       length = Math.min(size - sent, length * 4);
     }
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 

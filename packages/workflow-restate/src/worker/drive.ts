@@ -58,7 +58,9 @@ export type Order = { threadId: string; epoch: number; invocation: string; signa
 /** An event's number is that of no other, also when a claim was lost with the last that it had given. */
 const seqsOfClaim = 1_000_000;
 
-type Claimed = { meta: ThreadMeta } | { over: string };
+/** A thread that was claimed; `start` is the record of one that has no other yet. */
+type Held = { meta: ThreadMeta; start?: string };
+type Claimed = Held | { over: string };
 type Driven = { fail: (thrown: unknown) => void; note: (content: string) => void };
 
 /**
@@ -132,18 +134,18 @@ export class Driver {
       const request = { epoch, invocation, pid: process.pid, now: Date.now(), live: live.address };
       const claimed = await client.call<Claimed>("thread", threadId, "claim", request, { signal });
       if ("over" in claimed) return claimed.over;
-      return await this.#driveClaimed(claimed.meta, live, signal);
+      return await this.#driveClaimed(claimed, live, signal);
     } finally {
       live.end();
     }
   }
 
-  async #driveClaimed(meta: ThreadMeta, live: LiveClaim, signal: AbortSignal): Promise<string> {
+  async #driveClaimed(held: Held, live: LiveClaim, signal: AbortSignal): Promise<string> {
     const folder = mkdtempSync(join(this.#root, "run", "drive-"));
     try {
-      return await this.#driveIn(openRoot({ path: folder }), meta, live, signal);
+      return await this.#driveIn(openRoot({ path: folder }), held, live, signal);
     } catch (error) {
-      if (isWorkflowError(error) && !isPassing(error)) this.#report(meta.threadId, error);
+      if (isWorkflowError(error) && !isPassing(error)) this.#report(held.meta.threadId, error);
       throw error;
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -152,7 +154,7 @@ export class Driver {
 
   async #driveIn(
     root: Root,
-    meta: ThreadMeta,
+    { meta, start: line }: Held,
     live: LiveClaim,
     signal: AbortSignal,
   ): Promise<string> {
@@ -160,7 +162,7 @@ export class Driver {
     const { client } = this.#parts;
     const [bundle, now] = await Promise.all([
       this.#load(hash),
-      new Mirror(root, client).sync(threadId, meta),
+      new Mirror(root, client).sync(threadId, meta, line === undefined ? [] : [Buffer.from(line)]),
     ]);
     if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
     const log = readLog(dataPath(root, hash, threadId));

@@ -119,7 +119,7 @@ export class LiveClaim {
     let appends = this.#appends;
     for (let sent = from; !signal.aborted; ) {
       const [news, isOver, now] = [this.#news.promise, this.#isOver, this.#appends];
-      const lines = await gainOf({ path: this.#path, sent });
+      const lines = gainOf({ path: this.#path, sent });
       if (lines.length > 0) {
         yield lineMessages(lines, sent);
         sent += lines.length;
