@@ -171,7 +171,7 @@ export const isPassing = (error: unknown): error is WorkflowError =>
 function unreached(url: string, error: unknown): WorkflowError {
   const { origin } = new URL(url);
   if (error instanceof Error && error.name === "TimeoutError") {
-    const hint = "see whether a worker runs: uncaged-workflow cluster status";
+    const hint = "see whether a worker runs, and whether the servers have room on their disks";
     return WorkflowError.failed(
       "NO_WORKER",
       `no worker answered by ${origin} in time`,
@@ -188,7 +188,7 @@ function failedCall(what: string, status: number, text: string): WorkflowError {
     const hint = "put large data into a file and give its path";
     return WorkflowError.failed("RECORD_TOO_LARGE", "the cluster takes no message so large", hint);
   }
-  const reason = text.replace(/\s+/g, " ").slice(0, 300);
+  const reason = reasonIn(text).replace(/\s+/g, " ").slice(0, 300);
   if (status === 404) {
     const hint = "register a worker: uncaged-workflow worker --host URL --port N";
     return WorkflowError.failed("NO_WORKER", `the cluster knows no ${what}: ${reason}`, hint);
@@ -199,6 +199,16 @@ function failedCall(what: string, status: number, text: string): WorkflowError {
     `${what}: the cluster answered ${status}: ${reason}`,
     hint,
   );
+}
+
+/** What a server answers when it refuses: as JSON, unless something is in front of it. */
+function reasonIn(text: string): string {
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    return typeof message === "string" ? message : text;
+  } catch {
+    return text;
+  }
 }
 
 function parsed(text: string, url: string): unknown {
