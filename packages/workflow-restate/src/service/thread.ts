@@ -56,6 +56,9 @@ export type Drive = (order: {
   signal: AbortSignal;
 }) => Promise<string>;
 
+/** A start record of so many bytes comes with the claim. */
+const mostWithClaim = 64 * 1024;
+
 const metaOf = (ctx: Object | ObjectSharedContext) => ctx.get<ThreadMeta>("meta");
 const sumOf = ({ sum }: ThreadMeta): bigint => BigInt(`0x${sum}`);
 
@@ -227,7 +230,8 @@ export const threadObject = (drive: Drive, mask: Mask) =>
           // A thread that begins has nothing but its start record: it comes along, where a query takes longer.
           const { records, batches } = claimed.meta;
           const line = records === 1 && batches === 0 ? await lineOf(ctx, 0) : null;
-          return { ...claimed, ...(line && { start: line.toString("utf8") }) };
+          const isShort = line !== null && line.length <= mostWithClaim;
+          return { ...claimed, ...(isShort && { start: line.toString("utf8") }) };
         }
         await become(ctx, claimed.meta, before);
         return { over: "superseded" };
