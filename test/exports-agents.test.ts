@@ -68,6 +68,8 @@ describe("the exported names of agents", () => {
       type FailedCall
       type Format
       type HandoffRoles
+      type HostedCall
+      type HostedTool
       type Limits
       type LineReader
       type McpOptions
@@ -85,6 +87,7 @@ describe("the exported names of agents", () => {
       type ModelSink
       type Models
       type NeededApproval
+      type OpenAIAccess
       type OpenAIOptions
       type Paid
       type Part

@@ -22,7 +22,12 @@ export { modelExtractor, type ModelExtractorOptions } from "./extract/model.ts";
 
 // Agents
 export { anthropicAgent, type AnthropicOptions } from "./anthropic/anthropic.ts";
-export { openaiAgent, type OpenAIOptions, openaiProvider } from "./openai/openai.ts";
+export {
+  type OpenAIAccess,
+  openaiAgent,
+  type OpenAIOptions,
+  openaiProvider,
+} from "./openai/openai.ts";
 export { claudeCode, readClaudeCode } from "./command/claude-code.ts";
 export { codex } from "./command/codex.ts";
 export {
@@ -59,6 +64,8 @@ export type {
   Block,
   Effort,
   Format,
+  HostedCall,
+  HostedTool,
   Message,
   ModelAnswer,
   ModelProvider,

@@ -91,7 +91,8 @@ function protocol(
       yield event({ type: "message_start", message: start });
       yield event({ type: "ping" });
       for (const [index, block] of content.entries()) yield* blockEvents(index, block, reply);
-      const delta = { stop_reason, stop_sequence: null, stop_details };
+      const container = reply.container === undefined ? null : { id: reply.container };
+      const delta = { stop_reason, stop_sequence: null, stop_details, container };
       const total = { ...input, output_tokens, output_tokens_details };
       Object.assign(reported, counted);
       yield event({ type: "message_delta", delta, usage: total });
@@ -103,6 +104,7 @@ function protocol(
 type AgentOutput =
   | { type: "text"; text: string }
   | { type: "thinking"; thinking: string; signature: string }
+  | { type: "hosted"; block: { type: string; input?: object } }
   | { type: "tool_use"; id: string; name: string; input: object; json: string };
 
 function message(
@@ -115,6 +117,8 @@ function message(
   const { thinking = "", text = "", tools = [], detail } = reply;
   const content: AgentOutput[] = [];
   if (thinking) content.push({ type: "thinking", thinking, signature: `signed:${thinking}` });
+  for (const block of (reply.hosted ?? []) as { type: string }[])
+    content.push({ type: "hosted", block });
   if (text) content.push({ type: "text", text });
   for (const [at, { name, input = {}, json: given }] of tools.entries()) {
     const id = `toolu_${nth}_${at}`;
@@ -163,6 +167,11 @@ function* blockEvents(index: number, block: AgentOutput, { repeat = 1 }: Reply):
     for (const thinking of tokens(block.thinking))
       yield delta({ type: "thinking_delta", thinking });
     yield delta({ type: "signature_delta", signature: block.signature });
+  } else if (block.type === "hosted") {
+    const { input, ...rest } = block.block;
+    yield start(input ? { ...rest, input: {} } : rest);
+    for (const part of tokens(input ? JSON.stringify(input) : ""))
+      yield delta({ type: "input_json_delta", partial_json: part });
   } else {
     const { id, name } = block;
     yield start({ type: "tool_use", id, name, input: {} });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { ProviderError } from "../src/llm/error.ts";
-import { type Model, models, threadAt } from "./models.ts";
+import { type Model, allModels as models, threadAt } from "./models.ts";
 import { until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
 import { type Observed, observed, payloadOf, threadOf, typesOf } from "./published.ts";
 import type { Fault, Reply, WireServer } from "./wire.ts";

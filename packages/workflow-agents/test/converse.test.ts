@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { type Conversation, converse } from "../src/llm/converse.ts";
 import type { ModelRequest, ToolResult, ToolUse } from "../src/llm/provider.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
-import { models } from "./models.ts";
+import { allModels as models } from "./models.ts";
 import type { Reply } from "./wire.ts";
 
 const stops: (() => Promise<void>)[] = [];

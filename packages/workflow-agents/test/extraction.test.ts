@@ -5,7 +5,7 @@ import { z } from "zod";
 import { modelExtractor } from "../src/extract/model.ts";
 import { ledgerOfSteps } from "../src/ledger/ledger.ts";
 import { role } from "../src/role/role.ts";
-import { models } from "./models.ts";
+import { allModels as models } from "./models.ts";
 import type { Reply } from "./wire.ts";
 
 const schema = z.object({ files: z.array(z.string()), risk: z.enum(["low", "high"]) });

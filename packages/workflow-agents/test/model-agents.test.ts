@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ProviderError } from "../src/llm/error.ts";
 import { role } from "../src/role/role.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
-import { models, threadAt } from "./models.ts";
+import { allModels as models, threadAt } from "./models.ts";
 import { failureOf, observed, payloadOf, threadOf, typesOf } from "./published.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
@@ -191,12 +191,17 @@ describe.each(models)("the $name agent", (model) => {
     const play = role({ description: "", agent: model.agent(), systemPrompt: "Do it.", schema });
     await play(threadAt(model, server));
     await play(threadAt(model, server, { options: { maxTokens: 100_000 } }));
-    const sent = server.came.map(({ body }) => (body as { max_tokens?: number }).max_tokens);
+    type Bound = { max_tokens?: number; max_output_tokens?: number };
+    const boundOf = ({ body }: { body: object } = { body: {} }) => {
+      const { max_tokens, max_output_tokens } = body as Bound;
+      return max_tokens ?? max_output_tokens;
+    };
+    const sent = server.came.map(boundOf);
     const own = model.name === "anthropic" ? 32_000 : undefined;
     expect(sent).toEqual([own, own ?? 16_384]);
     const within = (most: number) => threadAt(model, server, { options: { maxTokens: most } });
     await play(within(own ?? 16_384));
-    const capped = (server.came.at(-1)?.body as { max_tokens?: number } | undefined)?.max_tokens;
+    const capped = boundOf(server.came.at(-1));
     expect(capped).toBeLessThan(own ?? 16_384);
     expect(capped).toBeGreaterThan(10_000);
     expect(await failureOf(play(within(1000)))).toMatchObject({ code: "BUDGET_EXCEEDED" });

@@ -6,6 +6,7 @@ import type { ModelProvider } from "../src/llm/provider.ts";
 import { openaiAgent, openaiProvider } from "../src/openai/openai.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { openaiServer } from "./openai-server.ts";
+import { responsesServer } from "./responses-server.ts";
 import { threadOf } from "./published.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
@@ -39,6 +40,17 @@ export const models: Model[] = [
     env: ({ url, key }) => ({ OPENAI_API_KEY: key, OPENAI_BASE_URL: url }),
   },
 ];
+
+/** OpenAI by its other protocol: for the suites that try what is its own. */
+const responses: Model = {
+  name: "responses",
+  serve: responsesServer,
+  agent: (options) => openaiAgent({ model, api: "responses", ...options }),
+  provider: (access) => openaiProvider({ api: "responses", ...access }),
+  env: ({ url, key }) => ({ OPENAI_API_KEY: key, OPENAI_BASE_URL: url }),
+};
+
+export const allModels: Model[] = [...models, responses];
 
 /** A thread that is started in an environment that leads to a server. */
 export const threadAt = (

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Attempts } from "@uncaged/workflow";
 import { file, image, mcpTools, tool, toolRegistry } from "../src/index.ts";
 import { z } from "zod";
-import { models, threadAt } from "./models.ts";
+import { allModels as models, threadAt } from "./models.ts";
 import { observed } from "./published.ts";
 import type { Reply } from "./wire.ts";
 
@@ -45,7 +45,7 @@ describe.each(models)("to $name", (model) => {
   const pictureOf: Record<string, object> = {
     anthropic: { type: "image", source: { type: "base64", media_type: "image/png", data } },
     openai: { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } },
-    responses: { type: "input_image", image_url: `data:image/png;base64,${data}` },
+    responses: { type: "input_image", detail: "auto", image_url: `data:image/png;base64,${data}` },
   };
   const picture = pictureOf[model.name] ?? {};
 

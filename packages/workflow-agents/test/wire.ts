@@ -30,6 +30,12 @@ export type Reply = {
   text?: string;
   tools?: ReplyTool[];
   stop?: string;
+  /** Ends a response as one that failed, with this code. */
+  failed?: string;
+  /** Where Anthropic's own tools have run. */
+  container?: string;
+  /** What the provider's own tools have done, in its own blocks or items; before the text. */
+  hosted?: object[];
   detail?: { category: string; explanation: string };
   tokenMs?: number;
   held?: Promise<unknown> | undefined;
@@ -91,6 +97,8 @@ export type Protocol<Body> = {
   /** Answers a request that is not of the model's: 404 when it returns false. */
   other: (request: { path: string; body: unknown }, response: ServerResponse) => boolean;
   isAnswered: (path: string) => boolean;
+  /** What is wrong with a request, which is then refused; null when nothing is. */
+  invalid?: (body: Body) => string | null;
   refuse: (response: ServerResponse, fault: Fault & { kind: "status" }) => void;
   errorEvent: (fault: Fault & { kind: "error-event" }) => string;
   ping: string;
@@ -158,6 +166,11 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
     if (body.model === "no-such-model") {
       const message = `model: ${body.model}`;
       return protocol.refuse(response, { kind: "status", status: 404, type: "", message });
+    }
+    const problem = protocol.invalid?.(body) ?? null;
+    if (problem !== null) {
+      const fault = { kind: "status", status: 400, type: "invalid_request_error" } as const;
+      return protocol.refuse(response, { ...fault, message: problem });
     }
     const reply = replyTo(body, nth);
     const { fault } = reply;

@@ -20,6 +20,7 @@ import {
   type Block,
   blocksOf,
   cacheEnd,
+  type HostedCall,
   type Message,
   type ModelAnswer,
   type Stop,
@@ -40,16 +41,14 @@ export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreami
   const lasting = cache === "1h" ? { ttl: cache } : {};
   const mark: Mark = cache ? { cache_control: { type: "ephemeral", ...lasting } } : {};
   const system = systemOf(request);
-  const used = (system ? 1 : 0) + (request.tools.length > 0 ? 1 : 0);
-  const tools = request.tools.map(({ name, description, input_schema }, at): Tool => {
-    const schema = { ...input_schema, type: "object" as const };
-    return {
-      name,
-      description,
-      input_schema: schema,
-      ...(at === request.tools.length - 1 && mark),
-    };
+  const own = request.tools.map(({ name, description, input_schema }): Tool => {
+    return { name, description, input_schema: { ...input_schema, type: "object" } };
   });
+  // Those that the provider runs are its own words.
+  const all = [...((request.hostedTools ?? []) as unknown as Tool[]), ...own];
+  const tools = all.map((tool, at) => (at === all.length - 1 ? { ...tool, ...mark } : tool));
+  const used = (system ? 1 : 0) + (tools.length > 0 ? 1 : 0);
+  const container = containerIn(request.messages);
   const output = {
     ...(effort && { effort: effort === "none" || effort === "minimal" ? "low" : effort }),
     ...(format?.type === "json_schema" && {
@@ -64,6 +63,7 @@ export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreami
     ...(system && { system: [{ type: "text", text: system, ...mark }] }),
     ...(tools.length > 0 && { tools }),
     ...(request.mustCall && { tool_choice: { type: "any", disable_parallel_tool_use: true } }),
+    ...(container !== undefined && { container }),
     ...(thinking && { thinking: thinkingOf(thinking) }),
     ...(Object.keys(output).length > 0 && { output_config: output }),
     // Not in the client's types, for its newest models refuse it: older ones take it.
@@ -74,7 +74,7 @@ export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreami
 // Without what has no part in its input.
 export function countBodyOf(request: Asked): MessageCountTokensParams {
   const body = bodyOf({ ...request, temperature: undefined }, false);
-  const { max_tokens: _, stream: _stream, ...input } = body;
+  const { max_tokens: _, stream: _stream, container: _container, ...input } = body;
   return input;
 }
 
@@ -89,7 +89,7 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
   const turns = messages.filter(({ role }) => role !== "system");
   const lists = turns.map((message) =>
     blocksOf(message)
-      .filter(({ type, text }) => type !== "text" || text !== "")
+      .filter(({ type, text }) => type !== containerType && (type !== "text" || text !== ""))
       .map(withParts),
   );
   const marked = new Set(markedIn(turns, lists).slice(0, most));
@@ -102,6 +102,14 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
     // The blocks are the API's own: they came from it, or have the documented shapes.
     return { role, content: content as unknown as ContentBlockParam[] };
   });
+}
+
+// Where the provider's own tools have run: the next turn goes on there.
+const containerType = "uncaged_container";
+
+function containerIn(messages: readonly Message[]): string | undefined {
+  const last = messages.flatMap(blocksOf).findLast(({ type }) => type === containerType);
+  return typeof last?.id === "string" ? last.id : undefined;
 }
 
 function withParts({ parts, ...block }: Block): Block {
@@ -141,6 +149,7 @@ export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
   #stopReason: StopReason | null = null;
   #detail: string | undefined;
   #ended = false;
+  #container: string | null = null;
 
   add(event: RawMessageStreamEvent): void {
     switch (event.type) {
@@ -154,6 +163,7 @@ export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
         return this.count(counted(this.usage, event.message.usage));
       case "message_delta":
         this.#stopReason = event.delta.stop_reason;
+        this.#container = event.delta.container?.id ?? this.#container;
         this.#detail = detailOf(event.delta.stop_details);
         return this.count(counted(this.usage, event.usage));
       case "message_stop":
@@ -169,8 +179,11 @@ export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
     const toolUses: ToolUse[] = [];
     const blocks = this.#parts.map((part) => finished(part, toolUses));
     const thinking = blocks.map((block) => (block.type === "thinking" ? block.thinking : ""));
+    const hosted = blocks.flatMap((block) => hostedOf(block, blocks));
+    if (this.#container !== null) blocks.push({ type: containerType, id: this.#container });
     return {
       ...{ id, model, usage, toolUses, blocks },
+      ...(hosted.length > 0 && { hosted }),
       text: textOf(blocks),
       thinking: thinking.join(""),
       stop: (this.#stopReason && stops[this.#stopReason]) ?? "unknown",
@@ -223,6 +236,17 @@ function finished({ block, text, json }: Part, toolUses: ToolUse[]): Block {
   const given = argumentsOf(String(json) || JSON.stringify(block.input ?? {}));
   if (block.type === "tool_use") toolUses.push({ id: block.id, name: block.name, ...given });
   return { ...block, input: given.input };
+}
+
+const longestResult = 2000;
+
+/** A call that the provider has run itself, with its result, which may come in a later turn. */
+function hostedOf({ type, id, name, input }: Block, blocks: readonly Block[]): HostedCall[] {
+  if (type !== "server_tool_use") return [];
+  const result = blocks.find(({ tool_use_id }) => tool_use_id === id);
+  const text = result ? JSON.stringify(result.content) : "not ended yet";
+  const shown = text.length > longestResult ? `${text.slice(0, longestResult)}…` : text;
+  return [{ id: String(id), name: String(name), input: Object(input) as object, result: shown }];
 }
 
 /** The counts are totals of the whole message: what is given replaces what was. */

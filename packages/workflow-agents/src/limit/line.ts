@@ -94,7 +94,11 @@ class Line {
   async enter(call: Waiting): Promise<Turn | null> {
     const { signal } = call;
     signal?.throwIfAborted();
-    const { promise, resolve: go, reject: fail } = Promise.withResolvers<void>();
+    // Node 20 has no Promise.withResolvers.
+    let [go, fail]: [() => void, (reason: unknown) => void] = [() => undefined, () => undefined];
+    const promise = new Promise<void>((resolve, reject) => {
+      [go, fail] = [resolve, reject];
+    });
     const waiters: Waiter[] = [];
     const isKept = await this.#update((bucket, now) => {
       const place = bucket.give(call.tokens);

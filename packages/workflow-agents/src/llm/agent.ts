@@ -18,6 +18,7 @@ import { converse, emptyAnswer, type ModelCallbacks } from "./converse.ts";
 import {
   type Block,
   blocksOf,
+  type HostedTool,
   type Message,
   type ModelProvider,
   type ModelRequest,
@@ -33,6 +34,8 @@ export type ModelOptions = {
   temperature?: number;
   /** The tools that the model may call. */
   tools?: ToolRunner;
+  /** Tools that the provider itself runs, in its own words: `{ type: "web_search_20260209", name: "web_search" }`. */
+  hostedTools?: readonly HostedTool[];
   /** How many answers the model may need to end its work (50). */
   maxTurns?: number;
   /** Whether a text that was cut off at `maxTokens` is an answer (false). */
@@ -70,13 +73,13 @@ export function modelAgent(
           signal: signal ?? new AbortController().signal,
         },
       };
-      const { model, maxTokens, temperature, thinking, effort } = asked;
+      const { model, maxTokens, temperature, thinking, effort, hostedTools } = asked;
       const { form: own } = currentRun();
       const plain = own ? withoutInstruction(systemPrompt, own) : null;
       const form = plain === null ? undefined : own;
       const isAlone = plain !== null && own?.isAlone;
       const request: ModelRequest = {
-        ...{ model, maxTokens, temperature, thinking, effort },
+        ...{ model, maxTokens, temperature, thinking, effort, hostedTools },
         system: isAlone ? plain : systemPrompt,
         messages: await messagesOf(messages(ctx), options.files, ctx),
         tools: toolbox ? await runner.definitions(toolbox.context) : [],

@@ -91,6 +91,7 @@ export async function converse(
       await recorded.answered(turn, answer);
     }
     messages.push({ role: "assistant", content: answer.blocks });
+    if (!known) reportHosted(answer, callbacks);
     if (answer.toolUses.length > 0) {
       hasToolUse = true;
       if (!known) for (const use of answer.toolUses) callbacks.onToolUse?.(use);
@@ -171,6 +172,17 @@ const pricedBy = ({ cacheWrites }: ModelProvider): Pick<Spent, "cost" | "cacheWr
   cost: null,
   ...(cacheWrites && { cacheWrites }),
 });
+
+/** Reports the calls of tools that the provider has run itself. */
+function reportHosted(
+  { hosted = [] }: ModelAnswer,
+  { onToolUse, onToolResult }: ModelCallbacks,
+): void {
+  for (const { result, ...use } of hosted) {
+    onToolUse?.(use);
+    onToolResult?.({ tool_use_id: use.id, content: result });
+  }
+}
 
 /** The most tokens of an answer, where the thread's limit allowed fewer than were asked for. */
 type Capped = { cap: number | null };

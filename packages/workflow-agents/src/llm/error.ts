@@ -82,6 +82,16 @@ export type ClientError =
   | { kind: "json" }
   | { kind: "other"; message: string };
 
+/** A stream in which the service says that its answer has failed. */
+export class StreamFailure extends Error {
+  readonly failure: ClientError;
+
+  constructor(given: ClientError) {
+    super("the answer failed");
+    this.failure = given;
+  }
+}
+
 type ErrorClass = abstract new (...args: never) => Error;
 
 /** The error classes of an official client: those of both providers have the same shape. */

@@ -50,11 +50,19 @@ export type Thinking = "adaptive" | "between_tools" | "disabled" | { budgetToken
 /** The form that the answer's text must have. `schema` is a JSON Schema of an object. */
 export type Format = { type: "json_object" } | { type: "json_schema"; schema: object };
 
+/** A tool that the provider itself runs, in its own words: `{ type: "web_search" }`. */
+export type HostedTool = { type: string; [field: string]: unknown };
+
+/** A call of a tool that the provider has run, and what came of it. */
+export type HostedCall = { id: string; name: string; input: object; result: string };
+
 export type ModelRequest = {
   model: string;
   system: string;
   messages: readonly Message[];
   tools: readonly ToolDefinition[];
+  /** Tools that the provider runs itself. */
+  hostedTools?: readonly HostedTool[];
   /** The most tokens of the answer; without it the provider's own limit. */
   maxTokens?: number;
   temperature?: number;
@@ -98,6 +106,8 @@ export type ModelAnswer = {
   text: string;
   thinking: string;
   toolUses: ToolUse[];
+  /** What the provider has run itself meanwhile. */
+  hosted?: HostedCall[];
   stop: Stop;
   finishReason: string;
   /** What the provider adds about the stop, if anything: why it refused. */

@@ -7,6 +7,7 @@ import {
   ProviderError,
   providerError,
   reasonOf,
+  StreamFailure,
   type Target,
 } from "./error.ts";
 import type { ModelAnswer, ModelSink } from "./provider.ts";
@@ -76,7 +77,9 @@ function add<Event>(accumulator: Accumulator<Event>, event: Event, target: Targe
   try {
     accumulator.add(event);
   } catch (error) {
-    throw error instanceof ProviderError ? error : providerError({ kind: "json" }, target);
+    if (error instanceof ProviderError) throw error;
+    const known = error instanceof StreamFailure ? error.failure : null;
+    throw providerError(known ?? { kind: "json" }, target);
   }
 }
 

@@ -1,7 +1,6 @@
 import { type AnthropicAccess, anthropicProvider } from "../anthropic/anthropic.ts";
-import type { Access } from "../llm/access.ts";
 import type { ModelProvider } from "../llm/provider.ts";
-import { openaiProvider } from "../openai/openai.ts";
+import { type OpenAIAccess, openaiProvider } from "../openai/openai.ts";
 
 /**
  * A provider's models: the name that a document calls the provider by, and which models are its own.
@@ -26,7 +25,7 @@ export const anthropicModels = (access?: AnthropicAccess): Models => ({
 export const openaiModels = ({
   name = "openai",
   ...access
-}: Access & { name?: string } = {}): Models => ({
+}: OpenAIAccess & { name?: string } = {}): Models => ({
   name,
   provider: openaiProvider(access),
   serves: (model) => !/^claude\b/i.test(model),

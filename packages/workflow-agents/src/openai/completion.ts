@@ -27,6 +27,10 @@ export function bodyOf(
   official: boolean,
 ): ChatCompletionCreateParamsStreaming {
   const { model, system, messages, tools, maxTokens, temperature, effort, format } = request;
+  if (request.hostedTools && request.hostedTools.length > 0) {
+    const hint = 'give openaiAgent api: "responses"';
+    throw new ProviderError("LLM_BAD_REQUEST", "chat completions have no hosted tools", { hint });
+  }
   const turns = messages.flatMap(paramsOf);
   const first: ChatCompletionMessageParam[] = system ? [{ role: "system", content: system }] : [];
   return {

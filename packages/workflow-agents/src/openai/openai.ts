@@ -3,17 +3,25 @@ import { type ClientOptions, OpenAI } from "openai/client";
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/core/error";
 import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
-import { hostOf } from "../llm/error.ts";
+import { hostOf, ProviderError } from "../llm/error.ts";
 import { inForm } from "../llm/form.ts";
-import type { Effort, ModelProvider, Surroundings } from "../llm/provider.ts";
-import { streamAnswer } from "../llm/stream.ts";
+import type { Effort, ModelAnswer, ModelProvider, Surroundings } from "../llm/provider.ts";
+import { type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { openaiForms } from "./form.ts";
 import { bodyOf, CompletionAccumulator } from "./completion.ts";
+import * as responses from "./responses.ts";
 
-export type OpenAIOptions = ModelOptions & Access & { effort?: Effort };
+export type OpenAIOptions = ModelOptions &
+  OpenAIAccess & { effort?: Effort; thinking?: "adaptive" | "disabled" };
+
+/** How OpenAI is reached. */
+export type OpenAIAccess = Access & {
+  /** Which of its protocols is spoken: `chat` completions (the default), which others speak too, or `responses`. */
+  api?: "chat" | "responses";
+};
 
 /**
- * An agent that asks a model of OpenAI, or of any server that speaks its chat completions, with the
+ * An agent that asks a model of OpenAI, or of any server that speaks its chat completions or its Responses API, with the
  * official client: streaming, and with tools until the model ends its turn.
  *
  *     const coder = openaiAgent({ model: "qwen3", baseUrl: "http://127.0.0.1:11434/v1", tools });
@@ -29,11 +37,11 @@ const officialUrl = "https://api.openai.com/v1";
 const classes = { APIConnectionError, APIConnectionTimeoutError, APIError };
 
 /**
- * OpenAI's chat completions, or those of another server, which may be asked without a key. The key is
+ * OpenAI's chat completions or its Responses API, or those of another server, which may be asked without a key. The key is
  * `apiKey`, or `OPENAI_API_KEY` of the thread's environment, the address `baseUrl` or its
  * `OPENAI_BASE_URL`; `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
  */
-export function openaiProvider(access: Access = {}): ModelProvider {
+export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
   const patience = patienceOf(access);
   const { timeoutMs, maxRetries } = patience;
   const name = "the OpenAI API";
@@ -62,13 +70,42 @@ export function openaiProvider(access: Access = {}): ModelProvider {
       };
       const call = { ...target, classes, signal, onResponse: sink.onResponse };
       const forms = { ...openaiForms(official), key: `${target.baseUrl} ${request.model}` };
-      return await inForm(request, forms, async (asked) => {
-        const body = bodyOf(asked, official);
-        return await streamAnswer(call, new CompletionAccumulator(sink), (guard) => {
-          const client = withoutEnv(() => new OpenAI({ ...settings, fetch: guard.fetch }));
-          return client.chat.completions.create(body, { signal: guard.signal });
+      const clientOf = ({ fetch }: StallGuard) =>
+        withoutEnv(() => new OpenAI({ ...settings, fetch }));
+      if (access.api !== "responses") {
+        return await inForm(request, forms, async (asked) => {
+          const body = bodyOf(asked, official);
+          return await streamAnswer(call, new CompletionAccumulator(sink), (guard) =>
+            clientOf(guard).chat.completions.create(body, { signal: guard.signal }),
+          );
         });
-      });
+      }
+      return await inForm(request, forms, (asked) =>
+        encryptedWhereKnown(forms.key, async (isEncrypted) => {
+          const body = responses.bodyOf(asked, isEncrypted);
+          return await streamAnswer(call, new responses.ResponseAccumulator(sink), (guard) =>
+            clientOf(guard).responses.create(body, { signal: guard.signal }),
+          );
+        }),
+      );
     },
   };
+}
+
+// Models that do not reason refuse to encrypt it. By server and model; a refusal costs nothing.
+const unencrypted = new Set<string>();
+
+async function encryptedWhereKnown(
+  key: string,
+  call: (isEncrypted: boolean) => Promise<ModelAnswer>,
+): Promise<ModelAnswer> {
+  if (unencrypted.has(key)) return await call(false);
+  try {
+    return await call(true);
+  } catch (error) {
+    const isRefused = error instanceof ProviderError && error.isFree;
+    if (!isRefused || !/encrypted.content/i.test(error.message)) throw error;
+    unencrypted.add(key);
+    return await call(false);
+  }
 }
