@@ -15,6 +15,7 @@ import {
   clusterThreads,
 } from "./rows/cluster.ts";
 import { consoleRow } from "./rows/console.ts";
+import { crowd } from "./rows/crowd.ts";
 import { graph } from "./rows/graph.ts";
 import { growth } from "./rows/growth.ts";
 import { fan, interpreter } from "./rows/interpreter.ts";
@@ -46,6 +47,7 @@ const rowsOf = (built: Built): Row[] => [
   again,
   list(built),
   stream,
+  crowd,
   turns,
   server(built),
   consoleRow(built),

@@ -19,7 +19,7 @@ const readManifest = (folder: string): Manifest =>
   JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 
 /** Entry points of our packages that no bundle imports. */
-const forPrograms = ["./host", "./source", "./document"];
+const forPrograms = ["./host", "./source", "./document", "./evals"];
 
 /** What a binary is made from: the packages as they are published, where their sources are, the built console. */
 export type Parts = {

@@ -13,7 +13,8 @@ const tokenBytes = 5;
 
 type Way = "bare" | "thread";
 
-const fileOf = (path: string) =>
+/** A file of the agents' package. */
+export const agentsFile = (path: string): string =>
   fileURLToPath(new URL(`../../packages/workflow-agents/${path}`, import.meta.url));
 
 /**
@@ -24,7 +25,7 @@ export const stream: Row = {
   name: "stream",
   async measure(folder) {
     const root = mkdtempSync(join(folder, "root-"));
-    const bundle = fileOf("test/bundles/anthropic.ts");
+    const bundle = agentsFile("test/bundles/anthropic.ts");
     const { hash } = await openLocalHost({ path: root }).register("stream", bundle);
     const short = await serve(200, 0);
     const taker = (url: string) => (how: Way) => read(how, [short.url, url, root, hash]);
@@ -95,8 +96,8 @@ async function growth(taker: Taker) {
 }
 
 /** A server in a process of its own, so that its time is not ours. */
-async function serve(tokens: number, perSecond: number) {
-  const script = fileOf("bench/paced-server.ts");
+export async function serve(tokens: number, perSecond: number) {
+  const script = agentsFile("bench/paced-server.ts");
   const args = [process.execPath, script, String(tokens), String(perSecond)];
   const child = Bun.spawn(args, { stdout: "pipe" });
   const { value } = await child.stdout.getReader().read();
@@ -105,7 +106,7 @@ async function serve(tokens: number, perSecond: number) {
 }
 
 async function read(how: Way, args: string[]): Promise<Taken> {
-  const child = Bun.spawn([process.execPath, fileOf("bench/thread-child.ts"), how, ...args], {
+  const child = Bun.spawn([process.execPath, agentsFile("bench/thread-child.ts"), how, ...args], {
     stdout: "pipe",
   });
   const taken = JSON.parse(await child.stdout.text()) as Taken;
