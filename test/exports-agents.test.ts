@@ -61,6 +61,7 @@ describe("the exported names of agents", () => {
       type ChildEnd
       type CommandOptions
       type ConfinedPath
+      type ContextOptions
       type Conversation
       type Conversed
       type Effort

@@ -58,6 +58,7 @@ export {
 } from "./llm/converse.ts";
 export { anthropicModels, type Models, openaiModels } from "./models/models.ts";
 export { modelAgent, type ModelOptions } from "./llm/agent.ts";
+export type { ContextOptions } from "./llm/compact.ts";
 export type { SeenSteps } from "./llm/history.ts";
 export { ProviderError, type ProviderErrorCode, type ProviderErrorType } from "./llm/error.ts";
 export type {

@@ -116,6 +116,10 @@ export function noteLine(event: EventRecord): string | null {
       return oneLine(`no answer to ${id} in time: ${valueText(known.payload.timeoutAction)}`);
     case "pause_rejected":
       return oneLine(`an answer was refused: ${valueText(known.payload.reason)}`);
+    case "llm_compacted": {
+      const { tokens, summary } = known.payload;
+      return oneLine(`summarised its conversation of ${tokens} tokens: ${valueText(summary)}`);
+    }
     case "llm_retry": {
       const { attempt_number: number, delay_ms: delay, error } = known.payload;
       return oneLine(`retry ${number} in ${elapsed(delay)}: ${valueText(error)}`);

@@ -13,6 +13,7 @@ import {
 } from "../run/run.ts";
 import { isPart, type Part, readPart } from "../content/part.ts";
 import type { ToolRunner } from "../tools/tools.ts";
+import { compactAtOf, type ContextOptions } from "./compact.ts";
 import { messagesBy, type SeenSteps } from "./history.ts";
 import { converse, emptyAnswer, type ModelCallbacks } from "./converse.ts";
 import {
@@ -40,6 +41,8 @@ export type ModelOptions = {
   maxTurns?: number;
   /** Whether a text that was cut off at `maxTokens` is an answer (false). */
   allowTruncated?: boolean;
+  /** When a conversation that fills the model's window is summarised; `false`: never. */
+  context?: ContextOptions | false;
   /** What of the thread's steps the model gets after the prompt (`all`). */
   history?: SeenSteps;
   /** What the model gets in place of the prompt and the steps. */
@@ -60,7 +63,8 @@ export function modelAgent(
   provider: ModelProvider,
   options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
 ): AgentFn {
-  const { tools: runner, maxTurns, allowTruncated, history, ...asked } = options;
+  const { tools: runner, maxTurns, allowTruncated, history, context, ...asked } = options;
+  const compactAt = context === false ? undefined : compactAtOf(asked.model, context);
   const messages = messagesBy(history, options.messages);
   const answer: AgentFn = async (ctx, systemPrompt) => {
     const { env = {}, signal, blobs } = ctx;
@@ -85,7 +89,7 @@ export function modelAgent(
         tools: toolbox ? await runner.definitions(toolbox.context) : [],
         ...(isAlone && { format: { type: "json_schema", schema: own.schema } }),
       };
-      const bounds = { maxTurns, allowTruncated, toolbox, form, step: ctx };
+      const bounds = { maxTurns, allowTruncated, compactAt, toolbox, form, step: ctx };
       const end = await converse(provider, request, { env, signal, callbacks, ...bounds });
       // A tool call of a model that was given no tools ends the conversation, too.
       if (!end.text.trim()) throw emptyAnswer(provider.name);

@@ -11,6 +11,7 @@ import { callPolicy, type Retrying } from "../run/retry.ts";
 import { currentRun, Meter, publish, type Spent } from "../run/run.ts";
 import type { ToolAnswer, ToolContext, ToolRunner } from "../tools/tools.ts";
 import { Approvals, type Decision } from "./approvals.ts";
+import { type AskAside, Compaction, isContextFull } from "./compact.ts";
 import { ProviderError } from "./error.ts";
 import { retried } from "./retry.ts";
 import { turnAt } from "./turn.ts";
@@ -18,7 +19,6 @@ import { placeOf, Recorded, type RecordingStep } from "./recorded.ts";
 import { repairOf } from "./repair.ts";
 import {
   blocksOf,
-  type Message,
   type ModelAnswer,
   type ModelProvider,
   type ModelRequest,
@@ -42,6 +42,8 @@ export type Conversation = Surroundings & {
   toolbox?: Toolbox;
   maxTurns?: number;
   allowTruncated?: boolean;
+  /** The tokens at which the conversation is summarised, null when that is not known; it never is without it. */
+  compactAt?: number | null;
   /** What the last answer must be: one that does not fit is asked for again. */
   form?: AnswerForm;
   /** The step that it is part of: its turns are recorded there, and those of an earlier execution found; without it nowhere. */
@@ -65,8 +67,9 @@ export async function converse(
   conversation: Conversation,
 ): Promise<Conversed> {
   const { callbacks = {}, toolbox, maxTurns = 50, allowTruncated = false, step } = conversation;
-  const { form, signal } = conversation;
-  const messages: Message[] = [...request.messages];
+  const { compactAt, form, signal } = conversation;
+  const compaction = new Compaction(request.messages, compactAt ?? null);
+  const { messages } = compaction;
   const isLast = ({ toolUses, stop }: ModelAnswer): boolean =>
     toolUses.length > 0 ? !toolbox : stop !== "paused";
   const recorded = await Recorded.open(step ? placeOf(step, provider, request) : null, isLast);
@@ -77,11 +80,37 @@ export async function converse(
   // What is recorded was paid for: each execution may have as many turns of its own.
   for (let turn = 1; turn <= turns + maxTurns; turn += 1) {
     const known = recorded.answer(turn);
+    const asking = () =>
+      retried(retrying(provider), signal, () =>
+        ask(provider, { ...request, messages }, conversation),
+      );
+    const compact = async (isFull: boolean): Promise<boolean> => {
+      const aside: AskAside = async (all) => {
+        const plain = { ...request, format: undefined, messages: all };
+        const summary = await retried(retrying(provider), signal, () =>
+          ask(provider, plain, { ...conversation, callbacks: {} }),
+        );
+        usage = addUsage(usage, summary.usage);
+        return summary;
+      };
+      const summary = await compaction.summary(aside, isFull);
+      if (summary !== null) {
+        await recorded.summarised(turn, summary);
+        compaction.compact(summary);
+      }
+      return summary !== null;
+    };
+    const summary = recorded.summary(turn);
+    if (summary !== undefined) compaction.compact(summary);
+    else if (!known && compaction.isDue) await compact(false);
     const { cap, ...answer } = known
       ? { ...known, usage: noUsage, cap: null }
-      : await retried(retrying(provider), signal, () =>
-          ask(provider, { ...request, messages }, conversation),
-        );
+      : await asking().catch(async (error: unknown) => {
+          const mayHelp = compactAt !== undefined && summary === undefined && isContextFull(error);
+          if (!mayHelp || !(await compact(true))) throw error;
+          return await asking();
+        });
+    compaction.counted((known ?? answer).usage);
     const isContinued = messages.at(-1)?.role === "assistant";
     text = answer.text ? (isContinued ? text : "") + answer.text : text;
     thinking += answer.thinking;

@@ -18,7 +18,10 @@ const kinds = {
   LLM_QUOTA: once("rate_limit", "the account's quota is used up: raise it, then retry the thread"),
   LLM_TIMEOUT: again("timeout", "retry the thread, or give the agent a longer timeoutMs"),
   LLM_SILENT: again("timeout", "retry the thread, or give the agent a longer silenceMs"),
-  LLM_CONTEXT_FULL: once("context_length_exceeded", "shorten the prompt, or use a larger model"),
+  LLM_CONTEXT_FULL: once(
+    "context_length_exceeded",
+    "shorten the prompt or the agent's history, or use a larger model",
+  ),
   LLM_REFUSED: once("content_policy_violation", "reword the prompt, or use another model"),
   LLM_OVERLOADED: again("service_unavailable", "wait, and retry the thread"),
   LLM_SERVER_ERROR: again("internal_error", "retry the thread; the provider has a problem"),

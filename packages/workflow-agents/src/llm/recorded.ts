@@ -42,6 +42,7 @@ type Entry = { conversation: string; turn: number } & (
   | { kind: "answer"; answer: ModelAnswer }
   | { kind: "result"; result: ToolResult }
   | { kind: "repair"; message: string }
+  | { kind: "summary"; summary: string }
   | { kind: "begun" | "resumed" }
 );
 
@@ -57,6 +58,8 @@ type Turn = {
 export class Recorded {
   readonly #place: ConversationPlace | null;
   readonly #turns = new Map<number, Turn>();
+  /** What took the place of all before a turn. */
+  readonly #summaries = new Map<number, string>();
   #repairs = 0;
   /** What was dropped with the last entry: it is taken back where the next one says that the model was asked again. */
   #dropped: [turn: number, value: Turn][] = [];
@@ -105,6 +108,15 @@ export class Recorded {
   /** What the model was asked after the answer of a turn that did not fit; undefined when it was not. */
   repair(turn: number): string | undefined {
     return this.#turns.get(turn)?.repair;
+  }
+
+  /** What was summarised before a turn; undefined when nothing was. */
+  summary(turn: number): string | undefined {
+    return this.#summaries.get(turn);
+  }
+
+  async summarised(turn: number, summary: string): Promise<void> {
+    await this.#record({ kind: "summary", turn, summary });
   }
 
   /** How often the model was asked again for an answer that did not fit. */
@@ -160,9 +172,12 @@ export class Recorded {
     if (turn > this.#turns.size + 1) return;
     const known = this.#turns.get(turn);
     if (kind === "answer") {
-      for (let later = turn; this.#turns.delete(later); later += 1);
+      for (let later = turn; this.#turns.delete(later); later += 1) {
+        this.#summaries.delete(later + 1);
+      }
       this.#turns.set(turn, { answer: entry.answer, results: new Map(), isBegun: false });
     } else if (kind === "result") known?.results.set(entry.result.tool_use_id, entry.result);
+    else if (kind === "summary") this.#summaries.set(turn, entry.summary);
     else if (kind === "repair" && known) known.repair = entry.message;
     else if (kind === "begun" && known) known.isBegun = true;
     if (failed) this.#drop(isLast);

@@ -58,6 +58,7 @@ export type EventPayloads = {
   llm_error: { error: unknown; type?: string; code?: string; retryable?: boolean };
   /** A conversation continues after the turns and tool calls that an earlier execution of the step recorded. */
   llm_resumed: { turns: number; tool_calls: number };
+  llm_compacted: { tokens: number; summary: string };
   llm_done: {
     latency_ms?: number;
     model?: string | null;
@@ -166,6 +167,7 @@ const required: { [T in EventType]: Record<string, "string" | "number" | "any"> 
   llm_wait: { delay_ms: "number" },
   llm_error: { error: "any" },
   llm_resumed: { turns: "number" },
+  llm_compacted: { tokens: "number", summary: "string" },
   llm_done: {},
   session: { agent: "string", session_id: "string" },
   tool_start: { name: "string" },

@@ -144,6 +144,11 @@ function noteOf(record: EventRecord): Note | null {
     }
     case "llm_error":
       return { kind: "error", text: inLine(event.payload.error) };
+    case "llm_compacted": {
+      const { tokens, summary } = event.payload;
+      const of = `summarised its conversation of ${tokens} tokens: `;
+      return { kind: "event", text: of + inLine(summary) };
+    }
     case "step_skipped":
       return { kind: "event", text: `left out: ${inLine(event.payload.condition)}` };
     case "tool_message":

@@ -1,0 +1,159 @@
+import { totalTokens, type Usage } from "@uncaged/workflow";
+import { misuse } from "../run/error.ts";
+import { publish } from "../run/run.ts";
+import { ProviderError } from "./error.ts";
+import { type Block, blocksOf, type Message, type ModelAnswer } from "./provider.ts";
+
+/**
+ * When a conversation is summarised: at `compactAt` (0.8) of the model's `window` in tokens, which is that of the list
+ * where it is not given.
+ */
+export type ContextOptions = { window?: number; compactAt?: number };
+
+// What a model takes as input at the least, by how its name begins; the longest comes first.
+const windows: readonly [name: string, tokens: number][] = [
+  ["claude-", 200_000],
+  ["gpt-4.1", 1_000_000],
+  ["gpt-4o", 128_000],
+  ["gpt-5", 272_000],
+  ["gpt-6", 272_000],
+  ["o3", 200_000],
+  ["o4", 200_000],
+];
+
+/**
+ * The tokens at which a model's conversation is summarised; null when its window is not known.
+ * @throws WorkflowError `BAD_CONTEXT` for a window or a share that is none.
+ */
+export function compactAtOf(
+  model: string,
+  { window, compactAt = 0.8 }: ContextOptions = {},
+): number | null {
+  const isWindow = window === undefined || (Number.isInteger(window) && window > 0);
+  if (!isWindow || !(compactAt > 0 && compactAt <= 1)) {
+    const what = isWindow ? `compactAt ${String(compactAt)}` : `window ${String(window)}`;
+    const hint = "give the window as a number of tokens, and compactAt as a share of it, as 0.8";
+    throw misuse("BAD_CONTEXT", `an agent's context has the ${what}`, hint);
+  }
+  const known = window ?? windows.find(([name]) => model.startsWith(name))?.[1];
+  return known === undefined ? null : Math.floor(known * compactAt);
+}
+
+/** Asks the model itself for something, with the messages so far: for a summary of them. */
+export type AskAside = (messages: readonly Message[]) => Promise<ModelAnswer>;
+
+const charactersPerToken = 4;
+// What is shown of a result that is too long: its start and its end.
+const [longestResult, shownStart, shownEnd] = [6000, 3000, 1000];
+// The most that the last exchange may have where it is kept as it was.
+const longestTail = 10_000;
+
+const instruction = `Your context is nearly full. It is about to be replaced by a summary, which you write now; call no tool. \
+Write down all that you need to go on with the task without what is above: what is asked, what you have done and found \
+(names, paths, numbers, decisions, errors, in full), what is unfinished, and what you were about to do.`;
+
+const noteOf = (summary: string): string =>
+  `What was said here before did not fit any more. This is your own summary of it:\n\n<summary>\n${summary}\n</summary>\n\nGo on from here.`;
+
+/** The messages of a conversation that stays within its model's window: when it is nearly full, a summary takes their place. */
+export class Compaction {
+  readonly messages: Message[];
+  readonly #initial: readonly Message[];
+  readonly #at: number;
+  /** The tokens of the last turn, and of the first since the conversation was as short as it can be. */
+  #size = 0;
+  #least: number | null = null;
+
+  /** @param at The tokens at which it is nearly full; null when that is not known. */
+  constructor(initial: readonly Message[], at: number | null) {
+    this.#initial = initial;
+    this.messages = [...initial];
+    this.#at = at ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Takes what the provider counted of a turn. */
+  counted(usage: Usage): void {
+    this.#size = totalTokens(usage);
+    this.#least ??= this.#size;
+  }
+
+  /** Whether the next turn is to come after a summary. What was asked at first can't be made shorter. */
+  get isDue(): boolean {
+    const { messages } = this;
+    const last = messages.at(-1);
+    const size = this.#size + (last ? JSON.stringify(last.content).length / charactersPerToken : 0);
+    return this.#canCompact && size >= this.#at && size - (this.#least ?? 0) >= this.#at / 4;
+  }
+
+  get #canCompact(): boolean {
+    return this.messages.length > this.#initial.length && this.messages.at(-1)?.role === "user";
+  }
+
+  /**
+   * Has the model summarise the conversation. When that does not fit either, it is asked again with what is long in
+   * results left out.
+   * @returns null when there is no summary: the conversation goes on as it is.
+   */
+  async summary(ask: AskAside, isFull: boolean): Promise<string | null> {
+    if (!this.#canCompact) return null;
+    let problem = "the model wrote none";
+    for (const messages of [this.messages, this.messages.map(shortened)].slice(isFull ? 1 : 0)) {
+      try {
+        const { text } = await ask([...messages.slice(0, -1), withText(messages.at(-1))]);
+        if (text.trim()) {
+          publish("llm_compacted", { tokens: this.#size, summary: text });
+          return text;
+        }
+      } catch (error) {
+        if (!(error instanceof ProviderError)) throw error;
+        problem = error.message;
+        if (!isContextFull(error)) break;
+      }
+    }
+    const message = `the conversation could not be summarised, and goes on whole: ${problem}`;
+    publish("tool_message", { name: "context", level: "warn", message, data: null });
+    return null;
+  }
+
+  /** Puts a summary in the place of all but what was asked at first, and the last exchange: a call stays with its result. */
+  compact(summary: string): void {
+    const { messages } = this;
+    const [said, answer] = messages.slice(-2);
+    const isExchange = said?.role === "assistant" && answer !== undefined;
+    const tail = isExchange ? [said, answer] : [];
+    const isLong =
+      JSON.stringify(tail).length / charactersPerToken > Math.min(this.#at / 4, longestTail);
+    const kept = isLong ? tail.map(shortened) : tail;
+    const note: Message = { role: "user", content: [{ type: "text", text: noteOf(summary) }] };
+    messages.splice(0, messages.length, ...this.#initial, note, ...kept);
+    this.#least = null;
+    this.#size = 0;
+  }
+}
+
+export const isContextFull = (error: unknown): boolean =>
+  error instanceof ProviderError &&
+  (error.code === "LLM_CONTEXT_FULL" || error.type === "context_length_exceeded");
+
+const withText = (message: Message | undefined): Message => ({
+  role: "user",
+  content: [...(message ? blocksOf(message) : []), { type: "text", text: instruction }],
+});
+
+/** A message whose results show their start and their end alone, where they are long. */
+function shortened(message: Message): Message {
+  if (typeof message.content === "string") return message;
+  return { ...message, content: message.content.map(shortResult) };
+}
+
+function shortResult(block: Block): Block {
+  const { content, parts, ...rest } = block;
+  if (block.type !== "tool_result" || typeof content !== "string") return block;
+  const isLong = content.length > longestResult;
+  if (!isLong && parts === undefined) return block;
+  const left = content.length - shownStart - shownEnd;
+  const text = isLong
+    ? `${content.slice(0, shownStart).toWellFormed()}\n[${left} characters are left out: they did not fit]\n${content.slice(-shownEnd).toWellFormed()}`
+    : content;
+  return { ...rest, content: parts === undefined ? text : `${text}\n[its pictures are left out]` };
+}

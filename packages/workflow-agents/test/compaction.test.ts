@@ -1,0 +1,207 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { Journal, JournalEntry, ThreadContext } from "@uncaged/workflow";
+import { z } from "zod";
+import type { ModelOptions } from "../src/llm/agent.ts";
+import { compactAtOf } from "../src/llm/compact.ts";
+import { toolRegistry } from "../src/tools/registry.ts";
+import { tool } from "../src/tools/tools.ts";
+import { type Model, models, threadAt } from "./models.ts";
+import { observed, type Observed } from "./published.ts";
+import type { Fault, Reply, WireServer } from "./wire.ts";
+
+/* A conversation that fills its model's window is summarised, once, also when its process ends meanwhile. */
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()));
+});
+
+const long = { of: 2000 };
+const look = tool({
+  ...{ name: "look", description: "Looks", input: z.object({ n: z.number() }) },
+  execute: ({ n }) => `found ${n} ${"x".repeat(long.of)}`,
+});
+const tools = toolRegistry([look], { maxResult: 1_000_000 });
+
+type Body = { model: string; messages: { role: string; content: unknown }[] };
+const textOf = (body: object): string => JSON.stringify((body as Body).messages);
+const isSummary = (body: object): boolean => textOf(body).includes("Your context is nearly full");
+const countOf = (text: string, part: string): number => text.split(part).length - 1;
+
+/** A model that looks so many times and then ends; it knows how often by what it is shown, summaries included. */
+const looking =
+  (times: number, asSummary: (text: string) => Reply = noted) =>
+  (body: object): Reply => {
+    const text = textOf(body);
+    if (isSummary(body)) return asSummary(text);
+    const done = seenIn(text);
+    if (done >= times) return { text: `looked ${done} times` };
+    return { tools: [{ name: "look", input: { n: done + 1 } }] };
+  };
+const seenIn = (text: string): number =>
+  Math.max(0, ...[...text.matchAll(/(?:found|looked until) (\d+)/g)].map(([, n]) => Number(n)));
+const noted = (text: string): Reply => ({ text: `I looked until ${seenIn(text)}.` });
+
+type Run = { ran: Observed; bodies: Body[]; server: WireServer<{ model: string }> };
+
+async function run(
+  one: Model,
+  reply: (body: object, nth: number) => Reply,
+  options: Partial<ModelOptions> = {},
+  more: Partial<ThreadContext> = {},
+): Promise<Run> {
+  const server = await one.serve(reply as never);
+  stops.push(server.stop);
+  const agent = one.agent({ tools, context: { window: 4000 }, maxRetries: 0, ...options });
+  const ran = await observed(() => agent(threadAt(one, server, more), "You look."));
+  return { ran, server, bodies: server.came.map(({ body }) => body as unknown as Body) };
+}
+
+/** Each call of a tool has its result right behind it, and each result its call. */
+function expectPaired({ messages }: Body): void {
+  const ids = (value: unknown, pattern: RegExp) =>
+    [...JSON.stringify(value ?? "").matchAll(pattern)].map(([, id]) => id);
+  const result = /"(?:tool_use_id|tool_call_id)":"([^"]+)"/g;
+  let open: (string | undefined)[] = [];
+  for (const message of messages) {
+    if (message.role === "assistant") {
+      expect(open).toEqual([]);
+      open = ids(message, /"id":"((?:toolu|call)_[^"]+)"/g);
+    } else {
+      const results = ids(message, result);
+      expect(open.slice(0, results.length)).toEqual(results);
+      open = open.slice(results.length);
+    }
+  }
+  expect(open).toEqual([]);
+}
+
+const eventsOf = ({ ran }: Run, type: string) => ran.events.filter((event) => event.type === type);
+
+describe.each(models)("a conversation over $name", (one) => {
+  test("is summarised when its window is nearly full, and goes on from there", async () => {
+    const ended = await run(one, looking(20));
+    expect([ended.ran.error, ended.ran.text]).toEqual([null, "looked 20 times"]);
+    const summaries = ended.bodies.filter(isSummary);
+    expect(summaries.length).toBeGreaterThan(2);
+    expect(eventsOf(ended, "llm_compacted")).toHaveLength(summaries.length);
+    for (const body of ended.bodies) {
+      expectPaired(body);
+      expect(textOf(body).length / 4).toBeLessThan(4000);
+    }
+    // What was asked at first is there as it was, and the last exchange behind the summary.
+    const at = ended.bodies.findIndex(isSummary) + 1;
+    const { messages } = ended.bodies[at] as Body;
+    const [first] = textOf(ended.bodies[0] as Body).match(/fix the sum/) ?? [];
+    expect(JSON.stringify(messages)).toContain(first ?? "nothing");
+    const roles = messages.map(({ role }) => role).filter((role) => role !== "system");
+    expect(roles.slice(0, 3)).toEqual(["user", "user", "assistant"]);
+    expect(countOf(JSON.stringify(messages), "found")).toBe(1);
+    // All is paid for, and known.
+    const output = ended.ran.spent.reduce((sum, { usage }) => sum + usage.output_tokens, 0);
+    expect(output).toBe(ended.server.counted.output);
+  });
+
+  test("is not where that is turned off, or its window is far", async () => {
+    for (const context of [false, { window: 100_000 }] as const) {
+      const ended = await run(one, looking(10), { context });
+      expect([ended.ran.text, ended.bodies.filter(isSummary)]).toEqual(["looked 10 times", []]);
+    }
+  });
+
+  test("goes on whole where it can't be summarised, and says so", async () => {
+    const fault: Fault = { kind: "status", status: 500, type: "api_error", message: "broken" };
+    for (const reply of [{ fault }, { tools: [{ name: "look", input: { n: 9 } }] }]) {
+      const ended = await run(
+        one,
+        looking(12, () => reply),
+      );
+      expect(ended.ran.text).toBe("looked 12 times");
+      expect(eventsOf(ended, "llm_compacted")).toEqual([]);
+      const [warning] = eventsOf(ended, "tool_message");
+      expect(warning?.payload.message).toContain("could not be summarised, and goes on whole");
+    }
+  });
+
+  test("is summarised without what is long where it did not fit at once", async () => {
+    long.of = 60_000;
+    try {
+      const tooLong: Fault = {
+        ...{ kind: "status", status: 400, type: "invalid_request_error" },
+        message: "prompt is too long: context_length_exceeded",
+      };
+      const refusing = (body: object): Reply => {
+        const reply = looking(3)(body);
+        return textOf(body).length > 40_000 ? { fault: tooLong } : reply;
+      };
+      const ended = await run(one, refusing, { context: { window: 1_000_000 } });
+      expect([ended.ran.error, ended.ran.text]).toEqual([null, "looked 3 times"]);
+      const summary = ended.bodies.filter(isSummary).map(textOf)[0] ?? "";
+      expect(summary).toContain("characters are left out: they did not fit");
+      for (const body of ended.bodies) expectPaired(body);
+      const alone = await run(one, () => ({ fault: tooLong }));
+      expect(alone.ran.error).toMatchObject({ code: "LLM_CONTEXT_FULL" });
+      expect(alone.bodies).toHaveLength(1);
+    } finally {
+      long.of = 2000;
+    }
+  });
+
+  test("is not summarised twice, nor asked again, wherever it was broken off", async () => {
+    const whole = await run(one, looking(8), {}, { ...journaled([]) });
+    const texts = whole.bodies.map(textOf).map(withoutIds);
+    expect(whole.bodies.filter(isSummary).length).toBeGreaterThan(0);
+    for (const nth of texts.keys()) {
+      const entries: JournalEntry[] = [];
+      const stop = new AbortController();
+      const dying = (body: object, at: number): Reply => {
+        if (at !== nth) return looking(8)(body);
+        stop.abort(new Error("died"));
+        return { fault: { kind: "hang" } };
+      };
+      const died = await run(one, dying, {}, { ...journaled(entries), signal: stop.signal });
+      expect(died.ran.error).toEqual(new Error("died"));
+      const again = await run(one, looking(8), {}, { ...journaled(entries) });
+      expect([nth, again.ran.text]).toEqual([nth, "looked 8 times"]);
+      const seen = [...died.bodies.slice(0, nth), ...again.bodies].map(textOf).map(withoutIds);
+      expect(seen).toEqual(texts);
+    }
+  });
+});
+
+/** The ids of calls have the number of a request, which a second server counts anew. */
+const withoutIds = (text: string): string => text.replace(/"(toolu|call)_\d+_/g, '"$1_');
+
+/** A journal in memory: what one execution has recorded the next one reads. */
+function journaled(entries: JournalEntry[]): Pick<ThreadContext, "journal" | "key" | "attempts"> {
+  const read = entries.slice();
+  const journal: Journal = {
+    read: async () => read,
+    async record(_, entry) {
+      entries.push({ entry: JSON.parse(JSON.stringify(entry)) as unknown, failed: false });
+      return true;
+    },
+  };
+  const open = () => {
+    throw new Error("nothing is concurrent");
+  };
+  return { journal, key: "step", attempts: { open, outermost: crypto.randomUUID() } };
+}
+
+describe("the tokens at which a conversation is summarised", () => {
+  test.each([
+    ["claude-opus-5-5", undefined, 160_000],
+    ["gpt-5.2", undefined, 217_600],
+    ["house-model", undefined, null],
+    ["house-model", { window: 32_000 }, 25_600],
+    ["claude-opus-5-5", { compactAt: 0.5 }, 100_000],
+  ] as const)("of %s with %j are %p", (model, context, tokens) => {
+    expect(compactAtOf(model, context)).toBe(tokens);
+  });
+
+  test.each([{ window: 0 }, { window: 1.5 }, { compactAt: 0 }, { compactAt: 2 }])(
+    "can't be those of %j",
+    (context) => {
+      expect(() => compactAtOf("m", context)).toThrow(/an agent's context has the/);
+    },
+  );
+});
