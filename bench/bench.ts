@@ -11,6 +11,7 @@ import {
   clusterAgain,
   clusterList,
   clusterRoles,
+  clusterShares,
   clusterStep,
   clusterThreads,
 } from "./rows/cluster.ts";
@@ -61,6 +62,7 @@ const rowsOf = (built: Built): Row[] => [
   plansRow(built),
   clusterStep(built),
   clusterThreads(built),
+  clusterShares(built),
   clusterRoles(built),
   clusterAgain(built),
   clusterList(built),

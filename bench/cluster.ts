@@ -14,6 +14,7 @@ import { ClusterClient } from "../packages/workflow-restate/src/client/client.ts
 import { openRestateHost, type RestateHost } from "../packages/workflow-restate/src/index.ts";
 import type { Built } from "./command.ts";
 import type { Line, Row } from "./row.ts";
+import { limitToShare } from "./share.ts";
 import { bundlePath } from "./store.ts";
 
 const bareProgram = fileURLToPath(
@@ -30,6 +31,8 @@ export type Bench = {
   folder: string;
   /** Has that many workers take the threads from now on. */
   work(workers: number): Promise<void>;
+  /** Gives each worker that was started a share of a core; false where that can't be done. */
+  limit(share: number): boolean;
   /** Calls a handler of the bare program; `send` does not wait for its reply. */
   bare(handler: string, body: object, send?: "send"): Promise<number>;
 };
@@ -57,12 +60,14 @@ async function inCluster<T>(
 ): Promise<T> {
   const own = mkdtempSync(join(folder, "cluster-"));
   const children: Bun.Subprocess[] = [];
+  const workers: Bun.Subprocess[] = [];
+  const unlimit: (() => void)[] = [];
   const cluster = await startCluster({ folder: join(own, "servers") });
   let balancer: Balancer | null = null;
   let host: RestateHost | null = null;
   try {
     balancer = await startBalancer([]);
-    const parts = { own, built, cluster, balancer, children };
+    const parts = { own, built, cluster, balancer, children, workers };
     const { address } = cluster;
     const bare = await startBare(parts);
     await registerWorker(address, `http://127.0.0.1:${bare}`);
@@ -80,11 +85,18 @@ async function inCluster<T>(
     };
     return await act({
       ...{ host, hash, client: new ClusterClient(address), folder: own, work, bare: call },
+      limit: (share) =>
+        workers.every(({ pid }) => {
+          const remove = limitToShare(pid, share);
+          if (remove) unlimit.push(remove);
+          return remove !== null;
+        }),
     });
   } finally {
     await host?.close();
     for (const child of children) child.kill("SIGKILL");
     await Promise.all(children.map(({ exited }) => exited));
+    for (const remove of unlimit) remove();
     await balancer?.close();
     await cluster.stop();
   }
@@ -96,6 +108,7 @@ type Parts = {
   cluster: Cluster;
   balancer: Balancer;
   children: Bun.Subprocess[];
+  workers: Bun.Subprocess[];
 };
 
 /** Starts as many workers as were never started yet, and puts as many as are wanted behind the balancer. */
@@ -110,7 +123,7 @@ function workingIn(parts: Parts): Bench["work"] {
 }
 
 async function startWorker(
-  { own, built, cluster, children }: Parts,
+  { own, built, cluster, children, workers }: Parts,
   number: number,
 ): Promise<Backend> {
   const words = ["worker", "--host", cluster.url, "--port", "0", "--no-register", "--json"];
@@ -122,6 +135,7 @@ async function startWorker(
     stderr: Bun.file(join(own, `worker-${number}.log`)),
   });
   children.push(child);
+  workers.push(child);
   const printed = await firstLine(child.stdout);
   const { port, healthPort } = JSON.parse(printed) as { port?: number; healthPort?: number };
   if (!port || !healthPort) throw new Error(printed);

@@ -59,6 +59,27 @@ export const clusterThreads = (built: Built): Row =>
     return [line({ what, unit: "ms", against: "one worker", target: { ratio: 1 / 1.7 } }, sample)];
   });
 
+/** The same with workers that have a fifth of a core each: what a second one adds where there is a core for it. */
+export const clusterShares = (built: Built): Row =>
+  clusterRow("clusterShares", built, async (bench) => {
+    const load = { threads: 100, count: 5 };
+    const by = (workers: number) => async () => {
+      await bench.work(workers);
+      return await together(bench, load);
+    };
+    await by(2)();
+    if (!bench.limit(0.2)) {
+      console.error(
+        "clusterShares is skipped: no process can be limited to a share of a core here",
+      );
+      return [];
+    }
+    const sample = await inTurn(3, by(1), by(2));
+    const what = "100 threads x 5 steps, two workers with 0.2 cores each";
+    const against = "one worker with 0.2 cores";
+    return [line({ what, unit: "ms", against, target: { ratio: 1 / 1.7 } }, sample)];
+  });
+
 /** 100 threads whose roles take time, by one, two and three workers. */
 export const clusterRoles = (built: Built): Row =>
   clusterRow("clusterRoles", built, async (bench) => {
