@@ -183,6 +183,30 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(server.came).toHaveLength(model.name === "anthropic" ? 4 : 3);
   });
 
+  test("are asked for as before when a request was refused for something else", async () => {
+    let isBroken = true;
+    const bad = {
+      kind: "status",
+      status: 400,
+      type: "invalid_request_error",
+      message: "no",
+    } as const;
+    const script = () => (isBroken ? { fault: bad } : fits);
+    const server = await model.serve(script as unknown as Reply[]);
+    stops.push(server.stop);
+    const agent = model.agent({ maxRetries: 0 });
+    const planner = role({ description: "", systemPrompt: "You plan.", schema, agent });
+    const run = createRoleModerator({
+      roles: { planner },
+      moderator: ({ steps }) => (steps.length === 0 ? "planner" : END),
+    });
+    const env = model.env(server);
+    expect(await runThread(run, { env })).toMatchObject({ error: { code: "LLM_BAD_REQUEST" } });
+    isBroken = false;
+    expect((await runThread(run, { env })).status).toBe("completed");
+    expect(formatOf(bodiesOf(server).at(-1) as Body)).toBeDefined();
+  });
+
   if (model.name !== "anthropic") return;
 
   test("are the input of a tool that must be called, where the service knows no schema", async () => {

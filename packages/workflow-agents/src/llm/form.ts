@@ -45,13 +45,17 @@ export async function inForm(
   const keyOf = ({ way }: Planned): string =>
     `${forms.key} ${digest(JSON.stringify(schema))} ${way}`;
   const open = ways.filter((one) => one.way === "prompt" || !refused.has(keyOf(one)));
+  const tried: string[] = [];
   for (const planned of open) {
     try {
-      return planned.read(await call(planned.asked));
+      const answer = await call(planned.asked);
+      if (refused.size >= mostRefused) refused.clear();
+      // Only now is it known that it was the way that was refused, and not the request.
+      for (const key of tried) refused.add(key);
+      return planned.read(answer);
     } catch (error) {
       if (planned.way === "prompt" || !isRefusal(error)) throw error;
-      if (refused.size >= mostRefused) refused.clear();
-      refused.add(keyOf(planned));
+      tried.push(keyOf(planned));
       const message = `${error.message}: the form of the answer is asked for in another way`;
       publish("tool_message", { name: currentRun().stepID, level: "warn", message, data: null });
     }
