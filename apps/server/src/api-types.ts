@@ -1,5 +1,6 @@
 /* The shapes of the HTTP API, for programs in TypeScript: types only. docs/server.md describes the paths. */
 import type * as attempt from "./schema/attempt.ts";
+import type * as evaluated from "./schema/eval.ts";
 import type * as graph from "./schema/graph.ts";
 import type * as plan from "./schema/plan.ts";
 import type * as request from "./schema/request.ts";
@@ -61,6 +62,10 @@ export type RunGraph = z.input<typeof graph.runGraphBody>;
 export type ResumeGraph = z.input<typeof graph.resumeGraphBody>;
 export type CancelGraph = z.input<typeof graph.cancelGraphBody>;
 export type RetryGraph = z.input<typeof graph.retryGraphBody>;
+
+// Evals
+export type Eval = z.infer<typeof evaluated.evalSchema>;
+export type EvalRow = z.infer<typeof evaluated.evalRowSchema>;
 
 // Plans
 export type Plan = z.infer<typeof plan.planSchema>;

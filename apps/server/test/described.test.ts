@@ -5,6 +5,7 @@ import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { ApiDocument, type ApiDescription } from "./api-document.ts";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { Running } from "./running.ts";
+import { id as evalId, recordEval } from "./recorded-eval.ts";
 import type { Serving } from "./serving.ts";
 
 /* Every response of every path is checked against /api/openapi.json. */
@@ -174,6 +175,12 @@ test("what is about runs gives what is described", async () => {
   const { runID } = JSON.parse(started) as { runID: string };
   await fits("POST /workflow/{runID}/pause", { status: 200 }, runID);
   await fits("POST /workflow/{runID}/abort", { status: 200 }, runID);
+});
+
+test("what is about evals gives what is described", async () => {
+  recordEval(serving.root);
+  await fits("GET /api/evals", { status: 200 });
+  await fits("GET /api/evals/{id}", { status: 200 }, evalId);
 });
 
 test("what is about graphs gives what is described", async () => {

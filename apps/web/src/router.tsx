@@ -7,6 +7,7 @@ import {
 import { ApiError, request } from "./lib/request.ts";
 import {
   readAddSearch,
+  readEvalSearch,
   readPlannerSearch,
   readStepsSearch,
   readThreadSearch,
@@ -85,6 +86,20 @@ const inbox = createRoute({
   component: pageOf(() => import("./pages/inbox/inbox-page.tsx"), "InboxPage"),
 });
 
+const evals = [
+  createRoute({
+    getParentRoute: () => root,
+    path: "/evals",
+    component: pageOf(() => import("./pages/evals/evals-page.tsx"), "EvalsPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/evals/$id",
+    validateSearch: readEvalSearch,
+    component: pageOf(() => import("./pages/evals/eval-page.tsx"), "EvalPage"),
+  }),
+] as const;
+
 const plans = [
   createRoute({
     getParentRoute: () => root,
@@ -130,6 +145,7 @@ export const router = createRouter({
   routeTree: root.addChildren([
     ...([threads, inbox, thread, compare, workflows, workflow, add] as const),
     ...plans,
+    ...evals,
     ...editors,
   ]),
   defaultErrorComponent: PageFailure,

@@ -31,6 +31,7 @@ import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
 import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
 import { controlRoutes } from "../routes/control.ts";
+import { evalRoutes } from "../routes/evals.ts";
 import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
 import { threadRoutes } from "../routes/threads.ts";
@@ -176,7 +177,7 @@ function makeApp(
   });
   const api = new OpenAPIHono();
   api.use(limited);
-  const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes];
+  const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes, evalRoutes];
   const all = [own.app, ...groups.map((group) => group(context)), ...more];
   for (const routes of all) api.route("/", routes);
 

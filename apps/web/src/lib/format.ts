@@ -17,6 +17,10 @@ export function tokens(value: number): string {
   return `${(value / 1_000_000).toFixed(2)} M`;
 }
 
+/** A share of one as a percentage: `92.5%`; a dash where there is none. */
+export const share = (value: number | null): string =>
+  value === null ? dash : `${Math.round(value * 1000) / 10}%`;
+
 /** US dollars, with the more digits the smaller they are; a dash for none. */
 export function cost(value: number): string {
   if (value === 0) return dash;

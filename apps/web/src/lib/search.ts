@@ -1,4 +1,5 @@
 import type { Status } from "@uncaged/workflow-server/api-types";
+import { type CaseFilter, caseFilters } from "./evals.ts";
 import { statuses } from "./threads.ts";
 
 // Each reads an address; what it can't be is left out.
@@ -51,6 +52,15 @@ export type WorkflowSearch = { view?: WorkflowView; version?: string };
 export const readWorkflowSearch = ({ view, version }: Given): WorkflowSearch => ({
   view: workflowViews.find((one) => one === view && one !== "versions"),
   version: textOf(version) || undefined,
+});
+
+/** `baseline` is the hash of the version that the others are compared with; `show` which cases are shown. */
+export const readEvalSearch = ({
+  baseline,
+  show,
+}: Given): { baseline?: string; show?: CaseFilter } => ({
+  baseline: textOf(baseline) || undefined,
+  show: caseFilters.find((one) => one === show && one !== "all"),
 });
 
 export const readAddSearch = ({ name }: Given): { name?: string } => ({

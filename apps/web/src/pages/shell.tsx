@@ -24,6 +24,7 @@ const sections = [
   { to: "/inbox", label: "Inbox", paths: /^\/inbox/ },
   { to: "/workflows", label: "Workflows", paths: /^\/workflows/ },
   { to: "/plans", label: "Plans", paths: /^\/plans/ },
+  { to: "/evals", label: "Evals", paths: /^\/evals/ },
   { to: "/add", label: "Add", paths: /^\/add$/ },
 ] as const;
 
@@ -35,6 +36,12 @@ export function Shell() {
     select: ({ resolvedLocation }) => resolvedLocation?.pathname ?? path,
   });
   useFocusOf(main, shown);
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone's width not all of them are in sight.
+    const current = nav.current?.querySelector("[aria-current=page]");
+    current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [path]);
   useGoKeys(() => setHelping(true));
   useHostEvents();
   return (
@@ -56,6 +63,7 @@ export function Shell() {
         </Link>
         <ServedProject />
         <nav
+          ref={nav}
           className="flex min-w-0 flex-1 gap-1.5 overflow-x-auto scrollbar-none"
           aria-label="Pages"
         >
@@ -159,7 +167,7 @@ function useFocusOf(main: React.RefObject<HTMLElement | null>, path: string): vo
 function useGoKeys(onHelp: () => void): void {
   const navigate = useNavigate();
   const goneAt = useRef(0);
-  const go = (to: "/" | "/inbox" | "/workflows" | "/plans") => {
+  const go = (to: "/" | "/inbox" | "/workflows" | "/plans" | "/evals") => {
     if (Date.now() - goneAt.current < 1_000) void navigate({ to });
   };
   useKeys({
@@ -171,6 +179,7 @@ function useGoKeys(onHelp: () => void): void {
     i: () => go("/inbox"),
     w: () => go("/workflows"),
     p: () => go("/plans"),
+    e: () => go("/evals"),
   });
 }
 
@@ -185,6 +194,7 @@ const keys: [string, string][] = [
   ["g  i", "Go to the inbox"],
   ["g  w", "Go to the workflows"],
   ["g  p", "Go to the plans"],
+  ["g  e", "Go to the evals"],
   ["?", "These keys"],
   ["Esc", "Close what is open"],
 ];

@@ -1,0 +1,50 @@
+import { afterAll, expect, test } from "bun:test";
+import type { Eval, EvalRow } from "../src/api-types.ts";
+import { first, id, recordEval, second } from "./recorded-eval.ts";
+import { Serving, stopServing } from "./serving.ts";
+
+afterAll(stopServing, 180_000);
+
+test("evals are listed, and shown side by side against any of their versions", async () => {
+  const serving = await Serving.start();
+  expect(await serving.ok<EvalRow[]>("/api/evals")).toEqual([]);
+  recordEval(serving.root);
+  const rows = await serving.ok<EvalRow[]>("/api/evals");
+  expect(rows).toMatchObject([
+    {
+      ...{ id, cases: 2, dataset: { file: "cases.jsonl" }, scorer: { file: "score.ts" } },
+      versions: [
+        {
+          hash: first,
+          runs: 2,
+          started: 0,
+          passed: 2,
+          passRate: 1,
+          score: 1,
+          cost: 1,
+          p50Ms: 1000,
+        },
+        { hash: second, runs: 1, started: 1, passed: 0, score: 0, outcomes: { failed: 1 } },
+      ],
+    },
+  ]);
+  const shown = await serving.ok<Eval>(`/api/evals/${id}`);
+  expect(shown).toMatchObject({
+    ...{ id, versions: rows[0]?.versions, baseline: first },
+    changes: [{ hash: second, worse: ["a"], better: [] }],
+    cases: [
+      { id: "a", prompt: `${"x".repeat(300)}…`, expected: '{"is":["this"]}' },
+      { id: "b", expected: null, runs: [{ hash: first, n: 1, pass: true }] },
+    ],
+  });
+  expect(shown.cases[0]?.runs).toMatchObject([
+    { hash: first, score: 1 },
+    { hash: second, outcome: "failed", error: { message: "no" } },
+  ]);
+  const other = await serving.ok<Eval>(`/api/evals/${id}?baseline=${second}`);
+  expect(other.changes).toEqual([{ hash: first, worse: [], better: ["a"] }]);
+  for (const path of [`${id}?baseline=XXXXXXXXXXXXX`, "BBBBBBBBBBBBB", "..%2f..%2fetc"]) {
+    const response = await serving.fetch(`/api/evals/${path}`);
+    expect([response.status, (await response.text()).includes("hint")]).toEqual([404, true]);
+  }
+}, 180_000);
