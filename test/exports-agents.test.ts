@@ -179,6 +179,7 @@ describe("the exported names of agents", () => {
       type EvalCase
       type EvalChange
       type EvalHead
+      type EvalPlace
       type EvalSetup
       type EvalThread
       type EvalView

@@ -1,64 +1,14 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { EvalReport } from "../src/eval/report.ts";
-import { removeFolders, Store } from "./program.ts";
+import { command, lines, prepared, workIn } from "./evaluated.ts";
+import { removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
 setDefaultTimeout(120_000);
 
-/**
- * A workflow that leaves a line in the file `work` for each execution of a role, and does what its prompt says. A prompt
- * with `gate` waits until there is a file of that name.
- */
-const source = (says: string): string => `
-  import { createRoleModerator, END, waitFor } from "@uncaged/workflow";
-  import { appendFileSync, existsSync } from "node:fs";
-  const usage = { input_tokens: 1000, output_tokens: 100, thinking_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };
-  const worker = async ({ start, cwd }) => {
-    const { content: prompt } = start;
-    appendFileSync(cwd + "/work", prompt + "\\n");
-    while (prompt.includes("gate") && !existsSync(cwd + "/gate")) await new Promise((go) => setTimeout(go, 5));
-    if (prompt.includes("fail")) throw new Error("no luck");
-    if (prompt.includes("dear")) throw Object.assign(new Error("too dear"), { code: "BUDGET_EXCEEDED" });
-    return { content: "${says} " + prompt, meta: { usage, cost: 0.25, model: "m" } };
-  };
-  const person = async () => waitFor("name", { content: "Who are you?" });
-  export const descriptor = { description: "", roles: {
-    worker: { description: "", schema: {} }, person: { description: "", schema: {} } } };
-  export const run = createRoleModerator({
-    roles: { worker, person },
-    moderator: ({ start, steps }) => {
-      if (start.content.includes("round")) return "worker";
-      if (steps.length === 0) return "worker";
-      return steps.length === 1 && start.content.includes("ask") ? "person" : END;
-    },
-  });`;
-
-const scorer = `
-  export default function ({ expected, metadata }, thread) {
-    if (metadata?.breaks) throw new TypeError("this one breaks");
-    console.log("printed by the scorer");
-    return { score: thread.steps[0].content === expected ? 1 : 0.25, reason: thread.status + " " + thread.cost };
-  }`;
-
-const lines = (cases: readonly object[]): string =>
-  cases.map((one) => JSON.stringify(one)).join("\n");
-
-function prepared(cases: readonly object[]): Store {
-  const store = new Store();
-  const files = { "v1.ts": source("one"), "v2.ts": source("two"), "score.ts": scorer };
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(store.folder, name), text);
-  writeFileSync(join(store.folder, "cases.jsonl"), lines(cases));
-  return store;
-}
-
-const command = ["cases.jsonl", "--score", "score.ts"];
-const workIn = ({ folder }: Store): string[] => {
-  const path = join(folder, "work");
-  return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n").sort() : [];
-};
 type Row = { threadId: string; status: string };
 const threadsOf = (store: Store) => store.json<Row[]>(["threads", "--limit", "100"]);
 
@@ -203,6 +153,30 @@ describe("with recorded answers", () => {
     ]);
     expect((JSON.parse(folder) as EvalReport).versions).toMatchObject([{ passed: 1, cost: 0 }]);
     expect(workIn(store)).toEqual(["ask apple"]);
+  });
+
+  test("a version that asks otherwise than the recorded one waits for a person", async () => {
+    const store = prepared([]);
+    const ask = `
+      import { durable } from "@uncaged/workflow";
+      export const descriptor = { description: "", roles: {} };
+      export const run = durable(async function* (step) {
+        const { value } = yield* step.wait("n", { schema: { type: "number" } });
+        return String(value);
+      });`;
+    writeFileSync(join(store.folder, "ask.ts"), ask);
+    const meta = { for: "n" };
+    const steps = [
+      { role: "__wait__", content: "How many?", meta },
+      { role: "__input__", content: "many", meta: { for: "n" } },
+    ];
+    const head = { format: "uncaged-workflow-fixture", version: 1, threadId: "T", hash: "H" };
+    const fixture = { ...head, workflow: "ask", prompt: "p", steps };
+    writeFileSync(join(store.folder, "cases.jsonl"), lines([{ id: "a", fixture }]));
+    const { code, stdout } = await store.run(["eval", "ask.ts", ...command]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/WAITING\n.* 1\n/);
+    expect(stdout).toContain("the answer does not fit what n asks for: value must be number");
   });
 
   test("a role that has none is named, and a workflow that can't take them is refused", async () => {

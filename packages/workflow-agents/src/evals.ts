@@ -12,7 +12,14 @@ export {
 export { type EvalChange, type EvalSetup, runEval } from "./evals/run.ts";
 
 // What it came to
-export { EvalRecord, type EvalHead, type EvalView, listEvals, readEval } from "./evals/record.ts";
+export {
+  EvalRecord,
+  type EvalHead,
+  type EvalPlace,
+  type EvalView,
+  listEvals,
+  readEval,
+} from "./evals/record.ts";
 export {
   type CaseMean,
   type CaseChange,

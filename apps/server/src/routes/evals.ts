@@ -1,6 +1,7 @@
 import {
   type CaseRun,
   changesOf,
+  type EvalPlace,
   type EvalView,
   listEvals,
   readEval,
@@ -10,20 +11,20 @@ import { z } from "@hono/zod-openapi";
 import { show, WorkflowError } from "@uncaged/workflow/host";
 import * as schema from "../schema/eval.ts";
 import { text } from "../schema/value.ts";
-import { type Context, Routes } from "./route.ts";
+import { Routes } from "./route.ts";
 
 /** A page shows where a case begins: the whole of it is in its threads. */
 const longestShown = 300;
 
-export function evalRoutes({ host }: Pick<Context, "host">) {
+export function evalRoutes(place: EvalPlace) {
   const routes = new Routes("Evals");
   routes.add("GET /evals", {
     summary: "List the evals, newest first",
     answer: ["The evals, each with its versions.", z.array(schema.evalRowSchema)],
-    run: () => listEvals(host.root).map((one) => ({ ...headOf(one), cases: one.cases.length })),
+    run: () => listEvals(place).map((one) => ({ ...headOf(one), cases: one.cases.length })),
   });
   routes.add("GET /evals/{id}", {
-    summary: "Show an eval: its versions side by side, and each case with its threads",
+    summary: "Show an eval: its versions beside each other, and each case with its threads",
     params: z.object({ id: text.describe("The eval's id.") }),
     query: z.object({
       baseline: text
@@ -32,7 +33,7 @@ export function evalRoutes({ host }: Pick<Context, "host">) {
     }),
     answer: ["The eval.", schema.evalSchema],
     run({ params: { id }, query: { baseline } }) {
-      const found = readEval(host.root, id);
+      const found = readEval(place, id);
       if (!found) {
         const hint = "run one: uncaged-workflow eval <workflow> <dataset> --score <file>";
         throw WorkflowError.missing("EVAL_NOT_FOUND", `there is no eval ${show(id)}`, hint);

@@ -7,6 +7,7 @@ import {
   WorkflowError,
   writeServerAddress,
 } from "@uncaged/workflow/host";
+import type { EvalPlace } from "@uncaged/workflow-agents/evals";
 import type { MiddlewareHandler } from "hono";
 import {
   type ConsoleFiles,
@@ -54,6 +55,8 @@ export type ServerOptions = {
   hostName?: string;
   /** The folder of the project that is served. */
   project?: string | null;
+  /** Where evals are recorded, without it the folder of the host. */
+  evals?: EvalPlace;
   /** Opens the plans, when they are first asked for; there are none without it. */
   plans?: OpenPlans;
   /** The origins of other sites whose pages may use the API with the token; none when not given. */
@@ -98,7 +101,8 @@ export function startServer(options: ServerOptions): RunningServer {
   const limited = limitBody(options.bodies ?? defaultPace);
   const served = { version, root: options.hostName ?? root, project: options.project ?? null };
   const graphs = graphRoutes(context);
-  const more = [graphs.app, plans.app];
+  const evals = evalRoutes(options.evals ?? { root });
+  const more = [graphs.app, plans.app, evals];
   const app = makeApp(context, served, limited, consoleFiles(), more);
   const codes = new EntryCodes();
   const access: Access = { hosts: new Set(), origins, token, port: 0, codes };
@@ -177,7 +181,7 @@ function makeApp(
   });
   const api = new OpenAPIHono();
   api.use(limited);
-  const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes, evalRoutes];
+  const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes];
   const all = [own.app, ...groups.map((group) => group(context)), ...more];
   for (const routes of all) api.route("/", routes);
 

@@ -9,6 +9,7 @@ import { fileHint, fileMeant, storedFrom } from "../arguments/source.ts";
 import { exitCodes } from "../output/exit-code.ts";
 import { costText } from "../output/ledger.ts";
 import { count, grouped } from "../output/text.ts";
+import { evalPlace } from "../session/evals.ts";
 import { defineCommand } from "../session/command.ts";
 import { badOption, wrongUse } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
@@ -83,8 +84,9 @@ export default defineCommand({
     const most = Math.min(concurrency, mostScorers);
     const scorers = await Scorers.open(file, { cwd, env, timeoutMs, most });
     try {
-      const head = await headOf(cases, { dataset, file, scorer: scorers.hash });
-      const record = EvalRecord.open(host.root, head);
+      const { root, cluster } = evalPlace(session);
+      const head = await headOf(cases, { dataset, file, scorer: scorers.hash, cluster });
+      const record = EvalRecord.open(root, head);
       try {
         const signal = session.interruption();
         const progress = new Progress(session, cases.length * versions.length * repeat);
@@ -174,13 +176,21 @@ const named = (session: Session, word: string) =>
 /** What an eval is of. Its id depends on what the data set and the scorer hold, and not on their names. */
 async function headOf(
   cases: readonly EvalCase[],
-  { dataset, file, scorer }: { dataset: string; file: string; scorer: string },
+  {
+    dataset,
+    file,
+    scorer,
+    cluster,
+  }: Record<"dataset" | "file" | "scorer", string> & {
+    cluster?: string;
+  },
 ) {
   const hash = async (text: string) => await hashOf(new TextEncoder().encode(text));
   const datasetHash = await hash(JSON.stringify(cases));
   return {
     version: 1 as const,
-    id: await hash(`${datasetHash} ${scorer}`),
+    id: await hash([datasetHash, scorer, cluster].filter(Boolean).join(" ")),
+    ...(cluster !== undefined && { cluster }),
     createdAt: Date.now(),
     dataset: { file: basename(dataset), hash: datasetHash },
     scorer: { file: basename(file), hash: scorer },
@@ -223,7 +233,9 @@ class Progress {
     if (change.kind !== "done") this.#started += 1;
     if (change.kind === "started") return;
     this.#done += 1;
-    if (change.kind === "done") this.#cost += change.run.cost;
+    // What was done before is neither news nor spent now.
+    if (change.kind !== "done") return;
+    this.#cost += change.run.cost;
     const tenths = Math.floor((10 * this.#done) / this.all);
     if (tenths === this.#tenths || this.#session.output.notes.terminal) return;
     this.#tenths = tenths;

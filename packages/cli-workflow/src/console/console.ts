@@ -2,6 +2,7 @@ import { isWorkflowError, readServerAddress, WorkflowError } from "@uncaged/work
 import type { RunningServer } from "@uncaged/workflow-server";
 import manifest from "../../package.json" with { type: "json" };
 import { planAccess } from "../plan/home.ts";
+import { evalPlace } from "../session/evals.ts";
 import type { Session } from "../session/session.ts";
 
 const { version } = manifest;
@@ -22,7 +23,9 @@ export async function serveConsole(
   await buildConsole(() => session.note("building the console, once: this takes some seconds"));
   try {
     const plans = planAccess(session);
-    return startServer({ host, hostName, env, cwd, version, project, plans, ...listening });
+    const evals = evalPlace(session);
+    const parts = { host, hostName, env, cwd, version, project, plans, evals };
+    return startServer({ ...parts, ...listening });
   } catch (error) {
     if (!isWorkflowError(error) || error.code !== "PORT_IN_USE") throw error;
     const url = await runningConsole(session);

@@ -55,7 +55,8 @@ const titles: Record<Exclude<Outcome, "scored">, string> = {
 export const percent = (share: number | null): string =>
   share === null ? "-" : `${Math.round(share * 1000) / 10}%`;
 const scoreText = (score: number | null): string => (score === null ? "-" : score.toFixed(3));
-const time = (ms: number | null): string => (ms === null ? "-" : elapsed(ms));
+const time = (ms: number | null): string =>
+  ms === null ? "-" : ms < 1000 ? `${Math.round(ms)}ms` : elapsed(ms);
 
 /** A line a version, then what got worse, and what came to no score. */
 export function reportText(report: EvalReport, look: Look): string {

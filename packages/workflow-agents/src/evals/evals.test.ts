@@ -189,13 +189,13 @@ describe("a record", () => {
     expect(again.thread(hash, { case: "a", n: 1 })).toBeNull();
     expect(again.thread(hash, { case: "a", n: 2 })).toBe("T2");
     again.close();
-    expect(readEval(root, id)?.versions).toEqual([
+    expect(readEval({ root }, id)?.versions).toEqual([
       { hash, workflow: "w", runs: [runOf("a", 1)], started: 1 },
     ]);
-    expect(readEval(root, "BBBBBBBBBBBBB")).toBeNull();
-    expect(readEval(root, "../etc")).toBeNull();
-    expect(listEvals(root).map((one) => one.id)).toEqual([id]);
-    expect(listEvals(join(root, "none"))).toEqual([]);
+    expect(readEval({ root }, "BBBBBBBBBBBBB")).toBeNull();
+    expect(readEval({ root }, "../etc")).toBeNull();
+    expect(listEvals({ root }).map((one) => one.id)).toEqual([id]);
+    expect(listEvals({ root: join(root, "none") })).toEqual([]);
   });
 
   test("is kept up to wherever a crash has torn its last line", () => {
@@ -212,15 +212,24 @@ describe("a record", () => {
       const known = again.result(hash, { case: "a", n: 1 });
       if (known === null) again.finish(hash, runOf("a", 1));
       again.close();
-      expect(readEval(root, id)?.versions[0]?.runs).toEqual([runOf("a", 1)]);
+      expect(readEval({ root }, id)?.versions[0]?.runs).toEqual([runOf("a", 1)]);
     }
+  });
+
+  test("is that of the host which its threads are on", () => {
+    const id = "FFFFFFFFFFFFF";
+    const cluster = "restate://here:1";
+    EvalRecord.open(root, { ...head(id), cluster }).close();
+    expect(readEval({ root }, id)).toBeNull();
+    expect(listEvals({ root, cluster }).map((one) => one.id)).toEqual([id]);
+    expect(listEvals({ root, cluster: "restate://other:1" })).toEqual([]);
   });
 
   test("is not guessed at where a line is damaged", () => {
     const id = "DDDDDDDDDDDDD";
     opened(id).close();
     appendFileSync(join(root, "evals", id, `${hash}.jsonl`), "{]\n");
-    expect(() => readEval(root, id)).toThrow(`${hash}.jsonl:2: this is no JSON`);
+    expect(() => readEval({ root }, id)).toThrow(`${hash}.jsonl:2: this is no JSON`);
     expect(() => opened(id)).toThrow("damaged");
     rmSync(join(root, "evals", id), { recursive: true });
   });

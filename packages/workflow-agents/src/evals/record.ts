@@ -34,6 +34,8 @@ export type EvalHead = {
   version: 1;
   id: string;
   createdAt: number;
+  /** The cluster that its threads are on; absent when they are in the storage root. */
+  cluster?: string;
   dataset: { file: string; hash: string };
   scorer: { file: string; hash: string };
   cases: (Omit<EvalCase, "fixture"> & { fixture?: string })[];
@@ -55,20 +57,24 @@ const isId = (name: string): boolean => /^[0-9A-HJKMNP-TV-Z]{13}$/.test(name);
 const folderOf = (root: string, id: string): string => join(root, "evals", id);
 const keyOf = (one: { case: string; n: number }): string => `${one.n} ${one.case}`;
 
-/** The evals of a storage root, the newest first. What was not recorded wholly is none. */
-export function listEvals(root: string): EvalView[] {
-  const folder = join(root, "evals");
+/** Where evals are recorded: a storage root, also of those whose threads are on a cluster. */
+export type EvalPlace = { root: string; cluster?: string };
+
+/** The evals with threads on a host, the newest first. What was not recorded wholly is none. */
+export function listEvals(place: EvalPlace): EvalView[] {
+  const folder = join(place.root, "evals");
   const ids = existsSync(folder) ? readdirSync(folder).filter(isId) : [];
-  const views = ids.flatMap((id) => readEval(root, id) ?? []);
+  const views = ids.flatMap((id) => readEval(place, id) ?? []);
   return views.toSorted((a, b) => b.createdAt - a.createdAt);
 }
 
 /** An eval; null when there is none of this id. @throws WorkflowError `EVAL_DAMAGED`, and those of the disk. */
-export function readEval(root: string, id: string): EvalView | null {
+export function readEval({ root, cluster }: EvalPlace, id: string): EvalView | null {
   const folder = folderOf(root, id);
   const path = join(folder, "eval.json");
   if (!isId(id) || !existsSync(path)) return null;
   const head = parsed(path, 1, readFileSync(path, "utf8")) as EvalHead;
+  if (head.cluster !== cluster) return null;
   const names = readdirSync(folder).filter((name) => /^[0-9A-Z]{13}\.jsonl$/.test(name));
   const versions = names
     .map((name) => readVersion(join(folder, name)))

@@ -127,14 +127,15 @@ async function resultOf(
   const ref = { hash, threadId };
   const ended = await endOf(host, ref, { fixture, env: start.env, signal });
   if (ended === null) return null;
-  const { view, durationMs } = ended;
+  const { view, durationMs, refusal } = ended;
   const { total } = ledgerOf(await host.attempts(ref));
   const { cost, tokens, unpriced } = total;
   const spent = { threadId, cost, tokens, unpriced, durationMs };
   const failure = failureOf(view);
   if (failure?.code === "FIXTURE_UNSUPPORTED") throw unsupported(workflow, hash, failure.message);
   if (view.status !== "completed" || view.result.reason === "maxRounds") {
-    return { ...nothing, ...spent, outcome: outcomeOf(view), error: problemOf(view) };
+    const error = refusal ? errorOf(refusal) : problemOf(view);
+    return { ...nothing, ...spent, outcome: outcomeOf(view), error };
   }
   try {
     const thread = { ...threadJson(view), cost, tokens, durationMs: durationMs ?? 0 };
@@ -153,7 +154,7 @@ async function endOf(
   host: Host,
   ref: ThreadRef,
   { fixture, env, signal }: { fixture?: Fixture; env: StartOptions["env"]; signal: AbortSignal },
-): Promise<{ view: ThreadView; durationMs: number | null } | null> {
+): Promise<{ view: ThreadView; durationMs: number | null; refusal?: WorkflowError } | null> {
   let isResumed = false;
   for (;;) {
     let endedAt: number | null = null;
@@ -163,13 +164,29 @@ async function endOf(
     if (signal.aborted) return null;
     const view = await host.read(ref);
     const input = view.status === "waiting" && fixture ? recordedInput(fixture, view.steps) : null;
-    if (input) await host.control(ref, { kind: "answer", input, env });
-    else if (view.status === "interrupted" && !isResumed) {
+    if (input) {
+      const refusal = await refusalOf(host.control(ref, { kind: "answer", input, env }));
+      // This version asks otherwise than the recorded one did.
+      if (refusal?.code === "ANSWER_INVALID") return { view, durationMs: null, refusal };
+      if (refusal) throw refusal;
+    } else if (view.status === "interrupted" && !isResumed) {
       isResumed = true;
-      await host.control(ref, { kind: "resume", env });
+      // Another process may have been quicker.
+      await refusalOf(host.control(ref, { kind: "resume", env }));
     } else {
       return { view, durationMs: endedAt === null ? null : endedAt - view.createdAt };
     }
+  }
+}
+
+/** Why a command was refused; null when it was not. @throws what is no `WorkflowError`. */
+async function refusalOf(done: Promise<unknown>): Promise<WorkflowError | null> {
+  try {
+    await done;
+    return null;
+  } catch (error) {
+    if (isWorkflowError(error)) return error;
+    throw error;
   }
 }
 
