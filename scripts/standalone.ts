@@ -44,12 +44,13 @@ export async function makeStandalone(
   const archive = join(folder, "library.tar");
   await Bun.Archive.write(archive, files);
   const worker = await buildWorker();
+  const wasm = join(folder, "wasm.txt");
   const { success, logs, metafile } = await Bun.build({
     ...settings,
     entrypoints: [join(here, "standalone-main.ts")],
     splitting: true,
     bytecode: true,
-    plugins: [worker.plugin],
+    plugins: [worker.plugin, wasmIn(wasm)],
     compile: {
       outfile: join(folder, "uncaged-workflow"),
       assets: [parts.console, archive],
@@ -65,6 +66,7 @@ export async function makeStandalone(
   });
   if (!success) throw new Error(logs.map(String).join("\n"));
   rmSync(archive);
+  rmSync(wasm);
   rmSync(join(folder, "library"), { recursive: true });
   const all = [...inputs, ...worker.inputs, ...Object.keys(metafile?.inputs ?? {})];
   return all.filter((path) => !path.includes("/node_modules/@uncaged/"));
@@ -86,6 +88,8 @@ async function buildWorker(): Promise<{ plugin: Bun.BunPlugin; inputs: string[] 
   const { outputs, success, logs, metafile } = await Bun.build({
     ...settings,
     entrypoints: [entry],
+    // Few workers need it, and none before its first step.
+    external: [...settings.external, "ajv"],
     metafile: true,
     throw: false,
   });
@@ -101,6 +105,28 @@ async function buildWorker(): Promise<{ plugin: Bun.BunPlugin; inputs: string[] 
     },
   };
   return { plugin, inputs: Object.keys(metafile?.inputs ?? {}) };
+}
+
+/**
+ * Puts the WebAssembly of Restate's package, a text in its source, into a file of the binary: each process of the binary
+ * reads the texts of its sources ahead when it begins, and this one is longer than all others together.
+ */
+function wasmIn(file: string): Bun.BunPlugin {
+  return {
+    name: "wasm",
+    setup(build) {
+      build.onLoad({ filter: /\/sdk_shared_core_wasm_bindings\.js$/ }, ({ path }) => {
+        const source = readFileSync(path, "utf8");
+        const [line, text = ""] = /^const __wasm_base64__ = "([\w+/=]+)";$/m.exec(source) ?? [];
+        if (line === undefined) throw new Error(`${path} has its WebAssembly in another form`);
+        writeFileSync(file, text);
+        const read = `import wasmFile from ${JSON.stringify(file)} with { type: "file" };
+import { readFileSync as readWasm } from "node:fs";
+const __wasm_base64__ = readWasm(wasmFile, "latin1");`;
+        return { contents: source.replace(line, read), loader: "js" };
+      });
+    },
+  };
 }
 
 /**

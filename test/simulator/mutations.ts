@@ -54,7 +54,7 @@ export const mutations: readonly Mutation[] = [
         "if (request.isGiven && threadWithId.length > 9) {",
       ],
     ],
-    seed: 479,
+    seed: 81,
   },
   {
     name: "stuck-clean-up",
@@ -112,7 +112,7 @@ export const mutations: readonly Mutation[] = [
         "      void isEnded;\n    } catch",
       ],
     ],
-    seed: 196,
+    seed: 91,
   },
   {
     name: "unchecked-lock",
@@ -181,7 +181,7 @@ export const mutations: readonly Mutation[] = [
         "  const lock = takeLock(path, 0) ?? { release: () => path };\n",
       ],
     ],
-    seed: 15,
+    seed: 178,
   },
   {
     name: "unsynced-registry",
@@ -205,7 +205,7 @@ export const mutations: readonly Mutation[] = [
         "const cut = log.torn < 0 ? truncateTail(path, threadId, log.size, log.torn) : null;",
       ],
     ],
-    seed: 216,
+    seed: 1232,
   },
   {
     name: "unsynced-removal",
@@ -255,7 +255,7 @@ export const mutations: readonly Mutation[] = [
         "      this.sum = sumIn(value);\n    else this.sum = sum;",
       ],
     ],
-    seed: 914,
+    seed: 2186,
   },
   {
     name: "early-kill",
@@ -297,7 +297,7 @@ export const mutations: readonly Mutation[] = [
     what: "that a thread is due is written, and not synced",
     file: "packages/workflow/src/storage/due.ts",
     edits: [["      return syncFolder(folder);\n", "      return;\n"]],
-    seed: 55,
+    seed: 370,
   },
   {
     name: "forgotten-try",

@@ -24,12 +24,19 @@ import {
   type WorkflowOptions,
 } from "../contract/contract.ts";
 import { isWorkflowError } from "../contract/error.ts";
-import { sleepsUntil, wakesAt } from "../contract/wait.ts";
+import { wakesAt } from "../contract/wait.ts";
 import { abort, withResolvers } from "../contract/intrinsics.ts";
 import { jsonText } from "../contract/json.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../log/record.ts";
-import { type AnswerParts, Answers, notLive, notWaiting, schemaProblem } from "./answer.ts";
+import {
+  type AnswerParts,
+  Answers,
+  type DueParts,
+  notLive,
+  notWaiting,
+  schemaProblem,
+} from "./answer.ts";
 import { type AttemptParts, ThreadAttempts } from "./attempts.ts";
 import { type DescriptorCheck, stepRefused } from "./descriptor-check.ts";
 import { failed, killed, type Outcome, outOfRounds, returned } from "./ending.ts";
@@ -56,14 +63,6 @@ export type EngineParts = Omit<ClosingParts, "describe"> &
     /** Called when the thread begins to wait for an answer, and when a pause has stopped it. */
     onWait: () => void;
   };
-
-/** What is due: which moment the thread continues at. */
-export type DueParts = {
-  /** Called before a step that waits until a moment is committed, and for one that is. Done on return. */
-  add: (at: number) => void;
-  /** Called when the thread has been continued, or has ended. Never rejects. */
-  remove: (at: number) => void | Promise<void>;
-};
 
 /** The thread as its log has it, and what `run` gets. */
 export type EngineThread = {
@@ -130,11 +129,6 @@ export class ThreadEngine {
   /** When it continues without an answer, in milliseconds since the epoch; null when it never does. */
   get wakesAt(): number | null {
     return this.#answers.wait?.expiresAt ?? null;
-  }
-
-  /** Until when it sleeps; null when it does not. */
-  get sleepsUntil(): number | null {
-    return sleepsUntil(this.#answers.wait ? this.last : null);
   }
 
   /** Whether it was released, or its end is written or being written. Its generator may still be closing. */
@@ -215,8 +209,7 @@ export class ThreadEngine {
     let answer: Step | undefined;
     for (;;) {
       if (this.steps >= maxRounds) {
-        await this.#parts.check?.settled();
-        return await this.#end(outOfRounds(this.steps, this.#parts.now()));
+        return await this.#endChecked(() => outOfRounds(this.steps, this.#parts.now()));
       }
       if (this.#paused && !this.#drains && (await this.#gate()) === stopped) return;
       if (this.over) return;
@@ -315,9 +308,10 @@ export class ThreadEngine {
     if (this.over) return;
     const checked = checkResult(value);
     if (!checked.ok) return this.#fail(new Error(`the return value: ${checked.reason}`));
-    await this.#parts.check?.settled();
-    this.#attempts.returned();
-    await this.#end(returned(checked.result, this.#parts.now()));
+    await this.#endChecked(() => {
+      this.#attempts.returned();
+      return returned(checked.result, this.#parts.now());
+    });
   }
 
   async #awaitAnswer(): Promise<Step | typeof stopped> {
@@ -341,8 +335,16 @@ export class ThreadEngine {
   }
 
   async #fail(thrown: unknown): Promise<void> {
-    this.#attempts.threw(thrown);
-    await this.#end(this.#failure(thrown));
+    await this.#endChecked(() => {
+      this.#attempts.threw(thrown);
+      return this.#failure(thrown);
+    });
+  }
+
+  // What is wrong with the last steps comes before the end, which something else may have written meanwhile.
+  async #endChecked(end: () => EndRecord): Promise<void> {
+    await this.#parts.check?.settled();
+    if (!this.over) await this.#end(end());
   }
 
   #failure(thrown: unknown): EndRecord {
@@ -388,13 +390,9 @@ export class ThreadEngine {
   }
 
   async #closeWith(outcome: Outcome): Promise<void> {
-    await this.#close();
-    this.#settled.resolve(outcome);
-  }
-
-  async #close(): Promise<void> {
     abort(this.#abort);
     const describe = (thrown: unknown) => errorLine(this.#attempts.failureOf(thrown).error);
     if (this.#generator) await closeGenerator(this.#generator, { ...this.#parts, describe });
+    this.#settled.resolve(outcome);
   }
 }

@@ -186,7 +186,7 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     const { host } = trial;
     const ref = await trial.start(blocking);
     // Whoever asks for its state would wait for the worker.
-    while ((await trial.lines(ref, "worker_start")) === 0);
+    while ((await trial.lines(ref, "print")) === 0);
     await host.control(ref, { kind: "kill", force: true, env: {} });
     const view = await host.read(ref);
     equal([view.status, contents(view)], ["killed", ["begun"]]);

@@ -38,8 +38,10 @@ export const asker = bundle(`
   if (!answer) answer = yield step("__wait__", "may I?", { for: "leave", stepID: "may", schema });
   yield step("thanks", answer.content);`);
 export const failing = bundle('yield step("a"); throw new TypeError("no such model");');
-/** Its second role lets nothing else run in its process for six seconds. */
+/** Its second role lets nothing else run in its process for six seconds. What it prints is there before its first step. */
 export const blocking = bundle(`
+  const { channel } = process.getBuiltinModule("node:diagnostics_channel");
+  channel("uncaged.workflow").publish({ type: "print", stepID: null, payload: { value: 1 } });
   yield step("begun");
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000);
   yield step("late");`);

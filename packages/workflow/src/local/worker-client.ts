@@ -14,7 +14,7 @@ import {
 } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
 import { type Child, O_APPEND, O_CREAT, O_WRONLY, type SocketResponse } from "../system/port.ts";
-import { type PrewarmedWorker, workerEnv } from "../system/prewarm.ts";
+import { type PrewarmedWorker, workerEnv, type WorkerOrder } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 
@@ -148,7 +148,9 @@ export async function beginWorker<T>(
   // While the process begins, which would do it before its first step.
   const made = [threadsDir(root, hash)];
   made.forEach(makeFolder);
-  const began = prewarmed.begin({ args: [root, hash, String(idleMs())], request, made });
+  const identity = system.processes.identify(prewarmed.pid);
+  const args: WorkerOrder["args"] = [root, hash, String(idleMs())];
+  const began = prewarmed.begin({ args, request, identity, made });
   const response = await Promise.race([began, silence.promise]);
   cancel();
   if (response === "silent") throw silentWorker(root, hash, timeoutMs);

@@ -39,6 +39,7 @@ export class InfoBatch {
   readonly #mask: Mask;
   readonly #streams = new OwnMap<string | null, Stream>();
   readonly #startEntry: (id: string, payload: unknown) => EventEntry;
+  #first: (() => EventEntry) | null = null;
   readonly #starts = new OwnMap<string, unknown>();
   // Most attempts are committed before another begins: theirs never gets into the map.
   #lastId: string | null = null;
@@ -57,7 +58,8 @@ export class InfoBatch {
 
   /** Whether it holds neither entries nor starts of attempts. */
   get isEmpty(): boolean {
-    return this.#entries.length === 0 && this.#lastId === null && this.#starts.size === 0;
+    const isBegun = this.#entries.length > 0 || this.#first !== null;
+    return !isBegun && this.#lastId === null && this.#starts.size === 0;
   }
 
   add(entry: Exclude<Entry, TextEntry>): void {
@@ -67,6 +69,11 @@ export class InfoBatch {
     }
     this.#cutAll();
     this.#push(entry, entry.kind === "event" ? entry.json.length : entry.content.length);
+  }
+
+  /** Adds an event that comes before all others, and that is made when there is another entry, or it is taken. */
+  addFirst(make: () => EventEntry): void {
+    this.#first = make;
   }
 
   addStart(id: string, payload: unknown): void {
@@ -99,6 +106,7 @@ export class InfoBatch {
    * milliseconds since the epoch; without it, the starts of all attempts are taken too.
    */
   take({ whole, now }: { whole: boolean; now?: number }): Entry[] {
+    this.#pushFirst();
     if (whole) for (const key of this.#streams.keys()) this.#end(key);
     else this.#cutAll();
     this.#keepLast();
@@ -135,7 +143,16 @@ export class InfoBatch {
     return stream;
   }
 
+  #pushFirst(): void {
+    const make = this.#first;
+    this.#first = null;
+    if (!make) return;
+    const entry = make();
+    this.#push(entry, entry.json.length);
+  }
+
   #push(entry: Entry, size: number): void {
+    this.#pushFirst();
     this.#entries.push(entry);
     this.size += size;
     this.hasEvents ||= entry.kind !== "line";

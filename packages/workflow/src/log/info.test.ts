@@ -38,6 +38,28 @@ describe("the debug log", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
+  test("begins with the event of its worker, for which no step waits", async () => {
+    const begun = { tag: "AAAAAAAA", type: "worker_start", stepID: null, payload: { pid: 7 } };
+    const info = new InfoLog(path);
+    info.begin(begun);
+    info.flushEvents();
+    expect(existsSync(path)).toBe(false);
+    info.event({ tag: "AAAAAAAA", type: "note", stepID: null, payload: {} });
+    info.flushEvents();
+    const found = records().map(({ content, ...record }) => [
+      content,
+      "seq" in record && record.seq,
+    ]);
+    expect(found).toEqual([
+      ["worker_start", 1],
+      ["note", 2],
+    ]);
+    rmSync(path);
+    new InfoLog(path).begin(begun);
+    await until(() => existsSync(path) && statSync(path).size > 0);
+    expect(records()).toMatchObject([{ content: "worker_start", payload: { pid: 7 } }]);
+  });
+
   test("has what a model call spends at once, with all that came before it", () => {
     const info = new InfoLog(path);
     info.log("AAAAAAAA", "a");

@@ -98,6 +98,16 @@ export class InfoLog {
     }
   }
 
+  /** Adds an event that comes before all that is added later, and that no step waits for. */
+  begin({ tag, payload, ...source }: NewEvent): void {
+    const timestamp = system.clock.now();
+    this.#batch.addFirst(() => {
+      const json = payloadJson(payload, this.#mask, this.#keep);
+      return { kind: "event", tag, timestamp, ...source, json };
+    });
+    this.#plan();
+  }
+
   /** Adds an event and writes it at once, with all that came before it; false when it could not be written in full. */
   record({ tag, payload, ...source }: NewEvent): boolean {
     if (this.#closed) return false;

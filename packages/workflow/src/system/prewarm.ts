@@ -1,4 +1,4 @@
-import type { Child, SocketRequest, SocketResponse } from "./port.ts";
+import type { Child, ProcessIdentity, SocketRequest, SocketResponse } from "./port.ts";
 import { commandOf } from "./programs.ts";
 
 /*
@@ -11,12 +11,15 @@ import { commandOf } from "./programs.ts";
 export type WorkerOrder = {
   args: [root: string, hash: string, idleMs: string];
   request: SocketRequest;
+  /** The process's own. */
+  identity: ProcessIdentity | null;
   /** Folders whose names are durable. */
   made: string[];
 };
 
 /** A process that waits for its order. It takes one. */
 export type PrewarmedWorker = Child & {
+  readonly pid: number;
   /** Gives the order. Resolves to the response to its request; to null when the process ended without one. */
   begin(order: WorkerOrder): Promise<SocketResponse | null>;
   /** Ends the process: what it was started for is done otherwise. */
@@ -43,6 +46,8 @@ export function workerEnv(random: () => number): Record<string, string> {
   const env: Record<string, string> = {
     // Bun takes the size of its pool from this variable, as libuv does, and has few threads without it.
     UV_THREADPOOL_SIZE: String(syncsAtOnce),
+    // Whoever starts it from a binary has just had the same binary read ahead.
+    BUN_FEATURE_FLAG_DISABLE_STANDALONE_MADVISE: "1",
     [markVariable]: random().toString(36).slice(2).padEnd(8, "0"),
   };
   for (const [name, value] of Object.entries(process.env)) {
@@ -74,6 +79,7 @@ export function prewarmWorker(): PrewarmedWorker {
   });
   child.unref();
   return {
+    pid: child.pid,
     get exitCode() {
       return child.exitCode;
     },

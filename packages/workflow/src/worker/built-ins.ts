@@ -12,22 +12,35 @@ let own: readonly Own[] = [];
 // What is added to these is a property of everything.
 let open: readonly { object: object; keys: OwnSet<string | symbol> }[] = [];
 
+/** The methods of a buffer that read and write numbers. */
+const numbers = /^(?:read|write)[A-Z]|^swap/;
+
 /** Keeps the built-ins by which logs are read and made as they are now, before a bundle is loaded. */
 export function keepBuiltIns(): void {
   const classes = { Object, Array, String, Number, BigInt, Buffer, Map, Set };
-  const spaces = { ...classes, Math, JSON };
+  const spaces = { ...classes, JSON };
   const iterators = [[].values(), new Map().values(), new Set().values(), ""[Symbol.iterator]()];
   const generators = [function* () {}, async function* () {}].map((one) => one.prototype as object);
   const shared = [...iterators, ...generators].map((one) => getPrototypeOf(one) as object);
   const objects = [
-    ...[...Object.values(spaces), RegExp, Promise, Symbol, ...shared],
-    ...[...Object.values(classes), Function, RegExp, Uint8Array].map(
+    ...[...Object.values(spaces), Promise, Symbol, ...shared],
+    ...[Object, Array, String, Number, BigInt, Map, Set, Function, RegExp, Uint8Array].map(
       (one) => one.prototype as object,
     ),
     ...[Uint8Array.prototype, shared[0] as object].map((one) => getPrototypeOf(one) as object),
   ];
   const kept: Own[] = [];
-  keepIn(kept, globalThis, ownKeys(spaces));
+  keepIn(kept, globalThis, ["Math", ...ownKeys(spaces)]);
+  // Of these there are many that nothing here uses.
+  keepIn(kept, Math, ["abs", "ceil", "floor", "max", "min", "round"]);
+  keepIn(kept, RegExp, [Symbol.species]);
+  const { prototype: buffer } = Buffer;
+  const isNumbers = (key: string | symbol) => typeof key === "string" && numbers.test(key);
+  keepIn(
+    kept,
+    buffer,
+    ownKeys(buffer).filter((key) => !isNumbers(key)),
+  );
   for (const object of objects) keepIn(kept, object, ownKeys(object));
   own = kept;
   open = [Object.prototype, Array.prototype].map((object) => ({

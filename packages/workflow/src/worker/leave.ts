@@ -1,4 +1,5 @@
 import { isWorkflowError } from "../contract/error.ts";
+import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveThread } from "../control/control.ts";
 import type { ThreadEngine } from "../engine/engine.ts";
 import type { InfoLog } from "../log/info.ts";
@@ -36,9 +37,10 @@ export function liveThreadOf(
   { engine, workflow, since, pauses }: Live,
   now: number,
 ): LiveThread {
-  const { status, last, steps, sleepsUntil } = engine;
+  const { status, last, steps } = engine;
   const elapsedMs = Math.round(now - since);
-  const sleep = sleepsUntil === null ? {} : { sleepingUntil: sleepsUntil };
+  const until = status === "waiting" ? sleepsUntil(last) : null;
+  const sleep = until === null ? {} : { sleepingUntil: until };
   const role = last?.role ?? null;
   const pausing = pauses && status === "running" ? ({ pausing: true } as const) : {};
   return { threadId, workflow, status, role, steps, elapsedMs, ...sleep, ...pausing };

@@ -24,6 +24,7 @@ try {
   const mark = process.env[markVariable] ?? "";
   const first: FirstRequest | null = order && {
     request: order.request,
+    identity: order.identity,
     made: order.made,
     respond: redirectPrints(openOwnFile(workerLogPath(root, hash), O_WRONLY | O_APPEND)),
   };

@@ -317,7 +317,7 @@ export class Threads {
     this.#onlyDriven = other ? null : threadId;
     this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
     const payload = { pid: system.processes.pid, steps: steps.length, ...orphans };
-    info.event({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
+    info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     engine.start();
     this.#parts.onChange();
     return info;

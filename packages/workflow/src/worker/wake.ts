@@ -3,7 +3,7 @@ import type { Step } from "../contract/contract.ts";
 import { toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { wakesAt } from "../contract/wait.ts";
 import type { Surroundings, WakeRequest, WokenHere } from "../control/control.ts";
-import type { DueParts } from "../engine/engine.ts";
+import type { DueParts } from "../engine/answer.ts";
 import { readStart } from "../log/log.ts";
 import type { LogWriter } from "../log/writer.ts";
 import { notFound, quietWakingTime, wakingTime } from "../thread/selection.ts";

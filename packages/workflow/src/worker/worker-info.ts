@@ -31,11 +31,12 @@ export class WorkerInfoFile {
   readonly lostMarks: readonly string[];
   readonly #path: string;
 
-  constructor(path: string, mark = "") {
+  /** @param own This process's identity, if that is known. */
+  constructor(path: string, mark = "", own: ProcessIdentity | null = null) {
     this.#path = path;
     const { files, processes } = system;
     const { pid } = processes;
-    const identity = processes.identify(pid) ?? { pid, startTime: null, bootId: null };
+    const identity = own ?? processes.identify(pid) ?? { pid, startTime: null, bootId: null };
     const isThere = files.exists(path);
     const before = isThere ? readWorkerInfo(path) : null;
     this.followsLost = isThere && (before?.identity.bootId ?? identity.bootId) === identity.bootId;

@@ -6,7 +6,7 @@ import { controlTimeoutMs } from "../control/control.ts";
 import { durableWriting } from "../log/writer.ts";
 import { takeLock } from "../storage/lock.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../storage/paths.ts";
-import type { SocketRequest, SocketResponse } from "../system/port.ts";
+import type { ProcessIdentity, SocketRequest, SocketResponse } from "../system/port.ts";
 import { markVariable } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 import { SharedEnv } from "./context.ts";
@@ -36,6 +36,8 @@ export type WorkerOptions = {
 export type FirstRequest = {
   request: SocketRequest;
   respond: (response: SocketResponse) => void;
+  /** Who this process is, where that is known. */
+  identity: ProcessIdentity | null;
   /** Folders whose names are durable. */
   made: string[];
 };
@@ -55,7 +57,7 @@ export function runWorker(
   const lock = takeLock(lockPath(root, hash), 0);
   if (!lock) system.processes.exit(busyCode);
 
-  const info = new WorkerInfoFile(workerInfoPath(root, hash), mark);
+  const info = new WorkerInfoFile(workerInfoPath(root, hash), mark, first?.identity);
   // Nothing is driven beside what a lost worker has left.
   const { lostMarks } = info;
   const orphans = new Orphans(lostMarks, () => info.forget(lostMarks));
