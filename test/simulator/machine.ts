@@ -32,6 +32,7 @@ export function machineOf(world: World, watch: DiskWatch, programs: Programs): S
     sockets: socketsOf(world, files),
     processes: processesOf(world, programs),
     random: () => (world.checkAlive(), world.random.number()),
+    scatter: () => (world.checkAlive(), world.random.number()),
     async load(path) {
       const inode = world.disk.at(path);
       if (inode?.kind !== "file") throw new Error(`no module at ${path}`);

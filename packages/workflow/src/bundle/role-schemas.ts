@@ -82,9 +82,10 @@ export class RoleSchemas {
 /** Whether a schema takes every plain object, so that nothing need be compiled. */
 function saysNothing(schema: unknown): boolean {
   if (!isRecord(schema)) return schema !== false;
-  return Object.keys(schema).every(
-    (key) => annotations.has(key) || (key === "type" && schema.type === "object"),
-  );
+  for (const key of Object.keys(schema)) {
+    if (!annotations.has(key) && !(key === "type" && schema.type === "object")) return false;
+  }
+  return true;
 }
 
 const known = new WeakMap<Bundle, RoleSchemas>();

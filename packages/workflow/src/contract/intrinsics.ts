@@ -35,8 +35,6 @@ export const abort = /* @__PURE__ */ uncurried(AbortController.prototype, "abort
 export const sliceText = /* @__PURE__ */ uncurried(String.prototype, "slice");
 export const padStart = /* @__PURE__ */ uncurried(String.prototype, "padStart");
 export const bigintText = /* @__PURE__ */ uncurried(BigInt.prototype, "toString");
-/** What a pattern without flags but `u` finds in a text; null when nothing. */
-export const matchOf = /* @__PURE__ */ uncurried(RegExp.prototype, "exec");
 
 const encoder = /* @__PURE__ */ new TextEncoder();
 const encode = /* @__PURE__ */ uncurried(encoder, "encode");

@@ -32,11 +32,13 @@ function isKeep(value: unknown): boolean {
 }
 
 // Its folder is the one option of the engine's that a starter brings.
-const areOptions = (value: unknown): boolean =>
-  isRecord(value) &&
-  Object.keys(value).every((name) =>
-    name === "cwd" ? isText(value.cwd) : !engineOptions.has(name),
-  );
+function areOptions(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  for (const name of Object.keys(value)) {
+    if (name === "cwd" ? !isText(value.cwd) : engineOptions.has(name)) return false;
+  }
+  return true;
+}
 
 const areTexts = (value: unknown): boolean => {
   if (!Array.isArray(value)) return false;
@@ -49,7 +51,12 @@ const aText = [isText, "a text"] as const;
 const textOrNone = [orNone(isText), "a text"] as const;
 const objectOrNone = [orNone(isRecord), "an object"] as const;
 
-const areVariables = (env: unknown): boolean => isRecord(env) && Object.values(env).every(isText);
+// Loops: a worker does this before its first step, and closures take longer when they are called for the first time.
+function areVariables(env: unknown): boolean {
+  if (!isRecord(env)) return false;
+  for (const value of Object.values(env)) if (!isText(value)) return false;
+  return true;
+}
 
 const surroundings: Shape = {
   env: [areVariables, "an object of texts"],

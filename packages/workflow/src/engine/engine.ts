@@ -107,7 +107,7 @@ export class ThreadEngine {
     this.#attempts = new ThreadAttempts(parts.attempts, opensAttempts in thread.run);
     this.#drains = drainsOnPause in thread.run;
     this.steps = thread.steps.length;
-    this.last = thread.steps.at(-1) ?? null;
+    this.last = thread.steps[this.steps - 1] ?? null;
     if (this.last?.role === WAIT) this.#answers.ask(this.last.meta as WaitMeta);
   }
 

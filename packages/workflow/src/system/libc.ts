@@ -98,7 +98,5 @@ const errnoAt = (location: unknown): number => read.i32(location as Pointer, 0);
 // That of musl has the machine in its name.
 function libcOfLinux(): string {
   const musl = `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
-  return ["/lib", "/usr/lib"].some((folder) => existsSync(`${folder}/${musl}`))
-    ? musl
-    : "libc.so.6";
+  return existsSync(`/lib/${musl}`) || existsSync(`/usr/lib/${musl}`) ? musl : "libc.so.6";
 }

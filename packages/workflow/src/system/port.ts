@@ -170,6 +170,8 @@ export type System = {
   readonly processes: Processes;
   /** A number from 0 on and below 1. Two processes never draw the same sequence. */
   random(): number;
+  /** The same without cryptography, which takes longer to begin: for what only must not meet by chance. */
+  scatter(): number;
   /** Loads the module of a file: its top level runs. */
   load(path: string): Promise<object>;
   /** Opens a database, which is made if it is not there; null where there are none. */

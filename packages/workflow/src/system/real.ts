@@ -53,6 +53,7 @@ const onSignal: (signal: NodeJS.Signals, act: () => void) => void = process.on.b
 const { setTimeout, clearTimeout, setImmediate, fetch, Number, Response, URL } = globalThis;
 const monotonic = performance.now.bind(performance);
 const { serve, sleep, sleepSync, spawn, spawnSync, pathToFileURL, which } = Bun;
+const { random: scatter } = Math;
 const fillRandom = crypto.getRandomValues.bind(crypto);
 const timeoutSignal = AbortSignal.timeout.bind(AbortSignal);
 
@@ -321,6 +322,7 @@ export const realSystem: System = {
   sockets,
   processes,
   random: () => (fillRandom(drawn)[0] as number) / 2 ** 32,
+  scatter,
   load: async (path) => (await import(pathToFileURL(path).href)) as object,
   openDatabase,
 };

@@ -133,8 +133,14 @@ export function requestIdOf({ meta }: Pick<InputRequest, "meta">): string | unde
 }
 
 /** The ids of the requests whose answers are among these steps. */
-export const takenIds = (steps: readonly Step[]): string[] =>
-  steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : []));
+export function takenIds(steps: readonly Step[]): string[] {
+  const ids: string[] = [];
+  for (const step of steps) {
+    const id = step.role === INPUT ? requestIdOf(step) : undefined;
+    if (id !== undefined) ids.push(id);
+  }
+  return ids;
+}
 
 /** Whether a thread's log has this very answer already. One without a `requestId` is never the same. */
 export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {

@@ -12,44 +12,52 @@ let own: readonly Own[] = [];
 // What is added to these is a property of everything.
 let open: readonly { object: object; keys: OwnSet<string | symbol> }[] = [];
 
-/** The methods of a buffer that read and write numbers. */
-const numbers = /^(?:read|write)[A-Z]|^swap/;
-
 /** Keeps the built-ins by which logs are read and made as they are now, before a bundle is loaded. */
 export function keepBuiltIns(): void {
-  const classes = { Object, Array, String, Number, BigInt, Buffer, Map, Set };
-  const spaces = { ...classes, JSON };
+  const spaces = { Object, Array, String, Number, BigInt, Buffer, Map, Set, JSON };
   const iterators = [[].values(), new Map().values(), new Set().values(), ""[Symbol.iterator]()];
-  const generators = [function* () {}, async function* () {}].map((one) => one.prototype as object);
-  const shared = [...iterators, ...generators].map((one) => getPrototypeOf(one) as object);
-  const objects = [
-    ...[...Object.values(spaces), Promise, Symbol, ...shared],
-    ...[Object, Array, String, Number, BigInt, Map, Set, Function, RegExp, Uint8Array].map(
-      (one) => one.prototype as object,
-    ),
-    ...[Uint8Array.prototype, shared[0] as object].map((one) => getPrototypeOf(one) as object),
-  ];
+  const generators = [function* () {}.prototype, async function* () {}.prototype];
   const kept: Own[] = [];
   keepIn(kept, globalThis, ["Math", ...ownKeys(spaces)]);
   // Of these there are many that nothing here uses.
-  keepIn(kept, Math, ["abs", "ceil", "floor", "max", "min", "round"]);
+  const ofMath = [Math.abs, Math.ceil, Math.floor, Math.max, Math.min, Math.round];
+  for (const used of ofMath) keepIn(kept, Math, [used.name]);
   keepIn(kept, RegExp, [Symbol.species]);
-  const { prototype: buffer } = Buffer;
-  const isNumbers = (key: string | symbol) => typeof key === "string" && numbers.test(key);
-  keepIn(
-    kept,
-    buffer,
-    ownKeys(buffer).filter((key) => !isNumbers(key)),
-  );
-  for (const object of objects) keepIn(kept, object, ownKeys(object));
+  keepIn(kept, Buffer.prototype, methodsOfBuffers());
+  const { prototype: bytes } = Uint8Array;
+  const arrays = getPrototypeOf(iterators[0]) as object;
+  for (const object of [
+    ...[...Object.values(spaces), Promise, Symbol, arrays, getPrototypeOf(arrays) as object],
+    ...[Object.prototype, Array.prototype, String.prototype, Number.prototype, BigInt.prototype],
+    ...[Map.prototype, Set.prototype, Function.prototype, RegExp.prototype, bytes],
+    ...[getPrototypeOf(bytes) as object],
+  ]) {
+    keepIn(kept, object, ownKeys(object));
+  }
+  for (let n = 1; n < iterators.length; n += 1) keepAll(kept, getPrototypeOf(iterators[n]));
+  for (const generator of generators) keepAll(kept, getPrototypeOf(generator));
   own = kept;
-  open = [Object.prototype, Array.prototype].map((object) => ({
-    object,
-    keys: new OwnSet(ownKeys(object)),
-  }));
+  open = [
+    { object: Object.prototype, keys: new OwnSet(ownKeys(Object.prototype)) },
+    { object: Array.prototype, keys: new OwnSet(ownKeys(Array.prototype)) },
+  ];
 }
 
-// A loop: each process runs this once, before its first step, and closures take twice as long.
+const keepAll = (kept: Own[], object: unknown): void =>
+  keepIn(kept, object as object, ownKeys(object as object));
+
+/** Those of a buffer's methods that do not read or write a number. */
+function methodsOfBuffers(): (string | symbol)[] {
+  const names: (string | symbol)[] = [];
+  for (const name of ownKeys(Buffer.prototype)) {
+    const text = typeof name === "string" ? name : "";
+    const isOfNumbers = text.startsWith("read") || (text.startsWith("write") && text !== "write");
+    if (!isOfNumbers) names[names.length] = name;
+  }
+  return names;
+}
+
+// Loops: each process runs this once, before its first step, and to call `map` for the first time takes as long as the rest.
 function keepIn(kept: Own[], object: object, keys: readonly (string | symbol)[]): void {
   for (let n = 0; n < keys.length; n += 1) {
     const key = keys[n] as string | symbol;

@@ -98,7 +98,7 @@ export function createLog(
     const { input } = fork ?? request;
     if (input) addStep(inputStep(input));
     commits.note(root, request.threadId);
-    const at = wakesAt(steps.at(-1) ?? null);
+    const at = wakesAt(steps[steps.length - 1] ?? null);
     if (at !== null) addDue(root, { hash, threadId: request.threadId, at }, writing.made);
   };
   return { start, writer: LogWriter.create(path, fill, writing), steps };

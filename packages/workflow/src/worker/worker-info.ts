@@ -44,7 +44,7 @@ export class WorkerInfoFile {
     // There is a file at any time: were this worker lost now, the next must see that one was.
     const aside = asideName(path);
     try {
-      const marks = [...this.lostMarks, mark].filter(Boolean);
+      const marks = mark === "" ? this.lostMarks : [...this.lostMarks, mark];
       write(aside, JSON.stringify({ ...identity, marks }), O_WRONLY | O_CREAT | O_EXCL);
       files.rename(aside, path);
     } catch (error) {
