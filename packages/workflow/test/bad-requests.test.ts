@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ulid } from "ulid";
 import type { Failure } from "../src/control/control.ts";
-import { runDir, socketName, threadsDir } from "../src/storage/paths.ts";
+import { infoPath, runDir, socketName, threadsDir } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { asker } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
+import { until } from "./fixtures/until.ts";
 
 let store: TestStore;
 let ref: ThreadRef & { threadId: string };
@@ -16,6 +17,8 @@ beforeAll(async () => {
     options: { wait: { expiresAt: Date.now() + 3_600_000 } },
   });
   await store.whenStatus(ref, "waiting");
+  // Within 50 ms after its worker has begun.
+  await until(() => existsSync(infoPath(store.root, ref.hash, ref.threadId)));
 });
 afterAll(removeStores);
 
