@@ -20,6 +20,7 @@ describe("the exported names of agents", () => {
       cursor
       describe
       editFile
+      fallback
       file
       handoff
       image
@@ -67,6 +68,7 @@ describe("the exported names of agents", () => {
       type Effort
       type Extractor
       type FailedCall
+      type FallbackOptions
       type Format
       type HandoffRoles
       type HostedCall

@@ -13,6 +13,7 @@ export {
 } from "./role/role.ts";
 export { handoff, type HandoffRoles } from "./role/handoff.ts";
 export type { Limits } from "./ledger/budget.ts";
+export { fallback, type FallbackOptions } from "./role/fallback.ts";
 export type { CallRetry, FailedCall } from "./run/retry.ts";
 export { type Paid, paid, type Spending } from "./role/spending.ts";
 

@@ -124,6 +124,10 @@ export function noteLine(event: EventRecord): string | null {
       const { attempt_number: number, delay_ms: delay, error } = known.payload;
       return oneLine(`retry ${number} in ${elapsed(delay)}: ${valueText(error)}`);
     }
+    case "llm_fallback": {
+      const { failed, next, error } = known.payload;
+      return oneLine(`agent ${failed} failed, agent ${next} takes over: ${valueText(error)}`);
+    }
     case "llm_wait": {
       const { delay_ms: delay, reason } = known.payload;
       return oneLine(`waits about ${elapsed(delay)}: ${valueText(reason)}`);

@@ -11,8 +11,16 @@ import { type ChildEnd, runChild } from "../child/child.ts";
 import { Lines } from "../child/output.ts";
 import { allowed } from "../child/request.ts";
 import { failure, misuse, oneLine } from "../run/error.ts";
-import { currentRun, cwdOf, digest, inAttempt, stepText } from "../run/run.ts";
+import { currentRun, cwdOf, inAttempt, stepText } from "../run/run.ts";
 import type { LineReader } from "./reader.ts";
+import {
+  type Changed,
+  heardOf,
+  keepSession,
+  recordSession,
+  type Session,
+  sessionsOf,
+} from "./session.ts";
 import { CommandReport, readLines, readText } from "./report.ts";
 
 export type CommandOptions = {
@@ -83,9 +91,6 @@ type Settings = Required<CommandOptions>;
 
 const longestText = 10 * 1024 * 1024;
 
-/** What is no longer as a session heard it. */
-export type Changed = { prompt: boolean; system: boolean };
-
 /**
  * An agent that is a command: it runs in the thread's directory, gets the thread, and its output is the
  * answer, with the secrets of its environment masked.
@@ -122,24 +127,27 @@ export function commandAgent(options: CommandOptions): AgentFn {
   const name = basename(command);
   return (ctx, systemPrompt) =>
     inAttempt(ctx, async ({ index }) => {
-      const kept = has(settings.argv, "session") ? sessionOf(name, index) : null;
-      const isStale = kept !== null && !hasSeen(kept, ctx);
-      const session = isStale ? null : kept && withOwnStep(kept);
-      const start = async (known: Session | null): Promise<CommandRun> => {
+      const asked = { command: name, index, system: systemPrompt };
+      const hasSessions = has(settings.argv, "session");
+      const { sessions, stale } = await sessionsOf(ctx, asked, hasSessions);
+      const start = async (known: Session | undefined): Promise<CommandRun> => {
         const { budget, release } = await reserveBudget(name, settings, ctx.signal);
-        const given = { system: systemPrompt, session: known, budget };
-        return await runOnce(name, settings, ctx, given).finally(release);
+        const given = { system: systemPrompt, session: known ?? null, budget };
+        const onSession = hasSessions ? (id: string) => recordSession(ctx, asked, id) : undefined;
+        return await runOnce(name, settings, ctx, { ...given, onSession }).finally(release);
       };
-      let run = await start(session);
-      if (isStale) {
-        const why = `steps that the session ${kept.session} saw have changed: a new one gets the whole thread`;
+      let run = await start(sessions[0]);
+      if (stale !== null) {
+        const why = `steps that the session ${stale} saw have changed: a new one gets the whole thread`;
         run.report.note("info", why);
       }
-      if (run.error && session && settings.lostSession.test(run.error.message)) {
-        const lost = `the session ${session.session} is not there: a new one gets the whole thread`;
-        run.report.note("warn", lost);
+      for (const [at, { session }] of sessions.entries()) {
+        if (!run.error || !settings.lostSession.test(run.error.message)) break;
+        const next = sessions[at + 1];
+        const goesOn = next ? `${next.session} goes on` : "a new one gets the whole thread";
+        run.report.note("warn", `the session ${session} is not there: ${goesOn}`);
         run.report.noCall();
-        run = await start(null);
+        run = await start(next);
       }
       if (run.error) {
         const error = run.report.isOverBudget ? await exceeded(name, run.error) : run.error;
@@ -147,49 +155,11 @@ export function commandAgent(options: CommandOptions): AgentFn {
         throw error;
       }
       if (run.report.session !== null) {
-        const steps = ctx.steps.length;
-        const heard = heardOf(ctx, steps, systemPrompt);
-        keepSession(index, { command: name, session: run.report.session, steps, heard });
+        keepSession(ctx, asked, run.report.session);
       }
       run.report.done();
       return run.report.result;
     });
-}
-
-/** A command's session, how many of the thread's steps it had when its last run began, and digests of what it heard. */
-type Session = { command: string; session: string; steps: number; heard?: Heard };
-type Heard = { prompt: string; system: string; steps: string };
-
-const heardOf = ({ start, steps }: ThreadContext, known: number, system: string): Heard => ({
-  prompt: digest(start.content),
-  system: digest(system),
-  steps: digest(JSON.stringify(steps.slice(0, known).map(({ role, content }) => [role, content]))),
-});
-
-/** Whether the steps are still those that a session was given: a fork may have edited them. */
-const hasSeen = ({ heard, steps }: Session, ctx: ThreadContext): boolean =>
-  heard === undefined || heard.steps === heardOf(ctx, steps, "").steps;
-
-/** The session that the same agent of the role's last step had: the first that it ran, the second, … */
-function sessionOf(command: string, index: number): Session | null {
-  const { sessions } = currentRun().memory as { sessions?: (Session | null)[] };
-  const known = Array.isArray(sessions) ? sessions[index] : null;
-  return known?.command === command && typeof known.session === "string" ? known : null;
-}
-
-/** The session with its own step, which is no news to it. */
-function withOwnStep(session: Session): Session {
-  const { remembered = -1 } = currentRun();
-  return session.steps === remembered ? { ...session, steps: remembered + 1 } : session;
-}
-
-function keepSession(index: number, session: Session): void {
-  const { memory } = currentRun();
-  const { sessions } = memory as { sessions?: (Session | null)[] };
-  const kept = Array.isArray(sessions) ? [...sessions] : [];
-  while (kept.length <= index) kept.push(null);
-  kept[index] = session;
-  memory.sessions = kept;
 }
 
 const leastOf = (model: string) => {
@@ -223,7 +193,12 @@ async function exceeded(name: string, error: WorkflowError): Promise<WorkflowErr
   }
 }
 
-type Given = { system: string; session: Session | null; budget: string | null };
+type Given = {
+  system: string;
+  session: Session | null;
+  budget: string | null;
+  onSession?: (id: string) => void;
+};
 type CommandRun = { report: CommandReport; error: WorkflowError | null };
 
 async function runOnce(
@@ -234,10 +209,13 @@ async function runOnce(
 ): Promise<CommandRun> {
   const { signal = new AbortController().signal } = ctx;
   const { argv, launch, message, timeoutMs, graceMs } = settings;
-  const { system, session, budget } = given;
+  const { system, session, budget, onSession } = given;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env, [], settings.secrets);
-  const report = new CommandReport(name, mask, settings.output !== "text");
+  const report = new CommandReport(name, mask, {
+    reportsSpending: settings.output !== "text",
+    onSession,
+  });
   const errors = new Lines(64 * 1024, (line) => report.addError(line));
   const output =
     settings.output === "text"
@@ -265,7 +243,7 @@ async function runOnce(
   }
 }
 
-function changedSince(heard: Heard | undefined, ctx: ThreadContext, system: string): Changed {
+function changedSince(heard: Session["heard"], ctx: ThreadContext, system: string): Changed {
   const now = heardOf(ctx, 0, system);
   return { prompt: heard?.prompt !== now.prompt, system: heard?.system !== now.system };
 }
@@ -337,8 +315,7 @@ function filled(template: Template, values: Record<Placeholder, string | null>):
  */
 function threadText(ctx: ThreadContext, known: number, changed: Changed): string {
   const steps = ctx.steps.slice(known).map((step, at) => stepText(step, known + at + 1));
-  const isNews = known === 0 || changed.prompt;
-  const prompt = isNews ? [ctx.start.content.trim() || "(no prompt)"] : [];
+  const prompt = changed.prompt ? [ctx.start.content.trim() || "(no prompt)"] : [];
   const parts = [...prompt, ...steps];
   return parts.length > 0 ? parts.join("\n\n") : "Go on.";
 }

@@ -27,6 +27,7 @@ export class CommandReport {
   readonly #end = { usage: noUsage, model: null as string | null, hasToolUse: false };
   readonly #mask: Mask;
   readonly #name: string;
+  readonly #onSession: ((id: string) => void) | undefined;
   readonly #text: ReturnType<Mask["stream"]>;
   readonly #thinking: ReturnType<Mask["stream"]>;
   readonly #spending: CommandSpending | null;
@@ -35,7 +36,12 @@ export class CommandReport {
   #errors = 0;
 
   /** `reportsSpending`: a run of this command that reports no spending was cut short. */
-  constructor(name: string, mask: Mask, reportsSpending: boolean) {
+  constructor(
+    name: string,
+    mask: Mask,
+    { reportsSpending, onSession }: { reportsSpending: boolean; onSession?: (id: string) => void },
+  ) {
+    this.#onSession = onSession;
     this.#name = name;
     this.#mask = mask;
     this.#spending = reportsSpending ? new CommandSpending(name) : null;
@@ -128,6 +134,7 @@ export class CommandReport {
     if (this.session === session) return;
     this.session = session;
     publish("session", { agent: this.#name, session_id: session });
+    this.#onSession?.(session);
   }
 
   #flush(): void {

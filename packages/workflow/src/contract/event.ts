@@ -55,6 +55,8 @@ export type EventPayloads = {
   llm_retry: { attempt_number: number; delay_ms: number; error: unknown };
   /** A call waits for its turn: its provider's limit allows no more for about so long. */
   llm_wait: { delay_ms: number; reason: string };
+  /** One of several agents failed, and another takes over; they are counted from 1. */
+  llm_fallback: { failed: number; next: number; code: string; error: unknown };
   llm_error: { error: unknown; type?: string; code?: string; retryable?: boolean };
   /** A conversation continues after the turns and tool calls that an earlier execution of the step recorded. */
   llm_resumed: { turns: number; tool_calls: number };
@@ -165,6 +167,7 @@ const required: { [T in EventType]: Record<string, "string" | "number" | "any"> 
   llm_tool_result: { tool_use_id: "string" },
   llm_retry: { attempt_number: "number" },
   llm_wait: { delay_ms: "number" },
+  llm_fallback: { failed: "number", next: "number" },
   llm_error: { error: "any" },
   llm_resumed: { turns: "number" },
   llm_compacted: { tokens: "number", summary: "string" },

@@ -1,0 +1,151 @@
+import {
+  type AgentFn,
+  isWorkflowError,
+  type ThreadContext,
+  type WorkflowError,
+} from "@uncaged/workflow";
+import { isObject, misuse } from "../run/error.ts";
+import {
+  currentRun,
+  digest,
+  inAttempt,
+  outerRun,
+  publish,
+  type RoleRun,
+  withRun,
+} from "../run/run.ts";
+
+/**
+ * After which errors the next agent takes over: those with one of these codes or types, or those for which the function is
+ * true. Without it those after which another agent may succeed: what a call still failed with after it was made again, a
+ * model that is not there, an account that can't pay, a command that is missing, failed or took too long.
+ */
+export type FallbackOptions = {
+  on?: readonly string[] | ((error: WorkflowError) => boolean);
+};
+
+const unavailable: ReadonlySet<string> = new Set([
+  "LLM_NO_MODEL",
+  "LLM_QUOTA",
+  "LLM_BILLING",
+  "COMMAND_MISSING",
+  "COMMAND_FAILED",
+  "COMMAND_TIMEOUT",
+]);
+
+/**
+ * An agent that is the first of several, or the next when that one fails. Whoever takes over gets the thread and not what
+ * the other has said; it is that one again after a crash, once it has recorded anything.
+ *
+ *     agent: fallback([anthropicAgent({ model: "claude-opus-5-5" }), openaiAgent({ model: "gpt-5.2" })])
+ *
+ * @throws WorkflowError `BAD_FALLBACK` at once; from the running agent what the last of them throws.
+ */
+export function fallback(agents: readonly AgentFn[], { on }: FallbackOptions = {}): AgentFn {
+  check(agents, on);
+  return (ctx, systemPrompt) =>
+    inAttempt(ctx, async ({ index }) => {
+      const place = new FallbackPlace(ctx, index, systemPrompt);
+      const first = await place.first(agents.length);
+      // Those before the one that goes on are the last to be asked.
+      const order = agents.map((_, at) => (first + at) % agents.length);
+      for (const [nth, at] of order.entries()) {
+        const next = order[nth + 1];
+        try {
+          return await asAgent(at, index, () => (agents[at] as AgentFn)(ctx, systemPrompt));
+        } catch (error) {
+          if (next === undefined || ctx.signal?.aborted || !isTakenOver(error, on)) throw error;
+          const { code, message } = error;
+          publish("llm_fallback", { failed: at + 1, next: next + 1, code, error: message });
+          await place.choose(next);
+        }
+      }
+      throw new Error("no agent was asked");
+    });
+}
+
+function check(agents: readonly AgentFn[], on: FallbackOptions["on"]): void {
+  const bad = (what: string, hint: string) => misuse("BAD_FALLBACK", `fallback ${what}`, hint);
+  if (
+    !Array.isArray(agents) ||
+    agents.length === 0 ||
+    agents.some((one) => typeof one !== "function")
+  ) {
+    throw bad("has something that is no agent", "give it a list of one agent or more");
+  }
+  const isList = Array.isArray(on) && on.every((one) => typeof one === "string");
+  if (on === undefined || typeof on === "function" || isList) return;
+  throw bad("has an on that is no list of codes", 'such as ["service_unavailable"], or a function');
+}
+
+function isTakenOver(error: unknown, on: FallbackOptions["on"]): error is WorkflowError {
+  if (!isWorkflowError(error)) return false;
+  if (typeof on === "function") return on(error);
+  const {
+    code,
+    type = "",
+    retryable = false,
+  } = error as WorkflowError & {
+    type?: string;
+    retryable?: boolean;
+  };
+  return on ? on.includes(code) || on.includes(type) : retryable || unavailable.has(code);
+}
+
+/** Has an agent work in a place of its own: each finds the sessions that it had itself. */
+async function asAgent<T>(at: number, index: number, work: () => Promise<T>): Promise<T> {
+  const run = currentRun();
+  const others = isObject(run.memory.fallback) ? run.memory.fallback : {};
+  const known = others[String(at)];
+  const memory = at === 0 ? run.memory : isObject(known) ? known : {};
+  const result = await withRun({ ...run, memory, agents: { started: index, running: 0 } }, work);
+  if (at > 0 && Object.keys(memory).length > 0) {
+    run.memory.fallback = { ...others, [String(at)]: memory };
+  }
+  return result;
+}
+
+/** Who goes on where a role asks its agents again. */
+const chosen = new WeakMap<RoleRun, Map<string, number>>();
+
+/** One use of a fallback in a step, by which its choice is found again. */
+class FallbackPlace {
+  readonly #ctx: ThreadContext;
+  readonly #id: string;
+
+  constructor(ctx: ThreadContext, index: number, systemPrompt: string) {
+    this.#ctx = ctx;
+    this.#id = `${index}.${digest(JSON.stringify([systemPrompt, ctx.start.content]))}`;
+  }
+
+  /** The agent that begins: the one that an earlier execution had come to, if that has recorded anything. */
+  async first(count: number): Promise<number> {
+    const { journal, key } = this.#ctx;
+    const run = outerRun();
+    const known = run && chosen.get(run)?.get(this.#id);
+    if (known !== undefined && known !== null) return known;
+    if (!journal || key === undefined) return 0;
+    let [agent, hasBegun] = [0, false];
+    for (const { entry } of await journal.read(key)) {
+      if (!isObject(entry)) continue;
+      if (entry.kind !== "fallback") hasBegun = true;
+      else if (entry.fallback === this.#id) [agent, hasBegun] = [Number(entry.agent), false];
+    }
+    if (hasBegun && agent < count) return agent;
+    // What the first one records from now on is not taken for that of the other.
+    if (agent > 0) await this.#record(0);
+    return 0;
+  }
+
+  async choose(agent: number): Promise<void> {
+    const run = outerRun();
+    if (run) chosen.set(run, new Map([...(chosen.get(run) ?? []), [this.#id, agent]]));
+    await this.#record(agent);
+  }
+
+  async #record(agent: number): Promise<void> {
+    const { journal, key } = this.#ctx;
+    if (!journal || key === undefined) return;
+    await journal.record(key, { kind: "fallback", fallback: this.#id, agent });
+  }
+}

@@ -1,0 +1,50 @@
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { createRoleModerator, END } from "@uncaged/workflow";
+import { z } from "zod";
+import {
+  type AgentMeta,
+  anthropicAgent,
+  claudeCode,
+  describe,
+  fallback,
+  openaiAgent,
+  role,
+  tool,
+  toolRegistry,
+} from "../../src/index.ts";
+
+/* Roles whose process is killed while the second of two agents is at work, or a command. */
+
+const mark = tool({
+  name: "mark",
+  description: "Leaves a mark",
+  input: z.object({ n: z.number() }),
+  execute({ n }, { cwd }) {
+    appendFileSync(join(cwd, "marks"), `${n}\n`);
+    return "marked";
+  },
+});
+const tools = toolRegistry([mark]);
+const shared = { description: "Marks", systemPrompt: "Mark it.", schema: z.object({}) };
+
+const models = role({
+  ...shared,
+  agent: fallback([
+    anthropicAgent({ model: "claude-opus-5-5", tools, maxRetries: 0 }),
+    openaiAgent({ model: "gpt-5.2", tools, maxRetries: 0 }),
+  ]),
+});
+const command = role({
+  ...shared,
+  agent: claudeCode({ args: ["--allowedTools", "Bash"], graceMs: 1000 }),
+});
+
+type Meta = AgentMeta<typeof shared.schema>;
+
+export const descriptor = describe("Marks", { models, command });
+export const run = createRoleModerator<{ models: Meta; command: Meta }>({
+  roles: { models, command },
+  moderator: ({ steps, start }) =>
+    steps.length > 0 ? END : (start.content as "models" | "command"),
+});
