@@ -63,7 +63,7 @@ describe.each(models)("a fallback from $name", (model) => {
     expect([run.text, run.asked]).toEqual(["by the second", 1]);
   });
 
-  test("does not take over after what another would fail with too, unless it is told to", async () => {
+  test("does not take over after what another would fail with too, unless `on` names it", async () => {
     const run = await play([refused(400)]);
     expect(run.error).toMatchObject({ code: "LLM_BAD_REQUEST" });
     expect((await play([refused(400)], { on: ["bad_request"] })).text).toBe("by the second");
