@@ -180,6 +180,24 @@ describe("a conversation that goes on has the files that it knows of", () => {
     expect(existsSync(join(root, "worktrees", ref.threadId, "coder/ignored/built"))).toBe(true);
   }, 60_000);
 
+  test("when a person has approved a call, by a worker that has left since", async () => {
+    const repository = repositoryOf();
+    reply = (turn) => {
+      if (turn === 1) return { tools: [write("a")] };
+      return turn === 2 ? { tools: [{ name: "listFiles", input: {} }] } : { text: "done" };
+    };
+    const { ref, env } = await start(repository, "coder");
+    expect((await settled(host, ref)).status).toBe("waiting");
+    await signalWorkers(root, "SIGKILL");
+    const before = server.came.length;
+    await host.control(ref, { kind: "answer", input: { content: "true" }, env });
+    const view = await settled(host, ref);
+    expect([view.status, server.came.length - before]).toEqual(["completed", 1]);
+    const made = view.steps.at(-1)?.meta.worktree as WorktreeMeta;
+    expect(repository.files(made.commit)).toEqual([".gitignore", "README.md", "a"]);
+    expect(JSON.stringify(server.came.at(-1)?.body)).toContain("README.md\\na");
+  }, 60_000);
+
   test("in a retry, which has a worktree of its own", async () => {
     const repository = repositoryOf();
     let fails = true;

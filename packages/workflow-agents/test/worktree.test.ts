@@ -110,6 +110,7 @@ test("codes in worktrees of its own, and a fork begins with the files of its ste
   const redone = await ended(other);
   expect(repository.git("show", `${redone.trees[3]?.commit}:src/parser.js`)).toBe("parse(again)");
 
+  expect((await host.verify()).problems).toEqual([]);
   // The source goes, and its forks keep the commits that their steps name.
   await host.remove(ref);
   repository.git("reflog", "expire", "--expire=now", "--all");

@@ -75,7 +75,7 @@ export type Worktree = {
  *     const own = worktree({ from: "main", of: "role" });
  *     const run = createRoleModerator({ roles: { coder: own(coder), tester: own(tester) }, moderator });
  *
- * @throws WorkflowError `BAD_WORKTREE` at once; from the running role `NO_WORKTREES`, `NO_CWD`, `NO_REPOSITORY`,
+ * @throws WorkflowError `BAD_WORKTREE` and `RESERVED_FIELD` at once; from the running role `NO_WORKTREES`, `NO_CWD`, `NO_REPOSITORY`,
  *   `NO_COMMIT_YET`, `NO_SUCH_COMMIT`, `COMMIT_MISSING`, `WORKTREE_BUSY`, `GIT_MISSING`, `GIT_TOO_OLD`, `GIT_FAILED`.
  */
 export function worktree(options: WorktreeOptions = {}): Worktree {
@@ -121,8 +121,14 @@ const mergeSchema = {
   required: ["merged", "conflicts"],
 };
 
+/** @throws WorkflowError `RESERVED_FIELD` when a role has a field of its own that records where it has worked. */
 function withWorktree(schema: JsonSchema): JsonSchema {
   if (!isObject(schema) || !isObject(schema.properties)) return schema;
+  if ("worktree" in schema.properties) {
+    const message =
+      "the schema of a role in a worktree has the field worktree, which records its commit";
+    throw misuse("RESERVED_FIELD", message, "give the field another name");
+  }
   const properties = { ...schema.properties, worktree: { type: "object" } };
   const required = Array.isArray(schema.required) ? (schema.required as unknown[]) : [];
   return { ...schema, properties, required: [...required, "worktree"] };

@@ -3,6 +3,7 @@ import { z } from "zod";
 import {
   anthropicAgent,
   describe,
+  listFiles,
   role,
   runCommand,
   toolRegistry,
@@ -10,8 +11,10 @@ import {
   writeFile,
 } from "../../src/index.ts";
 
-/* A coder that is a model with tools, in a worktree. */
-const tools = toolRegistry([writeFile, runCommand()]);
+/* A coder that is a model with tools, in a worktree. A person lets it list files. */
+const tools = toolRegistry([writeFile, listFiles, runCommand()], {
+  approve: (name) => name === listFiles.name,
+});
 const coder = worktree({ of: "role" })(
   role({
     description: "Codes",

@@ -210,6 +210,7 @@ function takeInventory(root: Root): Problem[] {
     problems.push(...look(join(dueDir(root), name), rules.hour));
   }
   problems.push(...look(dueDir(root), rules.due), ...look(join(root, "index"), rules.index));
+  problems.push(...look(join(root, "worktrees"), rules.worktrees));
   return problems.concat(look(trashDir(root), rules.trash));
 }
 
@@ -228,6 +229,7 @@ const folders = new Set([
   "plans",
   "run",
   "trash",
+  "worktrees",
 ]);
 
 const rules = {
@@ -251,6 +253,8 @@ const rules = {
   index: (name) => (/^threads\.sqlite(-wal|-shm)?$/.test(name) ? "file" : null),
   due: (name) => (isDueHour(name) ? "folder" : name === "complete" ? "file" : null),
   hour: (name) => (isDueEntry(name) ? "file" : null),
+  // What is in one is its agents'.
+  worktrees: (name) => (isThreadId(name) ? "folder" : null),
 } satisfies Record<string, Rule>;
 
 function look(folder: string, rule: Rule): Problem[] {
