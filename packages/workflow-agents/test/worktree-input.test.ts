@@ -14,17 +14,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   createRoleModerator,
-  durable,
   END,
   eventsChannel,
   type Role,
   type Step,
-  waitFor,
   type WorktreeMeta,
 } from "@uncaged/workflow";
 import { type RunThreadOptions, runThread } from "@uncaged/workflow/testing";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { roleSteps, worktree, type WorktreeOptions } from "../src/index.ts";
+import { worktree, type WorktreeOptions } from "../src/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
 /* Repositories, settings and agents as a worktree may meet them. */
@@ -211,6 +209,19 @@ describe("a worktree is made of", () => {
   });
 });
 
+test("half of a worktree, as a killed git leaves it, is made anew", async () => {
+  const repository = repositoryOf();
+  const worktrees = join(next("root"), "worktrees", "thread");
+  const entry = join(repository.folder, ".git/worktrees/thread");
+  mkdirSync(entry, { recursive: true });
+  writeFileSync(join(entry, "locked"), "initializing");
+  writeFileSync(join(entry, "gitdir"), `${join(worktrees, "thread/.git")}\n`);
+  const thread = { options: { worktrees } };
+  const { error, trees } = await play(repository, { works: [write("a")], thread });
+  expect([error, repository.files(trees[0]?.commit ?? "")]).toEqual([null, ["README.md", "a"]]);
+  expect(repository.git("worktree", "list").trim().split("\n").length).toBe(2);
+}, 60_000);
+
 test("the user's hooks, signing, line endings and programs don't run", async () => {
   const repository = repositoryOf();
   const ran = next("ran");
@@ -337,60 +348,6 @@ describe("an agent may", () => {
       expect.stringMatching(/^the commit of the worktree leaves out: .*empty\//),
     ]);
   });
-});
-
-test("a role that asks has its files kept with the question", async () => {
-  const repository = repositoryOf();
-  const asker: Role<Record<string, unknown>> = async ({ cwd = "", steps }) => {
-    if (steps.length > 0) return { content: readFileSync(join(cwd, "draft"), "utf8"), meta: {} };
-    writeFileSync(join(cwd, "draft"), "drafted");
-    return waitFor("approval", { content: "Good?" });
-  };
-  const tree = worktree();
-  const run = createRoleModerator({
-    roles: { asker: tree(asker) },
-    moderator: ({ steps }) => (steps.length < 2 ? "asker" : END),
-  });
-  const worktrees = join(next("root"), "worktrees", "thread");
-  const given = { cwd: repository.folder, env: repository.env, options: { worktrees } };
-  const asked = await runThread(run, given);
-  expect([asked.status, asked.steps[0]?.role]).toEqual(["waiting", "__wait__"]);
-  const answer = { role: "__input__", content: "yes", meta: { for: "approval" } };
-  const elsewhere = { worktrees: join(next("root"), "worktrees", "fork") };
-  const steps = [...asked.steps, answer];
-  const { steps: all } = await runThread(run, { ...given, options: elsewhere, steps });
-  expect(all.at(-1)?.content).toBe("drafted");
-});
-
-test("a role whose own field is called worktree is refused at once", () => {
-  const schema = { type: "object", properties: { worktree: { type: "string" } } };
-  const role = Object.assign(async () => ({ content: "", meta: {} }), {
-    descriptor: { description: "", schema },
-  });
-  expect(() => worktree()(role)).toThrow("has the field worktree, which records its commit");
-  expect(() => worktree({ name: "../x" })).toThrow('can\'t have the name "../x"');
-});
-
-test("a try whose time was up leaves before the next one begins with the files of the step", async () => {
-  const repository = repositoryOf();
-  let tries = 0;
-  const slow: Role<Record<string, unknown>> = async ({ cwd = "", signal }) => {
-    const number = (tries += 1);
-    const found = existsSync(join(cwd, "half"));
-    if (number === 1) await new Promise((done) => signal?.addEventListener("abort", done));
-    writeFileSync(join(cwd, "half"), `${number}`);
-    return { content: `${number} ${found}`, meta: {} };
-  };
-  const tree = worktree();
-  const run = durable(async function* (step, input, options) {
-    const play = roleSteps(step, input, options);
-    const retry = { attempts: 2, backoff: 1 };
-    return (yield* play("slow", tree(slow), "", { timeout: 1000, retry })).content;
-  });
-  const worktrees = join(next("root"), "worktrees", "thread");
-  const given = { cwd: repository.folder, env: repository.env, options: { worktrees } };
-  const { steps } = await runThread(run, given);
-  expect(steps.at(-1)?.content).toBe("2 false");
 });
 
 test("two roles in one worktree at once are refused, and two in their own are not", async () => {

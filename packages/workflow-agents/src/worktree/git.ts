@@ -31,9 +31,9 @@ const mostOutput = 64 * 1024 * 1024;
 /** How long another's lock is waited for, in milliseconds. */
 const lockedMs = 30_000;
 
-// Git's own words for a lock that another process has, or has just had.
+// Git's own words for a lock that another process has, or has just had, and for a worktree that one is making.
 const isLocked =
-  /Unable to create '.*': File exists|cannot lock ref|could not lock|Another git process/;
+  /Unable to create '.*': File exists|cannot lock ref|could not lock|Another git process|failed to read .*commondir/;
 
 /**
  * Runs git, without the user's hooks, and gives what it puts out. What another git's lock keeps from being done is

@@ -1,5 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isObject } from "../run/error.ts";
 
@@ -55,6 +62,17 @@ export function isWhole(at: TreePlace, { entry, repository }: Note): boolean {
 export function entryIn(at: TreePlace): string | null {
   const link = firstLine(join(pathOf(at), ".git"))?.replace(/^gitdir: /, "");
   return link === undefined ? null : resolve(pathOf(at), link);
+}
+
+/** What git has of a worktree in a repository, also where a killed git has left half of it. */
+export function entriesOf(at: TreePlace, repository: string): string[] {
+  const folder = join(repository, "worktrees");
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names.flatMap((name) => {
+    const entry = join(folder, name);
+    const link = firstLine(join(entry, "gitdir"));
+    return link !== null && resolve(entry, link) === join(pathOf(at), ".git") ? entry : [];
+  });
 }
 
 function firstLine(path: string): string | null {

@@ -13,6 +13,7 @@ import { type WorktreeMeta, worktreeRef } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import { type GitContext, type GitEnd, git } from "./git.ts";
 import {
+  entriesOf,
   entryIn,
   isWhole,
   newId,
@@ -113,6 +114,9 @@ export class Tree {
     // A host that removes the thread from now on finds it by its note. Its files are not yet those of any id.
     writeNote(this.#owner, { ...this.#note, id: newId(), entry: null });
     await removeTree(this.path);
+    // Half of one would keep git from making any, also the user's.
+    const left = entriesOf(this.#owner, repository.gitDir);
+    for (const entry of left) await removeTree(entry);
     const args = ["worktree", "add", "-f", "-f", "--detach", "--no-checkout", this.path, commit];
     await git(this.#context, { gitDir: repository.gitDir }, args);
     this.#note = { ...this.#note, entry: entryIn(this.#owner) };
