@@ -174,7 +174,7 @@ describe("a command agent", () => {
     expect(await said(planned, { ...own, content: "edited" })).toStartWith("fix the sum\n\n<step");
   });
 
-  test("is asked once more in its session when its answer does not fit the role's schema", async () => {
+  test("is asked twice more in its session when its answer does not fit the role's schema", async () => {
     const args = [["{session}"], ["--system", "{system}"]];
     const play = role({
       description: "",
@@ -185,7 +185,7 @@ describe("a command agent", () => {
     const error = await failureOf(play(threadOf({ cwd, env, role: "coder" })));
     expect(error).toMatchObject({ code: "EXTRACTION_FAILED" });
     const { raw } = (error as { kept: { raw: string } }).kept;
-    expect(raw).toStartWith('<step number="2" role="check">\nThe answer does not fit');
+    expect(raw).toStartWith('<step number="4" role="check">\nThe answer does not fit');
     expect(raw).not.toContain("fix the sum");
   });
 

@@ -88,7 +88,8 @@ test("an answer that can't be understood is kept whole, and what it cost counts"
   expect(text).toContain("error     EXTRACTION_FAILED\n");
   expect(text).toContain("reply     I paid\n          something.\n");
   const { total, attempts } = await ledgerOf(threadId);
-  expect(total).toMatchObject({ tokens: 2200, cost: 0.006 });
+  // It is asked for again twice.
+  expect(total).toMatchObject({ tokens: 3300, cost: 0.009 });
   expect(attempts).toMatchObject([{ step: null, role: "planner", kind: "lost" }]);
   const events = await store.ok(["logs", threadId]);
   expect(events).toContain("step_error");
