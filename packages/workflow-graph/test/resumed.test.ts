@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalHost, settled } from "@uncaged/workflow/host";
+import { openRoot } from "../../workflow/src/storage/root.ts";
+import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "uncaged-marking-"));
@@ -29,6 +31,36 @@ test("an agent of a graph goes on with the conversation that its killed worker h
   expect(readFileSync(join(folder, "marks"), "utf8").trim().split("\n").map(Number)).toEqual([
     1, 2, 2, 3,
   ]);
+  expect(server.came.length).toBe(4);
+  await server.stop();
+}, 60_000);
+
+test("agents of a graph ask for approvals while they work, and go on after their worker has left", async () => {
+  const host = openLocalHost({ path: join(folder, "root") });
+  const server = await anthropicServer(({ messages, system }) => {
+    if (messages.length > 1) return { text: JSON.stringify(messages.at(-1)) };
+    const n = JSON.stringify(system).includes("one") ? 1 : 2;
+    return { tools: [{ name: "deploy", input: { n } }] };
+  });
+  const { hash } = await host.register("asking", join(import.meta.dir, "bundles/asking.ts"));
+  const env = {
+    ...{ PATH: process.env.PATH ?? "", ANTHROPIC_API_KEY: server.key },
+    ANTHROPIC_BASE_URL: server.url,
+  };
+  const ref = await host.start({ workflow: hash, prompt: "Deploy.", env, cwd: folder });
+  for (const value of [true, { approve: false, reason: "not today" }]) {
+    const view = await settled(host, ref);
+    expect(view.status === "waiting" ? view.question.meta : view).toMatchObject({ for: "tool" });
+    await signalWorkers(openRoot({ path: join(folder, "root") }), "SIGKILL");
+    const input = { content: JSON.stringify(value), value };
+    await host.control(ref, { kind: "answer", input, env, cwd: folder });
+  }
+  const { status, steps } = await settled(host, ref);
+  expect(status).toBe("completed");
+  const roles = steps.map(({ role }) => role);
+  expect(roles.filter((role) => role === "one" || role === "two")).toHaveLength(2);
+  expect(readFileSync(join(folder, "deployed"), "utf8").trim().split("\n")).toHaveLength(1);
+  expect(JSON.stringify(steps)).toContain("a person refused this call: not today");
   expect(server.came.length).toBe(4);
   await server.stop();
 }, 60_000);

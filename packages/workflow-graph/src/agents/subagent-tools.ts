@@ -67,6 +67,12 @@ export class SubagentTools implements ToolRunner {
     return { content, is_error: true };
   }
 
+  /** A subagent's own calls are asked for where they are made. */
+  async approval(name: string, input: unknown, context: ToolContext) {
+    const { own } = this.#parts;
+    return this.#byName.has(name) ? null : ((await own?.approval?.(name, input, context)) ?? null);
+  }
+
   async #call(
     agent: AgentTree,
     { name, input, key, ...asked }: { name: string; input: unknown; callId?: string; key?: string },

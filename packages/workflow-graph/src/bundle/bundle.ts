@@ -6,6 +6,7 @@ import {
   INPUT,
   noAnswer,
   opensAttempts,
+  QuestionLog,
   type RoleOutput,
   START,
   stepKey,
@@ -71,11 +72,15 @@ async function* runThread(
   const steps = isImport ? yield* askAgain(imported) : input.steps;
   const state = new GraphState(outline);
   let reached: Progress["reached"] = [];
-  for (const step of steps) reached = state.apply(step).reached;
+  const questions = new QuestionLog();
+  for (const step of steps) {
+    reached = state.apply(step).reached;
+    questions.take(step);
+  }
   const { attempts, maxRounds } = options;
   const thread = threadOf({ ...input, steps }, options);
   const keyOf = (id: string, run: number) => stepKey(options, id, run);
-  const own = { thread, agents, recorded: options.recorded, keyOf };
+  const own = { thread, agents, recorded: options.recorded, keyOf, questions };
   const around = { ...own, attempts, publish, maxRounds, maxConcurrency };
   const interpreter = new Interpreter(outline, state, steps.length, around);
   if (outline.start === null) {
@@ -84,7 +89,7 @@ async function* runThread(
     throw WorkflowError.failed("GRAPH_NO_START", message, "add a node of the type start");
   }
   const [asked, answer] = steps.slice(-2);
-  if (asked?.role === WAIT && answer?.role === INPUT) {
+  if (asked?.role === WAIT && answer?.role === INPUT && asked.meta.for === "approval") {
     // It was answered while no interpreter was there to report it.
     interpreter.logAnswer(String(asked.meta.nodeId), answer);
   }

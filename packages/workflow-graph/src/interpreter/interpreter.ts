@@ -5,10 +5,12 @@ import {
   noAnswer,
   openAttempt,
   type PathPart,
+  type QuestionLog,
   type RecordedAnswers,
   type RoleOutput,
   Scheduler,
   type ThreadContext,
+  type Turn,
   WAIT,
   type WorkflowEvent,
   WorkflowError,
@@ -29,6 +31,8 @@ export type Surroundings = {
   agents: GraphAgents;
   /** What a fixture answers in place of the agents. */
   recorded?: RecordedAnswers;
+  /** What nodes have asked while they worked, and the answers. */
+  questions: QuestionLog;
   attempts?: Attempts;
   publish: (event: WorkflowEvent) => void;
   maxRounds: number;
@@ -128,8 +132,8 @@ export class Interpreter {
 
   async #run(run: NodeRun): Promise<void> {
     const isAgent = run.node.kind === "agent";
-    await this.#scheduler.run(async () => {
-      const carryOut = () => this.#carryOut(run);
+    await this.#scheduler.run(async (turn) => {
+      const carryOut = () => this.#carryOut(run, turn);
       const step = await (isAgent ? this.#limit.run(carryOut) : carryOut());
       if (!step) return;
       await this.#scheduler.commit(step);
@@ -139,9 +143,9 @@ export class Interpreter {
   }
 
   /** Does the work of a node; null when it or another one has failed. */
-  async #carryOut(run: NodeRun): Promise<RoleOutput | null> {
+  async #carryOut(run: NodeRun, turn: Turn): Promise<RoleOutput | null> {
     if (this.#failure) return null;
-    const { attempts, thread, keyOf, recorded } = this.#around;
+    const { attempts, thread, keyOf, questions, recorded } = this.#around;
     const { node } = run;
     const agents = recorded ? recordedAgent(recorded, run) : this.#around.agents;
     const attempt = openAttempt(
@@ -156,7 +160,10 @@ export class Interpreter {
     try {
       const log = (type: LogType, content: string) => this.log(node.id, type, content, id);
       const [outline, state] = [this.#outline, this.#state];
-      const own = { ...thread, role: node.id, key: keyOf(node.id, run.run) };
+      const own = {
+        ...{ ...thread, role: node.id, key: keyOf(node.id, run.run) },
+        questions: questions.for((wait) => this.#askFor(node.id, wait, turn), thread.signal),
+      };
       const work = { run, outline, state, thread: own, agents, log };
       const done = await attempt.run(() => execute(work));
       const output = this.#stepOf(run, done, Date.now() - startedAt);
@@ -213,6 +220,18 @@ export class Interpreter {
       if (!isThere) this.log(id, "warn", `Connection target "${target}" not found`);
       return isThere;
     });
+  }
+
+  /** Asks what a node's agent asks while it works: when nothing else is in flight. */
+  async #askFor(id: string, wait: RoleOutput, turn: Turn): Promise<RoleOutput> {
+    this.#rounds += 2;
+    const { maxRounds } = this.#around;
+    if (this.#rounds >= maxRounds) throw outOfRounds(maxRounds);
+    this.#logWait(id);
+    const answer = await this.#limit.aside(() => turn.wait(() => this.#scheduler.ask(wait)));
+    if (answer.role !== INPUT) throw noAnswer(`the graph waits at ${id}`);
+    this.log(id, "input_received", answer.content);
+    return answer;
   }
 
   async #ask(run: NodeRun): Promise<void> {

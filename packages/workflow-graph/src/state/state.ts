@@ -1,4 +1,4 @@
-import { INPUT, type RoleOutput, WAIT } from "@uncaged/workflow";
+import { INPUT, isStepQuestion, type RoleOutput, WAIT } from "@uncaged/workflow";
 import type { GraphNode } from "../document/graph.ts";
 import type { Origins, Outline } from "../outline/outline.ts";
 import { type ApprovalInput, decisionOf, type Review } from "./review.ts";
@@ -85,6 +85,7 @@ export class GraphState {
   /** How many runs of a node are under way, or wait for an answer. */
   readonly #busy = new Map<string, number>();
   #asked: ApprovalMeta | null = null;
+  #isAskedByStep = false;
 
   constructor(outline: Outline) {
     this.#outline = outline;
@@ -120,6 +121,12 @@ export class GraphState {
 
   /** Takes a committed step. One of a node that the graph does not have changes nothing. */
   apply({ role, content, meta }: RoleOutput): Progress {
+    const isAnswerToStep = this.#isAskedByStep && role === INPUT;
+    this.#isAskedByStep = isStepQuestion({ role, content, meta });
+    // What a node has asked while it worked changes nothing: its step comes afterwards.
+    if (isAnswerToStep || this.#isAskedByStep) {
+      return { started: [], reached: [], current: this.current };
+    }
     if (role === WAIT) {
       if (meta.for === "approval") this.#ask(meta as ApprovalMeta);
       return { started: [], reached: [], current: this.current };

@@ -291,14 +291,32 @@ export class Limit {
   }
 
   async run<T>(task: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await this.#take();
     try {
       return await task();
     } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free += 1;
+      this.#give();
     }
+  }
+
+  /** Lets others work while one that works waits. */
+  async aside<T>(wait: () => Promise<T>): Promise<T> {
+    this.#give();
+    try {
+      return await wait();
+    } finally {
+      await this.#take();
+    }
+  }
+
+  async #take(): Promise<void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  #give(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#free += 1;
   }
 }
