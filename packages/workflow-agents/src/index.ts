@@ -12,7 +12,7 @@ export {
   type RoleSpec,
 } from "./role/role.ts";
 export { handoff, type HandoffRoles } from "./role/handoff.ts";
-export type { Limits } from "./ledger/budget.ts";
+export type { Limits } from "./ledger/raise.ts";
 export { fallback, type FallbackOptions } from "./role/fallback.ts";
 export type { CallRetry, FailedCall } from "./run/retry.ts";
 export { type Paid, paid, type Spending } from "./role/spending.ts";

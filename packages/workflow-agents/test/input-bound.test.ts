@@ -3,7 +3,7 @@ import { type AgentFn, createRoleModerator, END, type WorkflowError } from "@unc
 import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import { anthropicAgent } from "../src/anthropic/anthropic.ts";
-import { inputBound } from "../src/llm/converse.ts";
+import { inputBound } from "../src/llm/reserve.ts";
 import { openaiAgent } from "../src/openai/openai.ts";
 import { role } from "../src/role/role.ts";
 import { anthropicServer } from "./anthropic-server.ts";

@@ -72,6 +72,7 @@ export function hintOf(state: ThreadStatus): string | null {
 
 function answerHint(threadId: string, { meta }: Step): string {
   const resume = `uncaged-workflow resume ${threadId}`;
+  if (meta.for === "budget") return `raise the limit: ${resume} --input N`;
   return meta.for === "tool"
     ? `approve it: ${resume} --approve; or change it: --edit JSON; or refuse it: --refuse REASON`
     : `answer it: ${resume} --input 'your answer'`;

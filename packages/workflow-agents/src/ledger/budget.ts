@@ -4,27 +4,33 @@ import { failure, misuse } from "../run/error.ts";
 import type { RoleRun, Spent } from "../run/run.ts";
 import { addTally, noTally, type Tally, tallyOf } from "./ledger.ts";
 import { mostCostOf, ownPrices, rounded, withCost } from "./prices.ts";
-
-/** What may be spent at the most: US dollars, and tokens of all kinds. */
-export type Limits = { maxCost?: number; maxTokens?: number };
+import { type Limits, RaisedLimits } from "./raise.ts";
 
 type Account = Required<
-  Pick<RoleRun, "spent" | "reserve" | "remaining" | "isLimited" | "withCost">
+  Pick<RoleRun, "spent" | "reserve" | "remaining" | "isLimited" | "withCost" | "raise" | "counted">
 > & {
   /** Called when the role is over: `isRecorded` when its step records what it spent. */
   close: (isRecorded: boolean) => void;
 };
 
 type Open = { spent: Spent[]; reserved: Set<Tally>; isRecorded: boolean };
-type Shared = { accounts: Set<Open>; waiting: Set<() => void> };
+/** `earlier` is what other processes have paid of the steps at work, `counted` the turns that are counted already. */
+type Shared = {
+  accounts: Set<Open>;
+  waiting: Set<() => void>;
+  earlier: Open;
+  counted: Set<string>;
+};
 
 /** What is held to a limit together: a thread, or in it one call of a role that has a budget of its own. */
 type Level = {
-  limits: Limits;
+  readonly limits: Limits;
   accounts: Set<Open>;
   /** What was spent before there were accounts. */
   before: () => Tally;
   exceeded: (taken: Taken, next: Tally, model: string) => WorkflowError;
+  /** Has the thread wait until the limit is raised; false where nobody can be asked. */
+  ask?: (taken: Taken, next: Tally, model: string) => Promise<boolean>;
 };
 
 // By thread, which its list of steps identifies: roles that run concurrently share one limit, and one
@@ -56,14 +62,23 @@ export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
 export function openAccount(ctx: ThreadContext): Account {
   const prices = ownPrices(ctx);
   const { steps, allSteps = steps, threadId } = ctx;
-  const shared = open.get(allSteps) ?? { accounts: new Set(), waiting: new Set() };
-  const limits = checkedLimits(ctx.options ?? {});
+  const shared = open.get(allSteps) ?? newShared();
+  const raised = new RaisedLimits(checkedLimits(ctx.options ?? {}), ctx);
   open.set(allSteps, shared);
   const { waiting } = shared;
   const levels: readonly Level[] = [
     {
-      ...{ limits, accounts: shared.accounts, before: () => spentBefore(ctx) },
-      exceeded: (taken, next, model) => overLimit(threadId, limits, taken, next, model),
+      get limits() {
+        return raised.now;
+      },
+      ...{ accounts: shared.accounts, before: () => spentBefore(ctx) },
+      exceeded: (taken, next, model) => overLimit(threadId, raised.now, taken, next, model),
+      async ask(taken, next, model) {
+        if (!raised.canAsk) return false;
+        const { limit, spent, ...which } = exceeding(raised.now, taken, next, model);
+        await raised.ask({ ...which, text: `${limit} would be passed: ${spent}` });
+        return true;
+      },
     },
     ...(budgets.getStore() ?? []),
   ];
@@ -129,9 +144,25 @@ export function openAccount(ctx: ThreadContext): Account {
           };
           return { outputTokens: output, release };
         }
-        if (isAlone || !waits) throw level.exceeded(taken, most(least), model);
-        await released(waiting, signal);
+        if (!isAlone && waits) await released(waiting, signal);
+        else if (!waits || !(await level.ask?.(taken, most(least), model))) {
+          throw level.exceeded(taken, most(least), model);
+        }
       }
+    },
+    async raise({ model, usage }) {
+      const next = tallyOf(usage, mostCostOf(model, usage, prices));
+      for (const level of levels) {
+        const taken = takenOf(level);
+        if (isWithin(level.limits, addTally(sumOf(taken), next))) continue;
+        if (!(await level.ask?.(taken, next, model))) return false;
+      }
+      return true;
+    },
+    counted(turn, earlier) {
+      if (shared.counted.has(turn)) return;
+      shared.counted.add(turn);
+      if (earlier) shared.earlier.spent.push(earlier);
     },
     close(isRecorded) {
       if (!isRecorded) return;
@@ -140,6 +171,11 @@ export function openAccount(ctx: ThreadContext): Account {
       forget();
     },
   };
+}
+
+function newShared(): Shared {
+  const earlier: Open = { spent: [], reserved: new Set(), isRecorded: false };
+  return { accounts: new Set([earlier]), waiting: new Set(), earlier, counted: new Set() };
 }
 
 /** @throws WorkflowError `BAD_BUDGET` for a limit that is no positive number. */
@@ -239,7 +275,7 @@ function exceeding(
   { spent, reserved }: Taken,
   next: Tally,
   model: string,
-): { limit: string; spent: string; isCost: boolean } {
+): { limit: string; spent: string; isCost: boolean; name: keyof Limits; amount: number } {
   const isCost = rounded(spent.cost + reserved.cost + next.cost) > maxCost;
   const of = ({ cost, tokens }: Tally): string =>
     isCost ? dollars(cost) : `${grouped(tokens)} tokens`;
@@ -247,7 +283,12 @@ function exceeding(
   const held = reserved.tokens > 0 ? `${of(reserved)} are reserved by calls in flight, ` : "";
   const could = `${isCost ? "cost" : "take"} ${of(next)}`;
   return {
-    ...{ limit, isCost },
+    ...{
+      limit,
+      isCost,
+      name: isCost ? "maxCost" : "maxTokens",
+      amount: isCost ? maxCost : maxTokens,
+    },
     spent: `${of(spent)} are spent, ${held}and the next call of ${model} could ${could}`,
   };
 }

@@ -1,24 +1,17 @@
-import {
-  addUsage,
-  isWorkflowError,
-  noUsage,
-  type Usage,
-  type WorkflowError,
-} from "@uncaged/workflow";
-import { failure, isObject } from "../run/error.ts";
+import { addUsage, noUsage, type WorkflowError } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";
-import { callPolicy, type Retrying } from "../run/retry.ts";
-import { currentRun, Meter, publish, type Spent } from "../run/run.ts";
+import { currentRun, Meter, publish } from "../run/run.ts";
 import type { ToolAnswer, ToolContext, ToolRunner } from "../tools/tools.ts";
 import { Approvals, type Decision } from "./approvals.ts";
 import { type AskAside, Compaction, isContextFull } from "./compact.ts";
 import { ProviderError } from "./error.ts";
+import { type Capped, pricedBy, raised, reserveCall, retrying } from "./reserve.ts";
 import { retried } from "./retry.ts";
 import { turnAt } from "./turn.ts";
 import { placeOf, Recorded, type RecordingStep } from "./recorded.ts";
 import { repairOf } from "./repair.ts";
 import {
-  blocksOf,
   type ModelAnswer,
   type ModelProvider,
   type ModelRequest,
@@ -110,15 +103,21 @@ export async function converse(
           if (!mayHelp || !(await compact(true))) throw error;
           return await asking();
         });
+    usage = addUsage(usage, answer.usage);
+    if (isCutByLimit(answer, { allowTruncated, cap }) && (await raised(request, answer))) {
+      turn -= 1;
+      continue;
+    }
     compaction.counted((known ?? answer).usage);
     const isContinued = messages.at(-1)?.role === "assistant";
     text = answer.text ? (isContinued ? text : "") + answer.text : text;
     thinking += answer.thinking;
-    usage = addUsage(usage, answer.usage);
     if (!known) {
       check(provider.name, answer, { allowTruncated, cap });
       await recorded.answered(turn, answer);
     }
+    const key = recorded.keyOf(turn, "");
+    if (key) currentRun().counted?.(key, known ? { ...known, cost: null } : null);
     messages.push({ role: "assistant", content: answer.blocks });
     if (!known) reportHosted(answer, callbacks);
     if (answer.toolUses.length > 0) {
@@ -150,12 +149,6 @@ export async function converse(
   const message = `the model had not ended its work after ${maxTurns} turns`;
   throw new ProviderError("LLM_TOO_MANY_TURNS", message);
 }
-
-const retrying = ({ maxRetries = 2 }: ModelProvider): Retrying =>
-  currentRun().retrying ?? {
-    policy: callPolicy({ attempts: maxRetries + 1 }),
-    since: performance.now(),
-  };
 
 export const emptyAnswer = (name: string): ProviderError =>
   new ProviderError("LLM_EMPTY", `${name} answered with no text`);
@@ -197,11 +190,6 @@ async function ask(
   }
 }
 
-const pricedBy = ({ cacheWrites }: ModelProvider): Pick<Spent, "cost" | "cacheWrites"> => ({
-  cost: null,
-  ...(cacheWrites && { cacheWrites }),
-});
-
 /** Reports the calls of tools that the provider has run itself. */
 function reportHosted(
   { hosted = [] }: ModelAnswer,
@@ -212,9 +200,6 @@ function reportHosted(
     onToolResult?.({ tool_use_id: use.id, content: result });
   }
 }
-
-/** The most tokens of an answer, where the thread's limit allowed fewer than were asked for. */
-type Capped = { cap: number | null };
 
 function check(
   name: string,
@@ -231,7 +216,7 @@ function check(
     const message = "the model's context was full before it had answered";
     throw new ProviderError("LLM_CONTEXT_FULL", message);
   }
-  if (cap !== null && stop === "truncated" && (use || !allowTruncated)) throw cutOff(name, cap);
+  if (isCutByLimit({ stop, toolUses }, { allowTruncated, cap })) throw cutOff(name, cap ?? 0);
   if (stop === "truncated" && use) {
     const message = `${name} cut the call of tool ${use.name} off at the token limit`;
     throw new ProviderError("LLM_TOOL_TRUNCATED", message);
@@ -244,6 +229,12 @@ function check(
   }
 }
 
+/** Whether an answer is of no use because the thread's limit allowed no longer one. */
+const isCutByLimit = (
+  { stop, toolUses }: Pick<ModelAnswer, "stop" | "toolUses">,
+  { allowTruncated, cap }: Capped & { allowTruncated: boolean },
+): boolean => cap !== null && stop === "truncated" && (toolUses.length > 0 || !allowTruncated);
+
 const cutOff = (name: string, tokens: number): WorkflowError =>
   failure(
     "BUDGET_EXCEEDED",
@@ -251,98 +242,10 @@ const cutOff = (name: string, tokens: number): WorkflowError =>
     "go on with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N",
   );
 
-const outputIfUnbounded = 16_384;
-// Of an answer that may be no longer than this much of it is seldom whole.
-const leastOutput = 1024;
-
 const uncounted = (name: string, model: string) => {
   const message = `the server reports no usage of ${model}: with a limit, the call counts with the most that it can have used`;
   return { name, level: "warn", message, data: null };
 };
-
-/** `usage` is the most of the call, where the thread has a limit. */
-type Reserved = Capped & { request: ModelRequest; usage: Usage | null; release: () => void };
-
-/**
- * Reserves a call's most within the thread's limits, and bounds its answer by what is left of them. The
- * service counts the input only when its bytes alone would be too much.
- */
-async function reserveCall(
-  provider: ModelProvider,
-  request: ModelRequest,
-  surroundings: Surroundings,
-): Promise<Reserved> {
-  const { reserve, isLimited = false } = currentRun();
-  if (!isLimited) return { request, cap: null, usage: null, release: () => undefined };
-  const { model, maxTokens = outputIfUnbounded, thinking } = request;
-  const budget = typeof thinking === "object" ? thinking.budgetTokens : 0;
-  const least = Math.min(maxTokens, budget + leastOutput);
-  const reserveFor = async (input: number, waits: boolean): Promise<Reserved> => {
-    const usage = { ...noUsage, input_tokens: input, output_tokens: maxTokens };
-    const how = waits ? { least, signal: surroundings.signal } : { waits };
-    const { outputTokens, release } = await reserve({ ...pricedBy(provider), model, usage }, how);
-    const cap = outputTokens < maxTokens ? outputTokens : null;
-    const bounded = { ...request, maxTokens: outputTokens };
-    return { request: bounded, cap, usage: { ...usage, output_tokens: outputTokens }, release };
-  };
-  const { countInput } = provider;
-  const bound = inputBound(request);
-  if (!countInput) return await reserveFor(bound, true);
-  if (isText(request)) {
-    try {
-      return await reserveFor(bound, false);
-    } catch (error) {
-      if (!isWorkflowError(error) || error.code !== "BUDGET_EXCEEDED") throw error;
-    }
-  }
-  const counting = () => countInput({ ...request, maxTokens }, surroundings);
-  const count = await retried(retrying(provider), surroundings.signal, counting).catch(
-    (error: unknown) => {
-      // A service of the same protocol may not count: then the bytes decide.
-      const status = error instanceof ProviderError ? error.status : null;
-      if ([404, 405, 501].includes(status ?? 0)) return bound;
-      throw error;
-    },
-  );
-  return await reserveFor(count, true);
-}
-
-// What a service adds of its own: how tools and forms are used, and the marks around each message.
-const addedToRequest = 1024;
-const addedToPart = 16;
-// A picture at an address has few bytes, and at the most so many tokens.
-const mostOfPicture = 5000;
-
-type Input = Pick<ModelRequest, "system" | "tools" | "messages"> & { format?: object };
-
-/** The most tokens that text can be: no token is shorter than a byte of its UTF-8. */
-export function inputBound({ system, tools, messages, format = { type: "none" } }: Input): number {
-  let pictures = 0;
-  const counted = (_: string, value: unknown): unknown => {
-    if (
-      !isObject(value) ||
-      !/^(image|input_image|document|file|input_file)/.test(String(value.type))
-    )
-      return value;
-    pictures += 1;
-    // The tokens of a picture don't follow from its bytes.
-    return value.type === "image" ? { type: "image" } : value;
-  };
-  const bytes = Buffer.byteLength(JSON.stringify([system, tools, messages, format], counted));
-  const parts = messages.length + tools.length;
-  return bytes + addedToRequest + addedToPart * parts + mostOfPicture * pictures;
-}
-
-const texts = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
-
-/** Whether a request is text alone: the tokens of a picture or a document don't follow from its bytes. */
-const isText = ({ messages }: ModelRequest): boolean =>
-  messages
-    .flatMap(blocksOf)
-    .every(
-      ({ type, content, parts }) =>
-        texts.has(type) || (type === "tool_result" && typeof content === "string" && !parts),
-    );
 
 type ToolRuns = {
   turn: number;

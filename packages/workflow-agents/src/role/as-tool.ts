@@ -1,6 +1,7 @@
 import { object, string } from "zod/mini";
 import type { Role, ThreadContext } from "@uncaged/workflow";
-import { checkedLimits, type Limits, withinBudget } from "../ledger/budget.ts";
+import { checkedLimits, withinBudget } from "../ledger/budget.ts";
+import type { Limits } from "../ledger/raise.ts";
 import { failure, misuse } from "../run/error.ts";
 import { currentRun, withRun } from "../run/run.ts";
 import type { Tool, ToolExecution } from "../tools/tools.ts";

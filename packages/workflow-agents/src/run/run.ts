@@ -41,6 +41,12 @@ export type RoleRun = {
   reserve: Reserve;
   /** Adds the cost to what a call spent. */
   withCost?: (spent: Spent) => Spent;
+  /**
+   * Has the thread wait until somebody has raised its limit for such a call; false where nobody can be asked.
+   */
+  raise?: (next: Spent) => Promise<boolean>;
+  /** Counts a turn of a model once, by its key: with what another process has paid for it, or as one of this one's. */
+  counted?: (turn: string, earlier: Spent | null) => void;
   /** What remains of the thread's limit, in US dollars; null when it has none. */
   remaining?: () => number | null;
   /** Whether there is a limit: then no model is called without a bound of its answer. */

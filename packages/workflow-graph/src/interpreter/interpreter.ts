@@ -228,8 +228,12 @@ export class Interpreter {
     const { maxRounds } = this.#around;
     if (this.#rounds >= maxRounds) throw outOfRounds(maxRounds);
     this.#logWait(id);
-    const answer = await this.#limit.aside(() => turn.wait(() => this.#scheduler.ask(wait)));
+    const { questions } = this.#around;
+    const ask = async () => questions.given(wait) ?? (await this.#scheduler.ask(wait));
+    const answer = await this.#limit.aside(() => turn.wait(ask));
     if (answer.role !== INPUT) throw noAnswer(`the graph waits at ${id}`);
+    questions.take(wait);
+    questions.take(answer);
     this.log(id, "input_received", answer.content);
     return answer;
   }

@@ -29,6 +29,7 @@ export type AskOutside = (wait: RoleOutput) => Promise<RoleOutput>;
 /** The questions that steps have asked, with their answers: a fold of the log. */
 export class QuestionLog {
   readonly #answers = new Map<string, Answered>();
+  readonly #inputs = new Map<string, RoleOutput>();
   #asked: WaitMeta | null = null;
 
   /** Takes a committed step. Returns whether it is a question of a step, or the answer to one. */
@@ -37,7 +38,13 @@ export class QuestionLog {
     this.#asked = isStepQuestion(step) ? (step.meta as WaitMeta) : null;
     if (this.#asked !== null || asked === null || step.role !== INPUT) return this.#asked !== null;
     this.#answers.set(String(asked.stepQuestion), { asked, answer: answerOf(step) });
+    this.#inputs.set(String(asked.stepQuestion), step);
     return true;
+  }
+
+  /** The answer to a question that was given while it waited for its turn: another step has asked the same. */
+  given({ meta }: RoleOutput): RoleOutput | undefined {
+    return this.#inputs.get(String(meta.stepQuestion));
   }
 
   /** What the work of a step gets, whose questions are asked by `ask`. */

@@ -101,7 +101,8 @@ async function* runStep(progress: Progress, described: StepWork): Steps<unknown>
     const asked = new AskedMeanwhile();
     const attempt = progress.attempt(work, steps, asked.ask);
     for (let one = await asked.next(attempt); one; one = await asked.next(attempt)) {
-      one.answer(sentInput(yield progress.offer(one.wait), role));
+      const given = replay.questions.given(one.wait);
+      one.answer(given ?? sentInput(yield progress.offer(one.wait), role));
     }
     const outcome = await attempt;
     if (outcome.failure === null) {
@@ -181,7 +182,8 @@ async function* runAll(progress: Progress, members: readonly Member[]): Steps<un
   while (open.size > 0) {
     for await (const item of runOpen(progress, [...open.values()], before)) {
       if ("wait" in item) {
-        item.answer(sentInput(yield progress.offer(item.wait), groupName));
+        const given = progress.replay.questions.given(item.wait);
+        item.answer(given ?? sentInput(yield progress.offer(item.wait), groupName));
         continue;
       }
       const { member, outcome } = item;

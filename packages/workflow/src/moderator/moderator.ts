@@ -53,6 +53,11 @@ export function createRoleModerator<M extends RoleMeta>(
         questions: history.questions.for(asked.ask, options.signal),
       });
       for (let one = await asked.next(playing); one; one = await asked.next(playing)) {
+        const given = history.questions.given(one.wait);
+        if (given) {
+          one.answer(given);
+          continue;
+        }
         const answer = sentInput(yield one.wait, String(one.wait.meta.for));
         history.add(one.wait);
         history.add(answer);

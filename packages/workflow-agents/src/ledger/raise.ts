@@ -1,0 +1,62 @@
+import type { ThreadContext } from "@uncaged/workflow";
+import { misuse } from "../run/error.ts";
+
+/** What may be spent at the most: US dollars, and tokens of all kinds. */
+export type Limits = { maxCost?: number; maxTokens?: number };
+
+type LimitName = keyof Limits;
+
+/** What is asked when a limit is used up: `text` says what is spent. */
+export type UsedUp = { name: LimitName; amount: number; text: string };
+
+/** A thread's limits, which people may raise while it waits. */
+export class RaisedLimits {
+  readonly #given: Limits;
+  readonly #ctx: ThreadContext;
+
+  constructor(given: Limits, ctx: ThreadContext) {
+    const { onBudget = "fail" } = ctx.options ?? {};
+    if (onBudget !== "wait" && onBudget !== "fail") {
+      const message = `onBudget is ${JSON.stringify(onBudget)}`;
+      throw misuse("BAD_BUDGET", message, "it is wait or fail");
+    }
+    this.#given = given;
+    this.#ctx = ctx;
+  }
+
+  /** As they were given, or raised since. */
+  get now(): Limits {
+    const { maxCost, maxTokens } = this.#given;
+    return {
+      maxCost: this.#raised("maxCost", maxCost),
+      maxTokens: this.#raised("maxTokens", maxTokens),
+    };
+  }
+
+  /** Whether the thread is to wait, by its option `onBudget`, and its step can ask. */
+  get canAsk(): boolean {
+    return this.#ctx.questions !== undefined && this.#ctx.options?.onBudget === "wait";
+  }
+
+  /** Has the thread wait until a limit was raised. */
+  async ask({ name, amount, text }: UsedUp): Promise<void> {
+    const { attempts, questions, role } = this.#ctx;
+    const id = this.#idOf(name, amount);
+    await questions?.ask(id, "budget", {
+      content: `${text}; how much may it be in all?`,
+      ...{ limit: name, amount, stepID: role, attempt: attempts?.outermost ?? undefined },
+      schema: { type: "number", exclusiveMinimum: amount },
+      token: id,
+    });
+  }
+
+  #raised(name: LimitName, amount: number | undefined): number | undefined {
+    if (amount === undefined) return undefined;
+    const value = this.#ctx.questions?.answered(this.#idOf(name, amount))?.answer.value;
+    return typeof value === "number" && value > amount ? this.#raised(name, value) : amount;
+  }
+
+  // Of this very thread: a fork has limits of its own, and counts nothing that it has copied.
+  readonly #idOf = (name: LimitName, amount: number): string =>
+    `${this.#ctx.threadId}:budget:${name}:${amount}`;
+}

@@ -1,0 +1,122 @@
+import { isWorkflowError, noUsage, type Usage } from "@uncaged/workflow";
+import { callPolicy, type Retrying } from "../run/retry.ts";
+import { isObject } from "../run/error.ts";
+import { currentRun, type Spent } from "../run/run.ts";
+import { ProviderError } from "./error.ts";
+import {
+  blocksOf,
+  type ModelAnswer,
+  type ModelProvider,
+  type ModelRequest,
+  type Surroundings,
+} from "./provider.ts";
+import { retried } from "./retry.ts";
+
+/** How a call of a provider is made again: as the role says, else as the provider does. */
+export const retrying = ({ maxRetries = 2 }: ModelProvider): Retrying =>
+  currentRun().retrying ?? {
+    policy: callPolicy({ attempts: maxRetries + 1 }),
+    since: performance.now(),
+  };
+
+/** The most tokens of an answer, where the thread's limit allowed fewer than were asked for. */
+export type Capped = { cap: number | null };
+
+const outputIfUnbounded = 16_384;
+// Of an answer that may be no longer than this much of it is seldom whole.
+const leastOutput = 1024;
+
+/** `usage` is the most of the call, where the thread has a limit. */
+type Reserved = Capped & { request: ModelRequest; usage: Usage | null; release: () => void };
+
+/**
+ * Reserves a call's most within the thread's limits, and bounds its answer by what is left of them. The
+ * service counts the input only when its bytes alone would be too much.
+ */
+export async function reserveCall(
+  provider: ModelProvider,
+  request: ModelRequest,
+  surroundings: Surroundings,
+): Promise<Reserved> {
+  const { reserve, isLimited = false } = currentRun();
+  if (!isLimited) return { request, cap: null, usage: null, release: () => undefined };
+  const { model, maxTokens = outputIfUnbounded, thinking } = request;
+  const budget = typeof thinking === "object" ? thinking.budgetTokens : 0;
+  const least = Math.min(maxTokens, budget + leastOutput);
+  const reserveFor = async (input: number, waits: boolean): Promise<Reserved> => {
+    const usage = { ...noUsage, input_tokens: input, output_tokens: maxTokens };
+    const how = waits ? { least, signal: surroundings.signal } : { waits };
+    const { outputTokens, release } = await reserve({ ...pricedBy(provider), model, usage }, how);
+    const cap = outputTokens < maxTokens ? outputTokens : null;
+    const bounded = { ...request, maxTokens: outputTokens };
+    return { request: bounded, cap, usage: { ...usage, output_tokens: outputTokens }, release };
+  };
+  const { countInput } = provider;
+  const bound = inputBound(request);
+  if (!countInput) return await reserveFor(bound, true);
+  if (isText(request)) {
+    try {
+      return await reserveFor(bound, false);
+    } catch (error) {
+      if (!isWorkflowError(error) || error.code !== "BUDGET_EXCEEDED") throw error;
+    }
+  }
+  const counting = () => countInput({ ...request, maxTokens }, surroundings);
+  const count = await retried(retrying(provider), surroundings.signal, counting).catch(
+    (error: unknown) => {
+      // A service of the same protocol may not count: then the bytes decide.
+      const status = error instanceof ProviderError ? error.status : null;
+      if ([404, 405, 501].includes(status ?? 0)) return bound;
+      throw error;
+    },
+  );
+  return await reserveFor(count, true);
+}
+
+// What a service adds of its own: how tools and forms are used, and the marks around each message.
+const addedToRequest = 1024;
+const addedToPart = 16;
+// A picture at an address has few bytes, and at the most so many tokens.
+const mostOfPicture = 5000;
+
+type Input = Pick<ModelRequest, "system" | "tools" | "messages"> & { format?: object };
+
+/** The most tokens that text can be: no token is shorter than a byte of its UTF-8. */
+export function inputBound({ system, tools, messages, format = { type: "none" } }: Input): number {
+  let pictures = 0;
+  const counted = (_: string, value: unknown): unknown => {
+    if (
+      !isObject(value) ||
+      !/^(image|input_image|document|file|input_file)/.test(String(value.type))
+    )
+      return value;
+    pictures += 1;
+    // The tokens of a picture don't follow from its bytes.
+    return value.type === "image" ? { type: "image" } : value;
+  };
+  const bytes = Buffer.byteLength(JSON.stringify([system, tools, messages, format], counted));
+  const parts = messages.length + tools.length;
+  return bytes + addedToRequest + addedToPart * parts + mostOfPicture * pictures;
+}
+
+const texts = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
+
+/** Whether a request is text alone: the tokens of a picture or a document don't follow from its bytes. */
+const isText = ({ messages }: ModelRequest): boolean =>
+  messages
+    .flatMap(blocksOf)
+    .every(
+      ({ type, content, parts }) =>
+        texts.has(type) || (type === "tool_result" && typeof content === "string" && !parts),
+    );
+
+/** Has the thread wait until its limit allows a whole answer; false where nobody can be asked. */
+export async function raised({ maxTokens = outputIfUnbounded }: ModelRequest, answer: ModelAnswer) {
+  const usage = { ...answer.usage, output_tokens: maxTokens };
+  return (await currentRun().raise?.({ model: answer.model, usage, cost: null })) ?? false;
+}
+
+export const pricedBy = ({ cacheWrites }: ModelProvider): Pick<Spent, "cost" | "cacheWrites"> => ({
+  cost: null,
+  ...(cacheWrites && { cacheWrites }),
+});
