@@ -1,27 +1,24 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { WAIT } from "@uncaged/workflow";
-import { openLocalHost, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
+import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
 import { cases } from "../../../scripts/tests.ts";
-import { openRoot } from "../../workflow/src/storage/root.ts";
 import { infoPath } from "../../workflow/src/storage/paths.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ledgerOf } from "../src/ledger/ledger.ts";
-import { anthropicServer } from "./anthropic-server.ts";
-import { openaiServer } from "./openai-server.ts";
-import type { Reply, ReplyTool, WireServer } from "./wire.ts";
+import { type Model, ModelRuns, type Run } from "./model-runs.ts";
+import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
  * A role that asks for the approval of its tool calls, whose process dies or leaves at each of its events: nothing is
  * done without an approval or twice, and the model sees the conversation of a run that nothing disturbed.
  */
 setDefaultTimeout(20_000);
-const folder = mkdtempSync(join(tmpdir(), "uncaged-approve-"));
-const host = openLocalHost({ path: join(folder, "root") });
-const root = openRoot({ path: join(folder, "root") });
+let models: ModelRuns;
+let host: Host;
+let servers: ModelRuns["servers"];
 
 const call = (name: string, n: number, more = {}): ReplyTool => ({ name, input: { n, ...more } });
 const usual = [
@@ -37,47 +34,27 @@ function reply(body: object): Reply {
   const turn = messages.filter(({ role }) => role === "assistant").length;
   if (killedAt === turn + 1) {
     killedAt = 0;
-    void signalWorkers(root, "SIGKILL");
+    void models.kill();
     return { fault: { kind: "hang" } };
   }
   const tools = turns[turn];
   return tools ? { text: `Turn ${turn}. `, tools } : { text: "all done" };
 }
 
-type Model = "claude" | "gpt";
-let servers: Record<Model, WireServer<object>>;
 beforeAll(async () => {
-  servers = { claude: await anthropicServer(reply), gpt: await openaiServer(reply) };
+  models = await ModelRuns.open(reply);
+  ({ host, servers } = models);
   await host.register("approve", join(import.meta.dir, "approve/approve.ts"));
 }, 180_000);
-afterAll(async () => {
-  for (const server of Object.values(servers)) await server.stop();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-});
-
-let runs = 0;
-type Run = { ref: ThreadRef; cwd: string; env: Record<string, string> };
+afterAll(() => models.close());
 
 async function start(prompt: string, { die = "", at = 0, calls = usual } = {}): Promise<Run> {
-  const cwd = join(folder, `run-${(runs += 1)}`);
-  mkdirSync(cwd);
-  if (die) writeFileSync(join(cwd, "die"), die);
   turns = calls;
   killedAt = at;
-  const { claude, gpt } = servers;
-  for (const server of [claude, gpt]) server.came.splice(0);
-  const env = {
-    PATH: process.env.PATH ?? "",
-    ...{ ANTHROPIC_API_KEY: claude.key, ANTHROPIC_BASE_URL: claude.url },
-    ...{ OPENAI_API_KEY: gpt.key, OPENAI_BASE_URL: gpt.url },
-  };
-  return { ref: await host.start({ workflow: "approve", prompt, env, cwd }), cwd, env };
+  return await models.start("approve", prompt, die);
 }
 
-const marksIn = ({ cwd }: Run): string[] =>
-  existsSync(join(cwd, "marks"))
-    ? readFileSync(join(cwd, "marks"), "utf8").trim().split("\n").sort()
-    : [];
+const marksIn = (run: Run): string[] => models.marksOf(run).sort();
 
 const answer = ({ ref, env, cwd }: Run, value: unknown, meta = {}) =>
   host.control(ref, {
@@ -95,9 +72,9 @@ async function asked(run: Run) {
 /** What is done to the worker while the thread waits. */
 const absences = {
   nothing: async () => undefined,
-  killed: () => signalWorkers(root, "SIGKILL"),
+  killed: () => models.kill(),
   // As one does that has nothing to run.
-  gone: () => signalWorkers(root, "SIGTERM"),
+  gone: () => signalWorkers(models.root, "SIGTERM"),
 };
 type Absence = keyof typeof absences;
 
@@ -323,7 +300,7 @@ test("a secret of the environment is not shown: such a call is not made", async 
   expect(marksIn(run)).toEqual([]);
   expect(bodiesOf("claude").at(-1)).toContain("its input has a secret of the environment");
   const { hash, threadId } = run.ref;
-  expect(readFileSync(infoPath(root, hash, threadId), "utf8")).not.toContain(key);
+  expect(readFileSync(infoPath(models.root, hash, threadId), "utf8")).not.toContain(key);
   expect(JSON.stringify(await host.read(run.ref))).not.toContain(key);
 });
 

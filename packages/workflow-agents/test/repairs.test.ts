@@ -1,18 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openLocalHost, retryOptions, settled } from "@uncaged/workflow/host";
-import { openRoot } from "../../workflow/src/storage/root.ts";
-import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
-import { anthropicServer } from "./anthropic-server.ts";
-import { openaiServer } from "./openai-server.ts";
-import type { Fault, Reply, WireServer } from "./wire.ts";
+import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
+import { type Model, ModelRuns } from "./model-runs.ts";
+import type { Fault, Reply } from "./wire.ts";
 
 /* An answer that does not fit is asked for again in its conversation, which is recorded as all of it is. */
-const folder = mkdtempSync(join(tmpdir(), "uncaged-repairs-"));
-const host = openLocalHost({ path: join(folder, "root") });
-const root = openRoot({ path: join(folder, "root") });
+let models: ModelRuns;
+let host: Host;
+let servers: ModelRuns["servers"];
 
 /** What the model answers, turn by turn, and what happens at one of them, once. */
 let answers: string[] = [];
@@ -25,32 +20,19 @@ function reply(body: object): Reply {
   if (!now) return { text: answers[turn] ?? '{"done":true}' };
   event = null;
   if (now.fault) return { fault: now.fault };
-  return { text: answers[turn], held: signalWorkers(root, "SIGKILL"), fault: { kind: "hang" } };
+  return { text: answers[turn], held: models.kill(), fault: { kind: "hang" } };
 }
 
-let servers: Record<"claude" | "gpt", WireServer<object>>;
 beforeAll(async () => {
-  servers = { claude: await anthropicServer(reply), gpt: await openaiServer(reply) };
+  models = await ModelRuns.open(reply);
+  ({ host, servers } = models);
   await host.register("turns", join(import.meta.dir, "turns/turns.ts"));
 }, 180_000);
-afterAll(async () => {
-  for (const server of Object.values(servers)) await server.stop();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-});
-
-type Model = keyof typeof servers;
+afterAll(() => models.close());
 
 async function start(model: Model, given: string[], at: typeof event = null) {
   [answers, event] = [given, at];
-  const { claude, gpt } = servers;
-  for (const server of [claude, gpt]) server.came.splice(0);
-  const env = {
-    PATH: process.env.PATH ?? "",
-    ...{ ANTHROPIC_API_KEY: claude.key, ANTHROPIC_BASE_URL: claude.url },
-    ...{ OPENAI_API_KEY: gpt.key, OPENAI_BASE_URL: gpt.url },
-  };
-  const surroundings = { env, cwd: folder };
-  const ref = await host.start({ workflow: "turns", prompt: model, ...surroundings });
+  const { ref, ...surroundings } = await models.start("turns", model);
   return { ref, surroundings, view: await settled(host, ref) };
 }
 

@@ -1,23 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openLocalHost, settled, type ThreadRef } from "@uncaged/workflow/host";
+import { type Host, settled } from "@uncaged/workflow/host";
 import { cases } from "../../../scripts/tests.ts";
-import { openRoot } from "../../workflow/src/storage/root.ts";
-import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { ledgerOf } from "../src/ledger/ledger.ts";
-import { anthropicServer } from "./anthropic-server.ts";
-import { openaiServer } from "./openai-server.ts";
-import type { Reply, ReplyTool, WireServer } from "./wire.ts";
+import { type Model, ModelRuns, type Run } from "./model-runs.ts";
+import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
  * A lead whose roles are tools of each other, and whose process dies at each event of the run: no turn is paid twice, no
  * recorded call is made twice, and each model sees the conversation of a run that nothing disturbed.
  */
-const folder = mkdtempSync(join(tmpdir(), "uncaged-team-"));
-const host = openLocalHost({ path: join(folder, "root") });
-const root = openRoot({ path: join(folder, "root") });
+let models: ModelRuns;
+let host: Host;
+let servers: ModelRuns["servers"];
 
 const calls = (name: string, ...messages: string[]): ReplyTool[] =>
   messages.map((message) => ({ name, input: { message } }));
@@ -74,58 +69,36 @@ function reply(body: object): Reply {
     if (readers === 1) return { fault: { kind: "hang" } };
     const { kind } = moment;
     moment = null;
-    killed = signalWorkers(root, "SIGKILL");
+    killed = models.kill();
     if (kind === "asked") return { fault: { kind: "hang" } };
     return { text: "I begin to ", held: killed, fault: { kind: "half-event", after: 3 } };
   }
   return whole;
 }
 
-type Model = "claude" | "gpt";
-let servers: Record<Model, WireServer<object>>;
 beforeAll(async () => {
-  servers = { claude: await anthropicServer(reply), gpt: await openaiServer(reply) };
+  models = await ModelRuns.open(reply);
+  ({ host, servers } = models);
   await host.register("team", join(import.meta.dir, "team/team.ts"));
 }, 180_000);
-afterAll(async () => {
-  for (const server of Object.values(servers)) await server.stop();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-});
-
-let runs = 0;
-type Run = { ref: ThreadRef; cwd: string; env: Record<string, string> };
+afterAll(() => models.close());
 
 async function start(model: Model, die = ""): Promise<Run> {
-  const cwd = join(folder, `run-${(runs += 1)}`);
-  mkdirSync(cwd);
   readers = 0;
   bothRead = Promise.withResolvers<void>();
   dying = die.split(" ")[1] ?? null;
-  if (die) writeFileSync(join(cwd, "die"), die);
-  const { claude, gpt } = servers;
-  for (const server of [claude, gpt]) server.came.splice(0);
-  const env = {
-    PATH: process.env.PATH ?? "",
-    ...{ ANTHROPIC_API_KEY: claude.key, ANTHROPIC_BASE_URL: claude.url },
-    ...{ OPENAI_API_KEY: gpt.key, OPENAI_BASE_URL: gpt.url },
-  };
-  return { ref: await host.start({ workflow: "team", prompt: model, env, cwd }), cwd, env };
+  return await models.start("team", model, die);
 }
 
 /** The marks that were left, without the keys of their calls. */
-const markedIn = ({ cwd }: Run): string[] =>
-  existsSync(join(cwd, "marks"))
-    ? readFileSync(join(cwd, "marks"), "utf8")
-        .trim()
-        .split("\n")
-        .map((line) => line.split(" ")[0] ?? "")
-        .sort()
-    : [];
+const markedIn = (run: Run): string[] =>
+  models
+    .marksOf(run)
+    .map((line) => line.split(" ")[0] ?? "")
+    .sort();
 
-const keysIn = ({ cwd }: Run): string[] => {
-  const lines = readFileSync(join(cwd, "marks"), "utf8").trim().split("\n");
-  return lines.map((line) => line.slice(line.indexOf(" ") + 1));
-};
+const keysIn = (run: Run): string[] =>
+  models.marksOf(run).map((line) => line.slice(line.indexOf(" ") + 1));
 
 /** The ids of tool calls have the number of the request: here that of its turn in the conversation. */
 function withOwnIds(text: string): string {

@@ -1,24 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openLocalHost, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
+import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
 import { cases } from "../../../scripts/tests.ts";
 import { valuesPath } from "../../workflow/src/storage/paths.ts";
-import { openRoot } from "../../workflow/src/storage/root.ts";
-import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { ledgerOf } from "../src/ledger/ledger.ts";
-import { anthropicServer } from "./anthropic-server.ts";
-import { openaiServer } from "./openai-server.ts";
-import type { Fault, Reply, WireServer } from "./wire.ts";
+import { type Model as Served, ModelRuns, type Run } from "./model-runs.ts";
+import type { Fault, Reply } from "./wire.ts";
 
 /*
  * A role with five turns and eight tool calls whose process dies at each of its events: what was recorded is neither
  * paid nor done again, and the model sees the conversation of a run that nothing disturbed.
  */
-const folder = mkdtempSync(join(tmpdir(), "uncaged-turns-"));
-const host = openLocalHost({ path: join(folder, "root") });
-const root = openRoot({ path: join(folder, "root") });
+let models: ModelRuns;
+let host: Host;
+let servers: ModelRuns["servers"];
 
 const calls = [[1, 2], [3], [4, 5, 6], [7, 8]];
 const last = calls.length + 1;
@@ -37,7 +33,7 @@ function reply(body: object): Reply {
   const now = event?.turn === turn ? event : null;
   if (now) event = null;
   if (now && "kind" in now) {
-    const killed = signalWorkers(root, "SIGKILL");
+    const killed = models.kill();
     if (now.kind === "asked") return { fault: { kind: "hang" } };
     return { text: "I begin to ", held: killed, fault: { kind: "half-event", after: 3 } };
   }
@@ -49,39 +45,20 @@ function reply(body: object): Reply {
   return { thinking: `turn ${turn}`, text: `I mark ${turn}. `, tools, fault };
 }
 
-type Model = "claude" | "gpt" | "whole";
-let servers: Record<"claude" | "gpt", WireServer<object>>;
+type Model = Served | "whole";
 beforeAll(async () => {
-  servers = { claude: await anthropicServer(reply), gpt: await openaiServer(reply) };
+  models = await ModelRuns.open(reply);
+  ({ host, servers } = models);
   await host.register("turns", join(import.meta.dir, "turns/turns.ts"));
 }, 180_000);
-afterAll(async () => {
-  for (const server of Object.values(servers)) await server.stop();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-});
-
-let runs = 0;
-type Run = { ref: ThreadRef; cwd: string; env: Record<string, string> };
+afterAll(() => models.close());
 
 async function start(model: Model, { die = "", at = null as Event | null } = {}): Promise<Run> {
-  const cwd = join(folder, `run-${(runs += 1)}`);
-  mkdirSync(cwd);
-  if (die) writeFileSync(join(cwd, "die"), die);
   event = at;
-  const { claude, gpt } = servers;
-  for (const server of [claude, gpt]) server.came.splice(0);
-  const env = {
-    PATH: process.env.PATH ?? "",
-    ...{ ANTHROPIC_API_KEY: claude.key, ANTHROPIC_BASE_URL: claude.url },
-    ...{ OPENAI_API_KEY: gpt.key, OPENAI_BASE_URL: gpt.url },
-  };
-  return { ref: await host.start({ workflow: "turns", prompt: model, env, cwd }), cwd, env };
+  return await models.start("turns", model, die);
 }
 
-const markedIn = ({ cwd }: Run): number[] =>
-  existsSync(join(cwd, "marks"))
-    ? readFileSync(join(cwd, "marks"), "utf8").trim().split("\n").map(Number.parseFloat)
-    : [];
+const markedIn = (run: Run): number[] => models.marksOf(run).map(Number.parseFloat);
 
 /** The server's ids of tool calls have the number of the request: here that of the turn. */
 function withOwnIds(text: string): string {
@@ -265,7 +242,7 @@ test("a call that may not be made twice is reported to the model as unknown", as
 test("what can't be read any more of what was recorded is asked for again", async () => {
   const run = await start("claude", { at: { turn: last, kind: "asked" } });
   expect((await settled(host, run.ref)).status).toBe("interrupted");
-  const values = valuesPath(root, run.ref.hash, run.ref.threadId);
+  const values = valuesPath(models.root, run.ref.hash, run.ref.threadId);
   writeFileSync(values, readFileSync(values, "utf8").replaceAll("marked 3", "mark\n  3"));
   expect((await resumed(run)).status).toBe("completed");
   expect(markedIn(run).filter((n) => n !== 3)).toEqual(numbers.filter((n) => n !== 3));
