@@ -114,6 +114,20 @@ describe("no tool leaves the thread's directory", () => {
     expect(Folder.open({ root: cwd, path: join(cwd, "folder"), name: "folder" })).rejects.toThrow();
   });
 
+  test("a file that is replaced again and again is read as it is at some moment", async () => {
+    put("a.txt", "whole");
+    const replace = `const { renameSync, writeFileSync } = require("fs");
+      console.log("go");
+      for (;;) { writeFileSync("b.txt", "whole"); renameSync("b.txt", "a.txt"); Bun.sleepSync(2); }`;
+    const child = Bun.spawn([process.execPath, "-e", replace], { cwd, stdout: "pipe" });
+    await child.stdout.getReader().read();
+    const read = new Set<string>();
+    for (let n = 0; n < 300; n += 1) read.add(await said("readFile", { path: "a.txt" }));
+    child.kill("SIGKILL");
+    await child.exited;
+    expect([...read]).toEqual(["whole"]);
+  });
+
   test("a folder that is swapped for a link all the time lets nothing out", async () => {
     put("folder/a.txt", "inside");
     mkdirSync(join(top, "other"));

@@ -11,10 +11,31 @@ export async function openConfined(
   flags: number,
   mode?: number,
 ): Promise<FileHandle> {
-  const file = await openAt(place, flags | constants.O_NONBLOCK, mode);
-  if ((await file.stat()).isFile()) return await confined(file, place);
+  const file = await openInside(place, flags | constants.O_NONBLOCK, mode);
+  if ((await file.stat()).isFile()) return file;
   await file.close();
   throw notAFile(place.name);
+}
+
+// Another tool may replace a file just as it is opened: what is there then is opened in its place.
+const mostReplaced = 10;
+
+/** Opens what a path leads to, when that lies inside. */
+async function openInside(
+  place: ConfinedPath,
+  flags: number,
+  mode?: number,
+  tries = mostReplaced,
+): Promise<FileHandle> {
+  const opened = await openAt(place, flags, mode);
+  const found = await whereIs(opened, place).catch(async (error: unknown) => {
+    await opened.close();
+    throw error;
+  });
+  if (found === "inside") return opened;
+  await opened.close();
+  if (found === "replaced" && tries > 1) return await openInside(place, flags, mode, tries - 1);
+  throw outside(place.name);
 }
 
 /** Opens what is at a path, and follows no link at its end. */
@@ -33,19 +54,16 @@ async function openAt(place: ConfinedPath, flags: number, mode?: number): Promis
   );
 }
 
-/** What was opened, when the path still leads to it and it lies inside. */
-async function confined(opened: FileHandle, { root, path, name }: ConfinedPath) {
-  try {
-    const { dev, ino } = await opened.stat({ bigint: true });
-    const real = await realpath(path).catch(nullIfMissing);
-    const now = real === null ? null : await stat(real, { bigint: true }).catch(nullIfMissing);
-    const isSame = now?.dev === dev && now.ino === ino;
-    if (real === null || !isInside(root, real) || !isSame) throw outside(name);
-    return opened;
-  } catch (error) {
-    await opened.close();
-    throw error;
-  }
+/** Whether the path still leads to what was opened, and inside. */
+async function whereIs(
+  opened: FileHandle,
+  { root, path }: ConfinedPath,
+): Promise<"inside" | "outside" | "replaced"> {
+  const { dev, ino } = await opened.stat({ bigint: true });
+  const real = await realpath(path).catch(nullIfMissing);
+  if (real === null || !isInside(root, real)) return "outside";
+  const now = await stat(real, { bigint: true }).catch(nullIfMissing);
+  return now?.dev === dev && now.ino === ino ? "inside" : "replaced";
 }
 
 export const notAFile = (name: string) => pathError("NOT_A_FILE", name, "is no plain file");
@@ -63,8 +81,7 @@ export class Folder {
   }
 
   static async open(place: ConfinedPath): Promise<Folder> {
-    const handle = await openAt(place, constants.O_RDONLY | constants.O_DIRECTORY);
-    return new Folder(await confined(handle, place), place);
+    return new Folder(await openInside(place, constants.O_RDONLY | constants.O_DIRECTORY), place);
   }
 
   path(name: string): string {
