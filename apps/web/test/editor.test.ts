@@ -281,6 +281,8 @@ test("a form completes what is in scope, suggests examples, and edits a list", a
   await condition.click();
   await page.getByRole("heading", { name: "Condition" }).waitFor();
   const values = form.getByLabel("Value", { exact: true });
+  // The heading may be there before the fields are.
+  await values.first().waitFor();
   const begun = await values.count();
   for (const value of ["yes", "no"]) {
     const before = await values.count();
