@@ -358,3 +358,14 @@ group("a role in a durable workflow", () => {
     expect(error).toMatchObject({ code: "EXTRACTION_FAILED", kept: { raw: "a.ts" } });
   });
 });
+
+test("a word that an option does not know is refused at once", () => {
+  const spec = {
+    ...{ description: "Plans", systemPrompt: "Plan.", schema: z.object({}) },
+    agent: scriptedAgent(["done"]),
+  };
+  expect(() => role({ ...spec, durable: "steps" as "role" })).toThrow(
+    'a role\'s durable is "steps"',
+  );
+  expect(() => role({ ...spec, answer: "json" as "text" })).toThrow('a role\'s answer is "json"');
+});

@@ -15,7 +15,7 @@ import { extract, type Extractor, read } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
 import { type CallPolicy, callPolicy, type CallRetry } from "../run/retry.ts";
-import { failure, isObject } from "../run/error.ts";
+import { failure, isObject, misuse } from "../run/error.ts";
 import { type AnswerForm, againText, mismatchNote, withInstruction } from "../run/form.ts";
 import { digest, inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
 import {
@@ -76,13 +76,15 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
  * Whatever it throws fails the thread, whose end record then keeps the agent's text and what was spent in
  * `meta.error.kept`; `retry` runs the role again.
  *
- * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD`, `BAD_RETRY` at once; from the running role `EXTRACTION_FAILED`,
+ * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD`, `BAD_RETRY`, `BAD_ROLE` at once; from the running role `EXTRACTION_FAILED`,
  *   `EMPTY_ANSWER`, `BAD_AGENT_RESULT`, `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, `BAD_PRICES`, `BAD_BUDGET`, and
  *   what the agent throws.
  */
 export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const form = formOf(spec.schema, spendingKeys);
   checkFields(Object.keys(spec.schema._zod.def.shape));
+  checkWord("durable", spec.durable, ["turns", "role"]);
+  checkWord("answer", spec.answer, ["fields", "text"]);
   const policy = spec.retry && callPolicy(spec.retry);
   const play: Role<AgentMeta<S>> = async ({ attempt, journal, ...given }) => {
     const ctx = spec.durable === "role" ? given : { ...given, journal };
@@ -94,6 +96,13 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const schema = spendingSchema(form.schema);
   const descriptor = { description: spec.description, schema };
   return Object.assign(play, { descriptor, [usesAttempt]: true });
+}
+
+// Where no types are checked, another word would be taken for the default.
+function checkWord(option: string, given: unknown, words: readonly string[]): void {
+  if (given === undefined || words.includes(given as string)) return;
+  const message = `a role's ${option} is ${JSON.stringify(given)}`;
+  throw misuse("BAD_ROLE", message, `it is ${words.join(" or ")}`);
 }
 
 /** A role's parts, checked. */
