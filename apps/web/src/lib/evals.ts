@@ -19,7 +19,8 @@ export const evalQuery = (id: string, baseline: string | undefined) =>
     queryKey: ["evals", id, baseline],
     queryFn: ({ signal }) => request<Eval>(pathOf("evals", id), { query: { baseline }, signal }),
     refetchInterval: ({ state }) => (state.data && isAtWork(state.data) ? readAgainMs : false),
-    placeholderData: (before) => before,
+    // Another baseline is of the same eval; another eval is not shown in its place.
+    placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
   });
 
 /** Which cases are shown. */
