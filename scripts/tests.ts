@@ -89,6 +89,18 @@ export const countOf = (output: string, word: "pass" | "fail"): number =>
     .map((match) => Number(match[1]))
     .reduce((sum, count) => sum + count, 0);
 
+/** The tests that `bun test` printed as failed, each with its file. */
+export function failedTests(output: string): string[] {
+  let file = "";
+  const failed: string[] = [];
+  for (const line of output.split("\n")) {
+    file = /^(\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
+    const test = /^\(fail\) (.*?)(?: \[[\d.]+m?s\])?$/.exec(line)?.[1];
+    if (test !== undefined) failed.push(`${file}: ${test}`);
+  }
+  return failed;
+}
+
 /** What `bun test` printed of the files with a failure, without their passed tests, and its last lines. */
 export function failuresIn(output: string): string {
   const [first = "", ...sections] = output.split(/^(?=\S+\.test\.ts:$)/m);
