@@ -3,6 +3,7 @@ import type { Journal, JournalEntry, ThreadContext } from "@uncaged/workflow";
 import { z } from "zod";
 import type { ModelOptions } from "../src/llm/agent.ts";
 import { compactAtOf } from "../src/llm/compact.ts";
+import { image } from "../src/content/part.ts";
 import { toolRegistry } from "../src/tools/registry.ts";
 import { tool } from "../src/tools/tools.ts";
 import { type Model, models, threadAt } from "./models.ts";
@@ -40,6 +41,21 @@ const looking =
 const seenIn = (text: string): number =>
   Math.max(0, ...[...text.matchAll(/(?:found|looked until) (\d+)/g)].map(([, n]) => Number(n)));
 const noted = (text: string): Reply => ({ text: `I looked until ${seenIn(text)}.` });
+
+/** A model with a window of 4,000 tokens that nobody knows: it refuses what does not fit. */
+function refusing(times: number, message: string) {
+  let count = 0;
+  const fault: Fault = { kind: "status", status: 400, type: "invalid_request_error", message };
+  const reply = (body: object): Reply => {
+    if (fits(textOf(body))) return looking(times)(body);
+    if (!isSummary(body)) count += 1;
+    return { fault };
+  };
+  return { reply, refused: () => count };
+}
+const fits = (text: string): boolean => text.length / 4 < 4000;
+const unknown = { model: "house-model", context: {} };
+const tooLongFor4000 = "prompt is too long: 4321 tokens > 4000 maximum";
 
 type Run = { ran: Observed; bodies: Body[]; server: WireServer<{ model: string }> };
 
@@ -129,11 +145,11 @@ describe.each(models)("a conversation over $name", (one) => {
         ...{ kind: "status", status: 400, type: "invalid_request_error" },
         message: "prompt is too long: context_length_exceeded",
       };
-      const refusing = (body: object): Reply => {
+      const declining = (body: object): Reply => {
         const reply = looking(3)(body);
         return textOf(body).length > 40_000 ? { fault: tooLong } : reply;
       };
-      const ended = await run(one, refusing, { context: { window: 1_000_000 } });
+      const ended = await run(one, declining, { context: { window: 1_000_000 } });
       expect([ended.ran.error, ended.ran.text]).toEqual([null, "looked 3 times"]);
       const summary = ended.bodies.filter(isSummary).map(textOf)[0] ?? "";
       expect(summary).toContain("characters are left out: they did not fit");
@@ -146,26 +162,88 @@ describe.each(models)("a conversation over $name", (one) => {
     }
   });
 
-  test("is not summarised twice, nor asked again, wherever it was broken off", async () => {
-    const whole = await run(one, looking(8), {}, { ...journaled([]) });
-    const texts = whole.bodies.map(textOf).map(withoutIds);
-    expect(whole.bodies.filter(isSummary).length).toBeGreaterThan(0);
-    for (const nth of texts.keys()) {
-      const entries: JournalEntry[] = [];
-      const stop = new AbortController();
-      const dying = (body: object, at: number): Reply => {
-        if (at !== nth) return looking(8)(body);
-        stop.abort(new Error("died"));
-        return { fault: { kind: "hang" } };
-      };
-      const died = await run(one, dying, {}, { ...journaled(entries), signal: stop.signal });
-      expect(died.ran.error).toEqual(new Error("died"));
-      const again = await run(one, looking(8), {}, { ...journaled(entries) });
-      expect([nth, again.ran.text]).toEqual([nth, "looked 8 times"]);
-      const seen = [...died.bodies.slice(0, nth), ...again.bodies].map(textOf).map(withoutIds);
-      expect(seen).toEqual(texts);
+  test("learns from one refusal how large its model's window is", async () => {
+    for (const message of [
+      "9000 tokens > 4000 maximum",
+      "maximum context length is 4,000 tokens",
+    ]) {
+      const { reply, refused } = refusing(20, `prompt is too long: ${message}`);
+      const ended = await run(one, reply, unknown);
+      expect([ended.ran.error, ended.ran.text, refused()]).toEqual([null, "looked 20 times", 1]);
+      expect(ended.bodies.filter(isSummary).length).toBeGreaterThan(3);
+      for (const body of ended.bodies) expectPaired(body);
+    }
+    // Without a number it is about what has fitted; a number that is a lie is none.
+    for (const message of ["", ": 10 tokens > 1 maximum", ": 10 tokens > 999999999 maximum"]) {
+      const { reply, refused } = refusing(20, `prompt is too long${message}`);
+      const ended = await run(one, reply, unknown);
+      expect([ended.ran.error, ended.ran.text]).toEqual([null, "looked 20 times"]);
+      expect(refused()).toBeLessThan(4);
+      expect(ended.bodies.filter(isSummary).length).toBeLessThan(10);
     }
   });
+
+  test.skipIf(one.name !== "anthropic")(
+    "is summarised when an answer filled the window",
+    async () => {
+      let isFull = true;
+      const reply = (body: object): Reply => {
+        if (!isFull || seenIn(textOf(body)) < 2) return looking(3)(body);
+        isFull = false;
+        return { text: "I begin to", stop: "model_context_window_exceeded" };
+      };
+      const ended = await run(one, reply, unknown);
+      expect([ended.ran.error, ended.ran.text]).toEqual([null, "looked 3 times"]);
+      expect(ended.bodies.filter(isSummary).length).toBeGreaterThan(0);
+      const output = ended.ran.spent.reduce((sum, { usage }) => sum + usage.output_tokens, 0);
+      expect(output).toBe(ended.server.counted.output);
+    },
+  );
+
+  test("shows a large picture, and is not summarised for it", async () => {
+    const png = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), Buffer.alloc(3e6, 7)]);
+    const shoot = tool({
+      ...{ name: "look", description: "Looks", input: z.object({ n: z.number() }) },
+      execute: () => ["found 1", image(png)],
+    });
+    const ended = await run(one, looking(1), { tools: toolRegistry([shoot]), context: {} });
+    expect([ended.ran.error, ended.ran.text]).toEqual([null, "looked 1 times"]);
+    expect(ended.bodies).toHaveLength(2);
+    expect(textOf(ended.bodies[1] as Body)).toContain(png.toString("base64"));
+  });
+
+  test.each([
+    ["of a known window", () => looking(8), {}],
+    ["of a window that a refusal shows", () => refusing(8, tooLongFor4000).reply, unknown],
+  ])(
+    "is not summarised twice, nor asked again, wherever it was broken off, %s",
+    async (_, replies, options) => {
+      const looked = () => replies();
+      const whole = await run(one, looked(), options, { ...journaled([]) });
+      // What was refused cost nothing, and is asked again.
+      const answered = (bodies: Body[]) =>
+        bodies
+          .map(textOf)
+          .filter((text) => options !== unknown || fits(text))
+          .map(withoutIds);
+      expect(whole.bodies.filter(isSummary).length).toBeGreaterThan(0);
+      for (const nth of whole.bodies.keys()) {
+        const entries: JournalEntry[] = [];
+        const stop = new AbortController();
+        const dying = (body: object, at: number): Reply => {
+          if (at !== nth) return looked()(body);
+          stop.abort(new Error("died"));
+          return { fault: { kind: "hang" } };
+        };
+        const died = await run(one, dying, options, { ...journaled(entries), signal: stop.signal });
+        expect(died.ran.error).toEqual(new Error("died"));
+        const again = await run(one, looked(), options, { ...journaled(entries) });
+        expect([nth, again.ran.text]).toEqual([nth, "looked 8 times"]);
+        const seen = [...died.bodies.slice(0, nth), ...again.bodies];
+        expect([nth, answered(seen)]).toEqual([nth, answered(whole.bodies)]);
+      }
+    },
+  );
 });
 
 /** The ids of calls have the number of a request, which a second server counts anew. */

@@ -12,9 +12,15 @@ afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, re
 
 test("an agent of a graph goes on with the conversation that its killed worker had", async () => {
   const host = openLocalHost({ path: join(folder, "root") });
+  const isSummary = (text: string) => text.includes("Your context is nearly full");
   const server = await anthropicServer(({ messages }) => {
-    const turn = messages.filter(({ role }) => role === "assistant").length + 1;
-    return turn > 3 ? { text: "done" } : { tools: [{ name: "mark", input: { n: turn } }] };
+    const text = JSON.stringify(messages);
+    const last = Math.max(
+      0,
+      ...[...text.matchAll(/(?:marked|until) (\d)/g)].map(([, n]) => Number(n)),
+    );
+    if (isSummary(text)) return { text: `I marked until ${last}.` };
+    return last >= 6 ? { text: "done" } : { tools: [{ name: "mark", input: { n: last + 1 } }] };
   });
   writeFileSync(join(folder, "die"), "");
   const { hash } = await host.register("marking", join(import.meta.dir, "bundles/marking.ts"));
@@ -27,11 +33,15 @@ test("an agent of a graph goes on with the conversation that its killed worker h
   await host.control(ref, { kind: "resume", env, cwd: folder });
   const { status, steps } = await settled(host, ref);
   expect([status, steps.at(-1)?.content]).toEqual(["completed", "done"]);
-  // The second call was at work, and is made again; no turn is asked for twice.
-  expect(readFileSync(join(folder, "marks"), "utf8").trim().split("\n").map(Number)).toEqual([
-    1, 2, 2, 3,
-  ]);
-  expect(server.came.length).toBe(4);
+  // The fourth call was at work, and is made again; no turn is asked for twice, and no summary.
+  const marks = readFileSync(join(folder, "marks"), "utf8").trim().split("\n").map(Number);
+  expect(marks).toEqual([1, 2, 3, 4, 4, 5, 6]);
+  const bodies = server.came.map(({ body }) => JSON.stringify(body.messages));
+  expect(new Set(bodies).size).toBe(bodies.length);
+  const summaries = bodies.filter(isSummary).length;
+  expect(summaries).toBeGreaterThan(0);
+  expect(bodies.length).toBe(6 + 1 + summaries);
+  expect(bodies.at(-1)).toContain("This is your own summary of it");
   await server.stop();
 }, 60_000);
 

@@ -135,6 +135,35 @@ describe.each(served)("the model adapter over $name", (one) => {
     expect(published.filter(({ type }) => type.startsWith("tool_"))).toEqual([]);
   });
 
+  test("has a conversation summarised that fills its model's window, unless that is turned off", async () => {
+    const cwd = mkdtempSync(join(tmpdir(), "uncaged-steps-"));
+    ends.push(() => rmSync(cwd, { recursive: true }));
+    writeFileSync(join(cwd, "a.txt"), "x".repeat(5000));
+    const isSummary = (body: object) =>
+      JSON.stringify(body).includes("Your context is nearly full");
+    const played = async (context: ModelAdapterOptions["context"]) => {
+      let reads = 0;
+      const reply = (body: object): Reply => {
+        if (isSummary(body)) return { text: "I have read." };
+        reads += 1;
+        return reads > 6
+          ? { text: "Done." }
+          : { tools: [{ name: "readFile", input: { path: "a.txt" } }] };
+      };
+      const { ask, server } = await serving(
+        reply as never,
+        { cwd },
+        { tools: stepTools(), context },
+      );
+      const { called } = await ask({ tools: ["ReadFile"], stream: true });
+      expect(called?.locals._result).toBe("Done.");
+      expect(called?.usage?.output_tokens).toBe(server.counted.output);
+      return server.came.filter(({ body }) => isSummary(body)).length;
+    };
+    expect(await played({ window: 4000 })).toBeGreaterThan(0);
+    expect(await played(false)).toBe(0);
+  });
+
   test("hands the calls of the step's own tools back", async () => {
     const { ask } = await serving([{ tools: [{ name: "add", input: { a: 1 } }] }]);
     const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" } }];

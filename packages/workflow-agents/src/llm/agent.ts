@@ -63,8 +63,9 @@ export function modelAgent(
   provider: ModelProvider,
   options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
 ): AgentFn {
-  const { tools: runner, maxTurns, allowTruncated, history, context, ...asked } = options;
-  const compactAt = context === false ? undefined : compactAtOf(asked.model, context);
+  const { tools: runner, maxTurns, allowTruncated, history, context = {}, ...asked } = options;
+  // What makes no sense is refused before a thread starts.
+  if (context) compactAtOf(asked.model, context);
   const messages = messagesBy(history, options.messages);
   const answer: AgentFn = async (ctx, systemPrompt) => {
     const { env = {}, signal, blobs } = ctx;
@@ -89,7 +90,7 @@ export function modelAgent(
         tools: toolbox ? await runner.definitions(toolbox.context) : [],
         ...(isAlone && { format: { type: "json_schema", schema: own.schema } }),
       };
-      const bounds = { maxTurns, allowTruncated, compactAt, toolbox, form, step: ctx };
+      const bounds = { maxTurns, allowTruncated, context, toolbox, form, step: ctx };
       const end = await converse(provider, request, { env, signal, callbacks, ...bounds });
       // A tool call of a model that was given no tools ends the conversation, too.
       if (!end.text.trim()) throw emptyAnswer(provider.name);

@@ -3,6 +3,8 @@ import { misuse } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import { ProviderError } from "./error.ts";
 import { type Block, blocksOf, type Message, type ModelAnswer } from "./provider.ts";
+import type { Summarised } from "./recorded.ts";
+import { tokensAbout } from "./tokens.ts";
 
 /**
  * When a conversation is summarised: at `compactAt` (0.8) of the model's `window` in tokens, which is that of the list
@@ -21,13 +23,16 @@ const windows: readonly [name: string, tokens: number][] = [
   ["o4", 200_000],
 ];
 
+const usualShare = 0.8;
+const tooManyBytes = 413;
+
 /**
  * The tokens at which a model's conversation is summarised; null when its window is not known.
  * @throws WorkflowError `BAD_CONTEXT` for a window or a share that is none.
  */
 export function compactAtOf(
   model: string,
-  { window, compactAt = 0.8 }: ContextOptions = {},
+  { window, compactAt = usualShare }: ContextOptions = {},
 ): number | null {
   const isWindow = window === undefined || (Number.isInteger(window) && window > 0);
   if (!isWindow || !(compactAt > 0 && compactAt <= 1)) {
@@ -42,7 +47,6 @@ export function compactAtOf(
 /** Asks the model itself for something, with the messages so far: for a summary of them. */
 export type AskAside = (messages: readonly Message[]) => Promise<ModelAnswer>;
 
-const charactersPerToken = 4;
 // What is shown of a result that is too long: its start and its end.
 const [longestResult, shownStart, shownEnd] = [6000, 3000, 1000];
 // The most that the last exchange may have where it is kept as it was.
@@ -59,10 +63,12 @@ const noteOf = (summary: string): string =>
 export class Compaction {
   readonly messages: Message[];
   readonly #initial: readonly Message[];
-  readonly #at: number;
+  #at: number;
   /** The tokens of the last turn, and of the first since the conversation was as short as it can be. */
   #size = 0;
   #least: number | null = null;
+  #learned: number | undefined;
+  #isCompact = false;
 
   /** @param at The tokens at which it is nearly full; null when that is not known. */
   constructor(initial: readonly Message[], at: number | null) {
@@ -77,11 +83,32 @@ export class Compaction {
     this.#least ??= this.#size;
   }
 
+  /** The tokens at which the next summary comes, where a provider's refusal has shown them: recorded with a summary. */
+  get learned(): number | undefined {
+    return this.#learned;
+  }
+
+  /** Takes that the conversation did not fit. */
+  refused({ message, status }: ProviderError): void {
+    // The bytes were too many, of pictures for example, which says nothing of tokens.
+    if (status === tooManyBytes) return;
+    const sent = this.#size + tokensAbout(this.messages.at(-1) ?? "");
+    const named = windowIn(message);
+    // What has fitted shows that the window is no smaller.
+    const window = named !== null && named >= this.#size ? Math.min(named, sent) : sent;
+    this.#comesAt(Math.floor(window * usualShare));
+  }
+
+  #comesAt(tokens: number): void {
+    this.#at = Math.min(this.#at, tokens);
+    this.#learned = this.#at;
+  }
+
   /** Whether the next turn is to come after a summary. What was asked at first can't be made shorter. */
   get isDue(): boolean {
     const { messages } = this;
     const last = messages.at(-1);
-    const size = this.#size + (last ? JSON.stringify(last.content).length / charactersPerToken : 0);
+    const size = this.#size + (last ? tokensAbout(last.content) : 0);
     return this.#canCompact && size >= this.#at && size - (this.#least ?? 0) >= this.#at / 4;
   }
 
@@ -91,13 +118,15 @@ export class Compaction {
 
   /**
    * Has the model summarise the conversation. When that does not fit either, it is asked again with what is long in
-   * results left out.
+   * results left out, and then without its earlier half, and its first three quarters.
    * @returns null when there is no summary: the conversation goes on as it is.
    */
   async summary(ask: AskAside, isFull: boolean): Promise<string | null> {
     if (!this.#canCompact) return null;
     let problem = "the model wrote none";
-    for (const messages of [this.messages, this.messages.map(shortened)].slice(isFull ? 1 : 0)) {
+    const short = this.messages.map(shortened);
+    const shorter = [2, 4].map((parts) => this.#later(short, parts));
+    for (const messages of [this.messages, short, ...shorter].slice(isFull ? 1 : 0)) {
       try {
         const { text } = await ask([...messages.slice(0, -1), withText(messages.at(-1))]);
         if (text.trim()) {
@@ -115,23 +144,44 @@ export class Compaction {
     return null;
   }
 
+  /** The messages with the last part of so many of the conversation, from an answer on: each call has its result. */
+  #later(messages: readonly Message[], parts: number): readonly Message[] {
+    const start = this.#initial.length + (this.#isCompact ? 1 : 0);
+    const from = start + Math.floor(((messages.length - start) * (parts - 1)) / parts);
+    const answers = messages.findIndex(({ role }, at) => at >= from && role === "assistant");
+    if (answers <= start) return messages;
+    const note: Message = { role: "user", content: "[What came here is left out: it did not fit]" };
+    return [...messages.slice(0, start), note, ...messages.slice(answers)];
+  }
+
   /** Puts a summary in the place of all but what was asked at first, and the last exchange: a call stays with its result. */
-  compact(summary: string): void {
+  compact({ summary, at }: Summarised): void {
     const { messages } = this;
+    if (at !== undefined) this.#comesAt(at);
     const [said, answer] = messages.slice(-2);
     const isExchange = said?.role === "assistant" && answer !== undefined;
     const tail = isExchange ? [said, answer] : [];
-    const isLong =
-      JSON.stringify(tail).length / charactersPerToken > Math.min(this.#at / 4, longestTail);
+    const isLong = tokensAbout(tail) > Math.min(this.#at / 4, longestTail);
     const kept = isLong ? tail.map(shortened) : tail;
     const note: Message = { role: "user", content: [{ type: "text", text: noteOf(summary) }] };
     messages.splice(0, messages.length, ...this.#initial, note, ...kept);
     this.#least = null;
     this.#size = 0;
+    this.#isCompact = true;
   }
 }
 
-export const isContextFull = (error: unknown): boolean =>
+// As Anthropic, OpenAI and vLLM, Gemini, and llama.cpp name it when they refuse a conversation.
+const namedWindow =
+  /> ([\d,]+)|(?:maximum context length|maximum prompt length) (?:is|of) ([\d,]+)|tokens allowed \(?([\d,]+)|context size \(([\d,]+)/i;
+
+/** The window that a refusal names, in tokens. */
+function windowIn(message: string): number | null {
+  const digits = namedWindow.exec(message)?.slice(1).find(Boolean)?.replaceAll(",", "");
+  return digits === undefined || !(Number(digits) > 0) ? null : Number(digits);
+}
+
+export const isContextFull = (error: unknown): error is ProviderError =>
   error instanceof ProviderError &&
   (error.code === "LLM_CONTEXT_FULL" || error.type === "context_length_exceeded");
 

@@ -4,7 +4,13 @@ import type { AnswerForm } from "../run/form.ts";
 import { currentRun, Meter, publish } from "../run/run.ts";
 import type { ToolAnswer, ToolContext, ToolRunner } from "../tools/tools.ts";
 import { Approvals, type Decision } from "./approvals.ts";
-import { type AskAside, Compaction, isContextFull } from "./compact.ts";
+import {
+  type AskAside,
+  Compaction,
+  compactAtOf,
+  type ContextOptions,
+  isContextFull,
+} from "./compact.ts";
 import { ProviderError } from "./error.ts";
 import { type Capped, pricedBy, raised, reserveCall, retrying } from "./reserve.ts";
 import { retried } from "./retry.ts";
@@ -35,8 +41,8 @@ export type Conversation = Surroundings & {
   toolbox?: Toolbox;
   maxTurns?: number;
   allowTruncated?: boolean;
-  /** The tokens at which the conversation is summarised, null when that is not known; it never is without it. */
-  compactAt?: number | null;
+  /** When the conversation is summarised that fills its model's window; without it, and with `false`, it never is. */
+  context?: ContextOptions | false;
   /** What the last answer must be: one that does not fit is asked for again. */
   form?: AnswerForm;
   /** The step that it is part of: its turns are recorded there, and those of an earlier execution found; without it nowhere. */
@@ -60,8 +66,9 @@ export async function converse(
   conversation: Conversation,
 ): Promise<Conversed> {
   const { callbacks = {}, toolbox, maxTurns = 50, allowTruncated = false, step } = conversation;
-  const { compactAt, form, signal } = conversation;
-  const compaction = new Compaction(request.messages, compactAt ?? null);
+  const { context = false, form, signal } = conversation;
+  const compactAt = context && compactAtOf(request.model, context);
+  const compaction = new Compaction(request.messages, compactAt || null);
   const { messages } = compaction;
   const isLast = ({ toolUses, stop }: ModelAnswer): boolean =>
     toolUses.length > 0 ? !toolbox : stop !== "paused";
@@ -73,10 +80,17 @@ export async function converse(
   // What is recorded was paid for: each execution may have as many turns of its own.
   for (let turn = 1; turn <= turns + maxTurns; turn += 1) {
     const known = recorded.answer(turn);
-    const asking = () =>
-      retried(retrying(provider), signal, () =>
-        ask(provider, { ...request, messages }, conversation),
+    const asking = async () => {
+      const asked = { ...request, messages };
+      const answer = await retried(retrying(provider), signal, () =>
+        ask(provider, asked, conversation),
       );
+      if (answer.stop === "context_full") {
+        usage = addUsage(usage, answer.usage);
+        throw contextFull();
+      }
+      return answer;
+    };
     const compact = async (isFull: boolean): Promise<boolean> => {
       const aside: AskAside = async (all) => {
         const plain = { ...request, format: undefined, messages: all };
@@ -88,8 +102,9 @@ export async function converse(
       };
       const summary = await compaction.summary(aside, isFull);
       if (summary !== null) {
-        await recorded.summarised(turn, summary);
-        compaction.compact(summary);
+        const summarised = { summary, at: compaction.learned };
+        await recorded.summarised(turn, summarised);
+        compaction.compact(summarised);
       }
       return summary !== null;
     };
@@ -99,8 +114,10 @@ export async function converse(
     const { cap, ...answer } = known
       ? { ...known, usage: noUsage, cap: null }
       : await asking().catch(async (error: unknown) => {
-          const mayHelp = compactAt !== undefined && summary === undefined && isContextFull(error);
-          if (!mayHelp || !(await compact(true))) throw error;
+          const mayHelp = context && summary === undefined && isContextFull(error);
+          if (!mayHelp) throw error;
+          compaction.refused(error);
+          if (!(await compact(true))) throw error;
           return await asking();
         });
     usage = addUsage(usage, answer.usage);
@@ -212,10 +229,6 @@ function check(
     const why = detail ? `: ${detail}` : "";
     throw new ProviderError("LLM_REFUSED", `${name} refused to answer${why}`);
   }
-  if (stop === "context_full") {
-    const message = "the model's context was full before it had answered";
-    throw new ProviderError("LLM_CONTEXT_FULL", message);
-  }
   if (isCutByLimit({ stop, toolUses }, { allowTruncated, cap })) throw cutOff(name, cap ?? 0);
   if (stop === "truncated" && use) {
     const message = `${name} cut the call of tool ${use.name} off at the token limit`;
@@ -228,6 +241,9 @@ function check(
     throw new ProviderError("LLM_UNKNOWN", `${name} ended its answer with ${finishReason}`);
   }
 }
+
+const contextFull = (): ProviderError =>
+  new ProviderError("LLM_CONTEXT_FULL", "the model's context was full before it had answered");
 
 /** Whether an answer is of no use because the thread's limit allowed no longer one. */
 const isCutByLimit = (

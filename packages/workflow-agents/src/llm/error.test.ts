@@ -49,6 +49,24 @@ test.each([
   expect(verdict(http(status, word, message))).toEqual(["LLM_BILLING", "auth_error", false]);
 });
 
+test.each([
+  [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"],
+  [400, "", "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000"],
+  [413, "request_too_large", "Request exceeds the maximum allowed number of bytes"],
+  [400, "invalid_request_error", "Your input exceeds the context window of this model."],
+  [400, "BadRequestError", "This model's maximum context length is 4096 tokens. However, you"],
+  [400, "exceed_context_size_error", "the request exceeds the available context size"],
+  [
+    400,
+    "",
+    "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)",
+  ],
+  [400, "", "This model's maximum prompt length is 131072 but the request contains 537812 tokens"],
+])("a conversation that does not fit is that: %d %s", (status, word, message) => {
+  const full = ["LLM_CONTEXT_FULL", "context_length_exceeded", false];
+  expect(verdict(http(status, word, message))).toEqual(full);
+});
+
 test("a message names the host and neither the key nor what else an address holds", () => {
   const fault: ClientError = { kind: "connection", reason: "refused sk-secret-123" };
   expect(providerError(fault, asked).message).toBe(

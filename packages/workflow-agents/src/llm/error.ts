@@ -197,6 +197,8 @@ const words: Record<string, ProviderErrorCode> = {
   api_error: "LLM_SERVER_ERROR",
   server_error: "LLM_SERVER_ERROR",
   context_length_exceeded: "LLM_CONTEXT_FULL",
+  exceed_context_size_error: "LLM_CONTEXT_FULL",
+  request_too_large: "LLM_CONTEXT_FULL",
   content_filter: "LLM_REFUSED",
   content_policy_violation: "LLM_REFUSED",
 };
@@ -214,7 +216,8 @@ const statuses: Record<number, ProviderErrorCode> = {
 // What Anthropic calls an invalid request, and OpenAI, like others, by words of its own.
 const unpaid =
   /credit balance is too low|billing|payment required|insufficient (balance|credit|funds)/i;
-const tooLong = /prompt is too long|maximum context length|context (length|window) (is )?exceeded/i;
+const tooLong =
+  /prompt is too long|maximum (context|prompt) length|context (length|window|size) (is )?exceeded|exceeds? (the|your|this model's)? ?(available )?context|exceeds the maximum number of tokens/i;
 
 function codeOf({ status, word, message }: ClientError & { kind: "http" }): ProviderErrorCode {
   const byWord = Object.hasOwn(words, word) ? words[word] : undefined;

@@ -38,11 +38,14 @@ export function placeOf(
   return { journal, key, conversation: `${sum}.${nth}` };
 }
 
+/** What took the place of all before a turn, and at how many tokens the next one comes where a provider has shown it. */
+export type Summarised = { summary: string; at?: number | undefined };
+
 type Entry = { conversation: string; turn: number } & (
   | { kind: "answer"; answer: ModelAnswer }
   | { kind: "result"; result: ToolResult }
   | { kind: "repair"; message: string }
-  | { kind: "summary"; summary: string }
+  | ({ kind: "summary" } & Summarised)
   | { kind: "begun" | "resumed" }
 );
 
@@ -59,7 +62,7 @@ export class Recorded {
   readonly #place: ConversationPlace | null;
   readonly #turns = new Map<number, Turn>();
   /** What took the place of all before a turn. */
-  readonly #summaries = new Map<number, string>();
+  readonly #summaries = new Map<number, Summarised>();
   #repairs = 0;
   /** What was dropped with the last entry: it is taken back where the next one says that the model was asked again. */
   #dropped: [turn: number, value: Turn][] = [];
@@ -111,12 +114,12 @@ export class Recorded {
   }
 
   /** What was summarised before a turn; undefined when nothing was. */
-  summary(turn: number): string | undefined {
+  summary(turn: number): Summarised | undefined {
     return this.#summaries.get(turn);
   }
 
-  async summarised(turn: number, summary: string): Promise<void> {
-    await this.#record({ kind: "summary", turn, summary });
+  async summarised(turn: number, summarised: Summarised): Promise<void> {
+    await this.#record({ kind: "summary", turn, ...summarised });
   }
 
   /** How often the model was asked again for an answer that did not fit. */
@@ -177,7 +180,7 @@ export class Recorded {
       }
       this.#turns.set(turn, { answer: entry.answer, results: new Map(), isBegun: false });
     } else if (kind === "result") known?.results.set(entry.result.tool_use_id, entry.result);
-    else if (kind === "summary") this.#summaries.set(turn, entry.summary);
+    else if (kind === "summary") this.#summaries.set(turn, entry);
     else if (kind === "repair" && known) known.repair = entry.message;
     else if (kind === "begun" && known) known.isBegun = true;
     if (failed) this.#drop(isLast);

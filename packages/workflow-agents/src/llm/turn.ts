@@ -5,6 +5,7 @@ import { currentRun, publish } from "../run/run.ts";
 import { ProviderError } from "./error.ts";
 import type { CallTarget, ModelProvider, ModelRequest, Surroundings } from "./provider.ts";
 import type { RecordingStep } from "./recorded.ts";
+import { tokensAbout } from "./tokens.ts";
 
 /** One turn at a service without limits. */
 const free: Turn = { send: () => () => undefined };
@@ -28,7 +29,7 @@ export async function turnAt(
   try {
     return await turnOf(shared, bucketName(target), {
       signal,
-      tokens: () => Math.ceil(sentOf(request).length / charactersPerToken),
+      tokens: () => Math.ceil(tokensAbout([request.system, request.tools, request.messages])),
       onWait: (ms, reason) =>
         publish("llm_wait", { delay_ms: ms, reason: reasons[reason](provider) }),
       isTooLong: (ms) => performance.now() + ms > latest,
@@ -57,8 +58,3 @@ const bucketName = ({ provider, baseUrl, secrets, model }: CallTarget): string =
     .update(JSON.stringify([provider, baseUrl, secrets, model]))
     .digest("hex")
     .slice(0, 32);
-
-const charactersPerToken = 4;
-
-const sentOf = ({ system, tools, messages }: ModelRequest): string =>
-  JSON.stringify([system, tools, messages]);

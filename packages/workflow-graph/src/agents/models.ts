@@ -1,5 +1,6 @@
 import { isWorkflowError, type ThreadContext, WorkflowError } from "@uncaged/workflow";
 import {
+  type ContextOptions,
   converse,
   currentRun,
   type Effort,
@@ -23,6 +24,8 @@ export type ModelAgentsOptions = {
   tools?: ToolRegistry;
   /** How many answers an agent may need to end its work (50). A call of a subagent has 20 at most. */
   maxTurns?: number;
+  /** When a conversation that fills its model's window is summarised; `false`: never. */
+  context?: ContextOptions | false;
 };
 
 const subagentTurns = 20;
@@ -75,7 +78,7 @@ class Player {
     const toolbox = runner && { runner, context };
     try {
       const { text } = await converse(models.provider, request, {
-        ...{ env, signal, maxTurns, callbacks },
+        ...{ env, signal, maxTurns, callbacks, context: this.#options.context ?? {} },
         // What a subagent does is recorded for its call: two of one turn may be asked the same.
         step: place ? { ...thread, key: place.key } : thread,
         ...(toolbox && { toolbox }),

@@ -5,6 +5,7 @@ import {
   type WorkflowOptions,
 } from "@uncaged/workflow";
 import {
+  type ContextOptions,
   converse,
   type Message,
   type ModelCallbacks,
@@ -23,7 +24,8 @@ import { failure } from "../document/document.ts";
 /**
  * `options` are those of `run`; `steps` those that the thread had when it was started or resumed, whose
  * spending counts. `tools` are those that a step may let its model use, by name; `maxTurns` is how many
- * answers a model that uses them may need (50).
+ * answers a model that uses them may need (50). `context` says when a conversation that fills its model's window
+ * is summarised; `false`: never.
  */
 export type ModelAdapterOptions = {
   models: readonly Models[];
@@ -31,6 +33,7 @@ export type ModelAdapterOptions = {
   steps?: readonly Step[];
   tools?: ToolRegistry;
   maxTurns?: number;
+  context?: ContextOptions | false;
 };
 
 /**
@@ -42,7 +45,7 @@ export type ModelAdapterOptions = {
  * cache. Throws from `call` also `BUDGET_EXCEEDED` and `PRICE_UNKNOWN`.
  */
 export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
-  const { models, options = {}, steps = [], tools, maxTurns } = given;
+  const { models, options = {}, steps = [], tools, maxTurns, context = {} } = given;
   const thread = threadOf(options, steps);
   const { env = {}, cwd, blobs } = options;
   return {
@@ -60,7 +63,7 @@ export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
       const intercept = ({ type }: { type: string }) => type.startsWith("tool_");
       const { result, spending } = await paid(thread, { stepID, intercept }, () =>
         converse(provider, request, {
-          ...{ env, signal, toolbox, maxTurns },
+          ...{ env, signal, toolbox, maxTurns, context },
           step: { ...recordingIn(options), key: around?.key },
           callbacks: { ...streamed, onToolUse, onToolResult },
         }),
