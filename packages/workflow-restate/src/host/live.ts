@@ -16,7 +16,7 @@ type LiveLine = { start: number; end: number; record: InfoRecord; isWhole: boole
 
 /**
  * What the worker that drives a thread writes, as long as the cluster does not have it. Whoever has the claim is followed;
- * where that is not possible nothing is missed: the cluster has it a quarter of a second later.
+ * where that is not possible nothing is missed: the cluster has it a second later.
  */
 export class LiveTail {
   readonly #threadId: string;

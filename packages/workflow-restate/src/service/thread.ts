@@ -156,6 +156,28 @@ async function kill(ctx: Object): Promise<{ threadId: string } | Refusal> {
   });
 }
 
+/** @see rules.append */
+async function append(ctx: Object, message: Uint8Array) {
+  const { header, parts } = unframe(message);
+  const { record, at, ...request } = header as AppendMessage;
+  const [line, lines, values] = parts as [Buffer, Buffer, Buffer];
+  const before = await metaOf(ctx);
+  const batch = lines.length + values.length > 0;
+  const appended = rules.append(before, { ...request, ...(record && { record }), batch });
+  if (appended.kind === "fenced") return { fenced: true };
+  const { meta, kind } = appended;
+  if (kind === "done") {
+    if (record) setLine(ctx, "s", meta.records - 1, line);
+    if (batch) {
+      const { claim } = meta;
+      setLine(ctx, "e", meta.batches - 1, frame({ claim, at }, [lines, values]));
+    }
+    if (record) await become(ctx, meta, before, record.text);
+    else ctx.set("meta", meta);
+  }
+  return { fenced: false, pause: meta.pause };
+}
+
 async function lineOf(ctx: Object, n: number): Promise<Buffer | null> {
   const bytes = await ctx.get<Uint8Array>(numbered("s", n), serde.binary);
   return bytes && Buffer.from(bytes);
@@ -201,7 +223,10 @@ export const threadObject = (drive: Drive, mask: Mask) =>
           for (const id of taken) ctx.set(`r:${id}`, 1);
           ctx.set("text", text);
           const incarnation = ctx.rand.uuidv4();
-          await become(ctx, rules.start({ ...given, incarnation }).meta, null);
+          const { meta } = rules.start({ ...given, incarnation });
+          // What was staged, and blobs, nobody has counted.
+          const isLarge = token !== null || keys.some((key) => key.startsWith("b:"));
+          await become(ctx, isLarge ? { ...meta, isLarge } : meta, null);
           return { started: true, hash: given.hash, workflow: given.workflow };
         },
       ),
@@ -240,28 +265,12 @@ export const threadObject = (drive: Drive, mask: Mask) =>
       look: async (ctx: Object, request: { epoch: number }) =>
         rules.look(await metaOf(ctx), request),
 
-      append: handlers.object.exclusive(
-        { input: serde.binary, accept: "*/*" },
-        async (ctx: Object, message: Uint8Array) => {
-          const { header, parts } = unframe(message);
-          const { record, at, ...request } = header as AppendMessage;
-          const [line, lines, values] = parts as [Buffer, Buffer, Buffer];
-          const before = await metaOf(ctx);
-          const batch = lines.length + values.length > 0;
-          const appended = rules.append(before, { ...request, ...(record && { record }), batch });
-          if (appended.kind === "fenced") return { fenced: true };
-          const { meta, kind } = appended;
-          if (kind === "done") {
-            if (record) setLine(ctx, "s", meta.records - 1, line);
-            if (batch) {
-              const { claim } = meta;
-              setLine(ctx, "e", meta.batches - 1, frame({ claim, at }, [lines, values]));
-            }
-            if (record) await become(ctx, meta, before, record.text);
-            else ctx.set("meta", meta);
-          }
-          return { fenced: false, pause: meta.pause };
-        },
+      append: handlers.object.exclusive({ input: serde.binary, accept: "*/*" }, append),
+
+      /** The same, of a thread that is small: its values come with the call, in place of a read that the cluster logs. */
+      appendEager: handlers.object.exclusive(
+        { input: serde.binary, accept: "*/*", enableLazyState: false },
+        append,
       ),
 
       keep: handlers.object.exclusive(
@@ -272,6 +281,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
           const meta = await metaOf(ctx);
           if (!rules.isHeldBy(meta, holder)) return { fenced: true };
           ctx.set(`b:${id}`, parts[0] as Uint8Array, serde.binary);
+          if (!meta.isLarge) ctx.set("meta", { ...meta, isLarge: true });
           return { fenced: false };
         },
       ),

@@ -70,6 +70,7 @@ export function arrive(
     appends: 0,
     drive: null,
     pause: paused && !given.end && !given.last?.waits,
+    isLarge: true,
     location: { moves, host: null, at },
   };
 }

@@ -52,6 +52,8 @@ export type ThreadMeta = {
   /** Whether it must stop at its next yield. */
   pause: boolean;
   end: { returnCode: number; reason: string } | null;
+  /** It keeps more than its log, as blobs: nobody must have all of it sent who wants but a part. */
+  isLarge?: boolean;
   /** Where it is, once it has moved between hosts. While it is on another one nothing is done to it here. */
   location?: Location;
 };

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { Blobs } from "@uncaged/workflow";
-import { type Root, infoPath, sealed, valuesPath } from "@uncaged/workflow/driver";
+import { dataPath, type Root, infoPath, sealed, valuesPath } from "@uncaged/workflow/driver";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterClient, isPassing } from "../client/client.ts";
 import { frame } from "../client/frame.ts";
@@ -9,7 +9,11 @@ import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 
 /** So much of a debug log goes with a record, or in a message of its own. */
 const mostBeside = 512 * 1024;
-const flushEveryMs = 250;
+/** What the debug log has gained goes with the next record, unless that is not made for so long. */
+const flushAfterMs = 1000;
+const flushSoonMs = 200;
+/** An append brings a thread's values along as long as they have so many bytes: it need not ask for them. */
+const mostWithAppend = 32 * 1024;
 const retryMs = [50, 100, 200, 500, 1000, 2000];
 
 /** Somebody else has the thread: nothing of this claim is taken any more. */
@@ -48,10 +52,12 @@ export class Claim {
   readonly #client: ClusterClient;
   readonly #meta: ThreadMeta;
   readonly #tails: [info: Tail, values: Tail];
-  readonly #timer: ReturnType<typeof setInterval>;
+  #flush: { at: number; timer: ReturnType<typeof setTimeout> } | null = null;
   #records: number;
   #sum: bigint;
   #appends = 0;
+  /** How many bytes the thread's object keeps, as far as that matters. */
+  #kept: number;
   #last: Promise<unknown> = Promise.resolve();
   #isFlushing = false;
 
@@ -66,7 +72,8 @@ export class Claim {
     this.began = this.#tails[0].sent;
     this.#records = meta.records;
     this.#sum = BigInt(`0x${meta.sum}`);
-    this.#timer = setInterval(() => void this.#flush(), flushEveryMs);
+    const log = sizeOf(dataPath(root, hash, threadId));
+    this.#kept = meta.isLarge ? Infinity : this.#tails.reduce((sum, { sent }) => sum + sent, log);
   }
 
   /** Appends a record; it is durable when this resolves. @throws WorkflowError `RECORD_TOO_LARGE`; Fenced. */
@@ -80,6 +87,11 @@ export class Claim {
       this.#records += 1;
       this.#sum = sum;
     });
+  }
+
+  /** The debug log has grown: that is sent with the next record, in a second at the latest, or sooner. */
+  wrote(isUrgent: boolean): void {
+    this.#plan(isUrgent ? flushSoonMs : flushAfterMs);
   }
 
   /** Ends the drive when the thread is to pause, or waits; false when it was resumed meanwhile. */
@@ -101,6 +113,7 @@ export class Claim {
         const id = await own.put(bytes);
         if (id === null) return null;
         const message = frame({ epoch, claim, id }, [bytes]);
+        this.#kept = Infinity;
         await this.#again(() => this.#client.call("thread", threadId, "keep", message));
         return id;
       },
@@ -114,21 +127,20 @@ export class Claim {
 
   /** Sends what is left of the debug log, and nothing any more. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
-    if (!this.lost.aborted) await this.#flush().catch(() => undefined);
-    this.#lost.abort();
+    if (!this.lost.aborted) await this.#sendLines();
+    this.abandon();
   }
 
   /** Gives the thread up: what is being sent is not waited for. */
   abandon(): void {
-    clearInterval(this.#timer);
+    this.#unplan();
     this.#lost.abort();
   }
 
   /** Sends all that the debug log has gained; false when the cluster has not taken it. */
   async settle(): Promise<boolean> {
     try {
-      while (this.#tails.some(({ path, sent }) => sizeOf(path) > sent)) {
+      while (this.#tails.some(isBehind)) {
         await this.#alone(() => this.#send({ n: this.#records }, Buffer.alloc(0)));
       }
       return true;
@@ -137,12 +149,29 @@ export class Claim {
     }
   }
 
-  async #flush(): Promise<void> {
-    if (this.#isFlushing || this.lost.aborted) return;
-    if (this.#tails.every(({ path, sent }) => sizeOf(path) <= sent)) return;
+  #plan(ms: number): void {
+    const at = performance.now() + ms;
+    if (this.lost.aborted || (this.#flush && this.#flush.at <= at)) return;
+    this.#unplan();
+    this.#flush = { at, timer: setTimeout(() => void this.#sendLines(), ms) };
+  }
+
+  #unplan(): void {
+    clearTimeout(this.#flush?.timer);
+    this.#flush = null;
+  }
+
+  /** Sends what the debug log has gained, without a record. */
+  async #sendLines(): Promise<void> {
+    this.#unplan();
+    if (this.#isFlushing || this.lost.aborted || !this.#tails.some(isBehind)) return;
     this.#isFlushing = true;
     try {
-      await this.#alone(() => this.#send({ n: this.#records }, Buffer.alloc(0)));
+      await this.#alone(async () => {
+        // What was sent before this may have taken it along.
+        if (!this.#tails.some(isBehind)) return;
+        await this.#send({ n: this.#records }, Buffer.alloc(0));
+      });
     } catch {
       // Whoever appends the next record meets the same error.
     } finally {
@@ -157,6 +186,7 @@ export class Claim {
   }
 
   async #send(header: Header, line: Buffer): Promise<void> {
+    this.#unplan();
     const gained = this.#tails.map(gainOf);
     const isMuch = gained.reduce((sum, { length }) => sum + length, line.length) > maxRecordBytes;
     if (isMuch && line.length > 0) {
@@ -167,27 +197,32 @@ export class Claim {
     const append = this.#appends + 1;
     const at = this.#tails[0].sent;
     const message = frame({ epoch, claim, append, at, ...header }, [line, ...gained]);
-    const answer = await this.#again(() =>
-      this.#client.call<Answer>("thread", threadId, "append", message, { signal: this.lost }),
-    );
+    const answer = await this.#again((tries) => {
+      // What was refused may have been so for what comes with it.
+      if (tries > 0) this.#kept = Infinity;
+      const handler = this.#kept <= mostWithAppend ? "appendEager" : "append";
+      return this.#client.call<Answer>("thread", threadId, handler, message, { signal: this.lost });
+    });
     if (answer.fenced) {
       this.abandon();
       throw new Fenced(threadId);
     }
     this.#appends = append;
+    this.#kept += message.length;
     for (const [index, { length }] of gained.entries()) {
       const tail = this.#tails[index];
       if (tail) tail.sent += length;
     }
+    if (this.#tails.some(isBehind)) this.#plan(flushAfterMs);
     this.onAppend();
     if (answer.pause) this.onPause();
   }
 
   /** Makes a call until it is answered, or the thread was given up: what came twice is taken once. */
-  async #again<T>(call: () => Promise<T>): Promise<T> {
+  async #again<T>(call: (tries: number) => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       try {
-        return await call();
+        return await call(tries);
       } catch (error) {
         if (this.lost.aborted) throw new Fenced(this.#meta.threadId);
         if (!isPassing(error)) throw error;
@@ -197,6 +232,7 @@ export class Claim {
   }
 }
 
+const isBehind = ({ path, sent }: Tail): boolean => sizeOf(path) > sent;
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /** The whole lines of a file behind those that were sent, up to a bound. Each step waits for it: it is not left to other threads. */

@@ -24,6 +24,7 @@ import {
   worktreesDir,
 } from "@uncaged/workflow/driver";
 import {
+  type EndRecord,
   type Environment,
   isWorkflowError,
   type StartRecord,
@@ -57,6 +58,7 @@ export type Order = { threadId: string; epoch: number; invocation: string; signa
 
 /** An event's number is that of no other, also when a claim was lost with the last that it had given. */
 const seqsOfClaim = 1_000_000;
+const outcomeTag = "4SHB0GXS";
 
 /** A thread that was claimed; `start` is the record of one that has no other yet. */
 type Held = { meta: ThreadMeta; start?: string };
@@ -172,7 +174,10 @@ export class Driver {
     const { mask } = this;
     const path = infoPath(root, hash, threadId);
     const info = new InfoLog(path, mask, valuesPath(root, hash, threadId), {
-      onWrite: () => live.wrote(),
+      onWrite: (isUrgent) => {
+        live.wrote();
+        claim.wrote(isUrgent);
+      },
       firstSeq: (meta.claim - 1) * seqsOfClaim + 1,
     });
     live.begin(path, claim.began);
@@ -184,8 +189,14 @@ export class Driver {
       steps,
       options: this.#optionsOf(root, start, claim),
       append: async (record) => {
-        info.flushEvents();
-        await claim.append(record, described(record, count + 1 < maxRounds));
+        const kept = described(record, count + 1 < maxRounds);
+        if ("end" in kept) {
+          // It goes with the record, and in no append of its own.
+          const end = JSON.parse(record) as EndRecord;
+          info.log(outcomeTag, describeOutcome({ kind: "ended", end }));
+          info.flush();
+        } else info.flushEvents();
+        await claim.append(record, kept);
         count += 1;
       },
       info,
@@ -218,7 +229,7 @@ export class Driver {
       info.event({ tag: "E9K2TNWE", type: "worker_start", stepID: null, payload });
       engine.start();
       const outcome = await engine.done;
-      info.log("4SHB0GXS", describeOutcome(outcome));
+      if (outcome.kind !== "ended") info.log(outcomeTag, describeOutcome(outcome));
       info.close();
       await claim.close();
       if (outcome.kind === "ended") return "ended";

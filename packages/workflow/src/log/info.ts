@@ -7,12 +7,14 @@ import { InfoBatch, lineOf, linesOf, type Source } from "./info-batch.ts";
 import { LineFile } from "./line-file.ts";
 import { type Keep, payloadJson, ValuesFile } from "./values.ts";
 
+/** Which part of the batch is written, and whether the log is closed with it. */
+type Writing = { whole: boolean; last?: boolean; isUrgent?: boolean };
 type NewEvent = Source & { tag: string; payload: unknown };
 
 /** What a driver of threads elsewhere has of a debug log. */
 type InfoLogParts = {
-  /** Called when the file has grown. */
-  onWrite?: () => void;
+  /** Called when the file has grown; `isUrgent`: by what is lost with its worker, as what a model call has cost. */
+  onWrite?: (isUrgent: boolean) => void;
   /** The least number of an event: where the last numbers of an earlier writer may be lost, so that none is two events'. */
   firstSeq?: number;
 };
@@ -91,7 +93,7 @@ export class InfoLog {
         const json = payloadJson(payload, this.#mask, this.#keep);
         this.#batch.add({ kind: "event", tag, timestamp, ...source, json });
       }
-      if (atOnce.has(type)) this.#write({ whole: false });
+      if (atOnce.has(type)) this.#write({ whole: false, isUrgent: true });
       else this.#plan();
     } catch {
       // As in `#write`.
@@ -166,7 +168,7 @@ export class InfoLog {
   }
 
   /** Gives whether all that was taken has been written. */
-  #write({ whole, last = false }: { whole: boolean; last?: boolean }): boolean {
+  #write({ whole, last = false, isUrgent = false }: Writing): boolean {
     this.#cancel?.();
     this.#cancel = null;
     const next = () => (this.#seq = (this.#seq ?? this.#lastSeq()) + 1);
@@ -175,18 +177,18 @@ export class InfoLog {
         .take({ whole, now: last ? undefined : system.clock.now() })
         .flatMap((entry) => linesOf(entry, this.#mask, next));
       if (!this.#batch.isEmpty) this.#plan();
-      return lines.length === 0 || this.#append(lines.join(""));
+      return lines.length === 0 || this.#append(lines.join(""), isUrgent);
     } catch {
       // What can't be written, or made by built-ins that a bundle has replaced, must not stop the thread.
       return false;
     }
   }
 
-  #append(lines: string): boolean {
+  #append(lines: string, isUrgent: boolean): boolean {
     if (this.#isFull) return false;
     this.#isFull = appendLines(this.#path, Buffer.from(lines), largestLog) === null;
     if (!this.#isFull) {
-      this.#parts.onWrite?.();
+      this.#parts.onWrite?.(isUrgent);
       return true;
     }
     const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
