@@ -53,19 +53,28 @@ describe("a thread of a cluster", () => {
     expect(rules.append(null, next(first)).kind).toBe("fenced");
   });
 
-  test("is ordered anew by an invocation whose worker was lost, and not by one that fails at once", () => {
+  test("knows an invocation whose worker was lost from one that fails at once, and is ordered anew where it asks for that", () => {
     const meta = stepped(claimed(begun()));
     const again = { epoch: meta.epoch, invocation: "inv_1", pid: 8, now: 2_000 };
-    const claimedAgain = (before: ThreadMeta, now: number) => {
-      const result = rules.claim(before, { ...again, now });
-      return "meta" in result ? result.meta : null;
-    };
-    const ordered = claimedAgain({ ...meta, pause: true }, 2_000);
-    expect(ordered).toMatchObject({ epoch: meta.epoch + 1, claim: meta.claim, pause: true });
-    expect(ordered?.drive).toEqual({ invocation: null, pid: 0, since: 3 });
-    expect(rules.claim(ordered, again)).toEqual({ over: "superseded" });
-    expect(claimedAgain(meta, 500)).toMatchObject({ epoch: meta.epoch, claim: meta.claim + 1 });
-    expect(claimedAgain({ ...meta, appends: 0 }, 2_000)).toMatchObject({ epoch: meta.epoch });
+    const lost = rules.claim({ ...meta, pause: true }, again);
+    expect(lost).toMatchObject({ again: true, meta: { epoch: meta.epoch, claim: 2, pause: true } });
+    for (const [before, now] of [
+      [meta, 500],
+      [{ ...meta, appends: 0 }, 2_000],
+    ] as const) {
+      const failed = rules.claim(before, { ...again, now });
+      expect("meta" in failed && [failed.meta.claim, failed.again]).toEqual([2, undefined]);
+    }
+    if (!("meta" in lost)) throw new Error(lost.over);
+    const ordered = rules.claim(lost.meta, { ...again, renews: 2 });
+    if (!("meta" in ordered)) throw new Error(ordered.over);
+    expect(ordered.meta).toMatchObject({ epoch: meta.epoch + 1, claim: 2, pause: true });
+    expect(ordered.meta.drive).toEqual({ invocation: null, pid: 0, since: 3 });
+    expect(rules.claim(ordered.meta, again)).toEqual({ over: "superseded" });
+    expect(rules.append(ordered.meta, next(lost.meta)).kind).toBe("fenced");
+    // Another worker has claimed it since.
+    const late = rules.claim(lost.meta, { ...again, renews: 1 });
+    expect("meta" in late && late.meta.epoch).toBe(meta.epoch);
   });
 
   test("takes an append once, and acknowledges it again (T2)", () => {

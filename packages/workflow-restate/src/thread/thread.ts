@@ -133,28 +133,35 @@ export type ClaimRequest = {
   pid: number;
   now: number;
   live?: LiveAddress;
+  /** The claim of this worker that is to give way to a new order. */
+  renews?: number;
 };
 
-/** What a claim is refused for is final: whoever asked has nothing to drive. */
-export type Claimed = Change | { over: "removed" | "ended" | "superseded" };
+/**
+ * What a claim is refused for is final: whoever asked has nothing to drive. `again`: this invocation had claimed the thread
+ * before and went on with it, so a worker was lost.
+ */
+export type Claimed = (Change & { again?: true }) | { over: "removed" | "ended" | "superseded" };
 
 /**
- * Takes the thread for one worker; whoever had it before is fenced. Where this invocation had claimed it before and went on
- * with it, there is a new order instead: an invocation that has lost its worker some times waits long before it is tried again.
+ * Takes the thread for one worker; whoever had it before is fenced. A claim that renews one is a new order instead: an
+ * invocation that has lost its worker some times waits long before it is tried again.
  */
 export function claim(meta: ThreadMeta | null, request: ClaimRequest): Claimed {
   const looked = look(meta, request);
   if ("over" in looked) return looked;
-  const { invocation, pid, now, live } = request;
+  const { invocation, pid, now, live, renews } = request;
   const { drive: before, ...rest } = looked.meta;
   const isAgain = before?.invocation === invocation;
-  if (isAgain && rest.appends > 0 && now - (before.at ?? now) >= soundMs) {
+  if (renews !== undefined && isAgain && renews === rest.claim) {
     const drive = { invocation: null, pid: 0, since: before.since };
     return { meta: { ...rest, epoch: rest.epoch + 1, appends: 0, drive } };
   }
+  const isSound = isAgain && rest.appends > 0 && now - (before.at ?? now) >= soundMs;
   const since = before?.invocation ? before.since : now;
   const drive = { invocation, pid, since, at: now, ...(live && { live }) };
-  return { meta: { ...rest, claim: rest.claim + 1, appends: 0, drive } };
+  const claimed = { ...rest, claim: rest.claim + 1, appends: 0, drive };
+  return { meta: claimed, ...(isSound && { again: true }) };
 }
 
 /** Whether a thread is still to be driven in this epoch. */

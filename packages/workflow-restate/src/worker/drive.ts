@@ -32,7 +32,7 @@ import {
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { type Bundle, END, type SharedValues, WAIT } from "@uncaged/workflow";
-import { type ClusterClient, isPassing } from "../client/client.ts";
+import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
 import { Bundles } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { LastRecord, ThreadMeta } from "../thread/thread.ts";
@@ -60,8 +60,11 @@ export type Order = { threadId: string; epoch: number; invocation: string; signa
 const seqsOfClaim = 1_000_000;
 const outcomeTag = "4SHB0GXS";
 
-/** A thread that was claimed; `start` is the record of one that has no other yet. */
-type Held = { meta: ThreadMeta; start?: string };
+/** The attempts of one invocation; the next one waits 0.4 s, and each further one twice as long, up to 5 s. */
+const mostAttempts = 4;
+
+/** A thread that was claimed; `start` is the record of one that has no other yet, `again`: this invocation had lost a worker. */
+type Held = { meta: ThreadMeta; start?: string; again?: true };
 type Claimed = Held | { over: string };
 type Driven = { fail: (thrown: unknown) => void; note: (content: string) => void };
 
@@ -128,24 +131,36 @@ export class Driver {
   }
 
   /** @see Drive. @throws whatever keeps it from what the object would confirm: it is then tried again elsewhere. */
-  async drive({ threadId, epoch, invocation, signal }: Order): Promise<string> {
+  async drive(order: Order): Promise<string> {
     if (this.#isDraining) throw new Error("the worker is draining");
-    const { client } = this.#parts;
     const live = this.#parts.live.open();
     try {
-      const request = { epoch, invocation, pid: process.pid, now: Date.now(), live: live.address };
-      const claimed = await client.call<Claimed>("thread", threadId, "claim", request, { signal });
+      const claimed = await this.#claim(order, live);
       if ("over" in claimed) return claimed.over;
-      return await this.#driveClaimed(claimed, live, signal);
+      return await this.#driveClaimed(claimed, live, order);
     } finally {
       live.end();
     }
   }
 
-  async #driveClaimed(held: Held, live: LiveClaim, signal: AbortSignal): Promise<string> {
+  #claim(order: Order, live: LiveClaim, renews?: number): Promise<Claimed> {
+    const { threadId, epoch, invocation, signal } = order;
+    const own = { pid: process.pid, now: Date.now(), live: live.address };
+    const request = { epoch, invocation, ...own, ...(renews !== undefined && { renews }) };
+    return this.#parts.client.call("thread", threadId, "claim", request, { signal });
+  }
+
+  /** Whether the next attempt of an invocation that has lost workers would come late. */
+  async #waitsLong(invocation: string): Promise<boolean> {
+    const sql = `SELECT retry_count FROM sys_invocation WHERE id = ${quoted(invocation)}`;
+    const [found] = await this.#parts.client.query<{ retry_count?: number }>(sql);
+    return (found?.retry_count ?? 0) >= mostAttempts;
+  }
+
+  async #driveClaimed(held: Held, live: LiveClaim, order: Order): Promise<string> {
     const folder = mkdtempSync(join(this.#root, "run", "drive-"));
     try {
-      return await this.#driveIn(openRoot({ path: folder }), held, live, signal);
+      return await this.#driveIn(openRoot({ path: folder }), held, live, order);
     } catch (error) {
       if (isWorkflowError(error) && !isPassing(error)) this.#report(held.meta.threadId, error);
       throw error;
@@ -156,16 +171,23 @@ export class Driver {
 
   async #driveIn(
     root: Root,
-    { meta, start: line }: Held,
+    { meta, start: line, again }: Held,
     live: LiveClaim,
-    signal: AbortSignal,
+    order: Order,
   ): Promise<string> {
     const { threadId, hash } = meta;
     const { client } = this.#parts;
-    const [bundle, now] = await Promise.all([
+    const { signal } = order;
+    const [bundle, now, waitsLong] = await Promise.all([
       this.#load(hash),
       new Mirror(root, client).sync(threadId, meta, line === undefined ? [] : [Buffer.from(line)]),
+      again === true && this.#waitsLong(order.invocation),
     ]);
+    if (waitsLong) {
+      const renewed = await this.#claim(order, live, meta.claim);
+      if ("over" in renewed) return renewed.over;
+      throw new Error(`${threadId} was claimed by a worker of another version`);
+    }
     if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
     const log = readLog(dataPath(root, hash, threadId));
     if (log.kind !== "thread" || log.broken) throw corrupt(threadId);
