@@ -11,6 +11,8 @@ export type NodeActions = {
   failedNumber: (node: GraphNode) => number | null;
   onDetails: (number: number) => void;
   onForkPoint: (point: ForkPoint) => void;
+  /** Whether its steps can be done again: not where the thread has moved to another host. */
+  canRerun: boolean;
 };
 
 type Props = { node: GraphNode; actions: NodeActions; menu: ReturnType<typeof useNodeMenu> };
@@ -18,7 +20,7 @@ type Props = { node: GraphNode; actions: NodeActions; menu: ReturnType<typeof us
 /** What can be done with a node: of one that has not run, its id can be copied. */
 export function NodeMenu({ node, actions, menu }: Props) {
   const { id, label, lastStep } = node;
-  const { failedNumber, onDetails, onForkPoint } = actions;
+  const { failedNumber, onDetails, onForkPoint, canRerun } = actions;
   const next = useRef<ForkPoint | null>(null);
   const onClosed = () => {
     if (next.current) onForkPoint(next.current);
@@ -38,9 +40,14 @@ export function NodeMenu({ node, actions, menu }: Props) {
           <MenuItem icon={<ListTree />} onClick={() => onDetails(number)}>
             Details
           </MenuItem>
-          <MenuItem icon={<RotateCcw />} onClick={() => (next.current = { kind: "rerun", number })}>
-            Rerun from here…
-          </MenuItem>
+          {canRerun && (
+            <MenuItem
+              icon={<RotateCcw />}
+              onClick={() => (next.current = { kind: "rerun", number })}
+            >
+              Rerun from here…
+            </MenuItem>
+          )}
         </>
       )}
       {lastStep !== null && (

@@ -30,13 +30,15 @@ type Props = {
   version: number;
   state: CardState;
   onForkPoint: (point: ForkPoint) => void;
+  /** Whether its steps can be done again: not where the thread has moved to another host. */
+  canRerun: boolean;
   /** The number that the step of a card would have at which the thread failed; null for all others. */
   failedNumber: number | null;
   foot?: ReactNode;
 };
 
 export const StepCard = memo(function StepCard(props: Props) {
-  const { card, state, onForkPoint, failedNumber, foot } = props;
+  const { card, state, onForkPoint, canRerun, failedNumber, foot } = props;
   const { step, attempt } = card;
   const role = step?.role ?? nameOf(attempt) ?? (failedNumber ? `Step ${failedNumber}` : "unnamed");
   const name = roleName(role, step?.meta);
@@ -88,19 +90,21 @@ export const StepCard = memo(function StepCard(props: Props) {
               title="Fork from here: keep this step, go on from it"
               onClick={() => onForkPoint({ kind: "fork", number })}
             />
-            <Button
-              look="quiet"
-              small
-              icon={<RotateCcw />}
-              aria-label={`Rerun from here, step ${number}`}
-              title="Rerun from here: do this step again"
-              onClick={() => onForkPoint({ kind: "rerun", number })}
-            />
+            {canRerun && (
+              <Button
+                look="quiet"
+                small
+                icon={<RotateCcw />}
+                aria-label={`Rerun from here, step ${number}`}
+                title="Rerun from here: do this step again"
+                onClick={() => onForkPoint({ kind: "rerun", number })}
+              />
+            )}
           </span>
         )}
       </header>
       <CardBody card={card} isRunning={state === "running"} />
-      {failedNumber !== null && (
+      {failedNumber !== null && canRerun && (
         <div className="px-9 pb-7.5">
           <Button
             small

@@ -17,6 +17,7 @@ type Props = {
   /** Another number shows it again. */
   shownTimes: number;
   onForkPoint: (point: ForkPoint) => void;
+  canRerun: boolean;
   /** At the foot of a step's card: the form that answers it. */
   foot: { number: number; node: ReactNode } | null;
 };
@@ -29,7 +30,16 @@ const deepest = 4;
  * made.
  */
 export function StepList(props: Props) {
-  const { cards: flat, status, isArriving, shownStep, shownTimes, onForkPoint, foot } = props;
+  const {
+    cards: flat,
+    status,
+    isArriving,
+    shownStep,
+    shownTimes,
+    onForkPoint,
+    canRerun,
+    foot,
+  } = props;
   const nested = nestedAttempts(flat, ({ attempt }) => attempt);
   const cards = nested.map(({ one }) => one);
   const list = useRef<HTMLDivElement>(null);
@@ -100,6 +110,7 @@ export function StepList(props: Props) {
                 version={card.attempt.version}
                 state={stateOf(card, isLive(status))}
                 onForkPoint={onForkPoint}
+                canRerun={canRerun}
                 failedNumber={failedNumber(card)}
                 foot={card.step && card.step.number === foot?.number ? foot.node : undefined}
               />

@@ -57,6 +57,7 @@ export function Controls(props: Props) {
   const buttons = useRef<HTMLDivElement>(null);
   useKeptFocus(buttons);
   const isEnd = isEnded(status);
+  const isMoved = status === "moved" || thread.movedTo !== undefined;
   const file = useQuery({ ...bundleQuery(hash), retry: false }).data?.document ?? "";
   // Without a name there is nothing that a new version could be of.
   const isDrawn = file.endsWith(".json") && workflow !== hash;
@@ -92,13 +93,14 @@ export function Controls(props: Props) {
       {(isPausing || status === "paused" || status === "interrupted") &&
         act("Resume", <Play />, resume)}
       {(status === "failed" || status === "killed") &&
+        !isMoved &&
         act("Retry", <RotateCcw />, () => go.mutate(() => retry()))}
-      {isStopped && (
+      {isStopped && !isMoved && (
         <Button look="solid" icon={<RotateCcw />} onClick={() => ask("retry")}>
           Retry with more rounds…
         </Button>
       )}
-      {!isEnd && status !== "corrupt" && status !== "moved" && (
+      {!isEnd && status !== "corrupt" && !isMoved && (
         <Button look="danger" icon={<OctagonX />} onClick={() => ask("kill")}>
           Kill
         </Button>
@@ -147,7 +149,8 @@ export function Controls(props: Props) {
         }}
       >
         <p>Its logs are deleted: {stepCount} steps and their events. Its forks stay.</p>
-        {!isEnd && <p>It has not ended. Kill it first.</p>}
+        {isMoved && <p>The thread itself is on another host, and stays there.</p>}
+        {!isEnd && !isMoved && <p>It has not ended. Kill it first.</p>}
       </Confirm>
       <MoreRoundsDialog
         thread={thread}

@@ -28,9 +28,11 @@ type Props = {
 export function StepsView(props: Props) {
   const { thread, log, status, askedToAnswer, onForkPoint } = props;
   const { cards: all, steps, lines } = log;
-  // Nothing runs while a thread waits.
+  // Nothing runs while a thread waits, or here once it is elsewhere.
   const cards =
-    status === "waiting" ? all.filter(({ attempt }) => attempt.status !== "running") : all;
+    status === "waiting" || status === "moved"
+      ? all.filter(({ attempt }) => attempt.status !== "running")
+      : all;
   const isRunning = status === "running";
   const last = steps.at(-1);
   const question = status === "waiting" && last?.role === "__wait__" ? last : null;
@@ -51,6 +53,7 @@ export function StepsView(props: Props) {
           shownStep={shownStep}
           shownTimes={askedToAnswer}
           onForkPoint={onForkPoint}
+          canRerun={thread.movedTo === undefined}
           foot={
             question && {
               number: question.number,
@@ -140,9 +143,9 @@ function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
   const { result, failure, stepCount, movedTo } = thread;
   const end = isEnded(status) ? result : null;
   const isStopped = end?.reason === "maxRounds";
-  const moved =
-    movedTo === undefined ? undefined : `It has moved to ${movedTo}, and goes on there.`;
-  const reason = isStopped ? outOfRounds : (moved ?? reasons[status]);
+  const goesOn = end ? "" : ", and goes on there";
+  const moved = movedTo === undefined ? undefined : `It has moved to ${movedTo}${goesOn}.`;
+  const reason = moved ?? (isStopped ? outOfRounds : reasons[status]);
   if (!end && !reason) return null;
   return (
     <div className={`flex flex-col gap-3.5 rounded-lg px-9 py-7.5 ${softOf(status)}`}>
@@ -158,11 +161,12 @@ function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
       {end && failure && (
         <p className="text-muted">
           {failure.name}
-          {typeof failure.role === "string" && ` in ${failure.role}`}, at step {failure.step}. Retry
-          keeps the committed steps and does this one again; a rerun does so with other values.
+          {typeof failure.role === "string" && ` in ${failure.role}`}, at step {failure.step}.
+          {!moved &&
+            " Retry keeps the committed steps and does this one again; a rerun does so with other values."}
         </p>
       )}
-      {end && (status === "failed" || status === "killed") && (
+      {end && !moved && (status === "failed" || status === "killed") && (
         <div>
           <Button small icon={<RotateCcw />} onClick={onRerun}>
             Rerun from here…

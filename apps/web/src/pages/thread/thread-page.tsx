@@ -125,6 +125,7 @@ function ThreadView({ thread }: { thread: Thread }) {
                       actions={{
                         onDetails: (number) => show("steps", number),
                         onForkPoint: setForkPoint,
+                        canRerun: thread.movedTo === undefined,
                       }}
                     />
                   )}
