@@ -31,7 +31,8 @@ test("evals are listed, and shown beside each other against any of their version
   const shown = await serving.ok<Eval>(`/api/evals/${id}`);
   expect(shown).toMatchObject({
     ...{ id, versions: rows[0]?.versions, baseline: first },
-    changes: [{ hash: second, worse: ["a"], better: [] }],
+    changes: [{ hash: second, worse: 1, better: 0 }],
+    counts: { all: 2, worse: 1, better: 0, failing: 1, unscored: 1 },
     cases: [
       { id: "a", prompt: `${"x".repeat(300)}…`, expected: '{"is":["this"]}' },
       { id: "b", expected: null, runs: [{ hash: first, n: 1, pass: true }] },
@@ -42,7 +43,20 @@ test("evals are listed, and shown beside each other against any of their version
     { hash: second, outcome: "failed", error: { message: "no" } },
   ]);
   const other = await serving.ok<Eval>(`/api/evals/${id}?baseline=${second}`);
-  expect(other.changes).toEqual([{ hash: first, worse: [], better: ["a"] }]);
+  expect(other.changes).toEqual([{ hash: first, worse: 0, better: 1 }]);
+  for (const [query, ids] of [
+    ["limit=1", ["a"]],
+    ["show=worse", ["a"]],
+    ["show=better", []],
+    [`show=better&baseline=${second}`, ["a"]],
+    ["show=failing&limit=10000", ["a"]],
+  ] as const) {
+    const { cases, counts } = await serving.ok<Eval>(`/api/evals/${id}?${query}`);
+    expect([query, cases.map((one) => one.id), counts.all]).toEqual([query, [...ids], 2]);
+  }
+  for (const query of ["limit=0", "limit=10001", "show=odd"]) {
+    expect((await serving.fetch(`/api/evals/${id}?${query}`)).status).toBe(400);
+  }
   for (const path of [`${id}?baseline=XXXXXXXXXXXXX`, "BBBBBBBBBBBBB", "..%2f..%2fetc"]) {
     const response = await serving.fetch(`/api/evals/${path}`);
     expect([response.status, (await response.text()).includes("hint")]).toEqual([404, true]);

@@ -10,7 +10,7 @@ import {
 import { z } from "@hono/zod-openapi";
 import { show, WorkflowError } from "@uncaged/workflow/host";
 import * as schema from "../schema/eval.ts";
-import { text } from "../schema/value.ts";
+import { count, text } from "../schema/value.ts";
 import { Routes } from "./route.ts";
 
 /** A page shows where a case begins: the whole of it is in its threads. */
@@ -30,15 +30,17 @@ export function evalRoutes(place: EvalPlace) {
       baseline: text
         .optional()
         .describe("The hash of the version to compare with; else the first."),
+      show: z.enum(schema.caseFilters).default("all").describe("Which cases."),
+      limit: count(1, 10_000).default(50).describe("How many of them, from the first on."),
     }),
     answer: ["The eval.", schema.evalSchema],
-    run({ params: { id }, query: { baseline } }) {
+    run({ params: { id }, query: { baseline, ...wanted } }) {
       const found = readEval(place, id);
       if (!found) {
         const hint = "run one: uncaged-workflow eval <workflow> <dataset> --score <file>";
         throw WorkflowError.missing("EVAL_NOT_FOUND", `there is no eval ${show(id)}`, hint);
       }
-      return compared(found, baseline);
+      return compared(found, baseline, wanted);
     },
   });
   return routes.app;
@@ -49,25 +51,45 @@ const headOf = ({ id, createdAt, dataset, scorer, versions }: EvalView) => ({
   versions: versions.map((version) => ({ ...summaryOf(version), started: version.started })),
 });
 
-function compared(found: EvalView, wanted: string | undefined) {
-  const { versions, cases } = found;
+type CaseFilter = (typeof schema.caseFilters)[number];
+
+function compared(
+  found: EvalView,
+  wanted: string | undefined,
+  { show: filter, limit }: { show: CaseFilter; limit: number },
+) {
+  const { cases, versions } = found;
   const baseline = versions.find(({ hash }) => hash === wanted) ?? versions[0];
   if (wanted !== undefined && baseline?.hash !== wanted) {
     const message = `the eval ${found.id} has no version ${show(wanted)}`;
     throw WorkflowError.missing("VERSION_NOT_FOUND", message, "choose one of its versions");
   }
   const others = versions.filter((version) => version !== baseline);
+  const changes = others.map((version) => changesOf(baseline ?? version, version));
   const all = versions.flatMap(({ hash, runs }) => runs.map((run) => ({ hash, run })));
   const byCase = Map.groupBy(all, ({ run }) => run.case);
+  const hasRun = (is: (run: CaseRun) => boolean) =>
+    cases.filter(({ id }) => byCase.get(id)?.some(({ run }) => is(run)));
+  const changed = (how: "worse" | "better") => {
+    const ids = new Set(changes.flatMap((one) => one[how].map((change) => change.case)));
+    return cases.filter(({ id }) => ids.has(id));
+  };
+  const filtered: Record<CaseFilter, typeof cases> = {
+    all: cases,
+    worse: changed("worse"),
+    better: changed("better"),
+    failing: hasRun(({ pass }) => !pass),
+    unscored: hasRun(({ outcome }) => outcome !== "scored"),
+  };
+  const counts = schema.caseFilters.map((one) => [one, filtered[one].length]);
   return {
     ...headOf(found),
     baseline: baseline?.hash ?? null,
-    changes: others.map((version) => {
-      const { hash, worse, better } = changesOf(baseline ?? version, version);
-      const ids = (of: readonly { case: string }[]) => of.map((one) => one.case);
-      return { hash, worse: ids(worse), better: ids(better) };
+    changes: changes.map(({ hash, worse, better }) => {
+      return { hash, worse: worse.length, better: better.length };
     }),
-    cases: cases.map(({ id, prompt, expected }) => ({
+    counts: Object.fromEntries(counts) as Record<CaseFilter, number>,
+    cases: filtered[filter].slice(0, limit).map(({ id, prompt, expected }) => ({
       ...{ id, prompt: shortened(prompt) },
       expected: expected === undefined ? null : shortened(JSON.stringify(expected)),
       runs: (byCase.get(id) ?? []).map(({ hash, run }) => ({ hash, ...shownRun(run) })),

@@ -28,6 +28,9 @@ export const versionSchema = z
   })
   .openapi("EvalVersion");
 
+/** Which cases: `failing` did not pass, `worse` and `better` differ from the baseline. */
+export const caseFilters = ["all", "worse", "better", "failing", "unscored"] as const;
+
 const headFields = {
   id: hash,
   createdAt: milliseconds,
@@ -70,8 +73,9 @@ export const evalSchema = z
     ...headFields,
     baseline: hash.nullable().describe("The version that the others are compared with."),
     changes: z
-      .array(z.object({ hash, worse: z.array(text), better: z.array(text) }))
-      .describe("Of each other version the ids of the cases that it does worse, and better."),
-    cases: z.array(caseSchema),
+      .array(z.object({ hash, worse: number, better: number }))
+      .describe("Of each other version how many cases it does worse, and better."),
+    counts: z.record(z.enum(caseFilters), number).describe("How many cases there are to `show`."),
+    cases: z.array(caseSchema).describe("The first of those to `show`."),
   })
   .openapi("Eval");

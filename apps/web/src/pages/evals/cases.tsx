@@ -1,7 +1,6 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { Eval } from "@uncaged/workflow-server/api-types";
-import { useState } from "react";
-import { type CaseFilter, caseFilters, filteredCases } from "../../lib/evals.ts";
+import { type CaseFilter, caseFilters } from "../../lib/evals.ts";
 import { cost, count, duration } from "../../lib/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty } from "../../ui/states.tsx";
@@ -10,7 +9,8 @@ import { shownRun } from "./outcome.tsx";
 type Case = Eval["cases"][number];
 type Run = Case["runs"][number];
 
-const atOnce = 50;
+/** How many cases are read and shown at once. */
+export const casesAtOnce = 50;
 
 const labels: Record<CaseFilter, string> = {
   all: "All",
@@ -20,14 +20,14 @@ const labels: Record<CaseFilter, string> = {
   unscored: "Without a score",
 };
 
-/** The cases of an eval, each with its runs on each version, which lead to their threads. */
-export function Cases({ found }: { found: Eval }) {
+type CasesProps = { found: Eval; limit: number; onLimit: (limit: number) => void };
+
+/** The first cases of an eval, each with its runs on each version, which lead to their threads. */
+export function Cases({ found: { cases, counts, versions }, limit, onLimit }: CasesProps) {
   const { show = "all" } = useSearch({ from: "/evals/$id" });
   const navigate = useNavigate({ from: "/evals/$id" });
-  const [shown, setShown] = useState(atOnce);
-  const cases = filteredCases(found, show, null);
   const choose = (filter: CaseFilter) => {
-    setShown(atOnce);
+    onLimit(casesAtOnce);
     void navigate({
       search: (before) => ({ ...before, show: filter === "all" ? undefined : filter }),
       replace: true,
@@ -46,7 +46,7 @@ export function Cases({ found }: { found: Eval }) {
               aria-pressed={filter === show}
               onClick={() => choose(filter)}
             >
-              {labels[filter]} {count(filteredCases(found, filter, null).length)}
+              {labels[filter]} {count(counts[filter])}
             </Button>
           ))}
         </div>
@@ -55,14 +55,14 @@ export function Cases({ found }: { found: Eval }) {
         <Empty title="No case is like that" />
       ) : (
         <ul className="panel shadow-sm">
-          {cases.slice(0, shown).map((one) => (
-            <CaseRow key={one.id} one={one} versions={found.versions} />
+          {cases.map((one) => (
+            <CaseRow key={one.id} one={one} versions={versions} />
           ))}
         </ul>
       )}
-      {cases.length > shown && (
-        <Button onClick={() => setShown(shown + atOnce)}>
-          Show {Math.min(atOnce, cases.length - shown)} more of {count(cases.length)}
+      {counts[show] > cases.length && (
+        <Button onClick={() => onLimit(limit + casesAtOnce)}>
+          Show {Math.min(casesAtOnce, counts[show] - cases.length)} more of {count(counts[show])}
         </Button>
       )}
     </section>

@@ -1,28 +1,35 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Eval } from "@uncaged/workflow-server/api-types";
+import { useState } from "react";
 import { evalQuery } from "../../lib/evals.ts";
 import { counted, moment } from "../../lib/format.ts";
 import { SelectField } from "../../ui/field.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { Loaded } from "../../ui/states.tsx";
-import { Cases } from "./cases.tsx";
+import { Cases, casesAtOnce } from "./cases.tsx";
 import { VersionCard } from "./version-card.tsx";
 
 export function EvalPage() {
   const { id } = useParams({ from: "/evals/$id" });
-  const { baseline } = useSearch({ from: "/evals/$id" });
-  const query = useQuery(evalQuery(id, baseline));
+  const { baseline, show = "all" } = useSearch({ from: "/evals/$id" });
+  const [limit, setLimit] = useState(casesAtOnce);
+  const query = useQuery(evalQuery(id, baseline, { show, limit }));
   const { data: found } = query;
   const title = found ? found.dataset.file : id;
   useTitle(title);
   const note =
     found &&
-    `${counted(found.cases.length, "case")}, scored by ${found.scorer.file}, ${moment(found.createdAt)}`;
+    `${counted(found.counts.all, "case")}, scored by ${found.scorer.file}, ${moment(found.createdAt)}`;
   return (
     <Page title={title} note={note}>
       <Loaded query={query} lines={8}>
-        {(read) => <Comparison found={read} />}
+        {(read) => (
+          <>
+            <Comparison found={read} />
+            <Cases found={read} limit={limit} onLimit={setLimit} />
+          </>
+        )}
       </Loaded>
     </Page>
   );
@@ -48,7 +55,6 @@ function Comparison({ found }: { found: Eval }) {
           </li>
         ))}
       </ul>
-      <Cases found={found} />
     </>
   );
 }

@@ -68,10 +68,10 @@ export function VersionCard({ version, baseline, changes }: Props) {
       </dl>
       {changes && (
         <p className="text-muted">
-          <span className={changes.worse.length > 0 ? "text-red" : ""}>
-            {counted(changes.worse.length, "case")} worse
+          <span className={changes.worse > 0 ? "text-red" : ""}>
+            {counted(changes.worse, "case")} worse
           </span>
-          , {counted(changes.better.length, "case")} better
+          , {counted(changes.better, "case")} better
         </p>
       )}
       {left.length > 0 && (
