@@ -155,6 +155,43 @@ describe("with recorded answers", () => {
     expect(workIn(store)).toEqual(["ask apple"]);
   });
 
+  test("a step workflow is answered, and calls and writes nothing", async () => {
+    const store = prepared([]);
+    const flow = {
+      ...{ version: "3.18", name: "flow" },
+      registry: { vars: ["$written(OBJECT)", "$line(STRING)"] },
+      steps: [
+        {
+          id: "Tool_1_WriteFile",
+          input: { file_path: "lines.txt", content: "apple" },
+          ...{ out: { $written: "=_toolResult" }, next: "Tool_2_ReadFile" },
+        },
+        {
+          id: "Tool_2_ReadFile",
+          input: { file_path: "lines.txt" },
+          out: "$line",
+          next: "Write_It",
+        },
+        { id: "Write_It", target: "/it.txt", value: "=$line", next: "RETURN" },
+      ],
+    };
+    const scorer = `export default ({ expected }, { steps }) =>
+      steps.flatMap(({ meta }) => meta.variables).some(({ value }) => String(value).includes(expected));`;
+    writeFileSync(join(store.folder, "flow.json"), JSON.stringify(flow));
+    writeFileSync(join(store.folder, "score.ts"), scorer);
+    const id = await store.ok(["run", "flow.json"]);
+    await store.until(id, "completed");
+    const fixture = JSON.parse(await store.ok(["thread", id, "--fixture"])) as object;
+    writeFileSync(
+      join(store.folder, "cases.jsonl"),
+      lines([{ id: "a", expected: "apple", fixture }]),
+    );
+    for (const name of ["lines.txt", "it.txt"]) rmSync(join(store.folder, name));
+    const report = await store.ok(["eval", "flow.json", ...command, "--json"]);
+    expect((JSON.parse(report) as EvalReport).versions).toMatchObject([{ passed: 1, cost: 0 }]);
+    expect(readdirSync(store.folder).filter((name) => name.endsWith(".txt"))).toEqual([]);
+  });
+
   test("a version that asks otherwise than the recorded one waits for a person", async () => {
     const store = prepared([]);
     const ask = `

@@ -80,6 +80,21 @@ describe("the official server of everything", () => {
     });
     await incomplete.catch(() => undefined);
   });
+
+  test("gives the text of a resource in a prompt, and refuses bytes in one line", async () => {
+    const server = official("everything");
+    const ask = (resourceType: string) =>
+      server.prompt("resource-prompt", { resourceType, resourceId: "1" })(context());
+    expect(await ask("Text")).toMatch(
+      /^This prompt includes the Text resource .*\n\nResource 1: This is a plaintext resource/,
+    );
+    const refused = await ask("Blob").catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      code: "MCP_PROMPT_FAILED",
+      message:
+        "the prompt resource-prompt has the bytes of demo://resource/dynamic/blob/1, and a system prompt is a text",
+    });
+  });
 });
 
 describe("the official server of files", () => {

@@ -70,7 +70,7 @@ describe.skipIf(missingServer !== "")(`a thread with a worktree${missingServer}`
       const view = await settled(host, ref);
       expect(view.status).toBe("completed");
       // One of the two was killed, and the other has gone on.
-      const signals = [first, second].map((worker) => worker?.child.signalCode ?? "none");
+      const signals = [first, second].map((worker) => String(worker?.child.signalCode ?? "none"));
       expect(signals.toSorted((a, b) => a.localeCompare(b))).toEqual(["none", "SIGKILL"]);
       const made = view.steps.map(({ meta }) => meta.worktree as WorktreeMeta);
       expect(made.map(({ base }) => base).slice(1)).toEqual(

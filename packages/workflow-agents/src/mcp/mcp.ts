@@ -1,7 +1,12 @@
 import { createHash } from "node:crypto";
-import type { CallToolResult, GetPromptResult, Tool } from "@modelcontextprotocol/client";
+import type {
+  CallToolResult,
+  ContentBlock,
+  GetPromptResult,
+  Tool,
+} from "@modelcontextprotocol/client";
 import type { Journal } from "@uncaged/workflow";
-import { isObject, misuse } from "../run/error.ts";
+import { failure, isObject, misuse } from "../run/error.ts";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";
 import { contentOf, joined, textOf } from "./content.ts";
@@ -91,8 +96,24 @@ async function promptOf(
     client.getPrompt({ name, arguments: { ...args } }, limits),
   );
   return messages
-    .map(({ content }: GetPromptResult["messages"][number]) => textOf(content))
+    .map(({ content }: GetPromptResult["messages"][number]) => promptText(name, content))
     .join("\n\n");
+}
+
+/** A part of a prompt. What is no text has no place in a system prompt, and must not be missed there. */
+function promptText(name: string, content: ContentBlock): string {
+  const isBytes =
+    content.type === "resource"
+      ? "blob" in content.resource
+      : content.type === "image" || content.type === "audio";
+  if (!isBytes) return textOf(content);
+  const what =
+    content.type === "resource" ? `the bytes of ${content.resource.uri}` : `an ${content.type}`;
+  throw failure(
+    "MCP_PROMPT_FAILED",
+    `the prompt ${name} has ${what}, and a system prompt is a text`,
+    "give the agent the picture or document by files or messages, or take a prompt without it",
+  );
 }
 
 function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): ReadyTool[] {

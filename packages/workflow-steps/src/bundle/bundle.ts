@@ -1,4 +1,5 @@
 import {
+  answersFromFixture,
   type Attempts,
   type Bundle,
   eventsChannel,
@@ -28,12 +29,12 @@ import { type Resumable, restoredState } from "../state/checkpoint.ts";
 import {
   type Answered,
   type Documents,
-  type StepAt,
   newState,
   readWorkflow,
   type Workflow,
 } from "../state/state.ts";
 import { describeSteps } from "./describe.ts";
+import { nameOf, RecordedSteps, StepCounts, withoutFiles } from "./answers.ts";
 import { answerIn, commitOutput, foldSteps, pauseOutput } from "./thread.ts";
 
 /** How the threads of a step workflow's bundle run. */
@@ -70,7 +71,7 @@ export function stepsBundle(document: WorkflowDocument, options: BundleOptions =
   };
   return {
     descriptor: describeSteps({ document, subflows }),
-    run: Object.assign(run, { [opensAttempts]: true }),
+    run: Object.assign(run, { [opensAttempts]: true, [answersFromFixture]: true }),
   };
 }
 
@@ -88,10 +89,13 @@ async function* runThread(
   const { outline } = workflow;
   const state = foldSteps(workflow, { ...input, threadId });
   const resumedFrom = input.steps.length > 0 ? currentOf(outline, state.position) : undefined;
-  const keys = new StepKeys(options, input.steps);
+  const keys = new StepCounts(input.steps, nameOf);
+  const recorded = RecordedSteps.of(options, input.steps);
+  const given = typeof adapters === "function" ? adapters(options, input.steps) : adapters;
   const run = new Run(workflow, state, {
-    keyOf: (at) => keys.of(at),
-    adapters: typeof adapters === "function" ? adapters(options, input.steps) : adapters,
+    keyOf: (at) => stepKey(options, ...keys.next(at)),
+    recordedOf: recorded ? (at) => recorded.answer(at) : undefined,
+    adapters: recorded ? withoutFiles(given) : given,
     env,
     errorStrategy,
     maxConcurrency: setup.maxConcurrency ?? limitIn(options),
@@ -100,7 +104,7 @@ async function* runThread(
     wholeValues: true,
   });
   const { file } = run.setup.adapters;
-  if (forkFrom && file) await copyTemporary(file, forkFrom.threadId, threadId);
+  if (forkFrom && file && !recorded) await copyTemporary(file, forkFrom.threadId, threadId);
   const events = drive(new ExecutionContext(run), { signal, resumedFrom, handlers });
   let answer: Answered | undefined;
   try {
@@ -111,6 +115,7 @@ async function* runThread(
       if (value.kind === "commit") {
         yield inAttempt(commitOutput(value.role, value.commit), value);
         keys.committed(value.role, value.commit);
+        recorded?.committed(value.role, value.commit);
       }
       // Killed or interrupted, the thread's log has how it ended.
       if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
@@ -123,31 +128,6 @@ async function* runThread(
     await events.return({ status: "cancelled" });
   }
 }
-
-/** The idempotency keys of steps: each by the step, the constructs around it, and how often it was done there. */
-class StepKeys {
-  readonly #thread: WorkflowOptions;
-  readonly #done = new Map<string, number>();
-
-  constructor(thread: WorkflowOptions, steps: ThreadInput["steps"]) {
-    this.#thread = thread;
-    for (const { role, meta } of steps) this.committed(role, meta);
-  }
-
-  committed(role: string, { path }: { path?: unknown }): void {
-    if (!Array.isArray(path)) return;
-    const name = nameOf(role, path);
-    this.#done.set(name, (this.#done.get(name) ?? 0) + 1);
-  }
-
-  of({ stepID, path }: StepAt): string {
-    const name = nameOf(stepID, path);
-    return stepKey(this.#thread, name, (this.#done.get(name) ?? 0) + 1);
-  }
-}
-
-const nameOf = (role: string, path: readonly unknown[]): string =>
-  path.length === 0 ? role : `${role} ${JSON.stringify(path)}`;
 
 // Whoever starts a thread may limit it: a file has no place for that.
 const limitIn = ({ maxConcurrency }: WorkflowOptions): number =>

@@ -76,7 +76,8 @@ export function foldSteps(
 
 const isRerun = ({ role, meta }: RoleOutput): boolean => role === INPUT && meta.for === "rerun";
 
-const isCommit = (meta: Record<string, unknown>): meta is Commit =>
+/** Whether a step is one that a step workflow committed, by its meta. */
+export const isCommit = (meta: Record<string, unknown>): meta is Commit =>
   Array.isArray(meta.path) && Array.isArray(meta.variables) && typeof meta.next === "string";
 
 /** The answer that an `__input__` step gives to a Pause. */

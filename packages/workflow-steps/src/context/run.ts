@@ -89,6 +89,8 @@ type RunSetup = RunOptions & {
   wholeValues?: boolean;
   /** The idempotency key of the run that a step is in, where its thread has one. */
   keyOf?: (at: StepAt) => string;
+  /** What a fixture has recorded of that run, where one answers: then nothing is called. Throws where it has nothing. */
+  recordedOf?: (at: StepAt) => Commit;
   control: RunControl;
   /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
   prefix: string;

@@ -7,7 +7,7 @@ import type { StepDocument } from "../document/format.ts";
 import { copyOf } from "../expression/value.ts";
 import { runsWorkflow } from "../outline/outline.ts";
 import { startAt } from "../state/position.ts";
-import type { Answered, Commit } from "../state/state.ts";
+import type { Answered, Commit, StepAt } from "../state/state.ts";
 import { type Call, type Called, shown, untilAborted, whole } from "../step/call.ts";
 import { executors } from "../step/tool.ts";
 import { chooseCase, runEntries, runFork, runLoop } from "./construct.ts";
@@ -316,9 +316,28 @@ async function work(task: Task): Promise<Done> {
     case "Write":
       await writeTarget(task);
       return await mapped(task, { locals: { _result: null } });
-    default:
-      return await mapped(task, await called(task));
+    default: {
+      const { recordedOf } = task.interpreter.run.setup;
+      if (!recordedOf || runsWorkflow(task.step)) return await mapped(task, await called(task));
+      return await answered(task, recordedOf(stepAt(task)));
+    }
   }
+}
+
+/** What a step's run has written as a fixture recorded it, in place of a call. */
+async function answered(task: Task, { artifacts, variables }: Commit): Promise<Done> {
+  const { context, interpreter, step } = task;
+  for (const { path, value } of variables) {
+    const [name = "", ...rest] = path;
+    context.set(path, value, step.id);
+    context.targets.push([path.join("."), { kind: "variable", path: [String(name), ...rest] }]);
+  }
+  for (const artifact of artifacts) {
+    context.written.artifacts.push(artifact);
+    interpreter.run.state.artifacts[artifact.path] = artifact;
+  }
+  context.isMapped = true;
+  return await mapped(task, { locals: { _result: null } });
 }
 
 async function called(task: Task): Promise<Called> {
@@ -341,10 +360,16 @@ async function called(task: Task): Promise<Called> {
   return await execute(callOf(task));
 }
 
+/** Which run of a step it is, as the thread's commits name it. */
+function stepAt({ chain, interpreter, step }: Task): StepAt {
+  const { path, prefix } = interpreter.run.setup;
+  return { stepID: `${prefix}${step.id}`, path: [...path, ...chain.path] };
+}
+
 function callOf(task: Task): Call {
-  const { chain, step, context, interpreter, signal } = task;
+  const { step, context, interpreter, signal } = task;
   const { setup, state, workflow } = interpreter.run;
-  const stepID = `${setup.prefix}${step.id}`;
+  const at = stepAt(task);
   return {
     step,
     inputs: context.resolve(step.in ?? step.input ?? {}) as Record<string, unknown>,
@@ -353,8 +378,8 @@ function callOf(task: Task): Call {
     registry: workflow.document.registry,
     env: setup.env ?? {},
     runID: state.runID,
-    stepID,
-    key: setup.keyOf?.({ stepID, path: [...setup.path, ...chain.path] }),
+    stepID: at.stepID,
+    key: setup.keyOf?.(at),
     signal,
     shown: setup.wholeValues ? whole : shown,
     emit: (type, payload) => {

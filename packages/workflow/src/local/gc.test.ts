@@ -31,6 +31,7 @@ import {
   type Root,
   trashDir,
   valuesPath,
+  runDir,
 } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
 import { collectGarbage } from "./gc.ts";
@@ -182,6 +183,16 @@ test("what crashes left behind is cleared after an hour, and no sooner", async (
   expect(leftovers.toSorted()).toEqual(old.toSorted());
   expect(old.filter(existsSync)).toEqual([]);
   expect(fresh.filter(existsSync)).toEqual(fresh);
+});
+
+test("what threads share is cleared once none has changed it for a day", async () => {
+  const dayAgo = new Date(Date.now() - 25 * 3_600_000);
+  const unused = write(join(runDir(root), `${"0".repeat(32)}.shared`), "{}", dayAgo);
+  const used = write(join(runDir(root), `${"1".repeat(32)}.shared`), "{}", twoHoursAgo);
+  const { leftovers } = await collectGarbage(root, { dryRun: true });
+  expect([leftovers, existsSync(unused)]).toEqual([[unused], true]);
+  expect((await collectGarbage(root)).leftovers).toEqual([unused]);
+  expect([existsSync(unused), existsSync(used)]).toEqual([false, true]);
 });
 
 test("the blobs of a thread that is gone are cleared after an hour, those of one that is there never", async () => {

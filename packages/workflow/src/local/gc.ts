@@ -10,6 +10,7 @@ import {
   blobFolders,
   bundleFiles,
   bundlesDir,
+  isSharedFile,
   isThreadId,
   lockPath,
   loggedHashes,
@@ -53,7 +54,8 @@ export async function collectGarbage(
 async function collect(root: Root, now: number, act: boolean): Promise<Garbage> {
   const needed = hashesOf((await findOwn(root)).registry);
   checkComplete(root, needed);
-  const leftovers = findLeftovers(root, now - hourMs).filter((one) => !act || clear(root, one));
+  const left = [...findLeftovers(root, now - hourMs), ...unusedValues(root, now - dayMs)];
+  const leftovers = left.filter((one) => !act || clear(root, one));
   const dead = new Set(leftovers.map(({ path }) => path));
   for (const hash of loggedHashes(root)) {
     const folder = threadsDir(root, hash);
@@ -195,6 +197,12 @@ function findLeftovers(root: Root, before: number): Leftover[] {
     ]),
   ];
 }
+
+/** Values that threads share and none has changed since: limits of keys that are no longer used. */
+const unusedValues = (root: Root, before: number): Leftover[] =>
+  namesIn(runDir(root))
+    .filter(isSharedFile)
+    .flatMap((name) => leftover(join(runDir(root), name), null, before));
 
 const asideFiles = (folder: string, hash: string | null, before: number): Leftover[] =>
   namesIn(folder)
