@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import type { EvalCase, EvalChange, VersionSummary } from "@uncaged/workflow-agents/evals";
 import { durationMs } from "@uncaged/workflow";
 import { hashOf, show } from "@uncaged/workflow/host";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { withName } from "../arguments/names.ts";
 import { limitOptions, maxRoundsOption, wholeNumber } from "../arguments/options.ts";
 import { fileHint, fileMeant, storedFrom } from "../arguments/source.ts";
@@ -41,24 +41,18 @@ export default defineCommand({
       .argument("<dataset>", "a file of JSON Lines, a case a line; - reads it from stdin")
       .option("--score <file>", "the scorer: a module whose default export judges a thread")
       .option("--fixtures <folder>", "answer the roles of each case from <folder>/<id>.json")
-      .option(
-        "--repeat <n>",
-        "run each case so often (default: 1)",
-        wholeNumber("--repeat", 1, 1000),
-        1,
-      )
+      .option("--repeat <n>", "run each case so often", wholeNumber("--repeat", 1, 1000), 1)
       .option(
         "--concurrency <n>",
-        "the most threads at once (default: 4)",
+        "the most threads at once",
         wholeNumber("--concurrency", 1, mostAtOnce),
         4,
       );
     shares(command)
-      .option(
-        "--score-timeout <time>",
-        "how long a score may take (default: 1m)",
-        scoreTimeout,
-        60_000,
+      .addOption(
+        new Option("--score-timeout <time>", "how long a score may take")
+          .argParser(scoreTimeout)
+          .default(60_000, "1m"),
       )
       .option("--retry-failed", "run the cases again whose threads failed or passed a limit");
     limitOptions(maxRoundsOption(command), "of each thread; default: no limit");
