@@ -14,11 +14,16 @@ export async function repositoryAt(context: GitContext, folder: string): Promise
   const ask = async (...args: string[]) =>
     line((await git(context, { inFolder: folder }, ["rev-parse", ...args])).output);
   try {
-    const found = await ask("--is-inside-work-tree", "--git-common-dir");
-    const [isInside = "", ...path] = found.split("\n");
-    const gitDir = await realpath(resolve(folder, path.join("\n")));
-    const prefix = isInside === "true" ? await ask("--show-prefix") : "";
-    return { gitDir, folder, prefix };
+    const found = await ask("--git-common-dir", "--show-prefix");
+    const [path = "", prefix = "", ...more] = found.split("\n");
+    // A folder's name may have line ends: then each is asked for alone.
+    const isPlain = more.length === 0;
+    const gitDir = isPlain ? path : await ask("--git-common-dir");
+    return {
+      gitDir: await realpath(resolve(folder, gitDir)),
+      folder,
+      prefix: isPlain ? prefix : await ask("--show-prefix"),
+    };
   } catch (error) {
     if (!isWorkflowError(error) || !/^(GIT_FAILED|COMMAND_REFUSED)$/.test(error.code)) throw error;
     const isGone = error.code === "COMMAND_REFUSED";
