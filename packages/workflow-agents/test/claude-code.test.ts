@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { z } from "zod";
 import { claudeCode } from "../src/command/claude-code.ts";
+import { handoff } from "../src/role/handoff.ts";
 import { role } from "../src/role/role.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
@@ -145,6 +146,23 @@ describe("Claude Code", () => {
     expect(last(1)).not.toContain("You are the coder");
     expect(last(2)).toContain("You write Zig.");
     expect(JSON.stringify(at.came[2]?.body?.messages)).toContain("fix the sum");
+  }, 180_000);
+
+  test("names the role that goes on, and is asked again in its session when that is none", async () => {
+    const asked = "does not fit the JSON Schema";
+    const at = await serve((messages) => ({
+      text: JSON.stringify({ handoff: messages.includes(asked) ? "billing" : "nobody" }),
+    }));
+    const agent = claudeCode({ command, graceMs: 1000 });
+    const schema = z.object({ handoff: handoff(["billing"]) });
+    const desk = role({ description: "", agent, systemPrompt: "You are the desk.", schema });
+    const { meta } = await desk(threadOf({ cwd, env: envOf(at), role: "desk" }));
+    expect(meta.handoff).toBe("billing");
+    expect(at.came).toHaveLength(2);
+    const again = JSON.stringify(at.came[1]?.body?.messages);
+    expect(again).toContain('{\\"handoff\\":\\"nobody\\"}');
+    expect(again).toContain(asked);
+    expect(meta.usage.output_tokens).toBe(at.counted.output);
   }, 180_000);
 
   test("gets the whole thread when its session is not there any more", async () => {

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { type AgentFn, createRoleModerator, END } from "@uncaged/workflow";
 import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
+import { handoff } from "../src/role/handoff.ts";
 import { role, type RoleSpec } from "../src/role/role.ts";
 import { tool, toolRegistry } from "../src/index.ts";
 import { allModels as models } from "./models.ts";
@@ -77,6 +78,29 @@ describe.each(models)("the fields of a role of $name", (model) => {
     if (model.name !== "anthropic") {
       expect(outcome.steps).toMatchObject([{ content: '{"files":[]}', meta: { files: [] } }]);
     } else expect(outcome.status).toBe("failed");
+  });
+
+  test("name the role that goes on, which is one of those given", async () => {
+    const server = await model.serve([
+      { text: '{"handoff":"nobody"}' },
+      { text: '{"handoff":"billing"}' },
+      { text: '{"files":["bill.pdf"]}' },
+    ]);
+    stops.push(server.stop);
+    const spec = { description: "", systemPrompt: "", agent: model.agent() };
+    const desk = role({ ...spec, schema: z.object({ handoff: handoff(["billing"]) }) });
+    const run = createRoleModerator<Record<string, Record<string, unknown>>>({
+      roles: { desk, billing: role({ ...spec, schema }) },
+      moderator: ({ steps }) =>
+        steps.length === 0 ? "desk" : String(steps.at(-1)?.meta.handoff ?? END),
+    });
+    const { steps } = await runThread(run, { env: model.env(server) });
+    expect(steps.map((step) => [step.role, step.content])).toEqual([
+      ["desk", '{"handoff":"billing"}'],
+      ["billing", '{"files":["bill.pdf"]}'],
+    ]);
+    expect(JSON.stringify(formatOf(bodiesOf(server)[0] as Body))).toContain('"billing"');
+    expect(JSON.stringify(bodiesOf(server)[1])).toContain("does not fit the JSON Schema");
   });
 
   test("are asked for again in the conversation, with what is wrong, twice at the most", async () => {
