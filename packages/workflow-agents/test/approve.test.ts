@@ -78,7 +78,10 @@ const absences = {
 };
 type Absence = keyof typeof absences;
 
-/** Resumes a thread whose process has died, and answers all its questions, each when its worker was treated so. */
+/**
+ * Resumes a thread whose process has died, and answers all its questions, each when its worker was treated so. At its end
+ * its ledger is what its server has counted.
+ */
 async function answered(run: Run, absence: Absence, answers: (meta: object) => unknown) {
   const questions: Record<string, unknown>[] = [];
   for (;;) {
@@ -101,6 +104,7 @@ async function answered(run: Run, absence: Absence, answers: (meta: object) => u
       await answer(run, answers(question));
     }
   }
+  await models.expectCounted(run.ref);
   return { view: await host.read(run.ref), questions };
 }
 
@@ -160,11 +164,7 @@ describe.each(["claude", "gpt"] as const)("a role of %s that asks for approvals"
       expect(
         attempts.filter(({ role: name }) => name === model).map(({ status }) => status),
       ).toEqual(["parked", "parked", "parked", "committed"]);
-      const { lost, total } = ledgerOf(attempts);
-      expect(lost.tokens).toBe(0);
-      expect(total.usage.output_tokens).toBe(
-        servers[model].came.reduce((sum, each) => sum + each.counted.output, 0),
-      );
+      expect(ledgerOf(attempts).lost.tokens).toBe(0);
     },
   );
 

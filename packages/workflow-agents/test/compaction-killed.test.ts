@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { openLocalHost, settled } from "@uncaged/workflow/host";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
-import { ledgerOf } from "../src/ledger/ledger.ts";
 import { anthropicServer } from "./anthropic-server.ts";
+import { expectCounted } from "./counted.ts";
 import type { Reply } from "./wire.ts";
 
 /* A role whose worker is killed with -9 where its conversation is summarised: the summary that was recorded is the one. */
@@ -65,8 +65,7 @@ async function played(name: string, at: typeof fatal) {
     view = await settled(host, ref);
   }
   expect([view.status, view.steps[0]?.content ?? view]).toEqual(["completed", "done"]);
-  const { total } = ledgerOf(await host.attempts(ref));
-  expect(total.usage.output_tokens).toBe(server.counted.output);
+  await expectCounted(host, [ref], [server]);
   expect(readFileSync(join(cwd, "marks"), "utf8")).toBe("1\n2\n3\n4\n5\n6\n7\n8\n");
   return server.came.map(({ body }) => withoutIds(JSON.stringify(body)));
 }

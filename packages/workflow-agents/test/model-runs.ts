@@ -6,20 +6,26 @@ import type { Root } from "../../workflow/src/storage/paths.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "./anthropic-server.ts";
+import { expectCounted, untilRead } from "./counted.ts";
 import { openaiServer } from "./openai-server.ts";
+import { responsesServer } from "./responses-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
-export type Model = "claude" | "gpt";
+/** By which protocol a model is asked: `responses` is OpenAI's other one. */
+export type Model = "claude" | "gpt" | "responses";
 export type Run = { ref: ThreadRef; cwd: string; env: Record<string, string> };
+
+type Servers = Record<Model, WireServer<{ model: string }>>;
 
 /** Threads in real workers, whose models are a server of each protocol. */
 export class ModelRuns {
   readonly folder: string;
   readonly host: Host;
-  readonly servers: Record<Model, WireServer<object>>;
+  readonly servers: Servers;
   #count = 0;
+  #last: Promise<ThreadRef> | null = null;
 
-  private constructor(folder: string, servers: Record<Model, WireServer<object>>) {
+  private constructor(folder: string, servers: Servers) {
     this.folder = folder;
     this.host = openLocalHost({ path: join(folder, "root") });
     this.servers = servers;
@@ -30,6 +36,7 @@ export class ModelRuns {
     return new ModelRuns(folder, {
       claude: await anthropicServer(reply),
       gpt: await openaiServer(reply),
+      responses: await responsesServer(reply),
     });
   }
 
@@ -43,14 +50,16 @@ export class ModelRuns {
     const cwd = join(this.folder, `run-${(this.#count += 1)}`);
     mkdirSync(cwd);
     if (die) writeFileSync(join(cwd, "die"), die);
-    const { claude, gpt } = this.servers;
-    for (const server of [claude, gpt]) server.came.splice(0);
+    const { claude, gpt, responses } = this.servers;
+    for (const server of [claude, gpt, responses]) server.came.splice(0);
+    const openai = prompt === "responses" ? responses : gpt;
     const env = {
       PATH: process.env.PATH ?? "",
       ...{ ANTHROPIC_API_KEY: claude.key, ANTHROPIC_BASE_URL: claude.url },
-      ...{ OPENAI_API_KEY: gpt.key, OPENAI_BASE_URL: gpt.url },
+      ...{ OPENAI_API_KEY: openai.key, OPENAI_BASE_URL: openai.url },
     };
-    return { ref: await this.host.start({ workflow, prompt, env, cwd }), cwd, env };
+    this.#last = this.host.start({ workflow, prompt, env, cwd });
+    return { ref: await this.#last, cwd, env };
   }
 
   get root(): Root {
@@ -59,6 +68,18 @@ export class ModelRuns {
 
   kill(): Promise<void> {
     return signalWorkers(this.root, "SIGKILL");
+  }
+
+  /** Kills the worker within an answer, once it has read what its server has reported of it. */
+  async killInAnswer(): Promise<void> {
+    const ref = await this.#last;
+    if (ref) await untilRead(this.host, [ref], Object.values(this.servers));
+    await this.kill();
+  }
+
+  /** Expects the ledgers of the last thread and of its forks to be what the servers have counted. */
+  async expectCounted(...threads: ThreadRef[]): Promise<void> {
+    await expectCounted(this.host, threads, Object.values(this.servers));
   }
 
   /** The lines that the bundle's tools have left in the file `marks`. */

@@ -69,9 +69,13 @@ function reply(body: object): Reply {
     if (readers === 1) return { fault: { kind: "hang" } };
     const { kind } = moment;
     moment = null;
+    if (kind === "answering") {
+      killed = models.killInAnswer();
+      const text = "I begin to do what I am asked";
+      return { text, held: killed, fault: { kind: "half-event", after: 5 } };
+    }
     killed = models.kill();
-    if (kind === "asked") return { fault: { kind: "hang" } };
-    return { text: "I begin to ", held: killed, fault: { kind: "half-event", after: 3 } };
+    return { fault: { kind: "hang" } };
   }
   return whole;
 }
@@ -152,13 +156,6 @@ async function expectSame(model: Model): Promise<void> {
   expect(paid).toEqual(whole);
 }
 
-async function expectCounted(model: Model, { ref }: Run): Promise<void> {
-  const { total } = ledgerOf(await host.attempts(ref));
-  const { came } = servers[model];
-  const counted = came.reduce((sum, each) => sum + each.reported.output, 0);
-  expect(total.usage.output_tokens).toBe(counted);
-}
-
 // Each place in turn, or some of them where not all cases are asked for.
 const some = <T>(all: readonly T[], every: number): T[] =>
   all.filter((_, at) => cases === "all" || at % every === 1);
@@ -178,7 +175,7 @@ describe.each(["claude", "gpt"] as const)(
       await expectSame(model);
       expect(markedIn(run)).toEqual(effects);
       expect(new Set(keysIn(run)).size).toBe(effects.length);
-      if (at.kind === "asked") await expectCounted(model, run);
+      await models.expectCounted(run.ref);
     });
 
     test.each(some(["lead", "read", "write", "check"], 2))("in the mark of %s", async (of) => {
@@ -189,7 +186,7 @@ describe.each(["claude", "gpt"] as const)(
         // What had left its mark and was not recorded is made again, with its key.
         expect([...new Set(markedIn(run))]).toEqual([...new Set(effects)]);
         expect(new Set(keysIn(run)).size).toBe(effects.length);
-        await expectCounted(model, run);
+        await models.expectCounted(run.ref);
       }
     });
   },

@@ -6,6 +6,7 @@ import { openLocalHost, settled } from "@uncaged/workflow/host";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
+import { expectCounted } from "../../workflow-agents/test/counted.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "uncaged-marking-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
@@ -42,6 +43,7 @@ test("an agent of a graph goes on with the conversation that its killed worker h
   expect(summaries).toBeGreaterThan(0);
   expect(bodies.length).toBe(6 + 1 + summaries);
   expect(bodies.at(-1)).toContain("This is your own summary of it");
+  await expectCounted(host, [ref], [server]);
   await server.stop();
 }, 60_000);
 
@@ -72,5 +74,6 @@ test("agents of a graph ask for approvals while they work, and go on after their
   expect(readFileSync(join(folder, "deployed"), "utf8").trim().split("\n")).toHaveLength(1);
   expect(JSON.stringify(steps)).toContain("a person refused this call: not today");
   expect(server.came.length).toBe(4);
+  await expectCounted(host, [ref], [server]);
   await server.stop();
 }, 60_000);

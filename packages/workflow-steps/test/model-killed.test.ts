@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalHost, settled } from "@uncaged/workflow/host";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
+import { expectCounted } from "../../workflow-agents/test/counted.ts";
 import { stepsSource } from "../src/source.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
@@ -58,5 +59,6 @@ test("a model's step goes on with the conversation that its killed worker had", 
   const bodies = server.came.map(({ body }) => JSON.stringify(body));
   expect(bodies).toHaveLength(3);
   expect(bodies[2]).toBe(bodies[1]);
+  await expectCounted(host, [ref], [server]);
   await server.stop();
 }, 60_000);

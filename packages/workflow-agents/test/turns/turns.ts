@@ -47,6 +47,10 @@ const gpt = role({
   ...shared,
   agent: openaiAgent({ model: "gpt-5.2", tools, maxRetries: 0 }),
 });
+const responses = role({
+  ...shared,
+  agent: openaiAgent({ model: "gpt-5.2", api: "responses", tools, maxRetries: 0 }),
+});
 const whole = role({ ...shared, agent, durable: "role" });
 
 type Meta = AgentMeta<typeof shared.schema>;
@@ -59,9 +63,14 @@ const dying =
     return result;
   };
 
-export const descriptor = describe("Marks", { claude, gpt, whole });
-export const run = createRoleModerator<{ claude: Meta; gpt: Meta; whole: Meta }>({
-  roles: { claude: dying(claude), gpt: dying(gpt), whole: dying(whole) },
+export const descriptor = describe("Marks", { claude, gpt, responses, whole });
+export const run = createRoleModerator({
+  roles: {
+    claude: dying(claude),
+    gpt: dying(gpt),
+    responses: dying(responses),
+    whole: dying(whole),
+  },
   moderator: ({ steps, start }) =>
-    steps.length > 0 ? END : (start.content as "claude" | "gpt" | "whole"),
+    steps.length > 0 ? END : (start.content as "claude" | "gpt" | "responses" | "whole"),
 });

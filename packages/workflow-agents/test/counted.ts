@@ -1,0 +1,91 @@
+import { expect } from "bun:test";
+import { addUsage, type Attempt, noUsage, type Usage } from "@uncaged/workflow";
+import type { Host, ThreadRef } from "@uncaged/workflow/host";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { addTally, type Ledger, ledgerOf, noTally, type Tally } from "../src/ledger/ledger.ts";
+import { costOf, rounded } from "../src/ledger/prices.ts";
+import type { Came, Counted } from "./wire.ts";
+
+type Requests = readonly Pick<
+  Came<{ model: string }>,
+  "body" | "counted" | "reported" | "finished"
+>[];
+type Served = { came: Requests };
+
+/** What a model was paid, in tokens of each kind and in dollars. */
+type Paid = Record<string, { usage: Usage; cost: number }>;
+/** All that was paid, and how many calls broke off before all of it was reported. */
+type Account = { models: Paid; unknown: number };
+
+const usageOf = ({ input, output, thinking, cacheRead, cacheWrite }: Counted): Usage => ({
+  input_tokens: input,
+  output_tokens: output,
+  thinking_tokens: thinking,
+  cache_read_tokens: cacheRead,
+  cache_write_tokens: cacheWrite,
+});
+
+/** What servers have counted of their answers, as far as their events have reported it. */
+function countedBy(servers: readonly Served[]): Account {
+  const models: Paid = {};
+  let unknown = 0;
+  for (const { body, counted, reported, finished } of servers.flatMap(({ came }) => came)) {
+    // A request that was declined has been answered, and counts nothing.
+    const isDeclined = counted.requests === 0 && finished;
+    if (!isDeclined && (counted.requests === 0 || counted.output !== reported.output)) unknown += 1;
+    const usage = usageOf(reported);
+    if (Bun.deepEquals(usage, noUsage)) continue;
+    const known = models[body.model] ?? { usage: noUsage, cost: 0 };
+    const cost = rounded(known.cost + (costOf(body.model, usage) ?? Number.NaN));
+    models[body.model] = { usage: addUsage(known.usage, usage), cost };
+  }
+  return { models, unknown };
+}
+
+function accountOf(ledgers: readonly Ledger[]): Account {
+  const models: Record<string, Tally> = {};
+  for (const [model, tally] of ledgers.flatMap((one) => Object.entries(one.models))) {
+    models[model] = addTally(models[model] ?? noTally, tally);
+  }
+  const paid = Object.entries(models)
+    .filter(([, { tokens }]) => tokens > 0)
+    .map(([model, { usage, cost }]) => [model, { usage, cost }]);
+  const unknown = ledgers.reduce((sum, one) => sum + one.unknown, 0);
+  return { models: Object.fromEntries(paid) as Paid, unknown };
+}
+
+/**
+ * Expects the ledgers of all threads that have asked servers to be what these have counted: by model the tokens of each
+ * kind and what they cost, and how many calls broke off. A worker that is killed within an answer has read no more of it
+ * than {@link untilRead} waited for.
+ */
+export async function expectCounted(
+  host: Host,
+  threads: readonly ThreadRef[],
+  servers: readonly Served[],
+): Promise<void> {
+  const attempts = await Promise.all(threads.map((ref) => host.attempts(ref)));
+  const ledger = accountOf(attempts.map((all) => ledgerOf(all)));
+  const server = countedBy(servers);
+  expect(Object.keys(server.models).length).toBeGreaterThan(0);
+  expect(ledger).toEqual(server);
+}
+
+/** Waits until the logs of threads have what servers have reported of all answers, those that go on too. */
+export async function untilRead(
+  host: Host,
+  threads: readonly ThreadRef[],
+  servers: readonly Served[],
+): Promise<void> {
+  // As if nothing ran any more.
+  const over = (one: Attempt): Attempt =>
+    one.status === "running" ? { ...one, status: "lost" } : one;
+  const spent = async () => {
+    const attempts = await Promise.all(threads.map((ref) => host.attempts(ref)));
+    return accountOf(attempts.map((all) => ledgerOf(all.map(over)))).models;
+  };
+  await until(
+    async () => Bun.deepEquals(await spent(), countedBy(servers).models),
+    () => "what was reported is not in the log",
+  );
+}
