@@ -10,6 +10,7 @@ import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { role } from "../src/index.ts";
+import { expectCounted, untilRead } from "./counted.ts";
 import { limitedServer } from "./limited/server.ts";
 import { models, threadAt } from "./models.ts";
 import { failureOf, observed } from "./published.ts";
@@ -103,6 +104,7 @@ describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (pr
       expect(readFileSync(join(runDir(root), name), "utf8")).not.toContain(server.key);
     }
     expect((await host.verify()).problems).toEqual([]);
+    await expectCounted(host, threads, [server]);
   }, 180_000);
 });
 
@@ -110,12 +112,16 @@ test("calls that wait in a worker that is killed hold up nobody", async () => {
   const server = await serve("claude");
   const first = await begin("claude", server, 30, 1);
   await until(() => server.served.length >= 10);
+  server.hang(true);
+  await untilRead(host, first, [server]);
   await signalWorkers(root, "SIGKILL");
+  server.hang(false);
   const killed = server.served.length;
   const [other] = await begin("claude", server, 1, 1);
   expect((await settled(host, other as ThreadRef)).status).toBe("completed");
   expect(server.served.length - killed).toBe(3);
   expect((await settled(host, first[0] as ThreadRef)).status).not.toBe("running");
+  await expectCounted(host, [...first, other as ThreadRef], [server]);
 }, 180_000);
 
 describe.each(models)("a role of $name", (model) => {

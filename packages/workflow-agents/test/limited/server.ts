@@ -7,11 +7,16 @@ export type Counting = "bucket" | "window";
 
 export const perSecond = 10;
 
-/** A server that allows ten calls a second, and shows it by the headers of its provider. `served` are the prompts, in order. */
+/**
+ * A server that allows ten calls a second, and shows it by the headers of its provider. `served` are the prompts, in order;
+ * while it hangs, it answers no request.
+ */
 export async function limitedServer(provider: "claude" | "gpt", counting: Counting = "bucket") {
   const [served, refused]: [string[], string[]] = [[], []];
   const allows = allowances[counting](Date.now());
+  let isHanging = false;
   const answer = (body: object): Reply => {
+    if (isHanging) return { fault: { kind: "hang" } };
     const prompt = /(?:claude|gpt) thread \d+/.exec(JSON.stringify(body))?.[0] ?? "";
     const allowed = allows(Date.now());
     const { isAllowed } = allowed;
@@ -21,8 +26,9 @@ export async function limitedServer(provider: "claude" | "gpt", counting: Counti
     return { fault: { kind: "status", status: 429, type: "", message: "too many", headers } };
   };
   const open = provider === "claude" ? anthropicServer : openaiServer;
-  const server: WireServer<object> = await open(answer);
-  return { ...server, served, refused };
+  const server: WireServer<{ model: string }> = await open(answer);
+  const hang = (is: boolean) => void (isHanging = is);
+  return { ...server, served, refused, hang };
 }
 
 export type Allowed = { isAllowed: boolean; remaining: number; resetMs: number; waitMs: number };
