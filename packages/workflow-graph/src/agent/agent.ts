@@ -33,12 +33,13 @@ export type AgentSurroundings = {
   onCall: (call: SubagentCall) => void;
 };
 
-/** An agent's answer, a text or a JSON object, and what it spent. */
+/** An agent's answer, a text or a JSON object, and what it spent: of each of its `models` where it asked several. */
 export type AgentAnswer = {
   output: unknown;
   model?: string | null;
   usage?: Usage;
   cost?: number | null;
+  models?: Record<string, { usage: Usage; cost: number | null }>;
 };
 
 /** What plays the agents of a graph. */

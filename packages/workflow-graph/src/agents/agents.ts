@@ -40,7 +40,7 @@ export function agentsByName(
     const { result, spending } = await paid(thread, { stepID: nodeId }, () =>
       agent(asked, systemPrompt),
     );
-    const { cost, model, usage } = spending;
-    return { output: result, usage, cost, model };
+    const { cost, model, models, usage } = spending;
+    return { output: result, usage, cost, model, models };
   };
 }

@@ -43,8 +43,8 @@ export function modelAgents(options: ModelAgentsOptions): GraphAgents {
     const player = new Player(options, surroundings);
     const work = () => player.play(request, request.prompt, options.maxTurns, null);
     const { result, spending } = await paid(thread, { stepID: request.nodeId }, work);
-    const { usage, cost, model } = spending;
-    return { output: result, usage, cost, model } satisfies AgentAnswer;
+    const { usage, cost, model, models } = spending;
+    return { output: result, usage, cost, model, models } satisfies AgentAnswer;
   };
 }
 

@@ -62,10 +62,10 @@ async function askAgent(work: Work, node: AgentNode): Promise<Done> {
     const request = { ...treeOf(outline, node), prompt };
     const onCall = calls.take.bind(calls);
     const answer: unknown = await agents(request, { thread, onCall });
-    const { cost, model, output: given, usage } = answerIn(answer);
+    const { cost, model, models, output: given, usage } = answerIn(answer);
     const output = checkedOutput(given);
     log("llm_response", textOf(output));
-    return { output, spent: { cost, model, usage } };
+    return { output, spent: { cost, model, models, usage } };
   } catch (error) {
     if (thread.signal?.aborted) throw error;
     const message = error instanceof Error ? error.message : String(error);
