@@ -127,25 +127,42 @@ describe("an agent that has taken over", () => {
   }, 180_000);
 });
 
-test("Claude Code goes on with the session in which its worker was killed", async () => {
-  const bash = { command: "echo 1 >> marks", description: "Leaves a mark" };
-  let isKilled = false;
-  answer = {
-    claude: (body) => {
-      if (!body.includes("tool_result")) return { tools: [{ name: "Bash", input: bash }] };
-      if (isKilled) return { text: "It is marked." };
-      isKilled = true;
-      return kill();
-    },
-    gpt: () => ({}),
-  };
-  const { ref, env, cwd, marks } = await start("command");
-  expect((await settled(host, ref)).status).toBe("interrupted");
-  await host.control(ref, { kind: "resume", env, cwd });
-  const view = await settled(host, ref);
-  expect([view.status, view.steps[0]?.content]).toEqual(["completed", "It is marked."]);
-  expect(marks()).toEqual(["1"]);
-  const sessions = (await host.attempts(ref)).map(({ session }) => session?.session_id);
-  expect(new Set(sessions).size).toBe(2);
-  await expectCounted(host, [ref], Object.values(servers));
-}, 180_000);
+test.each([
+  ["", "command"],
+  [", as a role that another one calls", "leads"],
+])(
+  "Claude Code goes on with the session in which its worker was killed%s",
+  async (_, prompt) => {
+    const bash = { command: "echo 1 >> marks", description: "Leaves a mark" };
+    let isKilled = false;
+    answer = {
+      claude: (body) => {
+        const isResult = body.includes("tool_result");
+        if (body.includes("You lead.")) {
+          const call = { name: "command", input: { message: "Mark it, please." } };
+          return isResult ? { text: "It is done." } : { tools: [call] };
+        }
+        if (!isResult) return { tools: [{ name: "Bash", input: bash }] };
+        if (isKilled) return { text: "It is marked." };
+        isKilled = true;
+        return kill();
+      },
+      gpt: () => ({}),
+    };
+    const { ref, env, cwd, marks } = await start(prompt);
+    expect((await settled(host, ref)).status).toBe("interrupted");
+    await host.control(ref, { kind: "resume", env, cwd });
+    const view = await settled(host, ref);
+    const end = prompt === "leads" ? "It is done." : "It is marked.";
+    expect([view.status, view.steps[0]?.content]).toEqual(["completed", end]);
+    expect(marks()).toEqual(["1"]);
+    const sessions = (await host.attempts(ref)).flatMap(({ session }) => session?.session_id ?? []);
+    expect(new Set(sessions).size).toBe(2);
+    // What the second heard had the first one's beginning.
+    expect(
+      servers.claude.came.filter(({ body }) => JSON.stringify(body).includes("echo 1")),
+    ).toHaveLength(2);
+    await expectCounted(host, [ref], Object.values(servers));
+  },
+  180_000,
+);

@@ -7,8 +7,11 @@ import { openaiAgent } from "../src/openai/openai.ts";
 import { openaiServer } from "./openai-server.ts";
 import { modelAgent, type ModelOptions } from "../src/llm/agent.ts";
 import type { ModelProvider, ModelRequest } from "../src/llm/provider.ts";
+import { asTool } from "../src/role/as-tool.ts";
 import { roleSteps } from "../src/role/durable.ts";
 import { role } from "../src/role/role.ts";
+import { scriptedProvider } from "../src/scripted/provider.ts";
+import { toolRegistry } from "../src/tools/registry.ts";
 import { threadOf } from "./published.ts";
 
 const model = "claude-opus-5-5";
@@ -73,6 +76,48 @@ describe("a thread's limit", () => {
     const caps = seen.requests.map(({ maxTokens = 0 }) => maxTokens);
     expect(caps[0]).toBe(4096);
     expect(caps.at(-1)).toBe(2200);
+  });
+
+  test("is enough for 20 roles that one calls at once, each within its own budget, and one that has too little harms none", async () => {
+    const { seen, answering } = provider(1200);
+    const worker = player(answering);
+    const tools = toolRegistry([
+      asTool(worker, { name: "worker", budget: { maxCost: 0.2 } }),
+      asTool(worker, { name: "poor", budget: { maxCost: 0.05 } }),
+    ]);
+    const calls = Array.from({ length: 21 }, (_, at) => ({
+      tool: at === 10 ? "poor" : "worker",
+      input: { message: `part ${at}` },
+    }));
+    const shown: { content: string; is_error: boolean }[] = [];
+    const script = scriptedProvider({
+      "You lead": [
+        calls,
+        ({ messages }) => {
+          shown.push(...(messages.at(-1)?.content as unknown as typeof shown));
+          return "all is done";
+        },
+      ],
+    });
+    const lead = role({
+      ...{ description: "Leads", systemPrompt: "You lead", schema: z.object({}) },
+      agent: modelAgent(script, { model: "scripted", tools }),
+    });
+    const run = createRoleModerator({
+      roles: { lead },
+      moderator: ({ steps }) => (steps.length === 0 ? "lead" : END),
+    });
+    const { status, steps } = await runThread(run, { options: { prices, maxCost: 2.5 } });
+    expect([status, steps[0]?.content]).toEqual(["completed", "all is done"]);
+    const failed = shown.filter(({ is_error }) => is_error);
+    expect(failed.map(({ content }) => content.split(":")[0])).toEqual([
+      "maxCost $0.0500 of the budget of poor would be passed",
+    ]);
+    expect(shown.filter(({ content }) => content === "done")).toHaveLength(20);
+    expect(Number(steps[0]?.meta.cost)).toBeCloseTo(2.4);
+    expect(seen.atOnce).toBeGreaterThan(3);
+    // Each answer is bounded by its call's own budget.
+    expect(new Set(seen.requests.map(({ maxTokens }) => maxTokens))).toEqual(new Set([2000]));
   });
 
   test("that cuts an answer off is the error, and not the model", async () => {

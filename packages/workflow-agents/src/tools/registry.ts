@@ -3,7 +3,7 @@ import type { WorkflowError } from "@uncaged/workflow";
 import en from "zod/v4/locales/en.js";
 import { misuse } from "../run/error.ts";
 import { approvalRule } from "./approval.ts";
-import { runTool } from "./run.ts";
+import { copyOf, runTool } from "./run.ts";
 import type { ReadyTool, Tool, ToolLimits, ToolRegistry, ToolSource } from "./tools.ts";
 
 /**
@@ -49,11 +49,11 @@ export function toolRegistry(
       const tool = (await registry.all(context)).find((one) => one.name === name);
       if (!tool?.approval) return null;
       const { isNeeded, ms, otherwise } = tool.approval;
-      const given = tool.check(input);
+      const given = tool.check(copyOf(input));
       // A call that can't be made needs no approval.
       if (!given.ok || !(await isNeeded(given.input))) return null;
       const problem = (other: unknown): string | null => {
-        const result = tool.check(other);
+        const result = tool.check(copyOf(other));
         return result.ok ? null : result.problem;
       };
       return { schema: tool.input_schema, ms, otherwise, problem };

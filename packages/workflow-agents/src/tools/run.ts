@@ -77,7 +77,7 @@ async function execute(
     const names = tools.map((one) => one.name).join(", ") || "none";
     throw failure("TOOL_UNKNOWN", `there is no tool ${JSON.stringify(name)}`, `tools: ${names}`);
   }
-  const checked = tool.check(given);
+  const checked = tool.check(copyOf(given));
   if (!checked.ok) {
     const hint = "call it again with arguments that fit its schema";
     throw failure("TOOL_INPUT", `the arguments of ${name} are wrong: ${checked.problem}`, hint);
@@ -89,7 +89,8 @@ async function execute(
   // Whoever calls it has asked before, or does not know that it must.
   const { approval } = tool;
   if (approval && context.approved !== callHash(name, given)) {
-    if (await approval.isNeeded(checked.input)) throw notApproved(name);
+    const judged = tool.check(copyOf(given));
+    if (!judged.ok || (await approval.isNeeded(judged.input))) throw notApproved(name);
   }
   const aborted = failure("TOOL_ABORTED", `the tool ${name} was stopped with its thread`);
   if (context.signal.aborted) throw aborted;
@@ -114,6 +115,16 @@ async function execute(
     return await Promise.race([(async () => tool.execute(checked.input, execution))(), stopped]);
   } finally {
     stop();
+  }
+}
+
+/** Arguments as a tool or its rule may change them: what the model has said stays as it was. */
+export function copyOf(given: unknown): unknown {
+  try {
+    return structuredClone(given);
+  } catch {
+    // What no model can have said: code that calls a tool itself may give it anything.
+    return given;
   }
 }
 

@@ -5,6 +5,7 @@ import { z } from "zod";
 import {
   anthropicAgent,
   describe,
+  mcpTools,
   openaiAgent,
   role,
   roleSteps,
@@ -46,7 +47,16 @@ const agent = anthropicAgent({ model: "claude-opus-5-5", tools });
 const claude = role({ ...shared, agent });
 const gpt = role({ ...shared, agent: openaiAgent({ model: "gpt-5.2", tools }) });
 const whole = role({ ...shared, agent, durable: "role" });
-const roles = { claude, gpt, whole };
+// The test puts the program's place here.
+const sums = mcpTools({ name: "sums", command: "the-command", args: ["the-server", "stdio"] });
+const adder = role({
+  ...shared,
+  agent: anthropicAgent({
+    model: "claude-opus-5-5",
+    tools: toolRegistry([sums], { approve: (name) => name === "sums__add" }),
+  }),
+});
+const roles = { claude, gpt, whole, adder };
 
 export const descriptor = { ...describe("Deploys", roles), strict: false };
 

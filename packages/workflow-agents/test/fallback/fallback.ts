@@ -5,6 +5,7 @@ import { z } from "zod";
 import {
   type AgentMeta,
   anthropicAgent,
+  asTool,
   claudeCode,
   describe,
   fallback,
@@ -39,12 +40,19 @@ const command = role({
   ...shared,
   agent: claudeCode({ args: ["--allowedTools", "Bash"], graceMs: 1000 }),
 });
+const leads = role({
+  ...{ ...shared, systemPrompt: "You lead." },
+  agent: anthropicAgent({
+    ...{ model: "claude-opus-5-5", maxRetries: 0 },
+    tools: toolRegistry([asTool(command, { name: "command" })]),
+  }),
+});
 
 type Meta = AgentMeta<typeof shared.schema>;
 
-export const descriptor = describe("Marks", { models, command });
-export const run = createRoleModerator<{ models: Meta; command: Meta }>({
-  roles: { models, command },
+export const descriptor = describe("Marks", { models, command, leads });
+export const run = createRoleModerator<{ models: Meta; command: Meta; leads: Meta }>({
+  roles: { models, command, leads },
   moderator: ({ steps, start }) =>
-    steps.length > 0 ? END : (start.content as "models" | "command"),
+    steps.length > 0 ? END : (start.content as "models" | "command" | "leads"),
 });
