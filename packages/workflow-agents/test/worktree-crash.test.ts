@@ -17,6 +17,7 @@ import { cases } from "../../../scripts/tests.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "./anthropic-server.ts";
+import { expectCounted } from "./counted.ts";
 import type { Reply, WireServer } from "./wire.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
@@ -24,7 +25,7 @@ import { TestRepository } from "./worktree/repository.ts";
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-crash-")));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
-let server: WireServer<object>;
+let server: WireServer<{ model: string }>;
 let reply: (turn: number) => Reply = () => ({ text: "done" });
 
 beforeAll(async () => {
@@ -173,8 +174,10 @@ describe("a conversation that goes on has the files that it knows of", () => {
       killed = signalWorkers(root, "SIGKILL");
       return { text: "I ", held: killed, fault: { kind: "hang" } };
     };
+    server.came.splice(0);
     const { ref, env } = await start(repository, "coder");
     const view = await resumed(ref, env);
+    await expectCounted(host, [ref], [server]);
     const [tree] = treesOf(view);
     expect(repository.files(tree?.commit ?? "")).toEqual([".gitignore", "README.md", "a", "b"]);
     expect(existsSync(join(root, "worktrees", ref.threadId, "coder/ignored/built"))).toBe(true);
@@ -186,6 +189,7 @@ describe("a conversation that goes on has the files that it knows of", () => {
       if (turn === 1) return { tools: [write("a")] };
       return turn === 2 ? { tools: [{ name: "listFiles", input: {} }] } : { text: "done" };
     };
+    server.came.splice(0);
     const { ref, env } = await start(repository, "coder");
     expect((await settled(host, ref)).status).toBe("waiting");
     await signalWorkers(root, "SIGKILL");
@@ -193,6 +197,7 @@ describe("a conversation that goes on has the files that it knows of", () => {
     await host.control(ref, { kind: "answer", input: { content: "true" }, env });
     const view = await settled(host, ref);
     expect([view.status, server.came.length - before]).toEqual(["completed", 1]);
+    await expectCounted(host, [ref], [server]);
     const made = view.steps.at(-1)?.meta.worktree as WorktreeMeta;
     expect(repository.files(made.commit)).toEqual([".gitignore", "README.md", "a"]);
     expect(JSON.stringify(server.came.at(-1)?.body)).toContain("README.md\\na");
