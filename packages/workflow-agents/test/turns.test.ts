@@ -199,6 +199,16 @@ describe("a retry goes on", () => {
     expect(markedIn(run)).toEqual(numbers);
   });
 
+  test("behind a tool that exits the process", async () => {
+    const whole = await conversationOf("claude");
+    const run = await start("claude", { die: "exit 3" });
+    const failed = await settled(host, run.ref);
+    expect(failed).toMatchObject({ status: "failed", error: { code: "BUNDLE_EXITED" } });
+    expect((await retried(run)).status).toBe("completed");
+    expectSame("claude", whole, []);
+    expect(markedIn(run)).toEqual(numbers);
+  });
+
   test("and asks again for an answer that did not fit, and for nothing else", async () => {
     const whole = await conversationOf("claude");
     const run = await start("claude", { at: { turn: last, text: "no fields" } });

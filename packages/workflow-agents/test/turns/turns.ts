@@ -12,13 +12,17 @@ import {
   toolRegistry,
 } from "../../src/index.ts";
 
-/* A role whose tools leave marks, and whose process dies where the file `die` in its folder says. */
+/* A role whose tools leave marks, and whose process dies, or is left, where the file `die` in its folder says. */
+
+function isAt(cwd: string, place: string): boolean {
+  const file = join(cwd, "die");
+  if (!existsSync(file) || readFileSync(file, "utf8") !== place) return false;
+  rmSync(file);
+  return true;
+}
 
 function dieAt(cwd: string, place: string): void {
-  const file = join(cwd, "die");
-  if (!existsSync(file) || readFileSync(file, "utf8") !== place) return;
-  rmSync(file);
-  process.kill(process.pid, "SIGKILL");
+  if (isAt(cwd, place)) process.kill(process.pid, "SIGKILL");
 }
 
 const marker = (name: string, idempotent: boolean) =>
@@ -29,6 +33,7 @@ const marker = (name: string, idempotent: boolean) =>
     input: z.object({ n: z.number() }),
     execute({ n }, { cwd, key = "" }) {
       dieAt(cwd, `before ${n}`);
+      if (isAt(cwd, `exit ${n}`)) process.exit(0);
       appendFileSync(join(cwd, "marks"), `${n} ${key}\n`);
       dieAt(cwd, `after ${n}`);
       return `marked ${n}: ${"x".repeat(n * 4000)}`;
