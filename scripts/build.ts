@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -86,9 +86,13 @@ export async function buildCommand(dist: string): Promise<string[]> {
   return [...(await buildEach(sources, dist)), ...(await buildProcesses(dist))];
 }
 
+/** The Restate server, where it is installed. */
+const restate = "node_modules/@restatedev";
+
 /**
  * Makes a package of the command line for the tests, which start it thousands of times: built, it takes a third of the
- * time. It is below the package that it is made of, whose dependencies it finds. Gives its folder.
+ * time. It is below the package that it is made of, whose dependencies it finds, and has the cluster's server beside it.
+ * Gives its folder.
  */
 export async function makeTestedCommand(): Promise<string> {
   mkdirSync(join(cli, "dist"), { recursive: true });
@@ -96,5 +100,10 @@ export async function makeTestedCommand(): Promise<string> {
   await buildCommand(join(folder, "dist"));
   cpSync(join(cli, "bin"), join(folder, "bin"), { recursive: true });
   symlinkSync(join(top, "apps/web/dist"), join(folder, "dist/console"));
+  const server = join(top, "packages/workflow-restate", restate);
+  if (existsSync(server)) {
+    mkdirSync(join(folder, "node_modules"));
+    symlinkSync(server, join(folder, restate));
+  }
   return folder;
 }

@@ -17,7 +17,6 @@ import {
   leftOut,
   packTests,
   parallelFiles,
-  testEnvironment,
   top,
 } from "./tests.ts";
 
@@ -73,22 +72,19 @@ const groups: Stage[][] = [
     { name: "build", command: [bun, "run", "--cwd", "apps/web", "build"] },
     { name: "format", command: [join(tools, "biome"), "format"] },
   ],
-  [{ name: "tests", ...bunTest(...inParallel, "--update-timings", ...parallelFiles) }],
-  [{ name: "alone", ...bunTest(...aloneFiles) }],
+  // The files of a cluster wait for its servers more than they compute.
   [
-    {
-      name: "cluster",
-      ...bunTest(...clusterFiles),
-      // The command finds the server's package beside its source.
-      environment: () => testEnvironment,
-      missing: whyNoCluster,
-    },
+    { name: "tests", ...bunTest(...inParallel, "--update-timings", ...parallelFiles) },
+    { name: "cluster", ...bunTest(...clusterFiles), missing: whyNoCluster },
   ],
-  [{ name: "simulate", command: simulate("all", 20_000) }],
-  [{ name: "workers", command: simulate("workers", 2_000) }],
+  [{ name: "alone", ...bunTest(...aloneFiles) }],
   [browserStage("browser", ...inParallel, "--update-timings", ...browserParallelFiles)],
   [browserStage("page", ...browserAloneFiles)],
-  [{ name: "pack", ...bunTest(...packTests) }],
+  [
+    { name: "pack", ...bunTest(...packTests) },
+    { name: "simulate", command: simulate("all", 20_000) },
+    { name: "workers", command: simulate("workers", 2_000) },
+  ],
 ];
 
 /** A test in an endless loop can't be timed out by its own process. */
