@@ -54,8 +54,8 @@ function withStaticImports(code: string): { text: string; declarations: string[]
 }
 
 function importedBuiltins(code: string): { start: number; end: number; module: string }[] {
-  // A parse takes time, and few bundles have a dynamic import.
-  if (!/\bimport\s*\(/.test(code)) return [];
+  // A parse takes time, few bundles have a dynamic import, and some have one in a text that they print.
+  if (!/\bimport\s*\(/.test(code) || !hasDynamicImport(code)) return [];
   return parseModule(code).nodes.flatMap((node) => {
     if (node.type !== "ImportExpression" || node.options) return [];
     const module = node.source.type === "Literal" ? node.source.value : undefined;
@@ -63,6 +63,12 @@ function importedBuiltins(code: string): { start: number; end: number; module: s
     return [{ start: node.start, end: node.end, module }];
   });
 }
+
+const scanner = new Bun.Transpiler({ loader: "js" });
+
+/** The scanner reads no `#!` line. */
+const hasDynamicImport = (code: string): boolean =>
+  scanner.scanImports(code.replace(/^#!.*/, "")).some(({ kind }) => kind === "dynamic-import");
 
 // Short enough to replace, with its parentheses, `import("fs")`.
 function unusedName(code: string, taken: string[]): string {
