@@ -36,7 +36,7 @@ const isOfCluster = hasMark("cluster");
 const isMore = hasMark("all-cases");
 
 /** How many cases the tests generate, and which files run: `all` in CI, or where a variable of their own asks for it. */
-export const cases = process.env.TEST_CASES ?? (process.env.CI ? "all" : undefined);
+export const cases = process.env.TEST_CASES ?? (process.env.CI ? "all" : "some");
 
 /** The files that are left out, because not all cases are asked for. */
 export const leftOut = cases === "all" ? [] : namedFiles.filter(isMore);
@@ -69,8 +69,8 @@ export const inParallel = [`--parallel=${workers}`, `--timings=${timings}`];
 /** How long a test may take: one that hangs is ended, one on a machine with much else to do is not. */
 export const inTime = "--timeout=180000";
 
-/** The environment of `bun test`, in which it writes no snapshot of its own accord. */
-export const testEnvironment = { ...process.env, NO_COLOR: "1", CI: "1" };
+/** The environment of `bun test`, in which it writes no snapshot of its own accord; it asks for no more cases than here. */
+export const testEnvironment = { ...process.env, NO_COLOR: "1", CI: "1", TEST_CASES: cases };
 
 let command: Promise<string> | null = null;
 
