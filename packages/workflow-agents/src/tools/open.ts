@@ -60,8 +60,10 @@ async function whereIs(
   { root, path }: ConfinedPath,
 ): Promise<"inside" | "outside" | "replaced"> {
   const { dev, ino } = await opened.stat({ bigint: true });
+  // Bun's realpath reports a file as missing that is replaced while it looks.
   const real = await realpath(path).catch(nullIfMissing);
-  if (real === null || !isInside(root, real)) return "outside";
+  if (real === null) return "replaced";
+  if (!isInside(root, real)) return "outside";
   const now = await stat(real, { bigint: true }).catch(nullIfMissing);
   return now?.dev === dev && now.ino === ino ? "inside" : "replaced";
 }
