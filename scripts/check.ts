@@ -12,6 +12,7 @@ import {
   clusterFiles,
   countOf,
   failuresIn,
+  inPairs,
   inParallel,
   inTime,
   leftOut,
@@ -75,7 +76,11 @@ const groups: Stage[][] = [
   // The files of a cluster wait for its servers more than they compute.
   [
     { name: "tests", ...bunTest(...inParallel, "--update-timings", ...parallelFiles) },
-    { name: "cluster", ...bunTest(...clusterFiles), missing: whyNoCluster },
+    {
+      name: "cluster",
+      ...bunTest(...inPairs, "--update-timings", ...clusterFiles),
+      missing: whyNoCluster,
+    },
   ],
   [{ name: "alone", ...bunTest(...aloneFiles) }],
   [browserStage("browser", ...inParallel, "--update-timings", ...browserParallelFiles)],
