@@ -189,6 +189,17 @@ describe("what a workflow publishes", () => {
     await store.whenStatus(ref, "completed");
     expect(eventsOf(store, ref).map(deltaOf).join("")).toBe("it is ***!");
   });
+
+  test("holds none where the bundle has replaced what finds them before its first event", async () => {
+    const store = new TestStore();
+    const body = `String.prototype.toUpperCase = () => "";
+      publish("a", "own", { text: "it is " + env.ANTHROPIC_API_KEY });
+      yield step("a");`;
+    const env = { ...store.env, ANTHROPIC_API_KEY: "sk-ant-0123456789" };
+    const ref = await store.start(await store.add(publishing(body)), "", { env });
+    await store.whenStatus(ref, "completed");
+    expect(eventsOf(store, ref).map(({ payload }) => payload)).toEqual([{ text: "it is ***" }]);
+  });
 });
 
 test("a removed thread leaves no debug log, though its role keeps publishing", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { maskOf } from "./mask.ts";
+import { maskLater, maskOf } from "./mask.ts";
 
 const value = "s3cret/value+1";
 const secrets = `ANTHROPIC_API_KEY OPENAI_APIKEY GITHUB_TOKEN npm_config__authToken PGPASSWORD MYSQL_PWD
@@ -106,4 +106,18 @@ describe("a text that comes in pieces", () => {
       }),
     );
   });
+});
+
+test("a mask that is made later is made once, by its first use, and masks as that one does", () => {
+  let made = 0;
+  const now = maskOf({ MY_KEY: "abcabcabd" });
+  const later = maskLater(() => ((made += 1), now));
+  expect(made).toBe(0);
+  const text = "is abcabcabd or abcabc";
+  expect(later(text)).toBe(now(text));
+  expect(later.value({ text })).toEqual(now.value({ text }));
+  expect(later.pending(text)).toBe(now.pending(text));
+  const stream = later.stream();
+  expect(stream.push(text) + stream.end()).toBe(now(text));
+  expect(made).toBe(1);
 });

@@ -42,7 +42,6 @@ export function maskOf(
     marks.set(secret, mark);
     marks.set(JSON.stringify(secret).slice(1, -1), mark);
   };
-  // Loops: a worker does this before a thread's first step, and closures take twice as long.
   for (const name of Object.keys(env)) {
     for (const secret of secretsOf(name, env[name] ?? "")) add(secret, shortestSecret, "***");
   }
@@ -80,6 +79,17 @@ export function maskOf(
     };
   };
   return Object.assign(mask, { value, pending, stream });
+}
+
+/** A mask that is made when it is first used. */
+export function maskLater(make: () => Mask): Mask {
+  let made: Mask | null = null;
+  const mask = () => (made ??= make());
+  return Object.assign((text: string) => mask()(text), {
+    value: (plain: unknown) => mask().value(plain),
+    pending: (text: string) => mask().pending(text),
+    stream: () => mask().stream(),
+  });
 }
 
 function maskBy(masked: string[], marks: ReadonlyMap<string, string>): (text: string) => string {

@@ -61,7 +61,8 @@ export class ThreadAttempts {
   constructor(parts: AttemptParts, opensOwn: boolean) {
     this.#parts = parts;
     this.#opensOwn = opensOwn;
-    this.#nextId = attemptIds(parts.now, () => system.random());
+    // Nobody needs to be kept from foreseeing one.
+    this.#nextId = attemptIds(parts.now, () => system.scatter());
     const open = (spec: AttemptSpec) => this.#openOne(spec);
     this.forWorkflow = {
       open,

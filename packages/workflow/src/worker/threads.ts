@@ -42,6 +42,7 @@ import {
   createLog,
   infoLogOf,
   isCreated,
+  maskFor,
   optionsOf,
   roundsOf,
   startedBefore,
@@ -296,7 +297,7 @@ export class Threads {
     const { root, hash, env: environment } = this.#parts;
     const { threadId } = start;
     const env = environment.with(surroundings.env);
-    const mask = maskOf(env, surroundings.secrets);
+    const mask = maskFor(env, surroundings.secrets);
     const info = infoLogOf(root, start, mask);
     const { engine, fail } = engineFor({
       bundle,
