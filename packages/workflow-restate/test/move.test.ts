@@ -14,7 +14,7 @@ import {
   type ThreadRef,
 } from "@uncaged/workflow/host";
 import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/driver";
-import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
+import { codeOf, until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
@@ -38,7 +38,11 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   if (missingServer !== "") return;
-  await until(async () => (await local.workers()).every(({ state }) => state === "gone"));
+  // A worker that is asked has not been idle: it is left alone for longer than it waits for work.
+  await until(async () => {
+    await Bun.sleep(1000);
+    return (await local.workers()).every(({ state }) => state === "gone");
+  });
   await cluster.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -187,18 +191,21 @@ describe.skipIf(missingServer !== "")(`a thread that moves${missingServer}`, () 
     await host.control(running, { kind: "kill" });
     expect(await pull(running)).toMatchObject({ moved: true });
     expect((await local.read(running)).status).toBe("killed");
-    const [here, there] = [
-      await start(local, sleeper, { ms: 8000 }),
-      await start(host, sleeper, { ms: 8000 }),
-    ];
-    await becomes(local, here, "waiting");
-    await becomes(host, there, "waiting");
-    await push(here);
-    await pull(there);
-    expect((await settled(host, here)).steps.map(({ role }) => role).at(-1)).toBe("awake");
-    await until(async () => (await local.wake({ env: {} })).woken.length > 0);
-    await becomes(local, there, "completed");
-    expect((await host.read(there)).steps).toHaveLength(1);
+    // Both must have moved before they wake.
+    await withMoreTime(8000, async (ms) => {
+      const [here, there] = [
+        await start(local, sleeper, { ms }),
+        await start(host, sleeper, { ms }),
+      ];
+      await becomes(local, here, "waiting");
+      await becomes(host, there, "waiting");
+      await push(here);
+      await pull(there);
+      expect((await settled(host, here)).steps.map(({ role }) => role).at(-1)).toBe("awake");
+      await until(async () => (await local.wake({ env: {} })).woken.length > 0);
+      await becomes(local, there, "completed");
+      expect((await host.read(there)).steps).toHaveLength(1);
+    });
   });
 
   test("moves once, however many move it at once", async () => {
