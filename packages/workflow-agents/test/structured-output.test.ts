@@ -91,8 +91,10 @@ describe.each(models)("the fields of a role of $name", (model) => {
     const desk = role({ ...spec, schema: z.object({ handoff: handoff(["billing"]) }) });
     const run = createRoleModerator<Record<string, Record<string, unknown>>>({
       roles: { desk, billing: role({ ...spec, schema }) },
-      moderator: ({ steps }) =>
-        steps.length === 0 ? "desk" : String(steps.at(-1)?.meta.handoff ?? END),
+      moderator: ({ steps }) => {
+        const next = steps.length === 0 ? "desk" : steps.at(-1)?.meta.handoff;
+        return typeof next === "string" ? next : END;
+      },
     });
     const { steps } = await runThread(run, { env: model.env(server) });
     expect(steps.map((step) => [step.role, step.content])).toEqual([
