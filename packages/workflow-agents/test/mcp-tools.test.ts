@@ -46,6 +46,10 @@ async function startHttp(port = "0"): Promise<string> {
   return said.trim();
 }
 
+/** Shell: lets a server have its input if that begins with `initialize`. */
+const initialisedFirst =
+  'read -r line; case "$line" in *\'"method":"initialize"\'*) ;; *) exit 1;; esac; { printf "%s\\n" "$line"; cat; } |';
+
 const http = (url: string, token = key) =>
   mcpTools({ name: "sums", url, headers: { Authorization: `Bearer ${token}` } });
 
@@ -180,6 +184,16 @@ describe("an MCP server by stdio", () => {
     expect(isAlive(second)).toBe(true);
     other.abort();
     await until(() => !isAlive(second));
+  });
+
+  test.each([
+    ["needs longer to start than a question for its version waits", "sleep 4; exec"],
+    ["exits when it is asked before it is initialised", initialisedFirst],
+  ])("that %s is connected all the same", async (_, shell) => {
+    const args = ["-c", `${shell} "$0" "$@"`, process.execPath, program, "stdio", log()];
+    const registry = toolRegistry([mcpTools({ name: "sums", command: "sh", args })], {});
+    const names = (await registry.definitions(context())).map(({ name }) => name);
+    expect(names).toContain("sums__add");
   });
 
   test("that can't be started, or is no MCP server, is a named error", async () => {

@@ -25,6 +25,15 @@ export class ServerProcess implements Transport {
     this.#onErrorOutput = onErrorOutput;
   }
 
+  /* By these two the client knows a program from a service: one that is late to answer is no error then. */
+  get pid(): number | null {
+    return this.#server?.pid ?? null;
+  }
+
+  get stderr(): null {
+    return null;
+  }
+
   async start(): Promise<void> {
     const { child, ended } = (this.#server = await spawnGroup({ ...this.#program, graceMs }));
     child.stdin.on("error", (error) => this.onerror?.(error));

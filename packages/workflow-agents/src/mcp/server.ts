@@ -12,6 +12,7 @@ import {
   type Tool,
   type Transport,
   UnauthorizedError,
+  type VersionNegotiationOptions,
 } from "@modelcontextprotocol/client";
 import { maskOf, truncated, type WorkflowError } from "@uncaged/workflow";
 import { allowed } from "../child/request.ts";
@@ -23,6 +24,7 @@ import type { Address, McpOptions } from "./options.ts";
 import { ServerProcess } from "./process.ts";
 
 const connectMs = 30_000;
+/** How long a program is given to say its version; one that is still starting is asked as an older one is. */
 const probeMs = 3000;
 const idleMs = 5 * 60_000;
 const longestMs = 2 ** 31 - 1;
@@ -121,15 +123,24 @@ export class ThreadServer {
     }
   }
 
+  /** A program of an older protocol may exit at the question for its version: it is then started without one. */
   async #open(): Promise<Client> {
+    try {
+      return await this.#connect({ mode: "auto", probe: { timeoutMs: probeMs } });
+    } catch (error) {
+      if (!("command" in this.#options) || !isUnversioned(error)) throw this.#unreachable(error);
+    }
+    return this.#connect({ mode: "legacy" }).catch((error) => {
+      throw this.#unreachable(error);
+    });
+  }
+
+  async #connect(versionNegotiation: VersionNegotiationOptions): Promise<Client> {
     const { signal } = this.#context;
     const onChanged = (_: unknown, tools: Tool[] | null) => (this.#tools = tools ?? this.#tools);
     const client = new Client(
       { name: "uncaged-workflow", version: "0.1.0" },
-      {
-        versionNegotiation: { mode: "auto", probe: { timeoutMs: probeMs } },
-        listChanged: { tools: { onChanged } },
-      },
+      { versionNegotiation, listChanged: { tools: { onChanged } } },
     );
     Object.assign(client, {
       onclose: () => this.#lose(client),
@@ -149,7 +160,7 @@ export class ThreadServer {
     } catch (error) {
       this.#close(client);
       signal.throwIfAborted();
-      throw this.#problem(error, "MCP_UNREACHABLE", "can't be reached");
+      throw error;
     }
   }
 
@@ -219,6 +230,11 @@ export class ThreadServer {
     this.#inAttempt(() => publish("tool_message", event));
   }
 
+  #unreachable(error: unknown): unknown {
+    if (this.#context.signal.aborted) return error;
+    return this.#problem(error, "MCP_UNREACHABLE", "can't be reached");
+  }
+
   #problem(error: unknown, otherwise: string, what: string): WorkflowError {
     const isRefused =
       error instanceof UnauthorizedError ||
@@ -244,6 +260,10 @@ const refusals: Record<string, string> = {
 /** The client knows that the server has nothing of the kind, and has not asked it. */
 const isUnsupported = (error: unknown): boolean =>
   error instanceof SdkError && error.code === SdkErrorCode.CapabilityNotSupported;
+
+/** What came in answer to the question for a version was none, as where the program exits. */
+const isUnversioned = (error: unknown): boolean =>
+  error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
 
 const hints: Record<string, string> = {
   MCP_UNREACHABLE:
