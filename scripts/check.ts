@@ -73,9 +73,9 @@ const groups: Stage[][] = [
     { name: "build", command: [bun, "run", "--cwd", "apps/web", "build"] },
     { name: "format", command: [join(tools, "biome"), "format"] },
   ],
-  // The files of a cluster wait for its servers more than they compute.
+  [{ name: "tests", ...bunTest(...inParallel, "--update-timings", ...parallelFiles) }],
+  // Beside the tests above, a server's workers would answer too late for what these expect of them.
   [
-    { name: "tests", ...bunTest(...inParallel, "--update-timings", ...parallelFiles) },
     {
       name: "cluster",
       ...bunTest(...inPairs, "--update-timings", ...clusterFiles),
@@ -85,8 +85,8 @@ const groups: Stage[][] = [
   [{ name: "alone", ...bunTest(...aloneFiles) }],
   [browserStage("browser", ...inParallel, "--update-timings", ...browserParallelFiles)],
   [browserStage("page", ...browserAloneFiles)],
+  [{ name: "pack", ...bunTest(...packTests) }],
   [
-    { name: "pack", ...bunTest(...packTests) },
     { name: "simulate", command: simulate("all", 20_000) },
     { name: "workers", command: simulate("workers", 2_000) },
   ],

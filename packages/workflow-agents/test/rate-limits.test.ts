@@ -1,4 +1,5 @@
 // @all-cases
+// @alone: how many calls are refused depends on how soon an answer is read
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
