@@ -12,7 +12,6 @@ import {
   clusterFiles,
   countOf,
   failuresIn,
-  inPairs,
   inParallel,
   inTime,
   leftOut,
@@ -75,13 +74,7 @@ const groups: Stage[][] = [
   ],
   [{ name: "tests", ...bunTest(...inParallel, "--update-timings", ...parallelFiles) }],
   // Beside the tests above, a server's workers would answer too late for what these expect of them.
-  [
-    {
-      name: "cluster",
-      ...bunTest(...inPairs, "--update-timings", ...clusterFiles),
-      missing: whyNoCluster,
-    },
-  ],
+  [{ name: "cluster", ...bunTest(...clusterFiles), missing: whyNoCluster }],
   [{ name: "alone", ...bunTest(...aloneFiles) }],
   [browserStage("browser", ...inParallel, "--update-timings", ...browserParallelFiles)],
   [browserStage("page", ...browserAloneFiles)],

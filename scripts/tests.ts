@@ -29,7 +29,7 @@ const hasMark = (mark: string) => (path: string) =>
 /** A file with such a comment measures time or memory: nothing else may run beside it. */
 const isAlone = hasMark("alone");
 
-/** A file with such a comment starts servers of a cluster: two such files run at once. */
+/** A file with such a comment starts servers of a cluster: one such file runs after the other. */
 const isOfCluster = hasMark("cluster");
 
 /** A file with such a comment tries in more cases what others try too: it runs where all cases are asked for. */
@@ -65,9 +65,6 @@ const workers = availableParallelism() + 2;
 const timings = join(top, ".cache/test-times.json");
 
 export const inParallel = [`--parallel=${workers}`, `--timings=${timings}`];
-
-/** How the files of a cluster run: each has a server and workers, which wait for each other most of the time. */
-export const inPairs = ["--parallel=2", `--timings=${join(top, ".cache/cluster-times.json")}`];
 
 /** How long a test may take: one that hangs is ended, one on a machine with much else to do is not. */
 export const inTime = "--timeout=180000";
