@@ -125,6 +125,8 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
       () => "it takes threads",
     );
     expect(first.problems()).toEqual([expect.stringMatching(/ ahead of .*; it drives nothing; /)]);
+    // As nobody else is there, it answers commands; what it gives back doesn't stay with it for that.
+    expect(await driver()).toBe(first.pid);
     const second = await worker(new OffClock(0));
     writeFileSync(path, "");
     const shown = () => store.json<Row & { steps: Step[] }>(["thread", id], given);

@@ -114,6 +114,11 @@ export class Driver {
     return this.#driven.size;
   }
 
+  /** Whether what it is given to drive is refused. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
   /** Has every thread let go at its next yield, so that other workers go on with it; takes no more until {@link accept}. */
   drain(): void {
     this.#isDraining = true;

@@ -1,6 +1,6 @@
 import { createServer as createHealthServer, type Server } from "node:http";
 import { networkInterfaces } from "node:os";
-import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
+import { createServer as createHttp2Server, type Http2Server, type Http2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { createEndpointHandler } from "@restatedev/restate-sdk";
 import {
@@ -88,12 +88,7 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     planObject,
   ];
   const server = createHttp2Server(createEndpointHandler({ services, logger: () => undefined }));
-  const sessions = new Set<ServerHttp2Session>();
-  server.on("session", (session) => {
-    sessions.add(session);
-    session.on("close", () => sessions.delete(session));
-    session.on("error", () => session.destroy());
-  });
+  const connections = new Connections(server, () => driver.isDraining);
   const health = createHealthServer((request, response) => {
     if (live.answer(request, response)) return;
     const isKnown = request.url === "/health";
@@ -111,8 +106,7 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     report: options.report,
     refuse() {
       driver.drain();
-      // Over the connections that the cluster has, what is given back would come here again.
-      for (const session of sessions) session.close();
+      connections.closeIdle();
     },
     accept: () => void (isDraining || driver.accept()),
   });
@@ -120,6 +114,7 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     isDraining = true;
     clearInterval(watch);
     driver.drain();
+    connections.closeIdle();
     const isIn = (late: number) => driver.count > 0 && Date.now() < late;
     for (const late = Date.now() + drainMs; isIn(late); ) await Bun.sleep(20);
     driver.release();
@@ -131,12 +126,52 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     drain,
     async close() {
       await drain();
-      for (const session of sessions) session.destroy();
+      connections.destroy();
       server.close();
       health.close();
       health.closeAllConnections();
     },
   };
+}
+
+/**
+ * The connections that the cluster has to this worker. While it drains, each is closed as soon as nothing goes over it: what
+ * the worker gives back would come here again for as long as it lasts. One that drives a thread is left alone, for the
+ * cluster takes its threads for lost when it is told that the connection is to close.
+ */
+class Connections {
+  readonly #streams = new Map<Http2Session, number>();
+  readonly #isDraining: () => boolean;
+
+  constructor(server: Http2Server, isDraining: () => boolean) {
+    this.#isDraining = isDraining;
+    server.on("session", (session) => {
+      this.#streams.set(session, 0);
+      session.on("close", () => this.#streams.delete(session));
+      session.on("error", () => session.destroy());
+    });
+    server.on("stream", (stream) => {
+      const { session } = stream;
+      if (!session) return;
+      this.#count(session, 1);
+      stream.once("close", () => this.#count(session, -1));
+    });
+  }
+
+  closeIdle(): void {
+    for (const [session, streams] of this.#streams) if (streams === 0) session.close();
+  }
+
+  #count(session: Http2Session, change: number): void {
+    const streams = this.#streams.get(session);
+    if (streams === undefined) return;
+    this.#streams.set(session, streams + change);
+    if (change < 0 && this.#isDraining()) this.closeIdle();
+  }
+
+  destroy(): void {
+    for (const session of this.#streams.keys()) session.destroy();
+  }
 }
 
 /**
