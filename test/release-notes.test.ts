@@ -141,7 +141,13 @@ describe("with a model", () => {
     const again = await house.host.fork(failed, retry);
     const thread = threadJson(await settled(house.host, { ...again }));
     expect(thread.status).toBe("completed");
-    expect(server.came).toHaveLength(asked + 2 - written);
+    const askedAgain = server.came.slice(asked).map(({ body }) => JSON.stringify(body));
+    const [doors, windows] = ["a door", "a window"].map(
+      (text) => askedAgain.filter((body) => body.includes(text)).length,
+    );
+    expect(windows).toBe(1);
+    // The other line is asked for again only when its answer had not come before the thread failed.
+    expect(doors).toBeLessThanOrEqual(1 - written);
     expect(notesIn(cwd)).toContain("## New\n\n- There is a door. (id)\n");
     await server.stop();
   });

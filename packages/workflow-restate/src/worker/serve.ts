@@ -137,7 +137,7 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
 /**
  * The connections that the cluster has to this worker. While it drains, each is closed as soon as nothing goes over it: what
  * the worker gives back would come here again for as long as it lasts. One that drives a thread is left alone, for the
- * cluster takes its threads for lost when it is told that the connection is to close.
+ * cluster takes its threads for lost as soon as a connection is said to close.
  */
 class Connections {
   readonly #streams = new Map<Http2Session, number>();
