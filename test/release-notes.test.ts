@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { retryOptions, settled, threadJson, type ThreadJson } from "@uncaged/workflow/host";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
+import { expectCounted } from "../packages/workflow-agents/test/counted.ts";
 import { git } from "./repository.ts";
 import { warningsOn } from "./warned.ts";
 import { top } from "./source.ts";
@@ -179,6 +180,7 @@ describe("with a model", () => {
     expect(notesIn(cwd)).toContain("- The window closes. (id)");
     const asked = server.came.map(({ body }) => JSON.stringify(body.messages));
     expect(asked.filter((text) => text.includes("a door"))).toHaveLength(1);
+    await expectCounted(house.host, [ref], [server]);
     await server.stop();
   }, 180_000);
 });

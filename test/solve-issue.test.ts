@@ -7,6 +7,7 @@ import { delimiter, join } from "node:path";
 import { follow, openLocalHost, settled, threadJson, type ThreadRef } from "@uncaged/workflow/host";
 import { ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
+import { expectCounted } from "../packages/workflow-agents/test/counted.ts";
 import type { Counted } from "../packages/workflow-agents/test/wire.ts";
 import { readWhole } from "../packages/cli-workflow/src/output/thread.ts";
 import { top } from "./source.ts";
@@ -148,7 +149,7 @@ describe.each([
     const broken = server.came.filter(({ finished }) => !finished);
     expect(broken).toHaveLength(1);
     const { ledger } = await readWhole(host, ref);
-    expect(ledger.total.usage).toEqual(reportedBy(server.came));
+    await expectCounted(host, [ref], [server]);
     expect(ledger.lost.usage).toEqual(reportedBy(broken));
     expect(ledger.lost.tokens).toBeGreaterThan(1);
     // How much of the answer came before it was interrupted, its provider had not reported.

@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Attempt, isWorkflowError } from "@uncaged/workflow";
 import { openLocalHost, settled, type ThreadRef } from "@uncaged/workflow/host";
 import { ledgerOf } from "../src/ledger/ledger.ts";
 import { anthropicServer } from "./anthropic-server.ts";
+import { expectCounted, untilRead } from "./counted.ts";
 import { openaiServer } from "./openai-server.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { type Reply, tokensOf } from "./wire.ts";
+import { type Reply, tokensOf, type WireServer } from "./wire.ts";
 
 /* Twenty agents of one role at once: each attempt has its own text, tokens, cost, duration and session. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-crowd-"));
@@ -22,11 +23,38 @@ const textOf = (number: number): string => `part ${number}: ${"word ".repeat(num
 const numbers = Array.from({ length: 20 }, (_, number) => number);
 
 let tokenMs = 0;
+let held: Promise<unknown> | undefined;
 const reply = (body: unknown): Reply => {
   const [, number] = /Part (\d+)/.exec(JSON.stringify(body)) ?? [];
-  return { text: textOf(Number(number)), tokenMs };
+  return { text: textOf(Number(number)), tokenMs, held, heldAfter: 8 };
 };
-let servers: { url: string; key: string; stop: () => Promise<void> }[] = [];
+let servers: WireServer<{ model: string }>[] = [];
+
+/** What the commands have begun and spent, as if they had asked a server. */
+const spentFile = join(folder, "spent");
+const commands = {
+  cost: 0.5,
+  get came() {
+    if (!existsSync(spentFile)) return [];
+    const lines = readFileSync(spentFile, "utf8").trim().split("\n");
+    const outputs = lines.flatMap((line) => (JSON.parse(line) as { spent?: number }).spent ?? []);
+    const broken = Array.from({ length: lines.length - 2 * outputs.length }, () => null);
+    return [...outputs, ...broken].map((output) => {
+      const rest = { requests: 1, input: 0, thinking: 0, cacheRead: 0, cacheWrite: 0 };
+      const [counted, reported] = [
+        { ...rest, output: output ?? 1 },
+        { ...rest, output: output ?? 0 },
+      ];
+      return { body: { model: "house" }, counted, reported, finished: output !== null };
+    });
+  },
+};
+
+/** Forgets what was counted before. */
+function countAnew(): void {
+  for (const { came } of servers) came.splice(0);
+  rmSync(spentFile, { force: true });
+}
 
 beforeAll(async () => {
   process.env.UNCAGED_WORKFLOW_IDLE_MS = "500";
@@ -51,6 +79,7 @@ function environment(ms: number): Record<string, string> {
     OPENAI_API_KEY: openai?.key ?? "",
     OPENAI_BASE_URL: openai?.url ?? "",
     CROWD_MS: String(ms),
+    CROWD_SPENT: spentFile,
   };
 }
 
@@ -110,7 +139,10 @@ function expectWhole(attempts: readonly Attempt[], ms: number): void {
 
 describe.each(["all", "team", "bare"])("twenty agents by %s", (by) => {
   test("are kept apart while they run, when killed, when resumed, at the end and in a fork", async () => {
-    const ref = await start(by, 300);
+    countAnew();
+    const end = Promise.withResolvers<void>();
+    held = end.promise;
+    const ref = await start(by, 1000);
     let live: readonly Attempt[] = [];
     await until(async () => {
       live = await host.attempts(ref);
@@ -119,7 +151,10 @@ describe.each(["all", "team", "bare"])("twenty agents by %s", (by) => {
     for (const [number, [attempt]] of byPart(live)) {
       expect(textOf(number)).toStartWith(attempt ? said(attempt) : "nothing");
     }
+    await untilRead(host, [ref], [...servers, commands]);
     await signalWorkers(openRoot({ path: join(folder, "root") }), "SIGKILL");
+    held = undefined;
+    end.resolve();
     expect((await settled(host, ref)).status).toBe("interrupted");
     const broken = (await host.attempts(ref)).filter(({ status }) => status === "lost");
     expect(broken.length).toBeGreaterThan(5);
@@ -135,6 +170,7 @@ describe.each(["all", "team", "bare"])("twenty agents by %s", (by) => {
     const ended = await host.attempts(ref);
     expectWhole(ended, 2);
     expect(ended.filter(({ status }) => status === "lost")).toHaveLength(broken.length);
+    await expectCounted(host, [ref], [...servers, commands]);
     const ledger = ledgerOf(ended);
     const output = numbers.reduce((sum, number) => sum + outputOf(number), 0);
     expect(ledger.total.usage.output_tokens - ledger.lost.usage.output_tokens).toBe(output);
@@ -146,6 +182,7 @@ describe.each(["all", "team", "bare"])("twenty agents by %s", (by) => {
     expectWhole(saved, 2);
     expect(ledgerOf(saved).saved.usage.output_tokens).toBe(output);
     expect(ledgerOf(saved).total.tokens).toBe(0);
+    await expectCounted(host, [ref, fork], [...servers, commands]);
   }, 180_000);
 });
 
@@ -164,8 +201,8 @@ test("each of twenty resumes its own session in the next round", async () => {
   const sessions = [...byPart(second)].flatMap(([number, [attempt]]) => {
     return attempt?.session ? [[number, attempt.session.session_id]] : [];
   });
-  const commands = numbers.filter((number) => number % 3 === 2);
+  const byCommand = numbers.filter((number) => number % 3 === 2);
   expect(sessions.sort(([a], [b]) => Number(a) - Number(b))).toEqual(
-    commands.map((number) => [number, `session-${number}+`]),
+    byCommand.map((number) => [number, `session-${number}+`]),
   );
 }, 180_000);

@@ -10,7 +10,8 @@ type Requests = readonly Pick<
   Came<{ model: string }>,
   "body" | "counted" | "reported" | "finished"
 >[];
-type Served = { came: Requests };
+/** A `cost` is what each of its answers costs, where its models have no price. */
+type Served = { came: Requests; cost?: number };
 
 /** What a model was paid, in tokens of each kind and in dollars. */
 type Paid = Record<string, { usage: Usage; cost: number }>;
@@ -29,14 +30,15 @@ const usageOf = ({ input, output, thinking, cacheRead, cacheWrite }: Counted): U
 function countedBy(servers: readonly Served[]): Account {
   const models: Paid = {};
   let unknown = 0;
-  for (const { body, counted, reported, finished } of servers.flatMap(({ came }) => came)) {
+  const all = servers.flatMap(({ came, cost }) => came.map((one) => ({ ...one, each: cost })));
+  for (const { body, counted, reported, finished, each } of all) {
     // A request that was declined has been answered, and counts nothing.
     const isDeclined = counted.requests === 0 && finished;
     if (!isDeclined && (counted.requests === 0 || counted.output !== reported.output)) unknown += 1;
     const usage = usageOf(reported);
     if (Bun.deepEquals(usage, noUsage)) continue;
     const known = models[body.model] ?? { usage: noUsage, cost: 0 };
-    const cost = rounded(known.cost + (costOf(body.model, usage) ?? Number.NaN));
+    const cost = rounded(known.cost + (each ?? costOf(body.model, usage) ?? Number.NaN));
     models[body.model] = { usage: addUsage(known.usage, usage), cost };
   }
   return { models, unknown };

@@ -6,6 +6,7 @@ import { openLocalHost, settled } from "@uncaged/workflow/host";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "./anthropic-server.ts";
+import { expectCounted } from "./counted.ts";
 import { openaiServer } from "./openai-server.ts";
 import { responsesServer } from "./responses-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
@@ -89,7 +90,7 @@ function reply(body: object): Reply {
   return next;
 }
 
-let servers: Record<"claude" | "gpt" | "responses", WireServer<object>>;
+let servers: Record<"claude" | "gpt" | "responses", WireServer<{ model: string }>>;
 beforeAll(async () => {
   servers = {
     claude: await anthropicServer(reply),
@@ -125,6 +126,7 @@ async function play(name: string, { replies, also, shows }: Case): Promise<void>
   const cwd = join(folder, name);
   mkdirSync(cwd, { recursive: true });
   const { claude, gpt, responses } = servers;
+  for (const { came } of [claude, gpt, responses]) came.splice(0);
   const env = {
     PATH: process.env.PATH ?? "",
     ...{ ANTHROPIC_API_KEY: claude.key, ANTHROPIC_BASE_URL: claude.url },
@@ -142,6 +144,7 @@ async function play(name: string, { replies, also, shows }: Case): Promise<void>
     view = await settled(host, ref);
   }
   expect([view.status, view]).toEqual([name === "refused" ? "failed" : "completed", view]);
+  await expectCounted(host, [ref], [claude, gpt, responses]);
   // They were there to be written: the model was sent each of them.
   for (const secret of planted) expect([secret, sent.includes(secret)]).toEqual([secret, true]);
   const infos = readdirSync(join(host.root, "logs", ref.hash))

@@ -6,8 +6,8 @@ import { delimiter, dirname, join } from "node:path";
 import { openLocalHost, settled } from "@uncaged/workflow/host";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
-import { ledgerOf } from "../src/ledger/ledger.ts";
 import { anthropicServer } from "./anthropic-server.ts";
+import { expectCounted } from "./counted.ts";
 import type { Reply } from "./wire.ts";
 
 /* Members of a parallel group by the real Claude Code: each has its own session, after kill -9 and in a fork too. */
@@ -99,8 +99,7 @@ test("each member of a parallel group goes on in its own session, after a kill a
   );
   expect(marks()).toEqual(members);
   expect(saidBefore()).toEqual(firstRound);
-  const { total } = ledgerOf(await host.attempts(ref));
-  expect(total.usage.output_tokens).toBe(server.counted.output);
+  await expectCounted(host, [ref], [server]);
 
   // A fork behind the first round knows nothing of its source's second one, also when it was killed within its own.
   server.came.splice(0);
@@ -113,7 +112,7 @@ test("each member of a parallel group goes on in its own session, after a kill a
   expect([forked.status, forked.steps.length]).toEqual(["completed", 6]);
   expect(saidBefore()).toEqual(firstRound);
   expect(marks()).toEqual(members);
-  expect(ledgerOf(await host.attempts(fork)).total.usage.output_tokens).toBe(server.counted.output);
+  await expectCounted(host, [fork], [server]);
 
   // And the source's sessions are as they were.
   server.came.splice(0);

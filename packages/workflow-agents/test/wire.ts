@@ -22,8 +22,8 @@ export type Fault =
 
 /**
  * What a server answers to one request. Faults come `after` so many events. `tokenMs` waits before each
- * token; `repeat` sends the text so many times, in tokens of its whole length. After some events it waits for
- * what is `held`.
+ * token; `repeat` sends the text so many times, in tokens of its whole length. After `heldAfter` events (4) it
+ * waits for what is `held`.
  */
 export type Reply = {
   thinking?: string;
@@ -39,6 +39,7 @@ export type Reply = {
   detail?: { category: string; explanation: string };
   tokenMs?: number;
   held?: Promise<unknown> | undefined;
+  heldAfter?: number;
   repeat?: number;
   /** Without what it counted. */
   isUncounted?: boolean;
@@ -183,6 +184,7 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
     own.requests += 1;
     if (!body.stream) {
       const document = protocol.document(body, reply, own, nth);
+      Object.assign(sums.reported, own);
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify(document));
       return;
@@ -245,7 +247,7 @@ function sumOf(came: readonly { counted: Counted }[]): Counted {
 async function stream<Body>(
   protocol: Protocol<Body>,
   events: Iterable<string>,
-  { fault, held, tokenMs = 0 }: Reply,
+  { fault, held, heldAfter = 4, tokenMs = 0 }: Reply,
   response: ServerResponse,
 ): Promise<void> {
   let sent = 0;
@@ -253,7 +255,7 @@ async function stream<Body>(
     if (fault && "after" in fault && sent === fault.after) {
       return await breakOff(protocol, fault, event, response);
     }
-    if (sent === 4) await held;
+    if (sent === heldAfter) await held;
     if (tokenMs > 0) await new Promise((later) => setTimeout(later, tokenMs));
     if (response.destroyed) return;
     if (!response.write(event)) await drained(response);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { WorktreeMeta } from "@uncaged/workflow";
 import { failureOf, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
+import { expectCounted, untilRead } from "../../workflow-agents/test/counted.ts";
 import { limitedServer } from "../../workflow-agents/test/limited/server.ts";
 import { TestRepository } from "../../workflow-agents/test/worktree/repository.ts";
 import type { RestateHost } from "../src/index.ts";
@@ -119,13 +120,20 @@ describe.skipIf(missingServer !== "")(`a provider's limit${missingServer}`, () =
       );
       const threads = await Promise.all(started);
       await until(() => server.served.length >= 12);
+      const release = server.hold();
+      const inAnswer = () => server.came.filter(({ finished }) => !finished);
+      await until(() => inAnswer().length >= 8);
+      await untilRead(host, threads, [server]);
       first?.child.kill("SIGKILL");
+      await Promise.all([first?.child.exited, Promise.race(inAnswer().map((one) => one.closed))]);
+      release();
       const ends = await Promise.all(threads.map((ref) => settled(host, ref)));
       expect(ends.filter(({ status }) => status !== "completed")).toEqual([]);
       // A call that was in flight with the killed worker is made again.
       expect(server.served.length).toBeGreaterThanOrEqual(3 * threads.length);
       // Before its first answer each of the two makes eight calls, and the server takes ten.
       expect(server.refused.length).toBeLessThan(server.served.length / 4);
+      await expectCounted(host, threads, [server]);
       const limits = (n: number) =>
         readdirSync(join(cluster.folder, `worker-${n}`, "run")).filter((name) =>
           name.endsWith(".shared"),

@@ -9,12 +9,13 @@ export const perSecond = 10;
 
 /**
  * A server that allows ten calls a second, and shows it by the headers of its provider. `served` are the prompts, in order;
- * while it hangs, it answers no request.
+ * while it hangs, it answers no request. `hold` stops each answer in its middle, until what it returns is called.
  */
 export async function limitedServer(provider: "claude" | "gpt", counting: Counting = "bucket") {
   const [served, refused]: [string[], string[]] = [[], []];
   const allows = allowances[counting](Date.now());
   let isHanging = false;
+  let held: Promise<void> | undefined;
   const answer = (body: object): Reply => {
     if (isHanging) return { fault: { kind: "hang" } };
     const prompt = /(?:claude|gpt) thread \d+/.exec(JSON.stringify(body))?.[0] ?? "";
@@ -22,13 +23,21 @@ export async function limitedServer(provider: "claude" | "gpt", counting: Counti
     const { isAllowed } = allowed;
     const headers = headersOf(provider, allowed);
     (isAllowed ? served : refused).push(prompt);
-    if (isAllowed) return { text: "well", headers };
+    if (isAllowed) return { text: "well", headers, held };
     return { fault: { kind: "status", status: 429, type: "", message: "too many", headers } };
   };
   const open = provider === "claude" ? anthropicServer : openaiServer;
   const server: WireServer<{ model: string }> = await open(answer);
   const hang = (is: boolean) => void (isHanging = is);
-  return { ...server, served, refused, hang };
+  const hold = () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return () => {
+      held = undefined;
+      resolve();
+    };
+  };
+  return { ...server, served, refused, hang, hold };
 }
 
 export type Allowed = { isAllowed: boolean; remaining: number; resetMs: number; waitMs: number };
