@@ -131,3 +131,124 @@ test("a step that the fixture has no answer of is named", async () => {
   });
   expect(done).toHaveLength(count);
 });
+
+const child: WorkflowDocument = {
+  version: "3.18",
+  name: "child",
+  registry: {},
+  steps: [{ id: "Work_Inner", next: "RETURN" }],
+};
+
+const failing: WorkflowDocument = {
+  version: "3.18",
+  name: "failing",
+  registry: {
+    vars: ["$seen(LIST) = []", "$half(STRING)", "$why(MAP)", "$inner(STRING)", "$tries(INT) = 0"],
+  },
+  steps: [
+    { id: "Work_Again", onError: "Work_Again", next: "Work_Half" },
+    { id: "Work_Half", onError: "Set_Why", next: "Set_Why" },
+    { id: "Set_Why", target: "$why", value: "=_error", next: "Loop_Two" },
+    {
+      id: "Loop_Two",
+      source: [0, 1],
+      children: ["Work_Odd"],
+      errorStrategy: "continue",
+      mode: "parallel",
+      next: "Subflow_Child",
+    },
+    { id: "Work_Odd", next: "RETURN" },
+    {
+      id: "Subflow_Child",
+      input: { workflow_path: "child.json" },
+      onError: "Set_Inner",
+      next: "Set_Inner",
+    },
+    { id: "Set_Inner", target: "$inner", value: "=_error.message", next: "Stop_End" },
+    { id: "Stop_End" },
+  ],
+};
+
+/** A workflow whose steps fail in each way that does not fail the run, and how often they were carried out. */
+function failingRun() {
+  const done: string[] = [];
+  const { run } = stepsBundle(failing, {
+    subflows: { "child.json": child },
+    customHandlers: {
+      Work: async (context, { id }) => {
+        done.push(id);
+        if (id === "Work_Again" && done.length > 2) return "third time";
+        if (id === "Work_Half") context.set(["$half"], "half", id);
+        if (id === "Work_Odd" && context.evaluate("=_index") === 0) return "even";
+        throw Object.assign(new Error(`no luck in ${id}, with s3cret-of-the-key`), {
+          code: "E_LUCK",
+          type: "rate_limit",
+        });
+      },
+    },
+  });
+  return { run, done };
+}
+
+const env = { LUCK_API_KEY: "s3cret-of-the-key" };
+
+test("steps that failed fail again as they did: handled, repeated, dropped, and in a child workflow", async () => {
+  const { run, done } = failingRun();
+  const first = await runThread(run, { env, maxRounds: 1000 });
+  expect(first).toMatchObject({ status: "completed" });
+  const carriedOut = [...done];
+  const fixture = fixtureFrom(first);
+  const second = await answered(run, fixture);
+  expect(second).toMatchObject({ status: "completed" });
+  expect(written({ steps: bare(second.steps) })).toEqual(written({ steps: bare(first.steps) }));
+  expect(done).toEqual(carriedOut);
+  const why = second.steps.find(({ role }) => role === "Set_Why")?.meta.variables;
+  const message = "no luck in Work_Half, with ***";
+  expect(why).toMatchObject([
+    { path: ["$half"], value: "half" },
+    {
+      path: ["$why"],
+      value: { type: "rate_limit", code: "E_LUCK", retryable: true, message, stepID: "Work_Half" },
+    },
+  ]);
+  // A thread that was answered is a fixture as well, and one that was resumed goes the same way.
+  const third = await answered(run, fixtureFrom(second));
+  expect(written(third)).toEqual(written(second));
+  for (let kept = 1; kept < second.steps.length; kept += 1) {
+    const again = await answered(run, fixture, { steps: second.steps.slice(0, kept) });
+    expect([kept, again.status, written(again)]).toEqual([kept, "completed", written(second)]);
+  }
+  expect(done).toEqual(carriedOut);
+}, 30_000);
+
+/** Steps without the secret that the one has, and the other was not given. */
+const bare = (steps: Step[]): Step[] =>
+  JSON.parse(JSON.stringify(steps).replaceAll(env.LUCK_API_KEY, "***")) as Step[];
+
+test.each(["Work_Again", "Work_Half", "Work_Odd", "Subflow_Child/Work_Inner"])(
+  "a missing answer of %s fails the thread: it is no error to handle or to drop",
+  async (id) => {
+    const { run, done } = failingRun();
+    const first = await runThread(run, { env, maxRounds: 1000 });
+    const before = [...done];
+    const fixture = fixtureFrom(first);
+    const steps = fixture.steps
+      .filter(({ role }) => role !== id)
+      .map((step) => {
+        const failures = (step.meta.failures ?? []) as { stepID: string }[];
+        const others = failures.filter(({ stepID }) => stepID !== id);
+        return { ...step, meta: { ...step.meta, failures: others } };
+      });
+    const second = await answered(run, { ...fixture, steps });
+    expect(second).toMatchObject({
+      status: "failed",
+      message: expect.stringContaining(`the fixture of T has no answer for run 1 of step ${id}`),
+      error: { code: "NO_RECORDED_ANSWER" },
+    });
+    expect(done).toEqual(before);
+    const handlers = ["Set_Why", "Subflow_Child", "Set_Inner", "Stop_End"];
+    const after = handlers.slice(id === "Work_Again" || id === "Work_Half" ? 0 : 1);
+    const ended = second.steps.filter(({ meta }) => meta.phase === "done");
+    expect(ended.filter(({ role }) => after.includes(role))).toEqual([]);
+  },
+);

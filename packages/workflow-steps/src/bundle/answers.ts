@@ -1,7 +1,10 @@
 import type { Fixture, ThreadInput, WorkflowOptions } from "@uncaged/workflow";
 import type { Adapters, FileAdapter } from "../adapter/adapter.ts";
+import type { ErrorMap } from "../adapter/error.ts";
+import type { RecordedRuns } from "../context/run.ts";
 import { failure } from "../document/document.ts";
-import type { Commit, StepAt } from "../state/state.ts";
+import { RunError } from "../interpreter/parallel.ts";
+import type { Commit, StepAt, Write } from "../state/state.ts";
 import { isCommit } from "./thread.ts";
 
 type Naming = (role: string, path: readonly unknown[]) => string;
@@ -17,10 +20,11 @@ export class StepCounts {
 
   constructor(steps: ThreadInput["steps"], naming: Naming) {
     this.#nameOf = naming;
-    for (const { role, meta } of steps) this.committed(role, meta);
+    for (const { role, meta } of steps) this.add(role, meta);
   }
 
-  committed(role: string, { path }: { path?: unknown }): void {
+  /** Counts a run of a step: one that was committed, or one that failed. */
+  add(role: string, { path }: { path?: unknown }): void {
     if (!Array.isArray(path)) return;
     const name = this.#nameOf(role, path);
     this.#done.set(name, (this.#done.get(name) ?? 0) + 1);
@@ -40,22 +44,27 @@ const nameInAnyThread: Naming = (role, path) =>
     (path as StepAt["path"]).map((part) => ("run" in part ? { in: part.in } : part)),
   );
 
-/** What a fixture has recorded of steps: the n-th run of a step gets what the n-th at the same path committed. */
-export class RecordedSteps {
+type Failed = { error: ErrorMap; variables: Write[] };
+type Outcome = { commit: Commit } | Failed;
+
+/**
+ * What a fixture has recorded of steps: the n-th run of a step gets what the n-th at the same path came to, which is
+ * what it committed, or how it failed.
+ */
+export class RecordedSteps implements RecordedRuns {
   readonly #threadId: string;
   readonly #counts: StepCounts;
-  readonly #byName: Map<string, Commit[]>;
+  readonly #byName = new Map<string, Outcome[]>();
+  #missing: RunError | null = null;
 
   /** @param steps Those that the thread began with. */
   constructor(fixture: Fixture, steps: ThreadInput["steps"]) {
     this.#threadId = fixture.threadId;
     this.#counts = new StepCounts(steps, nameInAnyThread);
-    this.#byName = new Map();
-    for (const { role, meta } of fixture.steps) {
-      if (!isCommit(meta)) continue;
-      const name = nameInAnyThread(role, meta.path);
-      this.#byName.set(name, [...(this.#byName.get(name) ?? []), meta]);
+    for (const { meta } of steps) {
+      if (isCommit(meta)) for (const one of meta.failures ?? []) this.#counts.add(one.stepID, one);
     }
+    for (const { role, meta } of fixture.steps) if (isCommit(meta)) this.#take(role, meta);
   }
 
   /** Those of a thread's options; null where its steps are carried out. */
@@ -65,19 +74,54 @@ export class RecordedSteps {
   }
 
   committed(role: string, commit: Commit): void {
-    this.#counts.committed(role, commit);
+    this.#counts.add(role, commit);
+  }
+
+  failed(at: StepAt): void {
+    this.#counts.add(at.stepID, at);
   }
 
   /** @throws WorkflowError `NO_RECORDED_ANSWER`. */
   answer(at: StepAt): Commit {
     const [name, n] = this.#counts.next(at);
     const found = this.#byName.get(name)?.[n - 1];
-    if (found) return found;
-    throw failure(
+    if (found && "commit" in found) return found.commit;
+    const missing = failure(
       "NO_RECORDED_ANSWER",
       `the fixture of ${this.#threadId} has no answer for run ${n} of step ${name}`,
       "give the case the fixture of a thread that went this way, or none to have the step executed",
     );
+    this.#missing ??= new RunError(at.stepID, missing);
+    throw missing;
+  }
+
+  failure(at: StepAt): Failed | null {
+    const [name, n] = this.#counts.next(at);
+    const found = this.#byName.get(name)?.[n - 1];
+    return !found || "commit" in found ? null : found;
+  }
+
+  /** @throws RunError for an answer that was missing, whatever has handled or dropped it since. */
+  check(): void {
+    if (this.#missing) throw this.#missing;
+  }
+
+  #take(role: string, commit: Commit): void {
+    const failures = commit.failures ?? [];
+    for (const { error, path, stepID, wrote } of failures) {
+      const variables = commit.variables.filter(({ seq }) => wrote.includes(seq));
+      this.#add(stepID, path, { error, variables });
+    }
+    const others = new Set(failures.flatMap(({ wrote }) => wrote));
+    const variables = commit.variables.filter(({ seq }) => !others.has(seq));
+    this.#add(role, commit.path, { commit: { ...commit, variables } });
+  }
+
+  #add(role: string, path: StepAt["path"], outcome: Outcome): void {
+    const name = nameInAnyThread(role, path);
+    const outcomes = this.#byName.get(name);
+    if (outcomes) outcomes.push(outcome);
+    else this.#byName.set(name, [outcome]);
   }
 }
 

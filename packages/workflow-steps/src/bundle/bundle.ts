@@ -94,7 +94,7 @@ async function* runThread(
   const given = typeof adapters === "function" ? adapters(options, input.steps) : adapters;
   const run = new Run(workflow, state, {
     keyOf: (at) => stepKey(options, ...keys.next(at)),
-    recordedOf: recorded ? (at) => recorded.answer(at) : undefined,
+    recorded: recorded ?? undefined,
     adapters: recorded ? withoutFiles(given) : given,
     env,
     errorStrategy,
@@ -111,14 +111,17 @@ async function* runThread(
     for (;;) {
       const { done, value } = await events.next(answer);
       answer = undefined;
+      // Nothing that comes after a missing answer is committed: neither what handled it, nor what went on without it.
+      if (done || value.kind !== "event") recorded?.check();
       if (done) return resultOf(workflow.document, value);
       if (value.kind === "commit") {
         yield inAttempt(commitOutput(value.role, value.commit), value);
-        keys.committed(value.role, value.commit);
+        keys.add(value.role, value.commit);
         recorded?.committed(value.role, value.commit);
       }
       // Killed or interrupted, the thread's log has how it ended.
       if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
+      recorded?.check();
       if (value.kind === "wait") {
         answer = answerIn(sent(yield inAttempt(pauseOutput(value.wait), value)));
       }

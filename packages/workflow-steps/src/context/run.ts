@@ -6,6 +6,7 @@ import {
   Scheduler,
 } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
+import type { ErrorMap } from "../adapter/error.ts";
 import { type ExecutionStatus, failure, type ParallelErrorStrategy } from "../document/document.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
 import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
@@ -15,6 +16,7 @@ import type {
   Commit,
   RunState,
   StepAt,
+  StepFailure,
   Workflow,
   Write,
 } from "../state/state.ts";
@@ -81,6 +83,16 @@ export type RunOptions = {
   clientRunToken?: string;
 };
 
+/** What a fixture has recorded of the runs of steps. */
+export type RecordedRuns = {
+  /** What a run committed. @throws WorkflowError where nothing was recorded of it. */
+  answer: (at: StepAt) => Commit;
+  /** Counts a run that has failed: it is committed with what comes after it, another run of the same step for example. */
+  failed: (at: StepAt) => void;
+  /** How the next run failed; null for one that did not. */
+  failure: (at: StepAt) => { error: ErrorMap; variables: readonly Write[] } | null;
+};
+
 type RunSetup = RunOptions & {
   adapters: Adapters;
   /** What records the attempts at its steps, where the host does. */
@@ -89,8 +101,8 @@ type RunSetup = RunOptions & {
   wholeValues?: boolean;
   /** The idempotency key of the run that a step is in, where its thread has one. */
   keyOf?: (at: StepAt) => string;
-  /** What a fixture has recorded of that run, where one answers: then nothing is called. Throws where it has nothing. */
-  recordedOf?: (at: StepAt) => Commit;
+  /** What a fixture has recorded, where one answers: then nothing is called. */
+  recorded?: RecordedRuns;
   control: RunControl;
   /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
   prefix: string;
@@ -113,22 +125,31 @@ export function deferred<T = void>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
-/** Variable writes and files of steps, in the order in which they were made, that no commit has yet. */
+type Uncommitted = Pick<Written, "variables" | "artifacts" | "failures">;
+
+/** Variable writes, files and failures of steps, in the order in which they came, that no commit has yet. */
 export class Written {
   variables: Write[] = [];
   artifacts: Artifact[] = [];
+  failures: StepFailure[] = [];
 
-  claim(): Pick<Written, "variables" | "artifacts"> {
-    const { variables, artifacts } = this;
+  claim(): Uncommitted {
+    const { variables, artifacts, failures } = this;
     this.variables = [];
     this.artifacts = [];
-    return { variables, artifacts };
+    this.failures = [];
+    return { variables, artifacts, failures };
   }
 
-  /** Adds what others wrote: it is left for the next commit. */
-  add({ variables, artifacts }: Pick<Written, "variables" | "artifacts">): void {
+  /** Adds what others left: it is for the next commit. */
+  add({
+    variables,
+    artifacts,
+    failures = [],
+  }: Omit<Uncommitted, "failures"> & Partial<Uncommitted>): void {
     this.variables.push(...variables);
     this.artifacts.push(...artifacts);
+    this.failures.push(...failures);
   }
 }
 

@@ -7,9 +7,10 @@ import type { StepDocument } from "../document/format.ts";
 import { copyOf } from "../expression/value.ts";
 import { runsWorkflow } from "../outline/outline.ts";
 import { startAt } from "../state/position.ts";
-import type { Answered, Commit, StepAt } from "../state/state.ts";
+import type { Answered, Commit } from "../state/state.ts";
 import { type Call, type Called, shown, untilAborted, whole } from "../step/call.ts";
 import { executors } from "../step/tool.ts";
+import { failAsRecorded, recordFailure, stepAt, writeRecorded } from "./answer.ts";
 import { chooseCase, runEntries, runFork, runLoop } from "./construct.ts";
 import {
   type Chain,
@@ -260,7 +261,7 @@ function reachedOf(
   phase: Commit["phase"],
   next: string,
 ): Reached {
-  const { variables, artifacts } = task.context.written.claim();
+  const { variables, artifacts, failures } = task.context.written.claim();
   return {
     type: typeName(task.step),
     ...(selected !== undefined && { selected }),
@@ -269,6 +270,7 @@ function reachedOf(
     outputs: outputsOf(task),
     variables,
     artifacts,
+    ...(failures.length > 0 && { failures }),
     next,
     phase,
     durationMs: Date.now() - task.startedAt,
@@ -282,6 +284,7 @@ function reachedOf(
 function failed(task: Task, error: unknown): string {
   const { attempt, chain, context, interpreter, step } = task;
   const isOver = error instanceof Failure || chain.signal.aborted;
+  if (!isOver) recordFailure(task, error);
   if (isOver || step.onError === undefined) interpreter.run.unclaimed.add(context.written);
   else chain.unclaimed.add(context.written);
   if (isOver) {
@@ -301,6 +304,7 @@ const nextOf = (step: StepDocument): string => step.next ?? RETURN;
 const constructs = new Set<Task["type"]>(["Noop", "Branch", "Loop", "Pause", "Stop"]);
 
 async function work(task: Task): Promise<Done> {
+  failAsRecorded(task);
   switch (task.type) {
     case "Noop":
       return {};
@@ -317,27 +321,10 @@ async function work(task: Task): Promise<Done> {
       await writeTarget(task);
       return await mapped(task, { locals: { _result: null } });
     default: {
-      const { recordedOf } = task.interpreter.run.setup;
-      if (!recordedOf || runsWorkflow(task.step)) return await mapped(task, await called(task));
-      return await answered(task, recordedOf(stepAt(task)));
+      const isCalled = runsWorkflow(task.step) || !writeRecorded(task);
+      return await mapped(task, isCalled ? await called(task) : { locals: { _result: null } });
     }
   }
-}
-
-/** What a step's run has written as a fixture recorded it, in place of a call. */
-async function answered(task: Task, { artifacts, variables }: Commit): Promise<Done> {
-  const { context, interpreter, step } = task;
-  for (const { path, value } of variables) {
-    const [name = "", ...rest] = path;
-    context.set(path, value, step.id);
-    context.targets.push([path.join("."), { kind: "variable", path: [String(name), ...rest] }]);
-  }
-  for (const artifact of artifacts) {
-    context.written.artifacts.push(artifact);
-    interpreter.run.state.artifacts[artifact.path] = artifact;
-  }
-  context.isMapped = true;
-  return await mapped(task, { locals: { _result: null } });
 }
 
 async function called(task: Task): Promise<Called> {
@@ -358,12 +345,6 @@ async function called(task: Task): Promise<Called> {
   }
   announceFiles(task);
   return await execute(callOf(task));
-}
-
-/** Which run of a step it is, as the thread's commits name it. */
-function stepAt({ chain, interpreter, step }: Task): StepAt {
-  const { path, prefix } = interpreter.run.setup;
-  return { stepID: `${prefix}${step.id}`, path: [...path, ...chain.path] };
 }
 
 function callOf(task: Task): Call {

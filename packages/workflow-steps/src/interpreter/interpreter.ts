@@ -84,10 +84,12 @@ export class Interpreter {
     const failed = chain.unclaimed.claim();
     const event = done && this.run.eventOf("step_done", id, done, originOf(attempt));
     const { iterations } = chain;
+    const failures = [...left.failures, ...failed.failures, ...(reached.failures ?? [])];
     const commit: Commit = {
       ...reached,
       variables: [...left.variables, ...failed.variables, ...reached.variables],
       artifacts: [...left.artifacts, ...failed.artifacts, ...reached.artifacts],
+      ...(failures.length > 0 && { failures }),
       ...(reached.next === BREAK && iterations !== undefined && { iterations }),
       path: [...chain.path],
       runID: state.runID,

@@ -211,6 +211,7 @@ async function runChild(
   } catch (thrown) {
     task.signal.throwIfAborted();
     error = messageOf(thrown);
+    task.context.written.failures.push(...run.unclaimed.claim().failures);
   } finally {
     run.scheduler.close();
   }

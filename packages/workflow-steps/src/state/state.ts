@@ -1,5 +1,6 @@
 import type { PathPart } from "@uncaged/workflow";
 import type { LLMUsage } from "../adapter/adapter.ts";
+import type { ErrorMap } from "../adapter/error.ts";
 import { ENTRY, failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import { type Outline, outlineOf } from "../outline/outline.ts";
@@ -173,6 +174,17 @@ export type Commit = {
   model?: string;
   usage?: LLMUsage;
   cost?: number | null;
+  /** The steps that failed since the last commit without failing the run: nothing else records them. */
+  failures?: StepFailure[];
+};
+
+/** A run of a step that failed and was handled or dropped. */
+export type StepFailure = {
+  stepID: string;
+  path: PathPart[];
+  error: ErrorMap;
+  /** The `seq` of each variable write that it had made: the commit has them. */
+  wrote: number[];
 };
 
 /** A file that was written, without a leading slash. */

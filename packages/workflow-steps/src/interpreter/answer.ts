@@ -1,0 +1,55 @@
+import { maskOf } from "@uncaged/workflow";
+import { buildErrorMap } from "../adapter/error.ts";
+import type { StepAt, Write } from "../state/state.ts";
+import type { Task } from "./interpreter.ts";
+
+/* How a step is answered by what a fixture has recorded of it, and what is recorded of one that failed. */
+
+/** Which run of a step it is, as the thread's commits name it. */
+export function stepAt({ chain, interpreter, step }: Task): StepAt {
+  const { path, prefix } = interpreter.run.setup;
+  return { stepID: `${prefix}${step.id}`, path: [...path, ...chain.path] };
+}
+
+/** Has the next commit record that the step's run has failed. */
+export function recordFailure(task: Task, error: unknown): void {
+  const { setup } = task.interpreter.run;
+  const { stepID, path } = stepAt(task);
+  const wrote = task.context.written.variables.map(({ seq }) => seq);
+  const map = buildErrorMap(error, task.step.id);
+  const shown = { ...map, message: maskOf(setup.env ?? {})(map.message) };
+  task.context.written.failures.push({ stepID, path: [...path], error: shown, wrote });
+  setup.recorded?.failed({ stepID, path });
+}
+
+/** Throws what the step's run has failed with, where a fixture has recorded that it did. */
+export function failAsRecorded(task: Task): void {
+  const recorded = task.interpreter.run.setup.recorded?.failure(stepAt(task));
+  if (!recorded) return;
+  write(task, recorded.variables);
+  const { code, message, retryable, type } = recorded.error;
+  throw Object.assign(new Error(message), { code, retryable, type });
+}
+
+/** Writes what a fixture has recorded of the step's run, in place of a call; false where no fixture answers. */
+export function writeRecorded(task: Task): boolean {
+  const { context, interpreter } = task;
+  const { setup, state } = interpreter.run;
+  if (!setup.recorded) return false;
+  const { artifacts, variables } = setup.recorded.answer(stepAt(task));
+  write(task, variables);
+  for (const artifact of artifacts) {
+    context.written.artifacts.push(artifact);
+    state.artifacts[artifact.path] = artifact;
+  }
+  context.isMapped = true;
+  return true;
+}
+
+function write({ context, step }: Task, variables: readonly Write[]): void {
+  for (const { path, value } of variables) {
+    const [name = "", ...rest] = path;
+    context.set(path, value, step.id);
+    context.targets.push([path.join("."), { kind: "variable", path: [String(name), ...rest] }]);
+  }
+}
