@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { settled, type ThreadRef } from "@uncaged/workflow/host";
+import { settled, type ThreadRef, type ThreadView } from "@uncaged/workflow/host";
 import { until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
@@ -88,6 +88,10 @@ async function idleOnAll(): Promise<Idle[][]> {
   return [...driven.values()];
 }
 
+/** Waits until a thread rests, for at most a minute: it is given as it is then. */
+const rested = (ref: ThreadRef): Promise<ThreadView> =>
+  settled(host, ref, { signal: AbortSignal.timeout(60_000) });
+
 const driverOf = async (ref: ThreadRef): Promise<WorkerProcess> => {
   const live = (await host.live()).find(({ threadId }) => threadId === ref.threadId);
   const worker = cluster.workers.find(({ child }) => child.pid === live?.pid);
@@ -120,7 +124,7 @@ describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, (
     child.kill("SIGKILL");
     const before = noted().length;
     await until(() => noted().some(({ pid }) => pid !== child.pid));
-    const view = await settled(host, ref);
+    const view = await rested(ref);
     expect(view.status).toBe("completed");
     expect(view.steps.map(({ content }) => Number(content))).toEqual([...Array(20).keys()]);
     const made = noted().map(({ n }) => n);
@@ -135,7 +139,7 @@ describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, (
     await until(() => noted().length > 5);
     const { child } = await driverOf(ref);
     child.kill("SIGTERM");
-    const view = await settled(host, ref);
+    const view = await rested(ref);
     expect(view.status).toBe("completed");
     expect(noted().map(({ n }) => n)).toEqual([...Array(20).keys()]);
     expect(new Set(noted().map(({ pid }) => pid)).size).toBe(2);
@@ -149,7 +153,7 @@ describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, (
     child.kill("SIGSTOP");
     await until(() => noted().some(({ pid }) => pid !== child.pid));
     child.kill("SIGCONT");
-    const view = await settled(host, ref);
+    const view = await rested(ref);
     expect(view.status).toBe("completed");
     expect(view.steps.map(({ content }) => Number(content))).toEqual([...Array(20).keys()]);
     expect(noted().length).toBeLessThanOrEqual(22);
