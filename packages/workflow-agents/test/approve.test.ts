@@ -30,15 +30,16 @@ let turns = usual;
 let killedAt = 0;
 
 function reply(body: object): Reply {
-  const { messages } = body as { messages: { role: string }[] };
-  const turn = messages.filter(({ role }) => role === "assistant").length;
+  const { messages, input = [] } = body as Record<string, { role?: string }[] | undefined>;
+  const turn = (messages ?? input).filter(({ role }) => role === "assistant").length;
   if (killedAt === turn + 1) {
     killedAt = 0;
     void models.kill();
     return { fault: { kind: "hang" } };
   }
   const tools = turns[turn];
-  return tools ? { text: `Turn ${turn}. `, tools } : { text: "all done" };
+  const thinking = `about turn ${turn}`;
+  return tools ? { thinking, text: `Turn ${turn}. `, tools } : { text: "all done" };
 }
 
 beforeAll(async () => {
@@ -116,7 +117,9 @@ const decisions = (meta: object): unknown => {
 
 /** The server's ids of tool calls have the number of the request. */
 const withOwnIds = (body: object): string =>
-  JSON.stringify(body).replace(/"(toolu|call)_\d+_/g, '"$1_');
+  JSON.stringify(body)
+    .replace(/"(toolu|call|fc)_\d+_/g, '"$1_')
+    .replace(/"(rs|msg)_\d+"/g, '"$1"');
 const bodiesOf = (model: Model): string[] => [
   ...new Set(servers[model].came.map(({ body }) => withOwnIds(body))),
 ];
@@ -145,48 +148,51 @@ async function conversationOf(model: Model): Promise<string[]> {
 const some = <T>(all: readonly T[], every: number): T[] =>
   all.filter((_, at) => cases === "all" || at % every === 0);
 
-describe.each(["claude", "gpt"] as const)("a role of %s that asks for approvals", (model) => {
-  test.each(some(["killed", "gone"] as const, model === "gpt" ? 2 : 1))(
-    "goes on when its worker is %s while it waits",
-    async (absence) => {
+describe.each(["claude", "gpt", "responses"] as const)(
+  "a role of %s that asks for approvals",
+  (model) => {
+    test.each(some(["killed", "gone"] as const, model === "claude" ? 1 : 2))(
+      "goes on when its worker is %s while it waits",
+      async (absence) => {
+        const whole = await conversationOf(model);
+        const run = await start(model);
+        const { view } = await answered(run, absence, decisions);
+        expect(view.status).toBe("completed");
+        expect(view.steps.map(({ role }) => role)).toEqual([
+          ...[1, 2, 3].flatMap(() => [WAIT, "__input__"]),
+          model,
+        ]);
+        expect(bodiesOf(model)).toEqual(whole);
+        expect(servers[model].came.length).toBe(3);
+        expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
+        const attempts = await host.attempts(run.ref);
+        expect(
+          attempts.filter(({ role: name }) => name === model).map(({ status }) => status),
+        ).toEqual(["parked", "parked", "parked", "committed"]);
+        expect(ledgerOf(attempts).lost.tokens).toBe(0);
+      },
+    );
+
+    test.each(some([1, 2, 3], 3))("goes on when it is killed at turn %d", async (at) => {
       const whole = await conversationOf(model);
-      const run = await start(model);
-      const { view } = await answered(run, absence, decisions);
+      const run = await start(model, { at });
+      const { view } = await answered(run, "nothing", decisions);
       expect(view.status).toBe("completed");
-      expect(view.steps.map(({ role }) => role)).toEqual([
-        ...[1, 2, 3].flatMap(() => [WAIT, "__input__"]),
-        model,
-      ]);
       expect(bodiesOf(model)).toEqual(whole);
-      expect(servers[model].came.length).toBe(3);
+      expect(servers[model].came.length).toBe(4);
       expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
-      const attempts = await host.attempts(run.ref);
-      expect(
-        attempts.filter(({ role: name }) => name === model).map(({ status }) => status),
-      ).toEqual(["parked", "parked", "parked", "committed"]);
-      expect(ledgerOf(attempts).lost.tokens).toBe(0);
-    },
-  );
+    });
 
-  test.each(some([1, 2, 3], 3))("goes on when it is killed at turn %d", async (at) => {
-    const whole = await conversationOf(model);
-    const run = await start(model, { at });
-    const { view } = await answered(run, "nothing", decisions);
-    expect(view.status).toBe("completed");
-    expect(bodiesOf(model)).toEqual(whole);
-    expect(servers[model].came.length).toBe(4);
-    expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
-  });
-
-  test.each(some(["before 6", "after 6"], 2))("goes on when it is killed %s", async (die) => {
-    const run = await start(model, { die });
-    const { view, questions } = await answered(run, "nothing", decisions);
-    expect([view.status, questions.length]).toEqual(["completed", 3]);
-    // It is made again, with the same key: nobody is asked twice.
-    expect(marksIn(run).filter((one) => one !== "6 little")).toEqual(["1", "2", "4"]);
-    expect(bodiesOf(model)).toEqual(await conversationOf(model));
-  });
-});
+    test.each(some(["before 6", "after 6"], 2))("goes on when it is killed %s", async (die) => {
+      const run = await start(model, { die });
+      const { view, questions } = await answered(run, "nothing", decisions);
+      expect([view.status, questions.length]).toEqual(["completed", 3]);
+      // It is made again, with the same key: nobody is asked twice.
+      expect(marksIn(run).filter((one) => one !== "6 little")).toEqual(["1", "2", "4"]);
+      expect(bodiesOf(model)).toEqual(await conversationOf(model));
+    });
+  },
+);
 
 test("what may not be done twice is not done again once it was approved and begun", async () => {
   for (const [die, marks] of [
@@ -310,6 +316,18 @@ test("a role that is durable as a whole asks for the call again, and its approva
   expect([view.status, questions.length]).toEqual(["completed", 1]);
   expect(marksIn(run)).toEqual(["2"]);
   expect(servers.claude.came.length).toBe(3);
+});
+
+test("a result as large as can be recorded is not asked for again after a kill, and neither is one that is too large", async () => {
+  const run = await start("large", { at: 2, calls: [[call("big", 30), call("big", 40)]] });
+  const { view } = await answered(run, "nothing", () => true);
+  expect(view.status).toBe("completed");
+  expect(marksIn(run)).toEqual(["30", "40"]);
+  const [first, again, ...others] = servers.claude.came
+    .slice(1)
+    .map(({ body }) => JSON.stringify(body));
+  expect([first === again, others]).toEqual([true, []]);
+  expect(first).toContain("and can't be recorded: 31 MiB is the most");
 });
 
 test.each(["nothing", "killed"] as const)(

@@ -1,9 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { isWorkflowError } from "@uncaged/workflow";
 import { z } from "zod";
+import { asTool } from "../src/role/as-tool.ts";
+import { role } from "../src/role/role.ts";
 import { tool } from "../src/tools/tools.ts";
 import { toolRegistry } from "../src/tools/registry.ts";
 import { allModels, type Model, threadAt } from "./models.ts";
-import { agentEventsOf, observed } from "./published.ts";
+import { agentEventsOf, failureOf, observed } from "./published.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 
 /* Tools that do what they should not, and calls that break a tool's schema: the model reads what is wrong, and goes on. */
@@ -24,6 +27,8 @@ async function played(model: Model, tools: ReturnType<typeof tool>[], turns: Rep
     bodies: server.came.map(({ body }) => JSON.stringify(body)),
   };
 }
+
+const codeOf = (error: unknown) => (isWorkflowError(error) ? error.code : error);
 
 const deep = (depth: number) => `{"n": ${"[".repeat(depth)}${"]".repeat(depth)}}`;
 const brokenInputs = {
@@ -77,6 +82,116 @@ describe.each(allModels)("over $name", (model) => {
     expect(results.map(({ is_error }) => is_error)).toEqual([false]);
     expect(bodies).toHaveLength(2);
     expect(bodies.join("")).not.toContain("666");
+  });
+
+  test("a tool that changes the thread it was given changes nothing for others, in a role that is called too", async () => {
+    const seen: unknown[] = [];
+    const spoil = tool({
+      ...{ name: "spoil", description: "Spoils", input: z.object({}) },
+      execute(_, { thread, env }) {
+        if (!thread) throw new Error("there is no thread");
+        const {
+          steps,
+          allSteps = [],
+          start,
+          options,
+          params,
+        } = structuredClone({
+          ...{ steps: thread.steps, allSteps: thread.allSteps, start: thread.start },
+          ...{ options: thread.options, params: thread.params },
+        });
+        seen.push({ steps, allSteps: allSteps.length, start: start.content, options, params });
+        for (const list of [thread.steps, thread.allSteps as typeof thread.steps]) {
+          for (const step of list) Object.assign(step, { content: "666", meta: { n: 666 } });
+          list.push({ ...thread.start, role: "evil", content: "666", meta: {} });
+        }
+        thread.start.content = "666";
+        Object.assign(thread.options ?? {}, { maxCost: 666 });
+        Object.assign(thread.params ?? {}, { spoilt: 666 });
+        Object.assign(thread.env ?? {}, { SPOILT: "666" });
+        Object.assign(env, { SPOILT: "666" });
+        return "spoilt";
+      },
+    });
+    const call = { text: "Now.", tools: [{ name: "spoil" }] };
+    const ask = { text: "Now.", tools: [{ name: "inner", input: { message: "Spoil it." } }] };
+    const server = await model.serve([call, ask, call, { text: "I did." }, { text: "Done." }]);
+    ({ stop } = server);
+    const parts = { description: "", systemPrompt: "You work.", schema: z.object({}) };
+    const inner = role({ ...parts, agent: model.agent({ tools: toolRegistry([spoil]) }) });
+    const tools = toolRegistry([spoil, asTool(inner, { name: "inner" })]);
+    const outer = role({ ...parts, agent: model.agent({ tools }) });
+    const steps = [{ role: "before", content: "well", meta: { n: 1 }, timestamp: 1 }];
+    const thread = threadAt(model, server, {
+      ...{ steps, allSteps: [...steps], params: { given: 1 }, options: { maxCost: 5 } },
+    });
+    const before = JSON.stringify([thread, thread.env]);
+    expect((await outer(thread)).content).toBe("Done.");
+    expect(JSON.stringify([thread, thread.env])).toBe(before);
+    const bodies = server.came.map(({ body }) => JSON.stringify(body));
+    expect(bodies).toHaveLength(5);
+    expect(bodies.join("")).not.toContain("666");
+    const all = { allSteps: 1, options: { maxCost: 5 }, params: { given: 1 } };
+    expect(seen).toEqual([
+      { ...all, steps, start: "fix the sum" },
+      { ...all, steps: [], start: "Spoil it." },
+    ]);
+  });
+
+  test("a tool that runs an agent in its thread spends within the thread's limit", async () => {
+    const inner = model.agent({ maxTokens: 100_000 });
+    const ask = tool({
+      ...{ name: "ask", description: "Asks", input: z.object({}) },
+      execute: async (_, { thread }) => {
+        if (!thread) throw new Error("there is no thread");
+        const parts = { description: "", systemPrompt: "You help.", schema: z.object({}) };
+        const { content } = await role({ ...parts, agent: inner })({ ...thread, steps: [] });
+        return content;
+      },
+    });
+    const spends = { text: "x".repeat(2e5), tools: [{ name: "ask" }] };
+    const server = await model.serve([spends, { text: "Here." }, { text: "Done." }]);
+    ({ stop } = server);
+    const parts = { description: "", systemPrompt: "You work.", schema: z.object({}) };
+    const outer = role({
+      ...parts,
+      agent: model.agent({ maxTokens: 100_000, tools: toolRegistry([ask]) }),
+    });
+    const thread = threadAt(model, server, { allSteps: [], options: { maxTokens: 120_000 } });
+    // Where bytes are taken for tokens, the limit has no room for what follows.
+    expect<unknown[]>([null, "BUDGET_EXCEEDED"]).toContain(codeOf(await failureOf(outer(thread))));
+    const bounds = server.came.map(({ body }) => {
+      const [, most] =
+        /"max_(?:completion_|output_)?tokens":(\d+)/.exec(JSON.stringify(body)) ?? [];
+      return Number(most);
+    });
+    // What its caller has spent is no more there for it.
+    expect(bounds[1]).toBeLessThan(bounds[0] ?? 0);
+    expect(bounds[1]).toBeLessThan(71_000);
+  });
+
+  test("a result that is too large to be recorded is an error that the model reads", async () => {
+    const print = tool({
+      ...{ name: "print", description: "Prints", input: z.object({ mib: z.number() }) },
+      execute: ({ mib }) => "x".repeat(mib * 2 ** 20),
+    });
+    const calls = [40, 30].map((mib) => ({ name: "print", input: { mib } }));
+    const server = await model.serve([{ text: "Now.", tools: calls }, { text: "Done." }]);
+    ({ stop } = server);
+    const agent = model.agent({ tools: toolRegistry([print], { maxResult: 1e9 }), context: false });
+    const run = await observed(() => agent(threadAt(model, server), "You print."));
+    const results = agentEventsOf(run).filter(({ type }) => type === "llm_tool_result");
+    expect(
+      results.map(({ payload }) => [payload.is_error, String(payload.content).length]),
+    ).toEqual([
+      [true, expect.any(Number)],
+      [false, 30 * 2 ** 20],
+    ]);
+    expect(String(results[0]?.payload.content)).toBe(
+      "the tool's result has 40.0 MiB, and can't be recorded: 31 MiB is the most\n" +
+        "the tool must return less: a part of it, or a file's path",
+    );
+    expect([run.error, run.text]).toEqual([null, "Done."]);
   });
 
   test("a tool that hangs, and one whose result is 100 MB, hold the model up for no longer than they may", async () => {

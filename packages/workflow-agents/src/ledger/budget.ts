@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { spendingOf, type ThreadContext, type WorkflowError } from "@uncaged/workflow";
+import { originalOf } from "../run/copy.ts";
 import { failure, misuse } from "../run/error.ts";
 import type { RoleRun, Spent } from "../run/run.ts";
 import { addTally, noTally, type Tally, tallyOf } from "./ledger.ts";
@@ -61,7 +62,8 @@ export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
  */
 export function openAccount(ctx: ThreadContext): Account {
   const prices = ownPrices(ctx);
-  const { steps, allSteps = steps, threadId } = ctx;
+  const { steps, threadId } = ctx;
+  const allSteps = originalOf(ctx.allSteps ?? steps);
   const shared = open.get(allSteps) ?? newShared();
   const raised = new RaisedLimits(checkedLimits(ctx.options ?? {}), ctx);
   open.set(allSteps, shared);
@@ -193,7 +195,7 @@ export function checkedLimits({ maxCost, maxTokens }: Readonly<Record<string, un
 function spentBefore({ steps, allSteps = steps, options }: ThreadContext): Tally {
   const forkFrom = options?.forkFrom as { steps?: unknown } | undefined;
   const saved = typeof forkFrom?.steps === "number" ? forkFrom.steps : 0;
-  return allSteps
+  return originalOf(allSteps)
     .slice(saved)
     .flatMap(({ meta }) => Object.values(spendingOf(meta)?.models ?? {}))
     .map(({ usage, cost }) => tallyOf(usage, cost))

@@ -2,6 +2,7 @@ import { object, string } from "zod/mini";
 import type { Role, ThreadContext } from "@uncaged/workflow";
 import { checkedLimits, withinBudget } from "../ledger/budget.ts";
 import type { Limits } from "../ledger/raise.ts";
+import { originalOf } from "../run/copy.ts";
 import { failure, misuse } from "../run/error.ts";
 import { currentRun, withRun } from "../run/run.ts";
 import type { Tool, ToolExecution } from "../tools/tools.ts";
@@ -76,13 +77,14 @@ export function asTool(
 function called(
   name: string,
   message: string,
-  { thread, signal, key }: ToolExecution,
+  { thread: given, signal, key }: ToolExecution,
   isUnlimited: boolean,
 ): ThreadContext {
-  if (!thread) {
+  if (!given) {
     const what = `the role ${name} can be called by an agent of a thread only`;
     throw failure("NO_THREAD", what, "give the tools' context the thread");
   }
+  const thread = originalOf(given);
   const { attempt: _, ...rest } = thread;
   return {
     ...rest,

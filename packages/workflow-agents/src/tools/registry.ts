@@ -1,9 +1,10 @@
 import { type $ZodType, safeParse, toJSONSchema } from "zod/v4/core";
 import type { WorkflowError } from "@uncaged/workflow";
 import en from "zod/v4/locales/en.js";
+import { copyOf } from "../run/copy.ts";
 import { misuse } from "../run/error.ts";
 import { approvalRule } from "./approval.ts";
-import { copyOf, runTool } from "./run.ts";
+import { runTool } from "./run.ts";
 import type { ReadyTool, Tool, ToolLimits, ToolRegistry, ToolSource } from "./tools.ts";
 
 /**

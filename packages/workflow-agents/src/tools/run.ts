@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, truncated, type WorkflowError } from "@uncaged/workflow";
 import { isPart, noteOf, type Part, readPart } from "../content/part.ts";
+import { copyOf, threadCopy } from "../run/copy.ts";
 import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import { callHash } from "./approval.ts";
@@ -42,6 +43,7 @@ export async function runTool(
     const shownParts = await shownOf(output, context.cwd);
     const content = limited(shownParts.text, maxResult);
     const { parts } = shownParts;
+    refuseTooLarge(content, parts);
     // The bytes are in the conversation: events have notes.
     const [shownOutput, shownWhole] =
       parts.length > 0 ? [content, content] : [whole(output), whole(toolResult)];
@@ -118,16 +120,6 @@ async function execute(
   }
 }
 
-/** Arguments as a tool or its rule may change them: what the model has said stays as it was. */
-export function copyOf(given: unknown): unknown {
-  try {
-    return structuredClone(given);
-  } catch {
-    // What no model can have said: code that calls a tool itself may give it anything.
-    return given;
-  }
-}
-
 const notApproved = (name: string): WorkflowError =>
   failure(
     "TOOL_NOT_APPROVED",
@@ -146,6 +138,8 @@ function executionOf(name: string, context: ToolContext, signal: AbortSignal): T
   const at = (level: string) => (message: string, data?: unknown) => report(level, message, data);
   return {
     ...context,
+    env: { ...context.env },
+    ...(context.thread && { thread: threadCopy(context.thread) }),
     signal,
     emit: (type, payload = {}) => {
       report(type, typeof payload.message === "string" ? payload.message : type, payload);
@@ -229,6 +223,29 @@ function textOf(result: unknown): string {
     const hint = "the tool must return text or plain JSON values";
     throw failure("TOOL_RESULT", message, hint, { cause });
   }
+}
+
+const mib = 2 ** 20;
+// A recorded result has at most 32 MiB, with what is recorded beside it.
+const largestResult = 31 * mib;
+// A character has at most so many bytes in JSON.
+const mostBytes = 6;
+
+/** @throws WorkflowError `TOOL_RESULT` when it is too large to be recorded: after a crash the tool would be run again. */
+function refuseTooLarge(content: string, parts: readonly Part[]): void {
+  const inParts = parts.reduce((sum, { source }) => {
+    return sum + ("data" in source ? source.data.length : 0);
+  }, 0);
+  if (content.length + inParts <= largestResult / mostBytes) return;
+  const bytes = Buffer.byteLength(JSON.stringify([content, parts]));
+  if (bytes <= largestResult) return;
+  const size = (bytes / mib).toFixed(1);
+  const message = `the tool's result has ${size} MiB, and can't be recorded: ${largestResult / mib} MiB is the most`;
+  throw failure(
+    "TOOL_RESULT",
+    message,
+    "the tool must return less: a part of it, or a file's path",
+  );
 }
 
 const limited = (text: string, length: number): string =>

@@ -46,6 +46,20 @@ const shared = {
 const agent = anthropicAgent({ model: "claude-opus-5-5", tools });
 const claude = role({ ...shared, agent });
 const gpt = role({ ...shared, agent: openaiAgent({ model: "gpt-5.2", tools }) });
+const responses = role({
+  ...shared,
+  agent: openaiAgent({ model: "gpt-5.2", api: "responses", tools }),
+});
+// Results that are recorded as they are, of many MiB.
+const big = tool({
+  ...{ name: "big", description: "Leaves a mark", input },
+  execute: (given, execution) => `${execute(given, execution)}${"x".repeat(given.n * 2 ** 20)}`,
+});
+const bigTools = toolRegistry([big], { maxResult: 1e9 });
+const large = role({
+  ...shared,
+  agent: anthropicAgent({ model: "claude-opus-5-5", tools: bigTools, context: false }),
+});
 const whole = role({ ...shared, agent, durable: "role" });
 // The test puts the program's place here.
 const sums = mcpTools({ name: "sums", command: "the-command", args: ["the-server", "stdio"] });
@@ -56,7 +70,7 @@ const adder = role({
     tools: toolRegistry([sums], { approve: (name) => name === "sums__add" }),
   }),
 });
-const roles = { claude, gpt, whole, adder };
+const roles = { claude, gpt, responses, large, whole, adder };
 
 export const descriptor = { ...describe("Deploys", roles), strict: false };
 
