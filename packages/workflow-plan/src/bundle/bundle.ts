@@ -1,4 +1,5 @@
 import {
+  answersFromFixture,
   type Bundle,
   drainsOnPause,
   opensAttempts,
@@ -10,13 +11,14 @@ import {
   type WorkflowOptions,
   type WorkflowResult,
 } from "@uncaged/workflow";
-import type { StepAgent } from "../agent/agent.ts";
+import { openEnvironment, type StepAgent } from "../agent/agent.ts";
 import { claudeAgent, type ClaudeAgentOptions } from "../agent/claude.ts";
 import { Interpreter } from "../interpreter/interpreter.ts";
 import { StepEnvironments } from "../step/environment.ts";
 import { PlanState } from "../state/state.ts";
 import { definitionOf, type PlanDefinition, type PlanDocument } from "../plan/definition.ts";
 import { describePlan, type PlanDescriptor } from "./describe.ts";
+import { RecordedAttempts } from "./recorded.ts";
 
 /** How the threads of a plan's bundle run. */
 export type PlanOptions = {
@@ -51,7 +53,11 @@ export function planBundle(
   const run: WorkflowFn = (input, given) => runPlan(plan, input, given, options);
   return {
     descriptor: describePlan(plan),
-    run: Object.assign(run, { [opensAttempts]: true, [drainsOnPause]: true }),
+    run: Object.assign(run, {
+      [opensAttempts]: true,
+      [drainsOnPause]: true,
+      [answersFromFixture]: true,
+    }),
   };
 }
 
@@ -71,20 +77,41 @@ async function* runPlan(
     command: options.agent ? null : (command ?? defaultCommand),
     options: given,
   });
+  const recorded = RecordedAttempts.of(given, state);
   const interpreter = new Interpreter(state, input.steps.length, {
     thread,
-    agent: options.agent ?? claudeAgent({ command, ...agentIn(given) }),
-    environment: (step) => environments.of(step),
-    ...{ attempts, pause, policy, maxRounds },
+    agent: recorded?.agent ?? options.agent ?? claudeAgent({ command, ...agentIn(given) }),
+    environment: recorded ? async () => openEnvironment : (step) => environments.of(step),
+    ...{ attempts, pause, maxRounds },
+    policy: recorded ? { ...policy, retry_delay_ms: 0 } : policy,
     triggerData: typeof triggerData === "string" ? triggerData : null,
     maxParallelSteps:
       options.maxParallelSteps ?? countIn(given.maxParallelSteps) ?? defaultParallelSteps,
     timeoutMs: metadata.container?.timeout ?? defaultTimeoutMs,
     answerMs: options.answerMs ?? countIn(given.answerMs),
   });
-  yield* interpreter.items();
+  const items = interpreter.items();
+  yield* recorded ? answered(items, recorded) : items;
   environments.end();
   return resultOf(state);
+}
+
+/** The same records up to an answer that is missing: the thread fails before the failure of its step is committed. */
+async function* answered(
+  items: ReturnType<Interpreter["items"]>,
+  recorded: RecordedAttempts,
+): ReturnType<Interpreter["items"]> {
+  let answer: RoleOutput | undefined;
+  try {
+    for (;;) {
+      const { done, value } = await items.next(answer);
+      recorded.check();
+      if (done) return;
+      answer = yield value;
+    }
+  } finally {
+    await items.return();
+  }
 }
 
 const agentIn = ({ agentModel, agentTools }: WorkflowOptions): ClaudeAgentOptions => ({

@@ -23,8 +23,8 @@ export function withRecorded(run: WorkflowFn, options: WorkflowOptions): Workflo
   if (answersFromFixture in run) return { ...options, recorded: recordedAnswers(fixture) };
   throw WorkflowError.failed(
     "FIXTURE_UNSUPPORTED",
-    "this version can't be answered from a fixture: it is of a kind that can't, or was built before fixtures",
-    "build it again, with roles or as durable code; or run it without a fixture",
+    "this version can't be answered from a fixture: it is a plain generator, whose own code makes its steps, or was built before fixtures",
+    "write it with createRoleModerator or durable, or build it again; or run it without a fixture",
   );
 }
 

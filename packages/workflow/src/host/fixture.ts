@@ -47,7 +47,7 @@ export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRe
 
 /** Who asks for what, as it is the same in another thread. */
 function questionOf({ meta }: RoleOutput): string {
-  return JSON.stringify([meta.for, meta.role, meta.nodeId, meta.stepID, meta.path]);
+  return JSON.stringify([meta.for, meta.role, meta.nodeId, meta.stepID, meta.stepId, meta.path]);
 }
 
 /** The JSON Schema of a fixture, which is published for editors and other programs. */

@@ -1,0 +1,109 @@
+import { type Fixture, WorkflowError, type WorkflowOptions } from "@uncaged/workflow";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { StepAgent, StepAnswer, StepRequest, StepSurroundings } from "../agent/agent.ts";
+import { ExecutorError } from "../error/error.ts";
+import type { PlanStep } from "../plan/plan.ts";
+import { recordOf, type StepRecord } from "../state/record.ts";
+import type { PlanState } from "../state/state.ts";
+
+/** How long an attempt that was cancelled there waits to be cancelled here. */
+const mostWaitMs = 60_000;
+
+type Ended = Extract<StepRecord, { event: "succeeded" | "attempt_failed" | "failed" }>;
+
+/** What one attempt at a step did, in its order, and how it ended. */
+type RecordedAttempt = {
+  made: (PlanStep | { notice: string })[];
+  end: { record: Ended; content: string } | null;
+};
+
+/**
+ * What a fixture has recorded of the attempts at a plan's steps: an attempt creates the subtasks, sends the notices and
+ * ends as the one of the same number did. No agent is started, and no delay waited for.
+ */
+export class RecordedAttempts {
+  readonly #threadId: string;
+  readonly #state: PlanState;
+  readonly #attempts = new Map<string, RecordedAttempt>();
+  #missing: WorkflowError | null = null;
+
+  constructor({ steps, threadId }: Fixture, state: PlanState) {
+    this.#threadId = threadId;
+    this.#state = state;
+    const last = new Map<string, number>();
+    for (const { content, meta, role } of steps) {
+      const record = recordOf({ role, content, meta });
+      if (record?.event === "started") last.set(role, record.attempt);
+      else if (record?.event === "subtask") this.#at(record.by, last).made.push(record.step);
+      else if (meta.event === "notice") this.#at(role, last).made.push({ notice: content });
+      else if (record && record.event !== "skipped")
+        this.#at(role, last).end ??= { record, content };
+    }
+  }
+
+  /** Those of a thread's options; null where its steps are carried out. */
+  static of({ fixture, recorded }: WorkflowOptions, state: PlanState): RecordedAttempts | null {
+    // Answers are given by a fixture that was checked, and by nothing else.
+    return recorded === undefined ? null : new RecordedAttempts(fixture as Fixture, state);
+  }
+
+  readonly agent: StepAgent = async (request, around) => {
+    const attempt = this.#attempts.get(nameOf(request));
+    if (!attempt?.end) throw this.#noAnswer(request);
+    for (const one of attempt.made) await this.#make(one, request, around);
+    return await this.#ended(attempt.end, request, around);
+  };
+
+  /** @throws WorkflowError `NO_RECORDED_ANSWER` for an answer that was missing: it is no failure of a step. */
+  check(): void {
+    if (this.#missing) throw this.#missing;
+  }
+
+  #at(stepId: string, last: ReadonlyMap<string, number>): RecordedAttempt {
+    const name = nameOf({ stepId, attempt: last.get(stepId) ?? 1 });
+    const attempt = this.#attempts.get(name) ?? { made: [], end: null };
+    this.#attempts.set(name, attempt);
+    return attempt;
+  }
+
+  async #make(
+    one: RecordedAttempt["made"][number],
+    { stepId }: StepRequest,
+    { createSubtask, notify }: StepSurroundings,
+  ): Promise<void> {
+    if ("notice" in one) return await notify(one.notice);
+    // An attempt that was interrupted begins again, and has created it before.
+    if (this.#state.find(one.id)?.by === stepId) return;
+    const { depends_on, description, id, inputs } = one;
+    await createSubtask({ id, description, inputs, depends_on });
+  }
+
+  async #ended(
+    { content, record }: NonNullable<RecordedAttempt["end"]>,
+    request: StepRequest,
+    { thread: { signal } }: StepSurroundings,
+  ): Promise<StepAnswer> {
+    if (record.event === "succeeded") {
+      const { model } = record;
+      return { output: content, ...(typeof model === "string" && { model }) };
+    }
+    if (record.event === "attempt_failed" || !record.cancelled) {
+      throw new ExecutorError(record.error);
+    }
+    // Another step's failure has ended it there, and will here unless this version goes another way.
+    await sleep(mostWaitMs, undefined, { signal });
+    throw this.#noAnswer(request);
+  }
+
+  #noAnswer({ attempt, stepId }: StepRequest): WorkflowError {
+    this.#missing ??= WorkflowError.failed(
+      "NO_RECORDED_ANSWER",
+      `the fixture of ${this.#threadId} has no answer for attempt ${attempt} at step ${stepId}`,
+      "give the case the fixture of a thread that went this way, or none to have the step executed",
+    );
+    return this.#missing;
+  }
+}
+
+const nameOf = ({ attempt, stepId }: Pick<StepRequest, "attempt" | "stepId">): string =>
+  `${stepId}#${attempt}`;
