@@ -62,11 +62,11 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   if (missingServer !== "") return;
+  await cluster.stop();
   await until(async () => {
     await Bun.sleep(1000);
     return (await local.workers()).every(({ state }) => state === "gone");
   });
-  await cluster.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 

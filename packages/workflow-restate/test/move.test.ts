@@ -38,12 +38,12 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   if (missingServer !== "") return;
+  await cluster.stop();
   // A worker that is asked has not been idle: it is left alone for longer than it waits for work.
   await until(async () => {
     await Bun.sleep(1000);
     return (await local.workers()).every(({ state }) => state === "gone");
   });
-  await cluster.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
