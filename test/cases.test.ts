@@ -18,3 +18,21 @@ test("the tests generate all their cases where CI or TEST_CASES asks for them, a
   expect(await casesWith({ CI: "1" })).toBe("all");
   expect(await casesWith({ TEST_CASES: "all" })).toBe("all");
 });
+
+const table = JSON.stringify(join(import.meta.dir, "../packages/workflow/test/fixtures/cases.ts"));
+const inTable = `const { some } = await import(${table});
+const all = [0, 1, 2, 3, 4, 5, 6];
+console.log(JSON.stringify([some(all), some(all, 0, 2), some(all, 3), some(all, 3, 1)]));`;
+
+/** What a table of seven cases is cut to. */
+function cutWith(TEST_CASES: string): number[][] {
+  const env = { ...process.env, TEST_CASES };
+  const { stdout } = Bun.spawnSync([process.execPath, "-e", inTable], { env });
+  return JSON.parse(stdout.toString()) as number[][];
+}
+
+test("a table of cases is whole where all are asked for, and is never empty", () => {
+  const all = [0, 1, 2, 3, 4, 5, 6];
+  expect(cutWith("all")).toEqual([all, all, all, all]);
+  expect(cutWith("some")).toEqual([[0], [2], [0, 3, 6], [1, 4]]);
+});

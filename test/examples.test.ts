@@ -8,6 +8,7 @@ import { replayEverywhere } from "@uncaged/workflow/testing";
 import { makeRepository } from "./repository.ts";
 import { warningsOn } from "./warned.ts";
 import { top } from "./source.ts";
+import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
 /* The examples, added and run as a person would, through the engine. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-examples-"));
@@ -72,11 +73,17 @@ describe("the course", () => {
     expect(readFileSync(join(cwd, "OUT.md"), "utf8")).toContain("- a.txt: 4 bytes");
   });
 
-  test.each([
-    ["01-plain.esm.js", { prompt: "a b" }],
-    ["02-moderator.ts", { prompt: "just do it" }],
-    ["03-durable.ts", { prompt: join(folder, "again.md"), cwd: course, answers: ["true"] }],
-  ])("%s comes to the same end from each of its steps", async (file, options) => {
+  test.each(
+    some(
+      [
+        ["01-plain.esm.js", { prompt: "a b" }],
+        ["02-moderator.ts", { prompt: "just do it" }],
+        ["03-durable.ts", { prompt: join(folder, "again.md"), cwd: course, answers: ["true"] }],
+      ],
+      0,
+      2,
+    ),
+  )("%s comes to the same end from each of its steps", async (file, options) => {
     const bundle = (await import(join(top, "examples", file))) as { run: WorkflowFn };
     expect(await replayEverywhere(bundle.run, options)).toMatchObject({ status: "completed" });
   });

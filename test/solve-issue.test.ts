@@ -14,6 +14,7 @@ import { top } from "./source.ts";
 import { warningsOn } from "./warned.ts";
 import { claudeCodeFolder, claudeCodeHands, sdkHands } from "./hands.ts";
 import { aloud, team } from "./solve-issue/team.ts";
+import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
 /* The example whole: offline, through the real SDK, and through a real command; killed and resumed. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-solve-"));
@@ -116,10 +117,12 @@ function reportedBy(came: readonly { reported: Counted }[]) {
   };
 }
 
-describe.each([
-  { agent: "anthropic", hands: sdkHands },
-  { agent: "claude-code", hands: claudeCodeHands },
-])("with $agent", ({ agent, hands }) => {
+describe.each(
+  some([
+    { agent: "anthropic", hands: sdkHands },
+    { agent: "claude-code", hands: claudeCodeHands },
+  ]),
+)("with $agent", ({ agent, hands }) => {
   test("it is killed in the middle of an answer, resumed, and counts what the server counted", async () => {
     let slow = 20;
     const server = await anthropicServer(team(hands, () => slow));

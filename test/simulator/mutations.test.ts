@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { mutated, mutations } from "./mutations.ts";
+import { some } from "../../packages/workflow/test/fixtures/cases.ts";
 
 const program = join(import.meta.dir, "simulate.ts");
 /** Whatever changes the calls of the product changes what a seed does: then others are tried. */
@@ -25,13 +26,11 @@ async function finds(name: string, seed: number, schedules: number): Promise<str
   return /^FAILED seed (\d+): .*/m.exec(stdout)?.[0] ?? null;
 }
 
-describe.each(mutations)("the defect $name", (mutation) => {
-  const { name, seed } = mutation;
+test.each([...mutations])("the defect $name is planted in the code as it is", (mutation) => {
+  expect(mutated(mutation).length).toBeGreaterThan(0);
+});
 
-  test("is planted in the code as it is", () => {
-    expect(mutated(mutation).length).toBeGreaterThan(0);
-  });
-
+describe.each(some(mutations, 4))("the defect $name", ({ name, seed }) => {
   test("is found by its seed, or by one of the first", async () => {
     const found = (await finds(name, seed, 1)) ?? (await finds(name, 1, mostSchedules));
     expect(found).toStartWith("FAILED seed ");

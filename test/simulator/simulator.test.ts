@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { mutations } from "./mutations.ts";
+import { isWhole } from "../../packages/workflow/test/fixtures/cases.ts";
 
 const program = join(import.meta.dir, "simulate.ts");
 
@@ -47,19 +49,25 @@ test.each([
   expect(stderr).toStartWith(message);
 });
 
+// The gate runs thousands of both scopes in stages of their own.
+const count = isWhole ? 200 : 20;
 test.each(["all", "workers"])(
-  "200 schedules of the scope %p find nothing",
+  `${count} schedules of the scope %p find nothing`,
   async (scope) => {
-    const { stdout, code } = await simulate("--scope", scope, "--schedules", "200");
-    expect(stdout).toContain("200 schedules from seed 1 on");
+    const { stdout, code } = await simulate("--scope", scope, "--schedules", `${count}`);
+    expect(stdout).toContain(`${count} schedules from seed 1 on`);
     expect(code).toBe(0);
   },
   180_000,
 );
 
 test("a failure is printed with its seed and the fewest faults, and is replayed by the line that it prints", async () => {
-  const planted = ["--mutation", "glued-tail", "--jobs", "1"];
-  const { stdout, code } = await simulate(...planted, "--schedules", "4000");
+  const name = "glued-tail";
+  const known = mutations.find((one) => one.name === name);
+  const planted = ["--mutation", name, "--jobs", "1"];
+  // Where the seed that is known does not find it any more, one of those behind it does.
+  const found = ["--seed", `${known?.seed}`, "--schedules", "4000"];
+  const { stdout, code } = await simulate(...planted, ...found);
   expect(code).toBe(1);
   const [failed = "", faults = "", replay = ""] = stdout.split("\n");
   expect(failed).toMatch(/^FAILED seed \d+: /);

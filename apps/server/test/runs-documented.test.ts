@@ -6,6 +6,7 @@ import {
   documentedSteps,
 } from "../../../packages/workflow-steps/test/documented-steps.ts";
 import { Running } from "./running.ts";
+import { some } from "../../../packages/workflow/test/fixtures/cases.ts";
 
 let running: Running;
 beforeAll(async () => {
@@ -18,7 +19,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => running.stop(), 180_000);
 
-test.each(documentedSteps)(
+test.each(some(documentedSteps, 3))(
   "$what runs over REST as it stands",
   async ({ document, variables }) => {
     const runID = await running.run({ workflow: document });

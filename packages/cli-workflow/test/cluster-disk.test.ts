@@ -1,4 +1,5 @@
 // @cluster: it starts a server, on a disk that is full.
+// @all-cases: it waits for the limits of calls that are not answered.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -4,6 +4,7 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import { programWords } from "./command.ts";
 import { ended, playBundle, playStore, removeFolders, Store, untilNoWorker } from "./program.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
 
 setDefaultTimeout(180_000);
 afterAll(removeFolders);
@@ -38,7 +39,7 @@ const oneLine = (about: RegExp) => ({
 if (noFilter !== null) test.skip(`system calls that fail: left out, ${noFilter}`, () => {});
 else {
   describe("a file system without locks", () => {
-    test.each(["ENOLCK", "EOPNOTSUPP", "ENOSYS"])(
+    test.each(some(["ENOLCK", "EOPNOTSUPP", "ENOSYS"]))(
       "(%s) is named by whoever needs one, and nothing is written",
       async (error) => {
         const store = new Store();

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { WAIT } from "@uncaged/workflow";
 import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
-import { cases } from "../../../scripts/tests.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
 import { infoPath } from "../../workflow/src/storage/paths.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
@@ -145,10 +145,7 @@ async function conversationOf(model: Model): Promise<string[]> {
   return bodies;
 }
 
-const some = <T>(all: readonly T[], every: number): T[] =>
-  all.filter((_, at) => cases === "all" || at % every === 0);
-
-describe.each(["claude", "gpt", "responses"] as const)(
+describe.each(some(["claude", "gpt", "responses"] as const, 2))(
   "a role of %s that asks for approvals",
   (model) => {
     test.each(some(["killed", "gone"] as const, model === "claude" ? 1 : 2))(

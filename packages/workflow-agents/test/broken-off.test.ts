@@ -5,6 +5,7 @@ import type { Ledger } from "../src/ledger/ledger.ts";
 import { type Model, models } from "./models.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { Counted, Reply, WireServer } from "./wire.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /* What an answer that broke off had cost: reported alike by all commands, and what its server has reported. */
 const store = new Store();
@@ -74,7 +75,7 @@ async function agreed(id: string): Promise<Ledger> {
   return ledger;
 }
 
-describe.each(models)("with $name", (model) => {
+describe.each(some(models))("with $name", (model) => {
   const tellsAtOnce = model.name === "anthropic";
 
   test("a thread that is killed in an answer has what its provider had reported", async () => {

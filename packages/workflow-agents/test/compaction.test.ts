@@ -9,6 +9,7 @@ import { tool } from "../src/tools/tools.ts";
 import { type Model, models, threadAt } from "./models.ts";
 import { observed, type Observed } from "./published.ts";
 import type { Fault, Reply, WireServer } from "./wire.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /* A conversation that fills its model's window is summarised, once, also when its process ends meanwhile. */
 const stops: (() => Promise<void>)[] = [];
@@ -93,7 +94,7 @@ function expectPaired({ messages }: Body): void {
 
 const eventsOf = ({ ran }: Run, type: string) => ran.events.filter((event) => event.type === type);
 
-describe.each(models)("a conversation over $name", (one) => {
+describe.each(some(models))("a conversation over $name", (one) => {
   test("is summarised when its window is nearly full, and goes on from there", async () => {
     const ended = await run(one, looking(20));
     expect([ended.ran.error, ended.ran.text]).toEqual([null, "looked 20 times"]);

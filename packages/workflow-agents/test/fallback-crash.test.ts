@@ -10,6 +10,7 @@ import { anthropicServer } from "./anthropic-server.ts";
 import { expectCounted, untilRead } from "./counted.ts";
 import { openaiServer } from "./openai-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /* What is begun by whoever has taken over, or by a command, is gone on with after its process was killed. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-fallback-"));
@@ -127,10 +128,12 @@ describe("an agent that has taken over", () => {
   }, 180_000);
 });
 
-test.each([
-  ["", "command"],
-  [", as a role that another one calls", "leads"],
-])(
+test.each(
+  some([
+    [", as a role that another one calls", "leads"],
+    ["", "command"],
+  ]),
+)(
   "Claude Code goes on with the session in which its worker was killed%s",
   async (_, prompt) => {
     const bash = { command: "echo 1 >> marks", description: "Leaves a mark" };

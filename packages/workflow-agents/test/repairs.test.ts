@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
 import { type Model, ModelRuns } from "./model-runs.ts";
 import type { Fault, Reply } from "./wire.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /* An answer that does not fit is asked for again in its conversation, which is recorded as all of it is. */
 let models: ModelRuns;
@@ -41,7 +42,7 @@ const bodiesOf = (model: Model): string[] =>
 
 const bad = ['{"done":"yes"}', '{"done":"no"}'];
 
-describe.each(["claude", "gpt"] as const)("the repairs of %s", (model) => {
+describe.each(some(["claude", "gpt"] as const))("the repairs of %s", (model) => {
   test("go on after a kill as if nothing had been", async () => {
     expect((await start(model, bad)).view.status).toBe("completed");
     const whole = bodiesOf(model);

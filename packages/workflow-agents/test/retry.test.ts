@@ -5,6 +5,7 @@ import { z } from "zod";
 import { type CallRetry, role } from "../src/index.ts";
 import { type Model, models, threadAt } from "./models.ts";
 import type { Fault, Reply } from "./wire.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /* How a role's calls of models are made again: by its policy, seen as they wait, and no longer than it says. */
 const stops: (() => Promise<void>)[] = [];
@@ -43,7 +44,7 @@ async function play(model: Model, replies: Reply[], retry?: CallRetry) {
   return { text, error, retries, asked: server.came.length };
 }
 
-describe.each(models)("a role of $name", (model) => {
+describe.each(some(models))("a role of $name", (model) => {
   test("is asked again as often as its policy says", async () => {
     const replies = [refused(529), refused(500), refused(429), { text: "done" }];
     const run = await play(model, replies, { ...soon, attempts: 4 });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type Host, settled } from "@uncaged/workflow/host";
-import { cases } from "../../../scripts/tests.ts";
 import { ledgerOf } from "../src/ledger/ledger.ts";
 import { type Model, ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /*
  * A lead whose roles are tools of each other, and whose process dies at each event of the run: no turn is paid twice, no
@@ -156,18 +156,15 @@ async function expectSame(model: Model): Promise<void> {
   expect(paid).toEqual(whole);
 }
 
-// Each place in turn, or some of them where not all cases are asked for.
-const some = <T>(all: readonly T[], every: number): T[] =>
-  all.filter((_, at) => cases === "all" || at % every === 1);
 const kinds = ["asked", "answering"] as const;
 const moments = members.flatMap((who) =>
   (script[who] ?? []).flatMap((_, at) => kinds.map((kind) => ({ who, turn: at + 1, kind }))),
 );
 
-describe.each(["claude", "gpt"] as const)(
+describe.each(some(["claude", "gpt"] as const))(
   "a team of %s goes on after its process died",
   (model) => {
-    test.each(some(moments, 5))("when turn $turn of $who was $kind", async (at) => {
+    test.each(some(moments, 5, 1))("when turn $turn of $who was $kind", async (at) => {
       await conversationsOf(model);
       moment = at;
       const run = await start(model);
@@ -178,7 +175,7 @@ describe.each(["claude", "gpt"] as const)(
       await models.expectCounted(run.ref);
     });
 
-    test.each(some(["lead", "read", "write", "check"], 2))("in the mark of %s", async (of) => {
+    test.each(some(["lead", "read", "write", "check"], 2, 1))("in the mark of %s", async (of) => {
       for (const place of ["before", "after"]) {
         const run = await start(model, `${place} ${of}`);
         await resumed(run);

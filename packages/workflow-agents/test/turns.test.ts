@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
-import { cases } from "../../../scripts/tests.ts";
 import { valuesPath } from "../../workflow/src/storage/paths.ts";
 import { type Model as Served, ModelRuns, type Run } from "./model-runs.ts";
 import type { Fault, Reply } from "./wire.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /*
  * A role with five turns and eight tool calls whose process dies at each of its events: what was recorded is neither
@@ -126,18 +126,15 @@ function expectSame(model: Model, whole: Map<number, string[]>, twice: number[])
   }
 }
 
-// Each place in turn, or some of them where not all cases are asked for.
-const some = <T>(all: readonly T[], every: number): T[] =>
-  all.filter((_, at) => cases === "all" || at % every === 1);
 const numbers = calls.flat();
 
-describe.each(["claude", "gpt", "responses"] as const)(
+describe.each(some(["claude", "gpt", "responses"] as const, 2))(
   "a role of %s goes on after its process was killed",
   (model) => {
     const turns = Array.from({ length: last }, (_, at) => at + 1);
     const kinds = ["asked", "answering"] as const;
     const moments = turns.flatMap((turn) => kinds.map((kind) => ({ turn, kind })));
-    test.each(some(moments, 4))("when turn $turn was $kind", async (at) => {
+    test.each(some(moments, 4, 1))("when turn $turn was $kind", async (at) => {
       const whole = await conversationOf(model);
       const run = await start(model, { at });
       const view = await resumed(run);
@@ -149,7 +146,7 @@ describe.each(["claude", "gpt", "responses"] as const)(
       expect(markedIn(run)).toEqual(numbers);
     });
 
-    test.each(some(numbers, 3))("in tool call %d, before and after its effect", async (n) => {
+    test.each(some(numbers, 3, 1))("in tool call %d, before and after its effect", async (n) => {
       const whole = await conversationOf(model);
       for (const moment of ["before", "after"]) {
         const run = await start(model, { die: `${moment} ${n}` });

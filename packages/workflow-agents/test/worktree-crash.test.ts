@@ -13,13 +13,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WorktreeMeta } from "@uncaged/workflow";
 import { openLocalHost, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
-import { cases } from "../../../scripts/tests.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { expectCounted } from "./counted.ts";
 import type { Reply, WireServer } from "./wire.ts";
 import { TestRepository } from "./worktree/repository.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /* Workers and git processes that are killed at each moment: a step begins with the files of the last committed one. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-crash-")));
@@ -115,7 +115,7 @@ function expectWhole(repository: TestRepository, view: Awaited<ReturnType<typeof
   expect(repository.git("worktree", "list").trim().split("\n").length).toBe(2);
 }
 
-test.each(["role 1", "role 2", "commit 1", "commit 3"])(
+test.each(some(["role 1", "role 2", "commit 1", "commit 3"], 2))(
   "a worker that dies at %s",
   async (place) => {
     const repository = repositoryOf();
@@ -132,7 +132,6 @@ describe("a worker that dies, with its git,", () => {
   const moments = Array.from({ length: calls }, (_, at) =>
     ["before", "in", "after"].map((when) => `${when}-${at + 1}`),
   ).flat();
-  const some = moments.filter((_, at) => cases === "all" || at % 25 === 4);
 
   test("at one of as many calls as there are", async () => {
     const repository = repositoryOf();
@@ -142,7 +141,7 @@ describe("a worker that dies, with its git,", () => {
     expect(git.calls()).toBe(calls);
   }, 60_000);
 
-  test.each(some)(
+  test.each(some(moments, 25, 4))(
     "%s",
     async (moment) => {
       const repository = repositoryOf();

@@ -1,17 +1,16 @@
 // @cluster: it starts servers, and loses them and their workers.
 import { describe, expect, test } from "bun:test";
-import { cases } from "../../../scripts/tests.ts";
+import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { type FaultOptions, type Kind, kinds, runFaults } from "./faults/faults.ts";
 import { missingServer } from "./fixtures/server.ts";
 
 /** Each kind of fault once, and then two at once; with three servers where all cases are asked for. */
-const trials: Pick<FaultOptions, "faults" | "nodes">[] =
-  cases === "all"
-    ? [
-        { nodes: 1, faults: 8 },
-        { nodes: 3, faults: 5 },
-      ]
-    : [{ nodes: 1, faults: 4 }];
+const trials: Pick<FaultOptions, "faults" | "nodes">[] = isWhole
+  ? [
+      { nodes: 1, faults: 8 },
+      { nodes: 3, faults: 5 },
+    ]
+  : [{ nodes: 1, faults: 4 }];
 
 describe.skipIf(missingServer !== "").each(trials)(
   `with $nodes servers and three workers${missingServer}`,
@@ -37,14 +36,13 @@ describe.skipIf(missingServer !== "").each(trials)(
  * How soon others go on. A machine that has more to do than it can gives longer times, so the bounds are wide here; 2 s and
  * 15 s are held by `bun run crashtest --cluster --kinds kill --faults 60 --nodes 3`, and by the same with `freeze`.
  */
-const measured: [Kind, number, 1 | 3][] =
-  cases === "all"
-    ? [
-        ["kill", 6, 1],
-        ["kill", 6, 3],
-        ["freeze", 3, 3],
-      ]
-    : [["kill", 4, 1]];
+const measured: [Kind, number, 1 | 3][] = isWhole
+  ? [
+      ["kill", 6, 1],
+      ["kill", 6, 3],
+      ["freeze", 3, 3],
+    ]
+  : [["kill", 4, 1]];
 const mostMs = { kill: 20_000, freeze: 40_000 } as Record<Kind, number>;
 
 test.skipIf(missingServer !== "").each(measured)(

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { readLog } from "../src/log/log.ts";
 import { dataPath } from "../src/storage/paths.ts";
 import { openRoot } from "../src/storage/root.ts";
+import { some } from "./fixtures/cases.ts";
 
 const program = join(import.meta.dir, "fixtures/dying.ts");
 const hash = "EYHPV6X8XHTCS";
@@ -57,7 +58,9 @@ describe("a process that is killed at each call of the disk (F3)", () => {
     test(`${moment} the call: keeps what was acknowledged, and ends the threads when started again`, async () => {
       const { calls } = await run(`${moment}-none`, -1, "before");
       expect(calls).toBeGreaterThan(30);
-      const numbers = Array.from({ length: calls }, (_, number) => number);
+      const all = Array.from({ length: calls }, (_, number) => number);
+      const numbers = some(all, 3);
+      const tried = numbers.length / all.length;
       let kills = 0;
       const next = async () => {
         for (let number = numbers.shift(); number !== undefined; number = numbers.shift()) {
@@ -70,7 +73,7 @@ describe("a process that is killed at each call of the disk (F3)", () => {
       };
       await Promise.all([next(), next(), next()]);
       // Only a write has a middle, and records of threads that commit at once share one.
-      expect(kills).toBeGreaterThan(moment === "middle" ? 4 : 30);
+      expect(kills).toBeGreaterThan((moment === "middle" ? 4 : 30) * tried);
     });
   }
 });
