@@ -17,8 +17,8 @@ import {
 
 /*
  * The tests that start processes, ten times over and several files at once: one that depends on an
- * order or a time that nothing guarantees fails here sooner or later. Those that start servers
- * of a cluster, or measure time or memory, run after the others, one by one, as in the gate: beside others they would measure those. A failure
+ * order or a time that nothing guarantees fails here sooner or later. Those that start servers of a
+ * cluster, or measure time or memory, run after the others, one by one, as in the gate. A failure
  * ends no round; the last lines name each test that has failed, and in how many of the rounds.
  *
  *     bun run flaky [--times 10] [part of a path…]
