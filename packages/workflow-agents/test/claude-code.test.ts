@@ -3,7 +3,13 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
+import {
+  addUsage,
+  noUsage,
+  type ThreadContext,
+  type Usage,
+  type WorkflowError,
+} from "@uncaged/workflow";
 import { z } from "zod";
 import { claudeCode } from "../src/command/claude-code.ts";
 import { handoff } from "../src/role/handoff.ts";
@@ -19,7 +25,7 @@ import {
   typesOf,
   type Sessions,
 } from "./published.ts";
-import type { Reply } from "./wire.ts";
+import type { Counted, Reply } from "./wire.ts";
 
 // The real command: its package holds a binary for each platform in a package of its own.
 const require = createRequire(import.meta.url);
@@ -197,6 +203,48 @@ describe("Claude Code", () => {
     expect((refused.error as WorkflowError).message).toContain("no such thing");
     expect(payloadOf(refused, "llm_error")).toMatchObject({ code: "COMMAND_FAILED" });
   }, 180_000);
+
+  test.each(["ends", "is killed"])(
+    "counts what it asks without a stream after one that broke off, when it %s",
+    async (how) => {
+      const fault = {
+        ...({ kind: "error-event", after: 6 } as const),
+        ...{ type: "overloaded_error", message: "busy" },
+      };
+      const bash = { command: "true", description: "Does nothing" };
+      const at = await serve((_, nth) => {
+        if (nth === 0) return { text: "I break off here. ".repeat(10), fault };
+        if (how === "ends") return { text: "It is whole." };
+        return nth === 1 ? { tools: [{ name: "Bash", input: bash }] } : { fault: { kind: "hang" } };
+      });
+      const abort = new AbortController();
+      const result: Observed = { events: [], spent: [], text: "", error: null };
+      const running = run(at, {}, { signal: abort.signal }, result);
+      if (how === "is killed") {
+        await until(() => at.came.length === 3);
+        abort.abort(new Error("killed"));
+      }
+      await running;
+      expect(at.came.slice(0, 2).map(({ body }) => body.stream ?? false)).toEqual([true, false]);
+      const sum = (name: keyof Counted) =>
+        at.came.reduce((all, { reported }) => all + reported[name], 0);
+      // What the ledger takes: the last of each call.
+      type Used = { call_id: string; usage: Usage; state: string };
+      const used = result.events.filter(({ type }) => type === "llm_usage");
+      const calls = new Map(used.map(({ payload }) => [payload.call_id, payload as Used]));
+      const total = [...calls.values()].map(({ usage }) => usage).reduce(addUsage, noUsage);
+      expect(total).toEqual({
+        input_tokens: sum("input"),
+        output_tokens: sum("output"),
+        thinking_tokens: sum("thinking"),
+        cache_read_tokens: sum("cacheRead"),
+        cache_write_tokens: sum("cacheWrite"),
+      });
+      const unknown = [...calls.values()].filter(({ state }) => state !== "whole");
+      expect(unknown).toHaveLength(how === "ends" ? 1 : 2);
+    },
+    180_000,
+  );
 
   test("is ended in the middle of an answer with the thread", async () => {
     const at = await serve(() => ({ text: "slow ".repeat(200), tokenMs: 100 }));

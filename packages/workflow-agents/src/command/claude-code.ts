@@ -1,4 +1,5 @@
-import { type AgentFn, noUsage, type Usage } from "@uncaged/workflow";
+import { addUsage, type AgentFn, noUsage, totalTokens, type Usage } from "@uncaged/workflow";
+import { costOf } from "../ledger/prices.ts";
 import type { Spent } from "../run/run.ts";
 import { type PresetOptions, presetAgent } from "./command.ts";
 import {
@@ -48,33 +49,69 @@ export const readClaudeCode: LineReader = () => {
       case "stream_event":
         return [...answers.update(line, model), ...deltaOf(fieldsOf(fieldsOf(line.event).delta))];
       case "assistant":
+        return [
+          ...answers.whole(fieldsOf(line.message), model),
+          ...listOf(fieldsOf(line.message).content).flatMap(blockOf),
+        ];
       case "user":
         return listOf(fieldsOf(line.message).content).flatMap(blockOf);
       case "result":
-        return resultOf(line, model);
+        return resultOf(line, model, answers);
       default:
         return [];
     }
   };
 };
 
-/** What the API counts of each answer while it is streamed; those of subagents come in between. */
+type Answer = { id: string; spent: Spent; isCounted: boolean };
+
+/**
+ * What the API counts of each answer while it is streamed; those of subagents come in between. After a stream that broke off
+ * Claude Code asks again without one: such an answer comes whole.
+ */
 class Answers {
-  readonly #open = new Map<unknown, { id: string; spent: Spent }>();
+  readonly #open = new Map<unknown, Answer>();
+  readonly #spent = new Map<string, Spent>();
+  readonly #streamed = new Set<string>();
 
   update({ event: value, parent_tool_use_id: agent = null }: Fields, model: string): AgentOutput[] {
     const event = fieldsOf(value);
     const message = fieldsOf(event.message);
     const counts = fieldsOf(event.type === "message_start" ? message.usage : event.usage);
     if (event.type === "message_start") {
+      const id = stringOf(message.id);
       const spent = { model: stringOf(message.model) || model, usage: noUsage, cost: null };
-      this.#open.set(agent, { id: stringOf(message.id), spent });
-    } else if (event.type !== "message_delta") return [];
+      this.#streamed.add(id);
+      this.#open.set(agent, { id, spent, isCounted: false });
+    }
     const answer = this.#open.get(agent);
     if (!answer) return [];
+    if (event.type === "message_stop" && !answer.isCounted) {
+      return [{ kind: "broken", model: answer.spent.model }];
+    }
+    if (event.type !== "message_start" && event.type !== "message_delta") return [];
     const { id } = answer;
     const spent = { ...answer.spent, usage: counted(counts, answer.spent.usage) };
-    this.#open.set(agent, { id, spent });
+    this.#open.set(agent, { id, spent, isCounted: event.type === "message_delta" });
+    return this.#counted(id, spent);
+  }
+
+  /** An answer that was not streamed. */
+  whole({ id: given, model: named, usage: counts }: Fields, model: string): AgentOutput[] {
+    const id = stringOf(given);
+    const usage = counted(fieldsOf(counts), noUsage);
+    if (id === "" || this.#streamed.has(id) || totalTokens(usage) === 0) return [];
+    return this.#counted(id, { model: stringOf(named) || model, usage, cost: null });
+  }
+
+  /** What the API has counted of all answers of a model. */
+  of(model: string): Usage {
+    const all = [...this.#spent.values()].filter((spent) => spent.model === model);
+    return all.reduce((sum, { usage }) => addUsage(sum, usage), noUsage);
+  }
+
+  #counted(id: string, spent: Spent): AgentOutput[] {
+    this.#spent.set(id, spent);
     return [{ kind: "usage", id, spent }];
   }
 }
@@ -112,8 +149,11 @@ function sessionIn(line: Fields): AgentOutput[] {
   return id === "" ? [] : [{ kind: "session", id }];
 }
 
-function resultOf(line: Fields, model: string): AgentOutput[] {
-  const outputs: AgentOutput[] = spentIn(line, model).map((spent) => ({ kind: "spent", spent }));
+function resultOf(line: Fields, model: string, answers: Answers): AgentOutput[] {
+  const outputs: AgentOutput[] = spentIn(line, model, answers).map((spent) => ({
+    kind: "spent",
+    spent,
+  }));
   outputs.push(...sessionIn(line));
   const text = stringOf(line.result);
   const subtype = stringOf(line.subtype);
@@ -125,8 +165,14 @@ function resultOf(line: Fields, model: string): AgentOutput[] {
   return [...outputs, { kind: "failed", message, overBudget }];
 }
 
+const isEqual = (a: Usage, b: Usage): boolean =>
+  (Object.keys(a) as (keyof Usage)[]).every((name) => a[name] === b[name]);
+
+const inputOf = (usage: Usage): number =>
+  usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+
 // `usage` has the main model's tokens of this run; `modelUsage` has all models' of the whole session.
-function spentIn(line: Fields, model: string): Spent[] {
+function spentIn(line: Fields, model: string, answers: Answers): Spent[] {
   const since = Object.entries(fieldsOf(line.model_usage_since_last_result));
   if (since.length > 0) {
     return since.map(([name, value]) => {
@@ -138,7 +184,12 @@ function spentIn(line: Fields, model: string): Spent[] {
         cache_read_tokens: countOf(used.cacheReadInputTokens),
         cache_write_tokens: countOf(used.cacheCreationInputTokens),
       };
-      return { model: name, usage, cost: typeof used.costUSD === "number" ? used.costUSD : null };
+      const cost = typeof used.costUSD === "number" ? used.costUSD : null;
+      // Of a stream that broke off it leaves out what the API has counted, or estimates what that has not.
+      const own = answers.of(name);
+      const hasAll = totalTokens(own) > 0 && inputOf(own) >= inputOf(usage);
+      if (!hasAll || isEqual(own, usage)) return { model: name, usage, cost };
+      return { model: name, usage: own, cost: costOf(name, own) === null ? cost : null };
     });
   }
   const usage = counted(fieldsOf(line.usage), noUsage);

@@ -10,6 +10,8 @@ export type AgentOutput =
   | { kind: "session"; id: string }
   /** What was counted so far of one of the models' answers, by its id: it counts if the run breaks off. */
   | { kind: "usage"; id: string; spent: Spent }
+  /** An answer of a model broke off before all of it was counted. */
+  | { kind: "broken"; model: string }
   /** What a model used in the whole run. */
   | { kind: "spent"; spent: Spent }
   /** The answer, whole: the last one counts. */

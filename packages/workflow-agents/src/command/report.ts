@@ -76,6 +76,8 @@ export class CommandReport {
         return this.#began(output.id);
       case "usage":
         return this.#spending?.update(output.id, output.spent);
+      case "broken":
+        return this.#spending?.broke(output.model);
       case "spent":
         this.#spending?.add(output.spent);
         this.#end.usage = addUsage(this.#end.usage, output.spent.usage);
@@ -162,6 +164,11 @@ class CommandSpending {
   update(id: string, spent: Spent): void {
     this.#answers.set(id, spent);
     this.#meterOf(spent.model).update(this.#sumOf(spent.model));
+  }
+
+  /** What was counted of that answer is among the others: here is that there is more. */
+  broke(model: string): void {
+    new Meter(model).breakOff();
   }
 
   add(spent: Spent): void {
