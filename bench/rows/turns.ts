@@ -1,4 +1,4 @@
-import { mkdtempSync } from "node:fs";
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openLocalHost, settled } from "../../packages/workflow/src/host.ts";
@@ -27,11 +27,14 @@ export const turns: Row = {
       return moments.slice(1).map((moment, at) => moment - (moments[at] ?? moment));
     };
     for (const way of ["recorded", "unrecorded"] as const) await read(way);
-    const [bare, ours, first, last]: number[][] = [[], [], [], []];
+    const [bare, ours, added, synced, first, last]: number[][] = [[], [], [], [], [], []];
     for (let n = 0; n < times; n += 1) {
-      bare?.push(mean(await read("unrecorded")));
+      synced?.push(twoSynced(join(folder, "synced")));
+      const without = mean(await read("unrecorded"));
+      bare?.push(without);
       const each = await read("recorded");
       ours?.push(mean(each));
+      added?.push(mean(each) - without);
       first?.push(mean(each.slice(0, some)));
       last?.push(mean(each.slice(-some)));
     }
@@ -47,6 +50,15 @@ export const turns: Row = {
       ),
       line(
         {
+          what: "what recording adds to it",
+          unit: "ms",
+          against: "two times write + fdatasync",
+          target: { most: 1 },
+        },
+        [sampleOf(synced ?? []), sampleOf(added ?? [])],
+      ),
+      line(
+        {
           what: "the last 50 of 200 turns",
           unit: "ms",
           against: "the first 50",
@@ -57,6 +69,22 @@ export const turns: Row = {
     ];
   },
 };
+
+/** The milliseconds that it takes to append as much as a turn and its call do, and to sync it each time. */
+function twoSynced(path: string): number {
+  const entries = [500, 1500].map((length) => Buffer.alloc(length, "x"));
+  const fd = openSync(path, "a");
+  const began = performance.now();
+  for (let n = 0; n < some; n += 1) {
+    for (const entry of entries) {
+      writeSync(fd, entry);
+      fdatasyncSync(fd);
+    }
+  }
+  const took = performance.now() - began;
+  closeSync(fd);
+  return took / some;
+}
 
 const mean = (figures: readonly number[]): number =>
   figures.reduce((sum, figure) => sum + figure, 0) / figures.length;

@@ -1,5 +1,6 @@
 import { OwnMap } from "../contract/own-collections.ts";
 import { attemptTime } from "../contract/attempt.ts";
+import { stringifyJson } from "../contract/intrinsics.ts";
 import { jsonText } from "../contract/json.ts";
 import type { Mask } from "../contract/mask.ts";
 import { system } from "../system/system.ts";
@@ -216,12 +217,14 @@ function eventLine(
   mask: Mask,
   seq: number,
 ): string {
-  const name = mask(type).slice(0, 1000);
-  const source = stepID === null ? null : mask(stepID).slice(0, 1000);
-  const head = jsonText({ tag, content: name, timestamp, type: name, stepID: source });
-  const tail = jsonText({ seq, step, attempt });
+  // Written out: a turn of a model has a dozen of them, and there is nothing in their heads that could be refused.
+  const name = stringifyJson(mask(type).slice(0, 1000));
+  const source = stepID === null ? "null" : stringifyJson(mask(stepID).slice(0, 1000));
+  const head = `"tag":${stringifyJson(tag)},"content":${name},"timestamp":${timestamp},"type":${name},"stepID":${source}`;
   const whole = payload.length <= longestLine - 4096 ? payload : '{"_truncated":true}';
-  return `${head.slice(0, -1)},"payload":${whole},${tail.slice(1)}\n`;
+  const ofStep = step === undefined ? "" : `,"step":${step}`;
+  const ofAttempt = attempt === undefined ? "" : `,"attempt":${stringifyJson(attempt)}`;
+  return `{${head},"payload":${whole},"seq":${seq}${ofStep}${ofAttempt}}\n`;
 }
 
 /** A text in pieces of a bounded length, no sign of it cut in two. */

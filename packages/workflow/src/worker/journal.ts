@@ -8,6 +8,7 @@ import { outlineLog } from "../log/log.ts";
 import { valueAt } from "../log/values.ts";
 import { syncFileLater } from "../storage/files.ts";
 import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
 import { threadWithId } from "../thread/selection.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 
@@ -24,13 +25,19 @@ export type JournalPlace = {
 /** The journal of a thread of a storage root; with `isSynced` an entry survives a loss of power. */
 export function journalIn(root: Root, start: StartRecord, isSynced: boolean): JournalPlace {
   const { values, info } = journalFiles(root, start);
+  // Most entries bring no value along: the file is synced when it has grown.
+  let syncedValues = 0;
   return {
     root,
     start,
     find: async (threadId) => threadWithId(root, threadId),
     async settle() {
+      if (!isSynced) return true;
       try {
-        if (isSynced) for (const path of [values, info]) await syncFileLater(path);
+        const { size = 0 } = system.files.stat(values) ?? {};
+        if (size !== syncedValues) await syncFileLater(values);
+        syncedValues = size;
+        await syncFileLater(info);
         return true;
       } catch {
         return false;
