@@ -242,7 +242,7 @@ describe("with recorded answers", () => {
     const refused = await store.run(["eval", "plain.ts", ...command]);
     expect([refused.code, refused.stderr]).toEqual([
       1,
-      expect.stringContaining("can't be answered from a fixture: it is a plain generator"),
+      expect.stringContaining("can't be answered from a fixture"),
     ]);
     expect((await threadsOf(store)).map(({ status }) => status)).toEqual(["failed", "failed"]);
     expect(workIn(store)).toEqual([]);
@@ -325,7 +325,11 @@ describe("bad input is one line, and starts nothing", () => {
     [2, ["eval", "v1.ts,", ...command], "names no workflow"],
     [4, ["eval", "v1.ts", "nope.jsonl", "--score", "score.ts"], '"nope.jsonl" does not exist'],
     [2, ["eval", "v1.ts", "empty.jsonl", "--score", "score.ts"], "empty.jsonl has no cases"],
-    [2, ["eval", "v1.ts", "broken.jsonl", "--score", "score.ts"], "broken.jsonl:2: it is no JSON"],
+    [
+      2,
+      ["eval", "v1.ts", "broken.jsonl", "--score", "score.ts"],
+      "broken.jsonl:2:1: a value is expected",
+    ],
     [4, with_("--score", "nope.ts"), "nope.ts"],
     [1, with_("--score", "throws.ts"), '"throws.ts" is no scorer: Error: at once'],
     [1, with_("--score", "none.ts"), "no function as its default export"],

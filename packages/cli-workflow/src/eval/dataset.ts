@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { type EvalCase, parseFixture, readDataset } from "@uncaged/workflow-agents/evals";
+import { readDocument } from "@uncaged/workflow/document";
 import { show, WorkflowError } from "@uncaged/workflow/host";
 import { readText } from "../arguments/values.ts";
 
@@ -20,9 +21,21 @@ export async function casesOf(
   const beside = path === "-" ? cwd : dirname(resolve(cwd, path));
   const name = path === "-" ? "stdin" : path;
   const read = (fixture: string) => readText(resolve(beside, fixture), "a fixture");
-  const cases = await readDataset(text, name, read);
+  const cases = await readDataset(text, name, read, located);
   if (fixtures === undefined) return cases;
   return await Promise.all(cases.map((one) => withFixture(one, fixtures, cwd)));
+}
+
+/** Where a part of a line is. The reader of documents takes the line for a whole file. */
+function located(line: string, path: readonly string[]) {
+  try {
+    return readDocument(line, "line").positionOf(path);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const [, column, problem] = /^line:1:(\d+): (.*)$/s.exec(message) ?? [];
+    const what = problem?.replace("the file ends here", "the line ends here");
+    return { column: Number(column ?? 1), ...(what !== undefined && { problem: what }) };
+  }
 }
 
 async function withFixture(one: EvalCase, folder: string, cwd: string): Promise<EvalCase> {

@@ -20,6 +20,9 @@ export type EvalCase = {
 /** Reads the text of a fixture that a line names, by its path. @throws what can't be read. */
 export type ReadFixture = (path: string) => Promise<string>;
 
+/** The column of a part of a line, from 1; of one that is no JSON the column and the problem, which the parser does not name. */
+type Locate = (line: string, path: readonly string[]) => { column: number; problem?: string };
+
 const known = ["id", "prompt", "params", "expected", "metadata", "fixture"];
 
 /** Who reads a list of 10,000 wrong lines corrects the first ones. */
@@ -30,12 +33,13 @@ const mostProblems = 20;
  * prompt that of its fixture. Empty lines are none; a byte order mark and Windows' line ends are accepted.
  *
  * @param file the name of the data set, for messages
- * @throws WorkflowError `BAD_DATASET` with each wrong line.
+ * @throws WorkflowError `BAD_DATASET` with each wrong line, as `file:line:column: message` with `locate`.
  */
 export async function readDataset(
   text: string,
   file: string,
   readFixture: ReadFixture,
+  locate?: Locate,
 ): Promise<EvalCase[]> {
   const cases: EvalCase[] = [];
   const lines = new Map<string, number>();
@@ -50,11 +54,14 @@ export async function readDataset(
       const one = await readCase(line, number, readFixture);
       const before = lines.get(one.id);
       if (before !== undefined)
-        throw wrong(`its id ${show(one.id)} is that of line ${before}, too`);
+        throw new Wrong(`its id ${show(one.id)} is that of line ${before}, too`, "id");
       lines.set(one.id, number);
       cases.push(one);
     } catch (error) {
-      problems.push(`${file}:${number}: ${error instanceof Error ? error.message : String(error)}`);
+      const path = error instanceof Wrong ? error.path : [];
+      const { column, problem = messageOf(error) } = locate?.(line, path) ?? {};
+      const where = [file, number, column].filter((one) => one !== undefined).join(":");
+      problems.push(`${where}: ${error instanceof Wrong ? error.message : problem}`);
       if (problems.length === mostProblems) break;
     }
   }
@@ -73,20 +80,26 @@ export async function readDataset(
 
 async function readCase(line: string, number: number, readFixture: ReadFixture): Promise<EvalCase> {
   const value = jsonOf(line);
+  if (!isObject(value)) throw new Wrong("it is no JSON object");
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) {
-    throw wrong(`${show(unknown)} is none of its fields, which are ${known.join(", ")}`);
+    throw new Wrong(
+      `${show(unknown)} is none of its fields, which are ${known.join(", ")}`,
+      unknown,
+    );
   }
   const { id = String(number), params, expected, metadata } = value;
   if ((typeof id !== "string" || id === "") && !Number.isSafeInteger(id)) {
-    throw wrong("its id is neither a text nor a whole number");
+    throw new Wrong("its id is neither a text nor a whole number", "id");
   }
   const fixture = value.fixture === undefined ? null : await fixtureOf(value.fixture, readFixture);
   const prompt = value.prompt ?? fixture?.prompt ?? (params === undefined ? undefined : "");
   if (typeof prompt !== "string") {
-    throw wrong(value.prompt === undefined ? "it has no prompt" : "its prompt is no text");
+    const isMissing = value.prompt === undefined;
+    throw new Wrong(isMissing ? "it has no prompt" : "its prompt is no text", "prompt");
   }
-  if (metadata !== undefined && !isObject(metadata)) throw wrong("its metadata is no object");
+  if (metadata !== undefined && !isObject(metadata))
+    throw new Wrong("its metadata is no object", "metadata");
   const given = params ?? (value.prompt === undefined ? fixture?.params : undefined);
   return {
     ...{ id: String(id), prompt },
@@ -98,13 +111,11 @@ async function readCase(line: string, number: number, readFixture: ReadFixture):
 }
 
 async function fixtureOf(given: unknown, readFixture: ReadFixture): Promise<Fixture> {
-  if (typeof given !== "string") return checkFixture(given);
   try {
-    return parseFixture(await readFixture(given));
+    return typeof given === "string" ? parseFixture(await readFixture(given)) : checkFixture(given);
   } catch (error) {
-    throw wrong(
-      `its fixture ${show(given)}: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    const what = typeof given === "string" ? `its fixture ${show(given)}: ` : "";
+    throw new Wrong(`${what}${messageOf(error)}`, "fixture");
   }
 }
 
@@ -112,18 +123,26 @@ async function fixtureOf(given: unknown, readFixture: ReadFixture): Promise<Fixt
 export const parseFixture = (text: string): Fixture =>
   checkFixture(JSON.parse(text.replace(/^\uFEFF/, "")));
 
-function jsonOf(line: string): Record<string, unknown> {
-  let value: unknown;
+function jsonOf(line: string): unknown {
   try {
-    value = JSON.parse(line);
+    return JSON.parse(line);
   } catch (error) {
-    throw wrong(`it is no JSON (${error instanceof Error ? error.message : String(error)})`);
+    throw new Error(`it is no JSON (${messageOf(error)})`, { cause: error });
   }
-  if (isObject(value)) return value;
-  throw wrong("it is no JSON object");
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const wrong = (what: string): Error => new Error(what);
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+/** What is wrong with a line, and with which of its fields. */
+class Wrong extends Error {
+  readonly path: readonly string[];
+
+  constructor(message: string, ...path: string[]) {
+    super(message);
+    this.path = path;
+  }
+}

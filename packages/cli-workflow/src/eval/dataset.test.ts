@@ -1,0 +1,38 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { casesOf } from "./dataset.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "dataset-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const path = join(folder, "set.jsonl");
+const problemOf = async (text: string): Promise<string> => {
+  writeFileSync(path, text);
+  const error = await casesOf(path, { cwd: folder }).catch((thrown: unknown) => thrown);
+  return (error as Error).message.replace(path, "set.jsonl");
+};
+
+test.each([
+  ['{"prompt":"a"}\n{', '2:2: a "}" is expected, and the line ends here'],
+  ['{"prompt":"a"}\r\n\r\n  {"prompt":"a" "id":1}', '3:17: a "," or the end of the object'],
+  ['\uFEFF{"prompt":"a",}', '1:15: a key in " is expected'],
+  ['{"prompt":"a}', '1:11: the text has no closing "'],
+  ["x", '1:1: a value is expected, not "x"'],
+  ["[]", "1:1: it is no JSON object"],
+  [" {}", "1:2: it has no prompt"],
+  ['{"prompt":1}', "1:11: its prompt is no text"],
+  ['{"prompt":"a","id":1.5}', "1:20: its id is neither"],
+  ['{"prompt":"a","metadata":[]}', "1:26: its metadata is no object"],
+  ['{"prompt":"a","expcted":1}', '1:25: "expcted" is none of its fields'],
+  ['{"id":"2","prompt":"a"}\n{"prompt":"b"}', '2:1: its id "2" is that of line 1'],
+  ['{"prompt":"a","fixture":7}', "1:25: this is no fixture"],
+  ['{"prompt":"a","fixture":"none.json"}', '1:25: its fixture "none.json": '],
+  ['{"a":1,"a":2}', '"a" is none of its fields'],
+])("the data set %j is refused in one line that names the column: %s", async (text, why) => {
+  const problem = await problemOf(text);
+  expect(problem).toStartWith("set.jsonl:");
+  expect(problem).toContain(why);
+  expect(problem).toMatch(/^set\.jsonl:\d+:\d+: [^\n]+$/);
+});
