@@ -1,5 +1,12 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Fixture } from "@uncaged/workflow/host";
@@ -214,6 +221,57 @@ describe("a record", () => {
       again.close();
       expect(readEval({ root }, id)?.versions[0]?.runs).toEqual([runOf("a", 1)]);
     }
+  });
+
+  test("is read on from where a reader was, as it is read anew", () => {
+    const id = "GGGGGGGGGGGGG";
+    const path = join(root, "evals", id, `${hash}.jsonl`);
+    const anew = () => {
+      const copy = readFileSync(path);
+      rmSync(path);
+      writeFileSync(`${path}.new`, copy);
+      renameSync(`${path}.new`, path);
+      return readEval({ root }, id);
+    };
+    const record = opened(id);
+    expect(readEval({ root }, id)?.versions[0]).toMatchObject({ runs: [], started: 0 });
+    record.start(hash, { case: "a", n: 1, threadId: "T1" });
+    expect(readEval({ root }, id)?.versions[0]).toMatchObject({ runs: [], started: 1 });
+    record.finish(hash, runOf("a", 1));
+    appendFileSync(path, '{"kind":"result"');
+    const seen = readEval({ root }, id);
+    expect(seen?.versions[0]).toMatchObject({ runs: [runOf("a", 1)], started: 0 });
+    expect(seen).toEqual(anew());
+    record.close();
+    const again = opened(id);
+    again.start(hash, { case: "a", n: 1, threadId: "T2" });
+    again.close();
+    const later = readEval({ root }, id);
+    expect(later?.versions[0]).toMatchObject({ runs: [], started: 1 });
+    expect(later).toEqual(anew());
+    appendFileSync(path, "{]\n");
+    expect(() => readEval({ root }, id)).toThrow(`${hash}.jsonl:5: this is no JSON`);
+  });
+
+  test("of 10,000 cases is read again at a tenth of the cost", () => {
+    const id = "HHHHHHHHHHHHH";
+    opened(id).close();
+    const path = join(root, "evals", id, `${hash}.jsonl`);
+    const line = (index: number) =>
+      `${JSON.stringify({ kind: "result", ...runOf(`c${index}`, 1) })}\n`;
+    appendFileSync(path, Array.from({ length: 10_000 }, (_, index) => line(index)).join(""));
+    const cost = () => {
+      const before = process.cpuUsage();
+      expect(readEval({ root }, id)?.versions[0]?.runs.length).toBeGreaterThanOrEqual(10_000);
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    const whole = cost();
+    const later = Array.from({ length: 9 }, (_, index) => {
+      appendFileSync(path, line(10_000 + index));
+      return cost();
+    });
+    expect(Math.min(...later)).toBeLessThan(whole / 10);
   });
 
   test("is that of the host which its threads are on", () => {

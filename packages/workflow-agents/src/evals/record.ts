@@ -1,11 +1,14 @@
 import {
   closeSync,
   existsSync,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -73,17 +76,17 @@ export function readEval({ root, cluster }: EvalPlace, id: string): EvalView | n
   const folder = folderOf(root, id);
   const path = join(folder, "eval.json");
   if (!isId(id) || !existsSync(path)) return null;
-  const head = parsed(path, 1, readFileSync(path, "utf8")) as EvalHead;
+  const head = headAt(path);
   if (head.cluster !== cluster) return null;
   const names = readdirSync(folder).filter((name) => /^[0-9A-Z]{13}\.jsonl$/.test(name));
-  const versions = names
-    .map((name) => readVersion(join(folder, name)))
+  const found = names
+    .map((name) => versionAt(join(folder, name)))
     .filter((version) => version !== null)
     .toSorted((a, b) => a.at - b.at)
     .map(({ hash, workflow, results, started }) => {
       return { hash, workflow, runs: [...results.values()], started: started.size };
     });
-  return { ...head, versions };
+  return { ...head, versions: found };
 }
 
 type VersionFile = {
@@ -93,21 +96,82 @@ type VersionFile = {
   results: Map<string, CaseRun>;
   /** Those without a result. */
   started: Map<string, Started>;
-  /** The length of the lines that are whole, in bytes. */
+  /** The length of the lines that are whole, in bytes, and their number. */
   end: number;
+  lines: number;
 };
 
-function readVersion(path: string): VersionFile | null {
+/*
+ * What was read lately, by its file: a page that shows an eval asks for it every other second while it runs. Of a version
+ * only what was appended since is read then, and its head, which is never written again, is not.
+ */
+const heads = new Map<string, { file: string; head: EvalHead }>();
+const versions = new Map<string, { ino: number; version: VersionFile; mark: string }>();
+const mostRemembered = 16;
+
+function remember<T>(known: Map<string, T>, path: string, value: T): void {
+  known.delete(path);
+  known.set(path, value);
+  const [oldest] = known.keys();
+  if (known.size > mostRemembered && oldest !== undefined) known.delete(oldest);
+}
+
+function headAt(path: string): EvalHead {
+  const { ino, size, mtimeMs } = statSync(path);
+  const file = `${ino} ${size} ${mtimeMs}`;
+  const known = heads.get(path);
+  const head =
+    known?.file === file ? known.head : (parsed(path, 1, readFileSync(path, "utf8")) as EvalHead);
+  remember(heads, path, { file, head });
+  return head;
+}
+
+function versionAt(path: string): VersionFile | null {
+  const { ino, size } = statSync(path);
+  const known = versions.get(path);
+  // A file in its place, and one that was cut meanwhile, is read anew.
+  const isSame =
+    known?.ino === ino && size >= known.version.end && markAt(path, known.version) === known.mark;
+  const version = readVersion(path, isSame ? known.version : undefined);
+  if (version) remember(versions, path, { ino, version, mark: markAt(path, version) });
+  return version;
+}
+
+const longestMark = 256;
+
+/** The end of what was read of a file: it is there still unless the file was written anew. */
+function markAt(path: string, { end }: VersionFile): string {
+  const start = Math.max(0, end - longestMark);
+  return bytesFrom(path, start, end - start).toString("latin1");
+}
+
+/** The bytes of a file from a position on, at most so many. */
+function bytesFrom(path: string, position: number, most = Number.POSITIVE_INFINITY): Buffer {
+  const fd = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(Math.min(most, Math.max(0, fstatSync(fd).size - position)));
+    let length = 0;
+    for (let n = 1; n > 0 && length < bytes.length; length += n) {
+      n = readSync(fd, bytes, length, bytes.length - length, position + length);
+    }
+    return bytes.subarray(0, length);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** What a version's file has; after `before`, which was read of it, only what follows. */
+function readVersion(path: string, before?: VersionFile): VersionFile | null {
   if (!existsSync(path)) return null;
-  const bytes = readFileSync(path);
+  const bytes = bytesFrom(path, before?.end ?? 0);
   // What stands behind the last line end was being written when its process ended.
-  const end = bytes.lastIndexOf(newline) + 1;
-  const lines = bytes.subarray(0, end).toString("utf8").split("\n").slice(0, -1);
-  let head: Extract<Line, { kind: "version" }> | null = null;
-  const results = new Map<string, CaseRun>();
-  const started = new Map<string, Started>();
+  const whole = bytes.lastIndexOf(newline) + 1;
+  const lines = bytes.subarray(0, whole).toString("utf8").split("\n").slice(0, -1);
+  let head: Pick<VersionFile, "hash" | "workflow" | "at"> | null = before ?? null;
+  const results = before?.results ?? new Map<string, CaseRun>();
+  const started = before?.started ?? new Map<string, Started>();
   for (const [index, text] of lines.entries()) {
-    const line = parsed(path, index + 1, text) as Line;
+    const line = parsed(path, (before?.lines ?? 0) + index + 1, text) as Line;
     if (line.kind === "version") head = line;
     else if (line.kind === "started") {
       started.set(keyOf(line), line);
@@ -118,7 +182,10 @@ function readVersion(path: string): VersionFile | null {
       started.delete(keyOf(run));
     }
   }
-  return head && { hash: head.hash, workflow: head.workflow, at: head.at, results, started, end };
+  if (!head) return null;
+  const { hash, workflow, at } = head;
+  const read = { end: (before?.end ?? 0) + whole, lines: (before?.lines ?? 0) + lines.length };
+  return { hash, workflow, at, results, started, ...read };
 }
 
 function parsed(path: string, line: number, text: string): unknown {
@@ -177,7 +244,7 @@ export class EvalRecord {
       const fd = openSync(path, "a", 0o600);
       ftruncateSync(fd, known?.end ?? 0);
       const at = Date.now();
-      const none = { hash, workflow, at, results: new Map(), started: new Map(), end: 0 };
+      const none = { hash, workflow, at, results: new Map(), started: new Map(), end: 0, lines: 0 };
       this.#versions.set(hash, { ...(known ?? none), fd });
       if (!known) this.#append(hash, { kind: "version", hash, workflow, at });
     } catch (error) {
