@@ -47,6 +47,26 @@ test("a new team of agents type-checks, plays without a key, asks before it writ
   expect(ledger).toMatchObject({ total: { cost: 0, unpriced: 0 } });
 });
 
+test("the types of a new team of agents check a scorer as the guide has it, and name what is wrong in one", async () => {
+  const store = new Store();
+  const { dir } = await store.json<{ dir: string }>(["new", "team", "--template", "agents"]);
+  const guide = readFileSync(join(import.meta.dir, "../../../docs/agents.md"), "utf8");
+  const [, scorer = ""] =
+    /```ts\n(import type \{ Scorer \}[^`]*(?:`[^`]+`[^`]*)*?)```/.exec(guide) ?? [];
+  expect(scorer).toContain("export default scorer;");
+  writeFileSync(join(dir, "score.ts"), scorer);
+  writeFileSync(join(dir, "wrong.ts"), scorer.replace("{ expected }", "{ expectd: expected }"));
+  writeFileSync(join(dir, "odd.ts"), scorer.replace("pass ? 1 : 0", "String(pass)"));
+  const types = Bun.spawn([tsc, "-p", dir, "--pretty", "false"], { stdout: "pipe" });
+  // Beside a project the packages are there as sources, which need Bun's types.
+  const lines = (await types.stdout.text()).split("\n");
+  const errorsIn = (file: string) =>
+    lines.filter((line) => line.startsWith(`${file}(`) || line.includes(`/team/${file}(`));
+  expect(errorsIn("score.ts")).toEqual([]);
+  expect(errorsIn("wrong.ts").join()).toContain("Property 'expectd' does not exist");
+  expect(errorsIn("odd.ts").join()).toContain("is not assignable to type");
+});
+
 test("a new project sees the types of Node once npm has installed them", async () => {
   const store = new Store();
   const { dir } = await store.json<{ dir: string }>(["new", "my-review"]);
