@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { keepPicture, type Look, open, useConsole } from "./browser.ts";
 import { darken, violationsOf } from "./violations.ts";
@@ -103,3 +103,44 @@ test("an eval is found, its versions compared, its cases narrowed, and each lead
   await page.getByRole("link", { name: "did not pass" }).click();
   await page.getByText("Fine.").first().waitFor();
 }, 180_000);
+
+test("an eval of 10,000 cases shows 50 of them at a time, and grows while it runs", async () => {
+  const [large, hash] = ["ZZZZZZZZZZZZZ", "0000000000001"];
+  const folder = join(serving.root, "evals", large);
+  mkdirSync(folder, { recursive: true });
+  const many = Array.from({ length: 10_000 }, (_, index) => ({ id: `case-${index}`, prompt: "p" }));
+  const of = { dataset: { file: "large.jsonl", hash }, scorer: { file: "score.ts", hash } };
+  const head = { version: 1, id: large, createdAt: 1_770_000_000_000, ...of, cases: many };
+  writeFileSync(join(folder, "eval.json"), JSON.stringify(head));
+  const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+  const done = {
+    n: 1,
+    threadId,
+    outcome: "scored",
+    reason: null,
+    error: null,
+    cost: 0,
+    unpriced: 0,
+  };
+  const lineOf = (line: object) => `${JSON.stringify(line)}\n`;
+  const resultOf = (name: string, pass: boolean) =>
+    lineOf({
+      ...{ kind: "result", ...done, case: name, score: Number(pass), pass },
+      ...{ tokens: 1, durationMs: 1, at: 1 },
+    });
+  const record = join(folder, `${hash}.jsonl`);
+  const results = many.map(({ id: name }, index) => resultOf(name, index % 100 !== 99));
+  const first = lineOf({ kind: "version", hash, workflow: "review", at: 1 });
+  const started = lineOf({ kind: "started", case: "case-0", n: 2, threadId, at: 1 });
+  writeFileSync(record, [first, ...results, started].join(""));
+  const page = await open(serving, `/evals/${large}`);
+  const shown = page.getByRole("heading", { level: 3, name: /^case-/ });
+  await page.getByRole("button", { name: "Show 50 more of 10,000" }).click();
+  await page.getByRole("heading", { name: "case-99" }).waitFor();
+  expect(await shown.count()).toBe(100);
+  await page.getByRole("button", { name: "Not passed 100" }).click();
+  await page.getByRole("heading", { name: "case-4999" }).waitFor();
+  expect(await shown.count()).toBe(50);
+  appendFileSync(record, resultOf("case-0", false));
+  await page.getByRole("button", { name: "Not passed 101" }).waitFor();
+}, 60_000);
