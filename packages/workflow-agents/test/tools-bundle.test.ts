@@ -61,7 +61,8 @@ test("a command agent is a few kilobytes, without a schema library or a model's 
     claudeCode: "command/claude-code.ts",
   });
   expect(claude.said).toEqual(["COMMAND_SAID_NOTHING\n", "COMMAND_SAID_NOTHING\n"]);
-  expect(claude.size).toBeLessThan(25_000);
+  // The prices of models are part of it.
+  expect(claude.size).toBeLessThan(30_000);
 }, 180_000);
 
 test("the tools are small, without the MCP client", async () => {
