@@ -95,7 +95,8 @@ describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (pr
     expect(longestGap(server.served)).toBeLessThan(100);
     const last = await host.attempts(threads.at(-1) as ThreadRef);
     const waits = last.flatMap(({ notes }) => notes.filter(({ type }) => type === "llm_wait"));
-    expect(waits[0]?.payload).toEqual({
+    // It may have begun before the first answer had said what the limits are.
+    expect(waits.map(({ payload }) => payload)).toContainEqual({
       delay_ms: expect.any(Number),
       reason: `${provider === "claude" ? "Anthropic" : "the OpenAI API"} limits requests`,
     });
