@@ -1,9 +1,9 @@
-// @alone: no task of the editor takes longer than 100 ms, and it opens in time.
+// @alone: it measures the tasks of the editor, and how long it takes to open.
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { useConsole } from "./browser.ts";
 import { chain, importText, nodeOf, openEditor, untilDraft } from "./editor.ts";
-import { longestTask } from "./longest-task.ts";
+import { longestTask, mostTaskMs } from "./longest-task.ts";
 
 const serving = useConsole();
 
@@ -104,7 +104,7 @@ async function measureUse(page: Page, took: Took): Promise<void> {
   });
 }
 
-test("500 nodes are opened, dragged, edited, laid out and copied without a task over 100 ms", async () => {
+test("500 nodes are opened, dragged, edited, laid out and copied without a long task", async () => {
   const page = await openLarge(500);
   const took: Took = [];
   const measure = measuring(page, took);
@@ -126,10 +126,10 @@ test("500 nodes are opened, dragged, edited, laid out and copied without a task 
     );
   });
   await measure("undo", () => page.keyboard.press("Control+z"));
-  expect(took.filter(([, ms]) => ms > 100)).toEqual([]);
+  expect(took.filter(([, ms]) => ms > mostTaskMs)).toEqual([]);
 }, 180_000);
 
-test("500 nodes run without a task over 100 ms", async () => {
+test("500 nodes run without a long task", async () => {
   const page = await openEditor(serving);
   await importText(page, "conditions.json", conditions(500));
   await untilDraft(page, ({ nodes }) => nodes.length === 500);
@@ -140,7 +140,7 @@ test("500 nodes run without a task over 100 ms", async () => {
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await page.getByRole("status", { name: "Run: Completed" }).waitFor();
   });
-  expect(took).toBeLessThanOrEqual(100);
+  expect(took).toBeLessThanOrEqual(mostTaskMs);
   const checked = page.getByRole("log").getByText("evaluated as true");
   expect(await checked.count()).toBe(30);
   await page.getByRole("button", { name: "Show 30 earlier" }).click();
@@ -162,5 +162,5 @@ test("5,000 nodes open within 2 s, and can be found, dragged and edited", async 
   await nodeOf(page, "The last one").waitFor();
   const took: Took = [];
   await measureUse(page, took);
-  expect(took.filter(([, ms]) => ms > 150)).toEqual([]);
+  expect(took.filter(([, ms]) => ms > 1.5 * mostTaskMs)).toEqual([]);
 }, 180_000);
