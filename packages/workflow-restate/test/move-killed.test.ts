@@ -14,7 +14,7 @@ import {
 import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/driver";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/index.ts";
-import { TestCluster } from "./fixtures/cluster.ts";
+import { TestCluster, untilNoWorker } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
 process.env.UNCAGED_WORKFLOW_IDLE_MS ??= "600";
@@ -63,10 +63,7 @@ beforeAll(async () => {
 afterAll(async () => {
   if (missingServer !== "") return;
   await cluster.stop();
-  await until(async () => {
-    await Bun.sleep(1000);
-    return (await local.workers()).every(({ state }) => state === "gone");
-  });
+  await untilNoWorker(local);
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -16,7 +16,7 @@ import {
 import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/driver";
 import { codeOf, until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/index.ts";
-import { TestCluster } from "./fixtures/cluster.ts";
+import { TestCluster, untilNoWorker } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 
@@ -40,11 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   if (missingServer !== "") return;
   await cluster.stop();
-  // A worker that is asked has not been idle: it is left alone for longer than it waits for work.
-  await until(async () => {
-    await Bun.sleep(1000);
-    return (await local.workers()).every(({ state }) => state === "gone");
-  });
+  await untilNoWorker(local);
   rmSync(folder, { recursive: true, force: true });
 });
 
