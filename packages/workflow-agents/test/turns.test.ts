@@ -254,11 +254,15 @@ test("a call that may not be made twice is reported to the model as unknown", as
   }
 });
 
-test("what can't be read any more of what was recorded is asked for again", async () => {
+test("what can't be read any more of what was recorded fails the thread, and nothing is done again", async () => {
   const run = await start("claude", { at: { turn: last, kind: "asked" } });
   expect((await settled(host, run.ref)).status).toBe("interrupted");
   const values = valuesPath(models.root, run.ref.hash, run.ref.threadId);
-  writeFileSync(values, readFileSync(values, "utf8").replaceAll("marked 3", "mark\n  3"));
-  expect((await resumed(run)).status).toBe("completed");
-  expect(markedIn(run).filter((n) => n !== 3)).toEqual(numbers.filter((n) => n !== 3));
+  const whole = readFileSync(values, "utf8");
+  writeFileSync(values, whole.replaceAll("marked 3", "mark\n  3"));
+  expect(await resumed(run)).toMatchObject({ status: "failed", error: { code: "LOG_CORRUPT" } });
+  expect(markedIn(run)).toEqual(numbers);
+  writeFileSync(values, whole);
+  expect((await retried(run)).status).toBe("completed");
+  expect([markedIn(run), servers.claude.came.length]).toEqual([numbers, last + 1]);
 });

@@ -4,6 +4,7 @@ import { createRoleModerator, durable, END } from "@uncaged/workflow";
 import { z } from "zod";
 import {
   anthropicAgent,
+  asTool,
   describe,
   mcpTools,
   openaiAgent,
@@ -60,6 +61,23 @@ const large = role({
   ...shared,
   agent: anthropicAgent({ model: "claude-opus-5-5", tools: bigTools, context: false }),
 });
+// Results in the file of values, and calls that wait for an approval behind them.
+const long = role({
+  ...shared,
+  agent: anthropicAgent({
+    model: "claude-opus-5-5",
+    tools: toolRegistry([big, tool({ name: "deploy", ...made, approve: true })], {
+      maxResult: 1e9,
+    }),
+  }),
+});
+const outer = role({
+  ...shared,
+  agent: anthropicAgent({
+    model: "claude-opus-5-5",
+    tools: toolRegistry([asTool(claude, { name: "inner" })]),
+  }),
+});
 const whole = role({ ...shared, agent, durable: "role" });
 // The test puts the program's place here.
 const sums = mcpTools({ name: "sums", command: "the-command", args: ["the-server", "stdio"] });
@@ -70,7 +88,7 @@ const adder = role({
     tools: toolRegistry([sums], { approve: (name) => name === "sums__add" }),
   }),
 });
-const roles = { claude, gpt, responses, large, whole, adder };
+const roles = { claude, gpt, responses, large, long, outer, whole, adder };
 
 export const descriptor = { ...describe("Deploys", roles), strict: false };
 

@@ -25,8 +25,11 @@ export type EventPayloads = {
     after?: AfterAttempt;
   };
   attempt_end: { outcome: AttemptOutcome; error?: AttemptError };
-  /** What an execution of a step has recorded for the next one, by the step's key. */
-  journal: { key: string; entry: unknown };
+  /**
+   * What an execution of a step has recorded for the next one, by the step's key; `after` so many entries of the step in
+   * the same debug log that were on the disk.
+   */
+  journal: { key: string; entry: unknown; after?: number };
   workflow_start: { name: unknown; version: unknown; params: unknown; resumedFrom?: string };
   workflow_done: { duration_ms: number; stop_id?: string };
   workflow_failed: { error: unknown; failed_step_id: string | null; duration_ms: number };

@@ -166,7 +166,7 @@ export class Tries {
 }
 
 /** The codes of what fails again however often it is tried. */
-const hopeless = new Set<unknown>(["BAD_STEP_VALUE", "BUDGET_EXCEEDED"]);
+const hopeless = new Set<unknown>(["BAD_STEP_VALUE", "BUDGET_EXCEEDED", "LOG_CORRUPT"]);
 
 function isRetried(failure: StepFailure, on: RetryPolicy["on"]): boolean {
   const { name, code, cause } = failure;

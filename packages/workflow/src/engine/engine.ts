@@ -28,7 +28,7 @@ import { wakesAt } from "../contract/wait.ts";
 import { abort, withResolvers } from "../contract/intrinsics.ts";
 import { jsonText } from "../contract/json.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
-import { type EndRecord, stampedText, textOf } from "../log/record.ts";
+import { type EndRecord, type JournalCounts, stampedText, textOf } from "../log/record.ts";
 import {
   type AnswerParts,
   Answers,
@@ -54,7 +54,8 @@ import {
 /** What the engine needs of its surroundings. */
 export type EngineParts = Omit<ClosingParts, "describe"> &
   AnswerParts & {
-    log: { append(record: string): Promise<void> };
+    /** `counts` are the entries that the steps in progress have in the journal. */
+    log: { append(record: string): Promise<void>; counts?(): JournalCounts | null };
     attempts: AttemptParts;
     /** Without it nothing is checked. */
     check?: DescriptorCheck;
@@ -295,7 +296,8 @@ export class ThreadEngine {
 
   async #append(output: RoleOutput, json: string, attempt?: string): Promise<Step> {
     const timestamp = this.#parts.now();
-    await this.#parts.log.append(stampedText(json, timestamp, attempt));
+    const counts = output.role === WAIT ? this.#parts.log.counts?.() : null;
+    await this.#parts.log.append(stampedText(json, timestamp, attempt, counts));
     const { role, content, meta } = output;
     const step: Step = { role, content, meta, timestamp };
     if (attempt !== undefined) step.attempt = attempt;

@@ -5,11 +5,15 @@ import { jsonText } from "../contract/json.ts";
 import type { Mask } from "../contract/mask.ts";
 import { system } from "../system/system.ts";
 import type { InfoRecord } from "./record.ts";
+import { sealed, type Sum } from "./sum.ts";
 
-/** An entry of the debug log: a line, an event with its payload's JSON, streamed text. */
+/**
+ * An entry of the debug log: a line, an event with its payload's JSON, streamed text. The line of an event with a `seal`
+ * gets a checksum, of which that is the seed.
+ */
 export type Entry = { tag: string; timestamp: number } & (
   | { kind: "line"; content: string }
-  | ({ kind: "event"; json: string } & Source)
+  | ({ kind: "event"; json: string; seal?: Sum } & Source)
   | ({ kind: "text"; text: string } & Source)
 );
 
@@ -203,10 +207,10 @@ export function linesOf(entry: Entry, mask: Mask, number: () => number): string[
       return [lineOf({ tag, content: mask(content).slice(0, 1000), timestamp })];
     }
     case "event":
-      return [eventLine(entry, entry.json, mask, number())];
+      return [ended(eventLine(entry, entry.json, mask, number()), entry.seal)];
     case "text":
       return pieces(entry.text).map((delta) =>
-        eventLine(entry, jsonText({ delta }), mask, number()),
+        ended(eventLine(entry, jsonText({ delta }), mask, number())),
       );
   }
 }
@@ -224,8 +228,11 @@ function eventLine(
   const whole = payload.length <= longestLine - 4096 ? payload : '{"_truncated":true}';
   const ofStep = step === undefined ? "" : `,"step":${step}`;
   const ofAttempt = attempt === undefined ? "" : `,"attempt":${stringifyJson(attempt)}`;
-  return `{${head},"payload":${whole},"seq":${seq}${ofStep}${ofAttempt}}\n`;
+  return `{${head},"payload":${whole},"seq":${seq}${ofStep}${ofAttempt}}`;
 }
+
+const ended = (line: string, seal?: Sum): string =>
+  `${seal === undefined ? line : sealed(line, seal).text}\n`;
 
 /** A text in pieces of a bounded length, no sign of it cut in two. */
 function pieces(text: string): string[] {

@@ -5,7 +5,8 @@ import { appendLines } from "../storage/files.ts";
 import { system } from "../system/system.ts";
 import { InfoBatch, lineOf, linesOf, type Source } from "./info-batch.ts";
 import { LineFile } from "./line-file.ts";
-import { type Keep, payloadJson, ValuesFile } from "./values.ts";
+import { firstSum } from "./sum.ts";
+import { entryMarker, type Keep, payloadJson, valueSum, ValuesFile } from "./values.ts";
 
 /** Which part of the batch is written, and whether the log is closed with it. */
 type Writing = { whole: boolean; last?: boolean; isUrgent?: boolean };
@@ -110,19 +111,28 @@ export class InfoLog {
     this.#plan();
   }
 
-  /** Adds an event and writes it at once, with all that came before it; false when it could not be written in full. */
+  /**
+   * Adds an event and writes it at once, with all that came before it and a checksum over its line and its long value;
+   * false when it could not be written in full.
+   */
   record({ tag, payload, ...source }: NewEvent): boolean {
     if (this.#closed) return false;
     let isWhole = true;
+    const kept: { at: number; json: string }[] = [];
     const keep: Keep = (json) => {
       const at = this.#keep(json);
-      isWhole &&= at !== null;
+      if (at === null) isWhole = false;
+      else kept.push({ at, json });
       return at;
     };
     try {
       const json = payloadJson(payload, this.#mask, keep);
       const timestamp = system.clock.now();
-      this.#batch.add({ kind: "event", tag, timestamp, ...source, json });
+      const [value] = kept;
+      // One that was cut within the entry is not found again by it.
+      const isAll = kept.length === 1 && entryMarker(JSON.parse(json))?.at === value?.at;
+      const seal = value && isAll ? valueSum(value.json) : firstSum;
+      this.#batch.add({ kind: "event", tag, timestamp, ...source, json, seal });
     } catch {
       return false;
     }

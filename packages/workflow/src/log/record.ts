@@ -84,10 +84,19 @@ export const isEnd = (record: Step | EndRecord): record is EndRecord => record.r
 /** A record as a line of a log, without its newline. */
 export const textOf = (record: StartRecord | EndRecord | Step): string => jsonText(record);
 
-/** A checked step's text with its timestamp and its attempt's id put at its end. */
-export function stampedText(json: string, timestamp: number, attempt?: string): string {
+/** How many entries the journal of each step in progress has; by it a journal that has lost some is found out. */
+export type JournalCounts = Readonly<Record<string, number>>;
+
+/** A checked step's text with its timestamp, its attempt's id and the counts of the journal put at its end. */
+export function stampedText(
+  json: string,
+  timestamp: number,
+  attempt?: string,
+  journal?: JournalCounts | null,
+): string {
   const id = attempt === undefined ? "" : `,"attempt":"${attempt}"`;
-  return `${sliceText(json, 0, -1)},"timestamp":${timestamp}${id}}`;
+  const counts = journal ? `,"journal":${jsonText(journal)}` : "";
+  return `${sliceText(json, 0, -1)},"timestamp":${timestamp}${id}${counts}}`;
 }
 
 /**

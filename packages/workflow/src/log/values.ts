@@ -1,8 +1,9 @@
-import { listNames, longestShown, markerOf } from "../contract/event.ts";
+import { listNames, longestShown, markerOf, type TruncatedValue } from "../contract/event.ts";
 import type { Mask } from "../contract/mask.ts";
 import { isRecord } from "../contract/show.ts";
 import { appendLines, byteAt, ifThere, withFile } from "../storage/files.ts";
 import { newline, valueOf, windowsOf } from "./line-file.ts";
+import type { Sum } from "./sum.ts";
 
 // As much as the debug log that refers to it: what only explains must not fill the disk.
 const largestFile = 256 * 1024 * 1024;
@@ -66,6 +67,15 @@ export function valueAt(path: string, at: number): string | null {
   };
   return ifThere(() => withFile(path, read));
 }
+
+/** What a journal's event has in place of an entry that was too long for it; null when it has the entry. */
+export function entryMarker(payload: unknown): TruncatedValue | null {
+  const entry = isRecord(payload) ? payload.entry : null;
+  return isRecord(entry) && entry._truncated === true ? (entry as TruncatedValue) : null;
+}
+
+/** The seed of the checksum of an event whose value has this JSON. */
+export const valueSum = (json: string): Sum => Bun.hash.xxHash64(json);
 
 /** Keeps a value's JSON and gives the byte at which it begins; null when it can't be kept. */
 export type Keep = (json: string) => number | null;

@@ -5,7 +5,7 @@ import type { StackMapper } from "../bundle/stack.ts";
 import { attemptTime } from "../contract/attempt.ts";
 import type { Bundle } from "../contract/contract.ts";
 import { eventsChannel } from "../contract/event.ts";
-import type { Journal } from "../contract/journal.ts";
+import type { Mask } from "../contract/mask.ts";
 import type { OwnSet } from "../contract/own-collections.ts";
 import { uncurried } from "../contract/intrinsics.ts";
 import { isRecord } from "../contract/show.ts";
@@ -13,7 +13,7 @@ import type { AttemptParts } from "../engine/attempts.ts";
 import { DescriptorCheck } from "../engine/descriptor-check.ts";
 import { eventTag, type InfoLog } from "../log/info.ts";
 import { system } from "../system/system.ts";
-import { type JournalPlace, openJournal } from "./journal.ts";
+import { type JournalPlace, openJournal, type ThreadJournal } from "./journal.ts";
 
 /** What the running code belongs to: its thread, found through its async context. */
 export type ThreadContext = {
@@ -59,15 +59,24 @@ function outermostAttempt(): string | null {
 }
 
 /** What the engine of a thread needs of its async context and its debug log. */
-export const partsIn = (context: ThreadContext, bundle: Bundle, stacks: StackMapper) => ({
-  attempts: attemptsIn(context, stacks),
+export const partsIn = (
+  context: ThreadContext,
+  bundle: Bundle,
+  stacks: StackMapper,
+  journal: ThreadJournal,
+) => ({
+  attempts: attemptsIn(context, stacks, journal),
   check: checkIn(context, bundle),
   scope: <T>(fn: () => T): T => runInContext(context, fn),
   note: (tag: string, content: string) => context.info.log(tag, content),
 });
 
 /** How the attempts of a thread are recorded: in its debug log, before what they publish. */
-function attemptsIn(context: ThreadContext, stacks: StackMapper): AttemptParts {
+function attemptsIn(
+  context: ThreadContext,
+  stacks: StackMapper,
+  journal: ThreadJournal,
+): AttemptParts {
   const { info, open } = context;
   const nextStep = () => context.engine().steps + 1;
   return {
@@ -83,6 +92,7 @@ function attemptsIn(context: ThreadContext, stacks: StackMapper): AttemptParts {
     rewrite: (error, role) => stacks.rewrite(error, role),
     takeBack: (id) => {
       open.delete(id);
+      journal.over(id);
       return info.takeBack(id);
     },
     enter: (id, fn) => {
@@ -96,10 +106,16 @@ function attemptsIn(context: ThreadContext, stacks: StackMapper): AttemptParts {
 }
 
 /** The journal of a thread: its entries are events of the attempt that records them. */
-export const journalOf = ({ info, open, engine }: ThreadContext, place: JournalPlace): Journal =>
+export const journalOf = (
+  { info, open, engine }: ThreadContext,
+  place: JournalPlace,
+  mask: Mask,
+): ThreadJournal =>
   openJournal({
     place,
+    mask,
     isOpen: (attempt) => open.has(attempt),
+    attempt: outermostAttempt,
     write(payload) {
       const attempt = currentAttempt();
       const source = { type: "journal", stepID: null, step: engine().steps + 1 };

@@ -43,14 +43,15 @@ export function engineFor({ bundle, start, steps, options, append, ...driving }:
   const open = new OwnSet<string>();
   const outside = { attempt: null, outermost: null };
   const context: ThreadContext = { threadId, info, ...outside, open, engine: () => engine, fail };
+  const recorded = journalOf(context, journal, mask);
   const engine = new ThreadEngine(
     {
       ...{ run: bundle.run, prompt, steps, params },
-      options: { ...options, journal: journalOf(context, journal) },
+      options: { ...options, journal: recorded.journal },
     },
     {
-      log: { append },
-      ...partsIn(context, bundle, stacks),
+      log: { append, counts: recorded.counts },
+      ...partsIn(context, bundle, stacks, recorded),
       onRefused: (stepID, reason) => recordRefusal(info, stepID, reason, engine.steps + 1),
       judge: compileForAnswer,
       mask,

@@ -1,16 +1,15 @@
-import type { StartRecord } from "../log/record.ts";
-import { readEvent } from "../contract/event.ts";
-import type { Journal, JournalEntry } from "../contract/journal.ts";
+import type { EventPayloads } from "../contract/event.ts";
+import type { Journal } from "../contract/journal.ts";
+import type { Mask } from "../contract/mask.ts";
 import { OwnMap, OwnSet } from "../contract/own-collections.ts";
-import { isRecord } from "../contract/show.ts";
-import { LineFile } from "../log/line-file.ts";
 import { outlineLog } from "../log/log.ts";
-import { valueAt } from "../log/values.ts";
+import type { JournalCounts, StartRecord } from "../log/record.ts";
 import { syncFileLater } from "../storage/files.ts";
 import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { threadWithId } from "../thread/selection.ts";
 import type { ThreadRef } from "../thread/thread.ts";
+import { JournalEntries, type JournalFiles, stepOf } from "./journal-entries.ts";
 
 /** Where the journal of a thread lies, and how what was written there is made durable. */
 export type JournalPlace = {
@@ -46,10 +45,9 @@ export function journalIn(root: Root, start: StartRecord, isSynced: boolean): Jo
   };
 }
 
-/** The debug log of a thread and its values. */
-type JournalFiles = { info: string; values: string };
-
 const journalFiles = (root: Root, { hash, threadId }: ThreadRef): JournalFiles => ({
+  threadId,
+  data: dataPath(root, hash, threadId),
   info: infoPath(root, hash, threadId),
   values: valuesPath(root, hash, threadId),
 });
@@ -76,92 +74,72 @@ async function lineOf({ root, start, find }: JournalPlace): Promise<ThreadRef[]>
 /** What a journal needs of the thread that is driven. */
 export type JournalParts = {
   place: JournalPlace;
+  mask: Mask;
   /** Writes an event of the running attempt to the thread's debug log; false when it can't be written in full. */
-  write: (payload: { key: string; entry: unknown }) => boolean;
+  write: (payload: EventPayloads["journal"]) => boolean;
   /** Whether an attempt is one of those that run. */
   isOpen: (attempt: string) => boolean;
+  /** The outermost attempt of the running code. */
+  attempt: () => string | null;
 };
 
+/** The journal of a driven thread, and how much the steps in progress have recorded there: by it losses are found. */
+export type ThreadJournal = {
+  journal: Journal;
+  counts(): JournalCounts | null;
+  /** An attempt was committed, or came to nothing: what its step has recorded is not needed any more. */
+  over(attempt: string): void;
+};
+
+/** How many entries of a step are on the disk, and the attempts that have to do with them. */
+type Progress = { count: number; attempts: OwnSet<string> };
+
 /** What a thread's roles record, as events of its debug log. It is read when a role first asks for it. */
-export function openJournal({ place, write, isOpen }: JournalParts): Journal {
-  let logs: Promise<RecordedEntries[]> | null = null;
-  return {
-    async read(key) {
-      logs ??= lineOf(place).then((line) =>
-        line.map((ref) => new RecordedEntries(journalFiles(place.root, ref))),
-      );
-      return (await logs).flatMap((log) => log.of(key, isOpen));
-    },
-    record: async (key, entry) => write({ key, entry }) && (await place.settle()),
+export function openJournal(parts: JournalParts): ThreadJournal {
+  const { place, mask, write, isOpen, attempt } = parts;
+  const own = new JournalEntries(journalFiles(place.root, place.start));
+  let sources: Promise<JournalEntries[]> | null = null;
+  const inProgress = new OwnMap<string, Progress>();
+  const progressOf = (step: string): Progress => {
+    const known = inProgress.get(step) ?? {
+      count: own.count(step),
+      attempts: new OwnSet<string>(),
+    };
+    inProgress.set(step, known);
+    const id = attempt();
+    if (id !== null) known.attempts.add(id);
+    return known;
   };
-}
-
-type Entry = { start: number; attempt: string | null };
-
-const holding = ['"type":"journal"', '"type":"attempt_end"', '"parent":"'];
-
-/** The entries of one debug log. It keeps where they are; each look goes on where the last one has ended. */
-class RecordedEntries {
-  readonly #files: JournalFiles;
-  readonly #byKey = new OwnMap<string, Entry[]>();
-  readonly #parents = new OwnMap<string, string>();
-  readonly #failed = new OwnSet<string>();
-  #position = 0;
-
-  constructor(files: JournalFiles) {
-    this.#files = files;
-  }
-
-  /** Those of a key but for those of attempts that are `open`, or within one that is. */
-  of(key: string, isOpen: (attempt: string) => boolean): JournalEntry[] {
-    this.#scan();
-    return (this.#byKey.get(key) ?? []).flatMap(({ start, attempt }) => {
-      const chain = this.#chainOf(attempt);
-      if (chain.some(isOpen)) return [];
-      const entry = this.#entryAt(start);
-      return entry === undefined
-        ? []
-        : [{ entry, failed: chain.some((id) => this.#failed.has(id)) }];
-    });
-  }
-
-  #scan(): void {
-    for (const { value, start, position } of new LineFile(this.#files.info).forward(
-      this.#position,
-      holding,
-    )) {
-      this.#position = position;
-      const event = value === undefined ? null : readEvent(value);
-      if (!event) continue;
-      const { type, attempt = null, payload } = event;
-      if (type === "attempt_start" && attempt && typeof payload.parent === "string") {
-        this.#parents.set(attempt, payload.parent);
-      } else if (type === "attempt_end" && attempt && payload.outcome === "failed") {
-        this.#failed.add(attempt);
-      } else if (type === "journal" && typeof payload.key === "string") {
-        const entries = this.#byKey.get(payload.key) ?? [];
-        this.#byKey.set(payload.key, entries);
-        entries.push({ start, attempt });
-      }
-    }
-  }
-
-  /** An attempt and those that it is within. */
-  #chainOf(attempt: string | null): string[] {
-    const chain: string[] = [];
-    for (let id = attempt ?? undefined; id !== undefined && !chain.includes(id); ) {
-      chain.push(id);
-      id = this.#parents.get(id);
-    }
-    return chain;
-  }
-
-  /** Undefined where the whole of it can't be read any more. */
-  #entryAt(start: number): unknown {
-    const [line] = new LineFile(this.#files.info).forward(start);
-    const entry = readEvent(line?.value)?.payload.entry;
-    if (!isRecord(entry) || entry._truncated !== true) return entry;
-    const json = typeof entry.at === "number" ? valueAt(this.#files.values, entry.at) : null;
-    return json === null ? undefined : (JSON.parse(json) as unknown);
-  }
+  return {
+    journal: {
+      async read(key) {
+        sources ??= lineOf(place).then((line) =>
+          line.slice(0, -1).map((ref) => new JournalEntries(journalFiles(place.root, ref))),
+        );
+        const found = [...(await sources), own].flatMap((entries) => entries.of(key, isOpen));
+        progressOf(stepOf(key));
+        return found;
+      },
+      async record(key, entry) {
+        // One whose name is masked can't be found again.
+        if (mask(key) !== key) return write({ key, entry }) && (await place.settle());
+        const progress = progressOf(stepOf(key));
+        if (!write({ key, entry, after: progress.count }) || !(await place.settle())) return false;
+        progress.count += 1;
+        return true;
+      },
+    },
+    counts() {
+      const known: [string, number][] = [];
+      inProgress.forEach(({ count }, step) => {
+        if (count > 0 && mask(step) === step) known[known.length] = [step, count];
+      });
+      return known.length > 0 ? Object.fromEntries(known) : null;
+    },
+    over(id) {
+      inProgress.forEach(({ attempts }, step) => {
+        if (attempts.has(id)) inProgress.delete(step);
+      });
+    },
+  };
 }

@@ -1,0 +1,217 @@
+/*
+ * The entries of one debug log, as those who read a journal get them.
+ *
+ * Owns: what is damage. Does not own: which threads' entries count, and what is recorded (journal).
+ *
+ * J1 An entry counts as it was written, or not at all: its line and its long value have a checksum.
+ * J2 An entry names how many of its step were on the disk before it, and so does a `__wait__` of the thread's log. Where
+ *    fewer are found some are damaged or lost, and the journal of that step is not read.
+ * J3 The last entries of an execution may be missing where nothing names them: a crash has broken them off, or the power.
+ * J4 What an earlier version has written has neither, and is read without.
+ */
+import { WorkflowError } from "../contract/error.ts";
+import { WAIT } from "../contract/contract.ts";
+import { markerOf, readEvent } from "../contract/event.ts";
+import type { JournalEntry } from "../contract/journal.ts";
+import { OwnMap, OwnSet } from "../contract/own-collections.ts";
+import { isRecord } from "../contract/show.ts";
+import { type Line, LineFile } from "../log/line-file.ts";
+import { firstSum, nextSum, sumIn } from "../log/sum.ts";
+import { entryMarker, valueAt, valueSum } from "../log/values.ts";
+
+/** A thread's log, its debug log and its values. */
+export type JournalFiles = { threadId: string; data: string; info: string; values: string };
+
+/** The step that a key is of: that of a call within it begins with it, and one of its worktree has an `@` behind it. */
+export const stepOf = (key: string): string => /^[^:@]*(?::[^:@]*){0,2}/.exec(key)?.[0] ?? "";
+
+/** Where an entry is, and how many of its step it names before it. */
+type Place = { key: string; line: number; start: number; attempt: string | null; after: number };
+type StepEntries = { all: Place[]; lost: OwnSet<number>; checked: number; count: number };
+
+const holding = ['"type":"journal"', '"type":"attempt_end"', '"parent":"'];
+
+/** The entries of one debug log. It keeps where they are; each look goes on where the last one has ended. */
+export class JournalEntries {
+  readonly #files: JournalFiles;
+  readonly #steps = new OwnMap<string, StepEntries>();
+  readonly #parents = new OwnMap<string, string>();
+  readonly #failed = new OwnSet<string>();
+  #named: OwnMap<string, { count: number; step: number }> | null = null;
+  #position = 0;
+  #lines = 0;
+
+  constructor(files: JournalFiles) {
+    this.#files = files;
+  }
+
+  /** How many whole entries a step has by now, as far as they can be read. Never throws. */
+  count(step: string): number {
+    try {
+      this.#scan();
+      this.#check(step);
+    } catch {
+      // Whoever reads them meets it.
+    }
+    return this.#steps.get(step)?.count ?? 0;
+  }
+
+  /**
+   * Those of a key but for those of attempts that are `open`, or within one that is.
+   * @throws WorkflowError `LOG_CORRUPT` when some of the key's step are damaged or lost.
+   */
+  of(key: string, isOpen: (attempt: string) => boolean): JournalEntry[] {
+    this.#scan();
+    const step = stepOf(key);
+    this.#check(step);
+    const { all = [], lost } = this.#steps.get(step) ?? {};
+    return all.flatMap((place) => {
+      if (place.key !== key || lost?.has(place.start)) return [];
+      const chain = this.#chainOf(place.attempt);
+      if (chain.some(isOpen)) return [];
+      const found = this.#read(place);
+      if (!found) throw this.#damaged(place);
+      const failed = chain.some((id) => this.#failed.has(id));
+      return found.entry === undefined ? [] : [{ entry: found.entry, failed }];
+    });
+  }
+
+  #scan(): void {
+    const file = new LineFile(this.#files.info);
+    for (const { value, start, position } of file.forward(this.#position, holding)) {
+      this.#position = position;
+      this.#lines += 1;
+      const event = value === undefined ? null : readEvent(value);
+      if (!event) continue;
+      const { type, attempt = null, payload } = event;
+      if (type === "attempt_start" && attempt && typeof payload.parent === "string") {
+        this.#parents.set(attempt, payload.parent);
+      } else if (type === "attempt_end" && attempt && payload.outcome === "failed") {
+        this.#failed.add(attempt);
+      } else if (type === "journal" && typeof payload.key === "string") {
+        const { key, after } = payload;
+        const place = { key, line: this.#lines, start, attempt, after: Number(after ?? 0) };
+        const { all } = this.#entriesOf(stepOf(key));
+        all[all.length] = place;
+      }
+    }
+  }
+
+  #entriesOf(step: string): StepEntries {
+    const known = this.#steps.get(step);
+    if (known) return known;
+    const entries = { all: [], lost: new OwnSet<number>(), checked: 0, count: 0 };
+    this.#steps.set(step, entries);
+    return entries;
+  }
+
+  /** Checks the entries of a step that were not checked yet. */
+  #check(step: string): void {
+    const entries = this.#entriesOf(step);
+    for (; entries.checked < entries.all.length; entries.checked += 1) {
+      const place = entries.all[entries.checked] as Place;
+      if (!this.#read(place)) {
+        entries.lost.add(place.start);
+        continue;
+      }
+      const { after, line } = place;
+      if (after > entries.count) throw this.#lacks(entries, after, `before line ${line}`, place);
+      entries.count += 1;
+    }
+    const named = this.#namedIn().get(step);
+    if (named && named.count > entries.count) {
+      throw this.#lacks(entries, named.count, `before the thread waited at step ${named.step}`);
+    }
+  }
+
+  /** What the thread's own `__wait__` steps name of each step, at the last of them. */
+  #namedIn(): OwnMap<string, { count: number; step: number }> {
+    if (this.#named) return this.#named;
+    const named = new OwnMap<string, { count: number; step: number }>();
+    let [step, copied] = [-1, 0];
+    for (const { value } of new LineFile(this.#files.data).forward(0, [
+      '"journal":',
+      '"forkFrom":',
+    ])) {
+      step += 1;
+      if (!isRecord(value)) continue;
+      if (step === 0) copied = isRecord(value.forkFrom) ? Number(value.forkFrom.steps) : 0;
+      // A fork has copied what its source has recorded.
+      if (step <= copied || value.role !== WAIT || !isRecord(value.journal)) continue;
+      for (const [of, count] of Object.entries(value.journal)) {
+        if (typeof count === "number") named.set(of, { count, step });
+      }
+    }
+    return (this.#named = named);
+  }
+
+  /** An attempt and those that it is within. */
+  #chainOf(attempt: string | null): string[] {
+    const chain: string[] = [];
+    for (let id = attempt ?? undefined; id !== undefined && !chain.includes(id); ) {
+      chain.push(id);
+      id = this.#parents.get(id);
+    }
+    return chain;
+  }
+
+  /** An entry, undefined where the whole of it was never kept; null where it can't be read any more. */
+  #read({ key, start }: Place): { entry: unknown } | null {
+    const [line] = new LineFile(this.#files.info).forward(start);
+    const payload = readEvent(line?.value)?.payload;
+    if (!line || payload?.key !== key) return null;
+    const { entry } = payload;
+    const marker = entryMarker(payload);
+    const hasSum = sumIn(line.value) !== null;
+    if (hasSum && nextSum(line.bytes, firstSum) !== null) {
+      return { entry: marker && marker.at === undefined ? undefined : entry };
+    }
+    if (!marker) return hasSum ? null : { entry };
+    if (marker.at === undefined) return hasSum ? null : { entry: undefined };
+    const json = valueAt(this.#files.values, marker.at);
+    if (json === null) return null;
+    const { length, preview } = markerOf(json);
+    const isSame = hasSum
+      ? nextSum(line.bytes, valueSum(json)) !== null
+      : length === marker.length && preview === marker.preview;
+    return isSame ? { entry: JSON.parse(json) as unknown } : null;
+  }
+
+  /** The error that fewer entries are there than are named. */
+  #lacks({ all, lost, checked, count }: StepEntries, named: number, where: string, at?: Place) {
+    const seen = all.slice(0, checked);
+    const broken = seen.findLast(({ start }) => lost.has(start));
+    if (broken) return this.#damaged(broken);
+    const { info } = this.#files;
+    const line = this.#unreadable(seen.at(-1)?.start ?? 0, at?.start);
+    if (line !== null) return this.#error(`${info}:${line}: the line can't be read`);
+    const lacking = `${named - count} of the ${named} entries that a step has recorded ${where}`;
+    return this.#error(`${info}: ${lacking} ${named - count === 1 ? "is" : "are"} missing`);
+  }
+
+  #damaged({ line, start }: Place): WorkflowError {
+    const { info, values } = this.#files;
+    const [found] = new LineFile(info).forward(start);
+    const marker = found && entryMarker(readEvent(found.value)?.payload);
+    if (typeof marker?.at !== "number")
+      return this.#error(`${info}:${line}: the entry of a step is not as it was recorded`);
+    const what = `the value at byte ${marker.at}, that line ${line} of ${info} refers to,`;
+    return this.#error(`${values}: ${what} is not as it was recorded, or that line is not`);
+  }
+
+  /** The number of the first line between two positions that is no JSON; null when there is none. */
+  #unreadable(from: number, to = Infinity): number | null {
+    let number = 0;
+    const isBroken = ({ start, value }: Line) => start >= from && start < to && value === undefined;
+    for (const line of new LineFile(this.#files.info).forward()) {
+      number += 1;
+      if (isBroken(line)) return number;
+    }
+    return null;
+  }
+
+  #error(message: string): WorkflowError {
+    const hint = `nothing was done again; put the file back from a backup and retry the thread, or have the whole step done anew, its tool calls too: uncaged-workflow fork ${this.#files.threadId} --at-step N, with fewer steps than it has`;
+    return WorkflowError.failed("LOG_CORRUPT", message, hint);
+  }
+}
