@@ -12,6 +12,7 @@ import {
   workflowOf,
 } from "@uncaged/workflow/driver";
 import { type Host, type MovingHost, WorkflowError } from "@uncaged/workflow/host";
+import { joined } from "../client/joined.ts";
 import type { RegistryState } from "../service/store.ts";
 import { allRows } from "./list.ts";
 import type { HostContext } from "./context.ts";
@@ -94,14 +95,17 @@ export function workflowsOf(context: HostContext): Names & {
     });
   }
 
+  const registryNow = joined(() => reading(() => readRegistry(root)));
+  const hashesNow = joined(() => bundles.hashes());
+
   /** Has the bundles of some versions here; one that the cluster lacks is missing here too. */
   async function fetchAll(hashes: Iterable<string>): Promise<void> {
     await Promise.all([...hashes].map((hash) => bundles.fetch(hash).catch(() => undefined)));
   }
 
   async function resolved(workflow: string): Promise<Resolved> {
-    const registry = await reading(() => readRegistry(root));
-    const stored = registry.has(workflow) ? [] : await bundles.hashes();
+    const registry = await registryNow();
+    const stored = registry.has(workflow) ? [] : await hashesNow();
     const found = resolve(registry, workflow, () => stored);
     await bundles.fetch(found.hash);
     return found;
