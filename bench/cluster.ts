@@ -126,7 +126,16 @@ async function startWorker(
   { own, built, cluster, children, workers }: Parts,
   number: number,
 ): Promise<Backend> {
-  const words = ["worker", "--host", cluster.url, "--port", "0", "--no-register", "--json"];
+  const words = [
+    "worker",
+    "--host",
+    cluster.url,
+    "--port",
+    "0",
+    "--no-register",
+    "--json",
+    "--state-limit",
+  ];
   const cache = join(own, `worker-${number}`);
   const child = Bun.spawn([built.command, ...words, "--cache", cache], {
     env: { ...process.env, UNCAGED_WORKFLOW_STORAGE_ROOT: join(own, "root") },

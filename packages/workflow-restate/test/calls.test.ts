@@ -1,8 +1,9 @@
 // @cluster: it starts a server.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { settled, type ThreadRef } from "@uncaged/workflow/host";
+import { ClusterClient } from "../src/client/client.ts";
 import type { RestateHost } from "../src/index.ts";
-import { TestCluster } from "./fixtures/cluster.ts";
+import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
 /** Makes steps of some sizes, each by a role that takes a time; with `keeps` it keeps a blob, and asks after the first step. */
@@ -21,6 +22,7 @@ export async function* run(input, { sizes, takes, keeps, blobs }) {
 let cluster: TestCluster;
 let host: RestateHost;
 let workflow: string;
+let workers: WorkerProcess[];
 /** Stands between the worker and the cluster, and knows what was called. */
 let proxy: ReturnType<typeof Bun.serve>;
 const called: { threadId: string; handler: string }[] = [];
@@ -41,7 +43,10 @@ beforeAll(async () => {
       return await fetch(ingress + pathname, { method, headers, body });
     },
   });
-  await cluster.work({ ingress: `http://127.0.0.1:${proxy.port}` });
+  const through = { ingress: `http://127.0.0.1:${proxy.port}`, register: false };
+  workers = [await cluster.work({ ...through, hasStateLimit: false }), await cluster.work(through)];
+  cluster.use(workers.slice(0, 1));
+  await cluster.register();
   host = cluster.open();
   workflow = await cluster.put(host, sized);
 });
@@ -85,5 +90,17 @@ describe.skipIf(missingServer !== "")(`what a worker calls for a thread${missing
   test("sends the debug log of a role that takes longer before its step", async () => {
     const calls = await callsOf({ sizes: [1], takes: 1500 });
     expect(calls).toEqual(["claim", ...Array.from({ length: 3 }, () => "appendEager")]);
+  });
+
+  test("has a thread's first values come along however many there are, where the servers limit them", async () => {
+    cluster.use(workers.slice(1));
+    const calls = await callsOf({ sizes: [1, 33_000, 1], takes: 0 });
+    expect(calls).toEqual(["claim", ...Array.from({ length: 4 }, () => "appendEager")]);
+    const client = new ClusterClient(cluster.cluster.address);
+    const { threadId } = called.at(-1) as { threadId: string };
+    const values = await client.state("thread", threadId);
+    const keys = values.map(({ key }) => key).sort();
+    expect(keys[0]).toBe("meta");
+    expect(values.find(({ key }) => key === "meta")?.bytes.length).toBeLessThan(8192);
   });
 });

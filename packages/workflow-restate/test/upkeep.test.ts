@@ -52,6 +52,14 @@ async function alter(
     if (change) kept.set(name, change(bytes));
     else kept.delete(name);
   }
+  await put(service, key, kept);
+}
+
+async function put(
+  service: "thread" | "bundle",
+  key: string,
+  kept: ReadonlyMap<string, Buffer>,
+): Promise<void> {
   const state = Object.fromEntries([...kept].map(([name, bytes]) => [name, [...bytes]]));
   const response = await fetch(`${cluster.cluster.address.admin}/services/${service}/state`, {
     method: "POST",
@@ -113,6 +121,31 @@ describe.skipIf(missingServer !== "")(`verify on a cluster finds${missingServer}
     await alter("thread", broken ?? "", { meta: () => meta as Buffer });
     for (const ref of all.slice(0, 4)) await host.remove(ref);
     expect(await problems()).toEqual([]);
+  });
+});
+
+describe.skipIf(missingServer !== "")(`a thread that an older worker drove${missingServer}`, () => {
+  const linesOf = async (by: RestateHost, ref: ThreadRef) => {
+    const lines: string[] = [];
+    for await (const line of by.log(ref)) lines.push(JSON.stringify(line));
+    return lines;
+  };
+
+  test("has its debug log under older keys, which is read and goes on", async () => {
+    const ref = await start("older", { waits: true });
+    await settled(host, ref);
+    const before = await linesOf(host, ref);
+    const kept = await client.state("thread", ref.threadId);
+    const older = kept.map(({ key, bytes }) => [key.replace(/^t:/, "e:"), bytes] as const);
+    expect(older).not.toEqual(kept.map(({ key, bytes }) => [key, bytes] as const));
+    await put("thread", ref.threadId, new Map(older));
+    expect(await linesOf(cluster.open(), ref)).toEqual(before);
+    await host.control(ref, { kind: "answer", input: { content: "go on" }, env: {} });
+    expect((await settled(host, ref)).status).toBe("completed");
+    const whole = await linesOf(cluster.open(), ref);
+    expect(whole.slice(0, before.length)).toEqual(before);
+    expect(whole.length).toBeGreaterThan(before.length);
+    expect(await linesOf(host, ref)).toEqual(whole);
   });
 });
 

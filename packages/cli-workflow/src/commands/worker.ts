@@ -15,6 +15,7 @@ type Options = {
   uri?: string;
   cache?: string;
   register?: boolean;
+  stateLimit?: boolean;
 };
 
 const defaultPort = 9080;
@@ -42,6 +43,10 @@ export default defineCommand({
       )
       .option("--uri <uri>", "what all workers are reached by: a balancer in front of them")
       .option("--cache <dir>", "the folder in which it keeps bundles")
+      .option(
+        "--state-limit",
+        "the servers have an eager-state-size-limit, as docs/cluster.md advises",
+      )
       .option("--no-register", "leave what the cluster knows of the workers as it is"),
   examples: [
     "uncaged-workflow worker --host restate://127.0.0.1 --port 9080",
@@ -60,7 +65,7 @@ export default defineCommand({
     const address = readHostUrl(chosen.url, env);
     const isRegistered = await hasWorkers(address);
     const signal = session.termination();
-    const { listen: hostname, port: wanted, advertise } = options;
+    const { listen: hostname, port: wanted, advertise, stateLimit: hasStateLimit } = options;
     const healthPort = options.healthPort ?? (wanted === 0 ? 0 : wanted + 1);
     const cache = options.cache ?? cacheOf(env, wanted);
     mkdirSync(cache, { recursive: true, mode: 0o700 });
@@ -70,7 +75,8 @@ export default defineCommand({
     const own = { ...env, ...workerEnv(site) };
     const report = (problem: string) =>
       session.json ? session.stream({ problem }) : session.note(problem);
-    const worker = await serveWorker({ address, ...ports, cache, env: own, isolate: true, report });
+    const given = { cache, env: own, isolate: true, hasStateLimit, report };
+    const worker = await serveWorker({ address, ...ports, ...given });
     const { port, healthPort: health } = worker;
     const folder = join(root, "cluster");
     const registers = options.register !== false;

@@ -25,3 +25,12 @@ export function unframe(bytes: Uint8Array): { header: unknown; parts: Buffer[] }
 /** The key of the nth value of a kind, so that keys are in the order of their numbers. */
 export const numbered = (kind: string, n: number): string =>
   `${kind}:${String(n).padStart(8, "0")}`;
+
+/**
+ * The key of the nth batch of a thread's debug log. It sorts behind `meta`, which is so among the first of a thread's values:
+ * those that come with a call when the servers limit how many do.
+ */
+export const batchKey = (n: number): string => numbered("t", n);
+
+/** The key that the nth batch has of a thread that an older worker drove. */
+export const oldBatchKey = (n: number): string => numbered("e", n);

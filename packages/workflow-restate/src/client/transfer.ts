@@ -3,7 +3,7 @@ import type { NotStaged } from "../thread/staging.ts";
 import type { ClusterClient } from "./client.ts";
 import { frame } from "./frame.ts";
 
-/** A value that a thread's object keeps: a record (`s:…`), a batch of its debug log (`e:…`), or a blob (`b:…`). */
+/** A value that a thread's object keeps: a record (`s:…`), a batch of its debug log (`t:…`), or a blob (`b:…`). */
 export type Kept = { key: string; bytes: Uint8Array };
 
 /** The values of a thread that is to be made, in any order; asked for again when they must be sent again. */

@@ -18,7 +18,7 @@ const loopback = (port: number): string => `127.0.0.1:${port}`;
 
 /**
  * The configuration file of a server. Every port is bound on loopback. Of a connection to a worker few streams make
- * use, so that a balancer has connections to distribute; a worker that no longer answers is given up within seconds.
+ * use, so that a balancer has connections to distribute; of a thread's values the first come with a call, `meta` among them; a worker that no longer answers is given up within seconds.
  */
 export function nodeConfig(config: NodeConfig): string {
   const { name, cluster, folder, ports, fabric, provisions } = config;
@@ -49,6 +49,7 @@ export function nodeConfig(config: NodeConfig): string {
     ...service(ports.ingress),
     "[worker.invoker]",
     "http2-streams-per-connection-limit = 8",
+    'eager-state-size-limit = "8 KiB"',
     'http2-keep-alive-interval = "3s"',
     'http2-keep-alive-timeout = "3s"',
     'connect-timeout = "2s"',

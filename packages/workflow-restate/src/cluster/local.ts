@@ -186,7 +186,7 @@ async function startWorker(
   const log = at(folder, `worker-${number}.log`);
   const words = [
     ...[...program, "worker", "--host", host, "--port", `${port}`],
-    ...["--health-port", `${health}`, "--no-register"],
+    ...["--health-port", `${health}`, "--no-register", "--state-limit"],
   ];
   const started = startDetached(words, { env, log, mark: `--host ${host} --port ${port}` });
   return { ...started, port, health, log };

@@ -24,7 +24,7 @@ import {
   type ThreadRef,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { frame, numbered } from "../client/frame.ts";
+import { batchKey, frame, numbered } from "../client/frame.ts";
 import { type Kept, blobIds, messagesOf } from "../client/transfer.ts";
 import { hostUrl } from "../cluster/address.ts";
 import { Bundles } from "../mirror/bundles.ts";
@@ -177,7 +177,7 @@ async function arriveWhole(
     for (let n = firstRecord; n < lines.length; n += 1)
       yield { key: numbered("s", n), bytes: lines[n] as Buffer };
     for (const [n, parts] of batches.entries())
-      yield { key: numbered("e", firstBatch + n), bytes: frame({}, parts) };
+      yield { key: batchKey(firstBatch + n), bytes: frame({}, parts) };
     for (const path of blobsIn(root, ref)) {
       const id = path.slice(-32);
       const bytes = readBlob(path, id);

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { dataPath, infoPath, noteLocation, type Root, valuesPath } from "@uncaged/workflow/driver";
 import type { ClusterClient } from "../client/client.ts";
-import { numbered, unframe } from "../client/frame.ts";
+import { batchKey, numbered, oldBatchKey, unframe } from "../client/frame.ts";
 import { continued, extended, type Span, type Writer } from "../thread/spans.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 
@@ -117,12 +117,13 @@ export class Mirror {
     meta: ThreadMeta,
     lines: readonly Buffer[],
   ): Promise<boolean> {
-    const range = (kind: string, start: number, end: number) =>
-      `(key >= '${numbered(kind, start)}' AND key < '${numbered(kind, end)}')`;
-    const where = ` AND (${range("s", from.records, meta.records)} OR ${range("e", from.batches, meta.batches)})`;
+    const range = (keyOf: (n: number) => string, start: number, end: number) =>
+      `(key >= '${keyOf(start)}' AND key < '${keyOf(end)}')`;
+    const batches = [batchKey, oldBatchKey].map((key) => range(key, from.batches, meta.batches));
+    const where = ` AND (${[range(lineKey, from.records, meta.records), ...batches].join(" OR ")})`;
     const rows =
       lines.length > 0
-        ? lines.map((bytes, n) => ({ key: numbered("s", n), bytes }))
+        ? lines.map((bytes, n) => ({ key: lineKey(n), bytes }))
         : await this.#client.state("thread", threadId, where);
     const values = new Map(rows.map(({ key, bytes }) => [key, bytes]));
     const { hash, incarnation } = meta;
@@ -143,7 +144,7 @@ export class Mirror {
     const kept: Buffer[] = [];
     let { info: bytes, spans } = from;
     for (let n = from.batches; n < meta.batches; n += 1) {
-      const batch = values.get(numbered("e", n));
+      const batch = values.get(batchKey(n)) ?? values.get(oldBatchKey(n));
       const { header, parts } = batch ? unframe(batch) : { header: {}, parts: [] };
       const [events, more] = parts;
       if (events && events.length > 0) {
@@ -156,15 +157,15 @@ export class Mirror {
     const data: Buffer[] = [];
     let records = from.records;
     for (; records < meta.records; records += 1) {
-      const line = values.get(numbered("s", records));
+      const line = values.get(lineKey(records));
       // A gap is no thread's log: the reader finds that what follows does not fit.
       data.push(line ?? Buffer.from("null"), newline);
     }
     append(paths.values, kept);
     append(paths.info, info);
     append(paths.data, data);
-    const { batches } = meta;
-    this.#known.set(threadId, { incarnation, hash, records, batches, info: bytes, spans });
+    const mirrored = { incarnation, hash, records, batches: meta.batches, info: bytes, spans };
+    this.#known.set(threadId, mirrored);
     return true;
   }
 
@@ -179,6 +180,7 @@ export class Mirror {
 
 const nothing = { records: 0, batches: 0, info: 0, spans: [] };
 const newline = Buffer.from("\n");
+const lineKey = (n: number): string => numbered("s", n);
 
 function append(path: string, pieces: Buffer[]): void {
   if (pieces.length > 0 || !existsSync(path))

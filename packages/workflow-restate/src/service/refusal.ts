@@ -1,7 +1,7 @@
 import { type ObjectContext, serde } from "@restatedev/restate-sdk";
 import { type Mask, refusalLines } from "@uncaged/workflow/driver";
 import { readEvent } from "@uncaged/workflow/host";
-import { frame, numbered, unframe } from "../client/frame.ts";
+import { batchKey, frame, oldBatchKey, unframe } from "../client/frame.ts";
 import { standOf, type ThreadMeta } from "../thread/thread.ts";
 
 type Refused = { reason: string; stepID: string | null };
@@ -20,14 +20,16 @@ export async function logRefusal(
   // What another worker would take out of it is another text: it is made once.
   const lines = await ctx.run("lines", () => refusalLines(refused, { seq, timestamp, mask }));
   const batch = frame({}, [Buffer.from(lines), Buffer.alloc(0)]);
-  ctx.set(numbered("e", meta.batches), batch, serde.binary);
+  ctx.set(batchKey(meta.batches), batch, serde.binary);
   return { ...meta, batches: meta.batches + 1 };
 }
 
 /** The number of the last event of a debug log; 0 when it has none. */
 async function lastSeq(ctx: ObjectContext, { batches }: ThreadMeta): Promise<number> {
   for (let n = batches - 1; n >= 0; n -= 1) {
-    const batch = await ctx.get<Uint8Array>(numbered("e", n), serde.binary);
+    const batch =
+      (await ctx.get<Uint8Array>(batchKey(n), serde.binary)) ??
+      (await ctx.get<Uint8Array>(oldBatchKey(n), serde.binary));
     const lines = batch ? (unframe(batch).parts[0]?.toString("utf8") ?? "") : "";
     const events = lines.split("\n").map((line) => (line ? readEvent(JSON.parse(line)) : null));
     const last = events.findLast((event) => event !== null);

@@ -19,7 +19,7 @@ import {
   timeoutStep,
 } from "@uncaged/workflow/driver";
 import { type EndRecord, type ErrorRecord, type Step, toErrorRecord } from "@uncaged/workflow/host";
-import { frame, numbered, unframe } from "../client/frame.ts";
+import { batchKey, frame, numbered, unframe } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
 import { tombstoneOf } from "../thread/move.ts";
 import * as rules from "../thread/thread.ts";
@@ -62,9 +62,8 @@ const mostWithClaim = 64 * 1024;
 const metaOf = (ctx: Object | ObjectSharedContext) => ctx.get<ThreadMeta>("meta");
 const sumOf = ({ sum }: ThreadMeta): bigint => BigInt(`0x${sum}`);
 
-function setLine(ctx: Object, kind: string, n: number, bytes: Uint8Array): void {
-  ctx.set(numbered(kind, n), bytes, serde.binary);
-}
+const setLine = (ctx: Object, n: number, bytes: Uint8Array): void =>
+  ctx.set(numbered("s", n), bytes, serde.binary);
 
 /**
  * Stores what a thread has become, and has done what follows from it: its row, its drive, its moment. One that has left or
@@ -114,7 +113,7 @@ function sealedRecord(
   end?: AppendedRecord["end"],
 ): AppendedRecord {
   const { text, sum } = sealed(textOf(record), sumOf(meta));
-  setLine(ctx, "s", meta.records, Buffer.from(text));
+  setLine(ctx, meta.records, Buffer.from(text));
   const { role, timestamp } = record;
   return { sum: sum.toString(16), last: { role, timestamp, waits: false }, ...(end && { end }) };
 }
@@ -167,10 +166,11 @@ async function append(ctx: Object, message: Uint8Array) {
   if (appended.kind === "fenced") return { fenced: true };
   const { meta, kind } = appended;
   if (kind === "done") {
-    if (record) setLine(ctx, "s", meta.records - 1, line);
+    if (record) setLine(ctx, meta.records - 1, line);
     if (batch) {
       const { claim } = meta;
-      setLine(ctx, "e", meta.batches - 1, frame({ claim, at }, [lines, values]));
+      const written = frame({ claim, at }, [lines, values]);
+      ctx.set(batchKey(meta.batches - 1), written, serde.binary);
     }
     if (record) await become(ctx, meta, before, record.text);
     else ctx.set("meta", meta);
@@ -267,7 +267,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
 
       append: handlers.object.exclusive({ input: serde.binary, accept: "*/*" }, append),
 
-      /** The same, of a thread that is small: its values come with the call, in place of a read that the cluster logs. */
+      /** The same, where what comes with the call is little: that has `meta`, in place of a read that the cluster logs. */
       appendEager: handlers.object.exclusive(
         { input: serde.binary, accept: "*/*", enableLazyState: false },
         append,

@@ -12,7 +12,10 @@ const mostBeside = 512 * 1024;
 /** What the debug log has gained goes with the next record, unless that is not made for so long. */
 const flushAfterMs = 1000;
 const flushSoonMs = 200;
-/** An append brings a thread's values along as long as they have so many bytes: it need not ask for them. */
+/**
+ * An append brings a thread's values along as long as they have so many bytes, unless the servers limit what they send: it
+ * need not ask for them.
+ */
 const mostWithAppend = 32 * 1024;
 const retryMs = [50, 100, 200, 500, 1000, 2000];
 
@@ -56,13 +59,17 @@ export class Claim {
   #records: number;
   #sum: bigint;
   #appends = 0;
-  /** How many bytes the thread's object keeps, as far as that matters. */
+  /** How many bytes the thread's object keeps, as far as that matters; with how many at most they come along. */
   #kept: number;
+  readonly #mostWithAppend: number;
   #last: Promise<unknown> = Promise.resolve();
   #isFlushing = false;
 
-  /** `root` has the thread's files as they were when it was claimed. */
-  constructor(client: ClusterClient, meta: ThreadMeta, root: Root) {
+  /**
+   * `root` has the thread's files as they were when it was claimed; `hasLimit`: the servers send but the first of a thread's
+   * values along, however many there are.
+   */
+  constructor(client: ClusterClient, meta: ThreadMeta, root: Root, hasLimit: boolean) {
     this.lost = this.#lost.signal;
     this.#client = client;
     this.#meta = meta;
@@ -73,6 +80,7 @@ export class Claim {
     this.#records = meta.records;
     this.#sum = BigInt(`0x${meta.sum}`);
     const log = sizeOf(dataPath(root, hash, threadId));
+    this.#mostWithAppend = hasLimit ? Number.MAX_VALUE : mostWithAppend;
     this.#kept = meta.isLarge ? Infinity : this.#tails.reduce((sum, { sent }) => sum + sent, log);
   }
 
@@ -200,7 +208,7 @@ export class Claim {
     const answer = await this.#again((tries) => {
       // What was refused may have been so for what comes with it.
       if (tries > 0) this.#kept = Infinity;
-      const handler = this.#kept <= mostWithAppend ? "appendEager" : "append";
+      const handler = this.#kept <= this.#mostWithAppend ? "appendEager" : "append";
       return this.#client.call<Answer>("thread", threadId, handler, message, { signal: this.lost });
     });
     if (answer.fenced) {

@@ -47,6 +47,8 @@ export type DriverParts = {
   env: Environment;
   /** The folder that threads have as theirs; without it the one that they were started in. */
   cwd?: string;
+  /** @see WorkerOptions.hasStateLimit */
+  hasStateLimit?: boolean;
   /** Streams what is driven to those who follow it. */
   live: LiveClaims;
   /** Called with one line when a thread can't be driven here for a reason that is not that of the thread. */
@@ -196,7 +198,7 @@ export class Driver {
     if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
     const log = readLog(dataPath(root, hash, threadId));
     if (log.kind !== "thread" || log.broken) throw corrupt(threadId);
-    const claim = new Claim(client, meta, root);
+    const claim = new Claim(client, meta, root, this.#parts.hasStateLimit === true);
     const { start, steps } = log;
     const { mask } = this;
     const path = infoPath(root, hash, threadId);

@@ -34,6 +34,11 @@ export type WorkerOptions = {
   env: Environment;
   /** What threads have as their folder; without it the one that they were started in, on this machine. */
   cwd?: string;
+  /**
+   * Whether the servers send but the first values of a thread along with a call, by their `eager-state-size-limit`: 8 KiB are
+   * enough. An append to a long thread then needs no read of its own.
+   */
+  hasStateLimit?: boolean;
   /** Whether bundles have this process to themselves: what they print goes to their threads' logs, and none ends it. */
   isolate?: boolean;
   /** Called with one line when a thread can't be driven here, its bundle is missing, say, or when none can be. */

@@ -4,7 +4,7 @@ import { serveWorker } from "../../src/worker.ts";
 const [ingress = "", admin = "", cache = ""] = process.argv.slice(2);
 const worker = await serveWorker({
   address: { ingress, admin, token: null },
-  ...{ port: 0, healthPort: 0, cache, env: {}, isolate: true },
+  ...{ port: 0, healthPort: 0, cache, env: {}, isolate: true, hasStateLimit: true },
 });
 console.log(JSON.stringify({ port: worker.port, health: worker.healthPort }));
 process.once("SIGTERM", () => void worker.close().then(() => process.exit(0)));
