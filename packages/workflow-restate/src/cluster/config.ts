@@ -49,7 +49,7 @@ export function nodeConfig(config: NodeConfig): string {
     ...service(ports.ingress),
     "[worker.invoker]",
     "http2-streams-per-connection-limit = 8",
-    'eager-state-size-limit = "8 KiB"',
+    'eager-state-size-limit = "8.0 KiB"',
     'http2-keep-alive-interval = "3s"',
     'http2-keep-alive-timeout = "3s"',
     'connect-timeout = "2s"',
