@@ -50,7 +50,7 @@ export function engineFor({ bundle, start, steps, options, append, ...driving }:
       options: { ...options, journal: recorded.journal },
     },
     {
-      log: { append, counts: recorded.counts },
+      log: { append, counts: () => recorded.counts() },
       ...partsIn(context, bundle, stacks, recorded),
       onRefused: (stepID, reason) => recordRefusal(info, stepID, reason, engine.steps + 1),
       judge: compileForAnswer,

@@ -108,7 +108,7 @@ describe("a journal of which something is damaged", () => {
   });
   /** What a new worker reads. */
   const read = async (key: string) =>
-    (await journalWith(false).read(key)).map(({ entry }) => entry as unknown);
+    (await journalWith(false).read(key)).map(({ entry }) => entry);
   const corrupt = async (key: string): Promise<string> => {
     try {
       await read(key);
