@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openLocalHost, settled } from "@uncaged/workflow/host";
+import { openLocalHost, settled, type ThreadRef } from "@uncaged/workflow/host";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "./anthropic-server.ts";
@@ -45,6 +45,7 @@ const found: Reply["hosted"] = [
 /** What the model of each role answers in turn, and an event by which its thread shows that it came to what is tried. */
 const cases: Record<string, { replies: Reply[]; shows: string; also?: Record<string, Reply[]> }> = {
   turns: { replies: [leaking(), clean], shows: "llm_tool_result" },
+  answer: { replies: [leaking(), { text: `It is ${all}` }], shows: "llm_tool_result" },
   killed: { replies: [leaking(), { fault: { kind: "hang" } }, clean], shows: "llm_resumed" },
   fields: {
     replies: [leaking(), { text: JSON.stringify({ done: all }) }, { text: '{"done": true}' }],
@@ -120,7 +121,7 @@ function leaks(): string[] {
 }
 
 type Case = (typeof cases)[string];
-async function play(name: string, { replies, also, shows }: Case): Promise<void> {
+async function play(name: string, { replies, also, shows }: Case): Promise<ThreadRef> {
   scripts = { [name]: [...replies], ...structuredClone(also) };
   sent = "";
   const cwd = join(folder, name);
@@ -151,6 +152,7 @@ async function play(name: string, { replies, also, shows }: Case): Promise<void>
     .filter((file) => file.startsWith(ref.threadId))
     .map((file) => readFileSync(join(host.root, "logs", ref.hash, file), "utf8"));
   expect(infos.join("")).toContain(`"${shows}"`);
+  return ref;
 }
 
 test.each(Object.entries(cases))(
@@ -162,11 +164,16 @@ test.each(Object.entries(cases))(
   180_000,
 );
 
-// It shows, too, that the tests above see what is there.
-test("what an agent answers is recorded as it is: a step is the author's", async () => {
-  await play("turns", {
-    replies: [leaking(), { text: `It is ${key}.` }],
-    shows: "llm_tool_result",
-  });
+test("what an agent answers has its secrets masked, in the fields of its step too", async () => {
+  const noted = { text: JSON.stringify({ done: true, note: `it is "${all}"` }) };
+  const ref = await play("noted", { replies: [leaking(), noted], shows: "step_done" });
+  const { steps } = await host.read(ref);
+  expect(steps.at(-1)?.meta).toMatchObject({ done: true, note: 'it is "*** *** *** *** ***"' });
+  expect(leaks()).toEqual([]);
+}, 180_000);
+
+// It shows that the tests above see what is there.
+test("a role's own code may record what it likes: that step is the author's", async () => {
+  await play("author", { replies: [leaking(), clean], shows: "llm_tool_result" });
   expect(leaks().map((leak) => leak.includes(`It is ${key}`))).toEqual([true]);
 }, 180_000);

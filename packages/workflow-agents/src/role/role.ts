@@ -4,6 +4,7 @@ import {
   type Descriptor,
   isWorkflowError,
   type JsonSchema,
+  maskOf,
   type Path,
   type Role,
   type ThreadContext,
@@ -63,8 +64,8 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
 };
 
 /**
- * Makes a role of an agent, a system prompt and a schema. Its step's content is the agent's text; its
- * meta has the fields, each as the text states it, and `usage`, `model` and `cost`.
+ * Makes a role of an agent, a system prompt and a schema. Its step's content is the agent's text, in which the secrets of the
+ * thread's environment are `***`; its meta has the fields, each as that text states it, and `usage`, `model` and `cost`.
  *
  *     const planner = role({
  *       description: "Plans the change",
@@ -161,7 +162,7 @@ async function execute<S extends $ZodObject>(
   }
 }
 
-/** The agent's text and the fields in it. An agent that does not ask again itself is asked again for what does not fit. */
+/** The agent's text, without the secrets of the environment, and the fields in it. An agent that does not ask again itself is asked again for what does not fit. */
 async function answered<S extends $ZodObject>(
   { agent, form, extract: extractor, repairs = 2 }: MadeRole<S>,
   run: RoleRun,
@@ -171,12 +172,13 @@ async function answered<S extends $ZodObject>(
   const reading = { extractor: extractor ?? null, repairs };
   let asked = ctx;
   for (let left = repairs; ; left -= 1) {
-    const content = textOf(await agent(asked, systemPrompt));
+    const answer = textOf(await agent(asked, systemPrompt));
+    const content = maskOf(ctx.env ?? {})(answer);
     onText(content);
     try {
       return { content, fields: await extract(content, form, reading, ctx) };
     } catch (error) {
-      const isOver = left <= 0 || extractor !== undefined || run.form?.settled === content;
+      const isOver = left <= 0 || extractor !== undefined || run.form?.settled === answer;
       if (isOver || !isViolation(error)) throw error;
       asked = askedAgain(run, asked, content, error);
     }

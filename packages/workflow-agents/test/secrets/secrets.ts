@@ -1,4 +1,4 @@
-import { createRoleModerator, END } from "@uncaged/workflow";
+import { createRoleModerator, END, type ThreadContext } from "@uncaged/workflow";
 import { z } from "zod";
 import {
   anthropicAgent,
@@ -49,6 +49,11 @@ const model = "claude-opus-5-5";
 const plain = { schema: z.object({}), description: "Leaks" };
 const claude = anthropicAgent({ model, tools, maxRetries: 0 });
 const own = { ...plain, agent: claude };
+const asked = role({ ...own, systemPrompt: "case:author" });
+const author = async (ctx: ThreadContext) => ({
+  ...(await asked(ctx)),
+  content: `It is ${ctx.env?.ANTHROPIC_API_KEY}`,
+});
 const inner = role({ ...own, systemPrompt: "case:inner" });
 const search = { type: "web_search_20260209", name: "web_search" };
 
@@ -100,6 +105,12 @@ const roles = {
     ...{ ...plain, systemPrompt: "case:mcp" },
     agent: anthropicAgent({ model, tools: toolRegistry([sums]) }),
   }),
+  answer: role({ ...own, systemPrompt: "case:answer" }),
+  noted: role({
+    ...{ ...own, systemPrompt: "case:noted" },
+    schema: z.object({ done: z.boolean(), note: z.string() }),
+  }),
+  author: Object.assign(author, { descriptor: asked.descriptor }),
   refused: role({ ...own, systemPrompt: "case:refused" }),
 };
 
