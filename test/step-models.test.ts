@@ -73,10 +73,13 @@ test("a step workflow asks a model, and its thread reports its spending and can 
     ...["thread", "@last", "--ledger"],
   ]);
   expect(Object.keys(ledger.roles).toSorted()).toEqual(["LLM_Tone", "LLM_Topics"]);
+  // Which of the two is committed first is open: what comes behind the one that is run again is run again too.
+  const { steps } = await store.json<{ steps: { role: string }[] }>(["thread", "@last"]);
+  const asks = steps.map(({ role }) => role).filter((role) => role.startsWith("LLM_"));
   const asked = server.came.length;
   const run = ["rerun", "@last", "--from-step", "LLM_Tone", "--set", "$text=Coffee", "--wait"];
   await store.ok(run, { env });
-  expect(server.came.length - asked).toBe(1);
+  expect(server.came.length - asked).toBe(asks.length - asks.indexOf("LLM_Tone"));
   const again = await store.json<{ variables: object }>(["thread", "@last", "--checkpoint"]);
   expect(again.variables).toMatchObject({ $text: "Coffee", $topics: { topics: ["tea"] } });
 }, 180_000);

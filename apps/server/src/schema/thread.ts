@@ -122,6 +122,7 @@ export const logLineSchema = z
     seq: optionalNumber,
     attempt: attemptId,
     step: optionalNumber.describe("The step, from 1, that it comes before."),
+    sum: optionalText.describe("The checksum of a `journal` event's line; other lines have none."),
   })
   .openapi("LogLine");
 

@@ -101,7 +101,7 @@ export function stampedText(
 
 /**
  * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too; `attempt`, the attempt that
- * it belongs to; and `step`, the number, from 1, of the next step to be committed.
+ * it belongs to; and `step`, the number, from 1, of the next step to be committed. A `journal` event has a checksum, `sum`.
  */
 export type InfoRecord = {
   tag: string;
@@ -113,4 +113,5 @@ export type InfoRecord = {
   seq?: number;
   step?: number;
   attempt?: string;
+  sum?: string;
 };
