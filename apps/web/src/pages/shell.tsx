@@ -38,9 +38,7 @@ export function Shell() {
   useFocusOf(main, shown);
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
-    // On a phone's width not all of them are in sight.
-    const current = nav.current?.querySelector("[aria-current=page]");
-    current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (nav.current) showCurrent(nav.current);
   }, [path]);
   useGoKeys(() => setHelping(true));
   useHostEvents();
@@ -98,6 +96,18 @@ export function Shell() {
       <KeysHelp isOpen={isHelping} onClose={() => setHelping(false)} />
     </>
   );
+}
+
+/**
+ * Scrolls the sections so far that the current one is in sight: on a phone's width not all of them are. `scrollIntoView` would
+ * have the next Tab go on from there, in Chromium 150, and not lead past the navigation.
+ */
+function showCurrent(nav: HTMLElement): void {
+  const current = nav.querySelector("[aria-current=page]")?.getBoundingClientRect();
+  if (!current) return;
+  const { left, right } = nav.getBoundingClientRect();
+  if (current.left < left) nav.scrollLeft -= left - current.left;
+  else if (current.right > right) nav.scrollLeft += current.right - right;
 }
 
 /** How many questions, decisions and plans wait for the reader; nothing where none does. */
