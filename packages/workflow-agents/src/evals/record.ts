@@ -243,7 +243,8 @@ export class EvalRecord {
     try {
       const fd = openSync(path, "a", 0o600);
       ftruncateSync(fd, known?.end ?? 0);
-      const at = Date.now();
+      // The versions of an eval are in the order in which they were begun, also within a millisecond.
+      const at = Math.max(Date.now(), ...[...this.#versions.values()].map((one) => one.at + 1));
       const none = { hash, workflow, at, results: new Map(), started: new Map(), end: 0, lines: 0 };
       this.#versions.set(hash, { ...(known ?? none), fd });
       if (!known) this.#append(hash, { kind: "version", hash, workflow, at });
