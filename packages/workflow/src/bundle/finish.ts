@@ -1,4 +1,4 @@
-import { isBuiltin, parseModule } from "./syntax.ts";
+import { isBuiltin, parseModule, scanModule } from "./syntax.ts";
 
 const dirname = "__uncagedDirname";
 const filename = "__uncagedFilename";
@@ -64,11 +64,8 @@ function importedBuiltins(code: string): { start: number; end: number; module: s
   });
 }
 
-const scanner = new Bun.Transpiler({ loader: "js" });
-
-/** The scanner reads no `#!` line. */
 const hasDynamicImport = (code: string): boolean =>
-  scanner.scanImports(code.replace(/^#!.*/, "")).some(({ kind }) => kind === "dynamic-import");
+  scanModule(code).imports.some(({ kind }) => kind === "dynamic-import");
 
 // Short enough to replace, with its parentheses, `import("fs")`.
 function unusedName(code: string, taken: string[]): string {

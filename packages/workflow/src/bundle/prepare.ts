@@ -10,7 +10,7 @@ import {
   type SourceKind,
   statSource,
 } from "./build.ts";
-import { checkBytes } from "./check.ts";
+import { checkBuilt, checkBytes, type Finding } from "./check.ts";
 import { inTemporary } from "./child.ts";
 import { inspectBundle } from "./inspect.ts";
 import { positionIn } from "./module.ts";
@@ -53,7 +53,8 @@ export async function prepareBundle(
   onInputs?.(built?.inputs ?? [resolve(file)]);
   const bytes = built?.code ?? (await readSource(file, maxBundleSize));
   const map = built ? new SourceMap(built.map, dirname(file)) : await mapBeside(file, bytes);
-  checkSound(bytes, file, built ? map : undefined);
+  if (built) refuse(checkBuilt(new TextDecoder().decode(built.code), file), file, map);
+  else refuse(checkBytes(bytes, file), file);
   const descriptor = await inTemporary("uncaged-add-", async (folder) => {
     const path = join(folder, "bundle.esm.js");
     await writeFile(path, bytes);
@@ -141,8 +142,7 @@ async function readText(path: string, code: string, hint: string): Promise<strin
   }
 }
 
-function checkSound(bytes: Uint8Array, file: string, map?: SourceMap): void {
-  const findings = checkBytes(bytes, file);
+function refuse(findings: Finding[], file: string, map?: SourceMap): void {
   if (findings.length === 0) return;
   const details = findings.slice(0, maxDetails).map((finding) => {
     // In built code a line means nothing to the author: the source's line, or the file alone.

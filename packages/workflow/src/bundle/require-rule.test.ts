@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { checkSource } from "./check.ts";
+import { checkBuilt, checkSource } from "./check.ts";
 
 const end = "export const descriptor = {}; export async function* run() {}";
-const messages = (source: string) =>
-  checkSource(`${source}\n${end}`, "b").map(({ message }) => message);
+/** What is found in a source; in the same source as a build's output nothing else is. */
+function messages(source: string): string[] {
+  const found = checkSource(`${source}\n${end}`, "b");
+  expect(checkBuilt(`${source}\n${end}`, "b")).toEqual(found);
+  return found.map(({ message }) => message);
+}
 
 const esbuild = `var __require = /* @__PURE__ */ ((x) => typeof require !== "undefined" ? require : typeof Proxy !== "undefined" ? new Proxy(x, {
   get: (a, b) => (typeof require !== "undefined" ? require : a)[b]
