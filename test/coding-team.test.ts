@@ -1,3 +1,4 @@
+// @all-cases: the largest example, with each way to play it.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// @all-cases: each example of the reference of graphs.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// @all-cases: an example, with each way to play it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openRoot } from "../packages/workflow/src/storage/root.ts";
 import { signalWorkers } from "../packages/workflow/test/fixtures/store.ts";

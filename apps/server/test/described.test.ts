@@ -1,3 +1,4 @@
+// @all-cases: each answer of each path, beside the description of the API.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";

@@ -1,3 +1,4 @@
+// @all-cases: the reference's own client, through whole runs.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

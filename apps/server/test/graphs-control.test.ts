@@ -1,3 +1,4 @@
+// @all-cases: runs of graphs that several clients answer, leave and remove at once.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: each example of the reference, over HTTP.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,4 +1,5 @@
 // @cluster: it starts a server and workers, and kills one.
+// @all-cases: the console over the loss of a worker.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

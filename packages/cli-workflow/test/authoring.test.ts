@@ -1,3 +1,4 @@
+// @all-cases: new projects with their types, which npm installs.
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

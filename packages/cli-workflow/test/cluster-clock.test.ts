@@ -1,4 +1,5 @@
 // @cluster: it starts a server and workers.
+// @all-cases: clocks that are minutes apart.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 // @cluster: it starts a server.
+// @all-cases: clusters that are none, or of others.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";

@@ -1,4 +1,5 @@
 // @cluster: it starts a server and a worker.
+// @all-cases: each front end on a cluster.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: each decision on a model's calls.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: disks that are full or fail.
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 // @cluster: it starts a server and a worker.
+// @all-cases: data sets on a cluster, killed and gone on with.
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: data sets on two versions, killed and gone on with.
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 // @cluster: it starts a server and workers.
+// @all-cases: plans that are changed, paused and cancelled on a cluster.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";

@@ -1,3 +1,4 @@
+// @all-cases: decisions of plans, by each command.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

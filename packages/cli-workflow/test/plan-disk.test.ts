@@ -1,3 +1,4 @@
+// @all-cases: disks that are full or fail.
 import { Database } from "bun:sqlite";
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";

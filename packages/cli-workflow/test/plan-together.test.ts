@@ -1,3 +1,4 @@
+// @all-cases: two services, ten commands and a bot at once.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: each command of plans, and what it refuses.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";

@@ -1,3 +1,4 @@
+// @all-cases: approvals in graphs, in forks and on other versions.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: workers that are killed while an approval is open.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

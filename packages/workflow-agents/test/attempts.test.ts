@@ -1,3 +1,4 @@
+// @all-cases: twenty agents at once, killed and resumed.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// @all-cases: what calls have cost that were killed or broke off.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { removeFolders, Store } from "../../cli-workflow/test/program.ts";

@@ -1,3 +1,4 @@
+// @all-cases: the real Claude Code, whose start takes a second.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";

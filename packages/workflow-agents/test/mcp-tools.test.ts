@@ -1,3 +1,4 @@
+// @all-cases: official MCP servers, whose start takes a second.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";

@@ -1,3 +1,4 @@
+// @all-cases: what is masked in the logs of whole workers.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// @all-cases: the real Claude Code, whose start takes a second.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,3 +1,4 @@
+// @all-cases: teams that are killed at each turn.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type Host, settled } from "@uncaged/workflow/host";

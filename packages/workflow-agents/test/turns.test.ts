@@ -1,3 +1,4 @@
+// @all-cases: workers that are killed at each turn.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: workers that are killed around each call of git.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   existsSync,

@@ -1,3 +1,4 @@
+// @all-cases: generated graphs.
 import { expect, test } from "bun:test";
 import { foldRun } from "../src/run.ts";
 import { generatedGraph } from "./generated/graphs.ts";

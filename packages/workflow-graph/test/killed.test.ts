@@ -1,3 +1,4 @@
+// @all-cases: generated graphs, whose workers are killed.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import {

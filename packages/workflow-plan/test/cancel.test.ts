@@ -1,3 +1,4 @@
+// @all-cases: changes and plans that are taken back.
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { failureOf } from "../../workflow-agents/test/published.ts";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";

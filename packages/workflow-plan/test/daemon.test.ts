@@ -1,3 +1,4 @@
+// @all-cases: services in processes of their own, killed and drained.
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: each kind of damage to a plan home.
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

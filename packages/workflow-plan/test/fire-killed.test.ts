@@ -1,3 +1,4 @@
+// @all-cases: a fire that is killed at each point.
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: a month of fires, with kills.
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

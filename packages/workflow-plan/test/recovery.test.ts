@@ -1,3 +1,4 @@
+// @all-cases: passes that are killed at each point.
 import { Database } from "bun:sqlite";
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";

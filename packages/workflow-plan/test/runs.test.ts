@@ -1,3 +1,4 @@
+// @all-cases: each end that a run of a plan can have.
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: plans that several machines share.
 import { expect, test } from "bun:test";
 import {
   openSharedPlans,

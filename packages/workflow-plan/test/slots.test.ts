@@ -1,3 +1,4 @@
+// @all-cases: each minute of the years in which zones change their time.
 import { expect, test } from "bun:test";
 import { scheduleOf } from "../src/check/schedule.ts";
 

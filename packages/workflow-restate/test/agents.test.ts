@@ -1,4 +1,5 @@
 // @cluster: it starts a server, and loses workers.
+// @all-cases: worktrees and shared limits on two machines.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 // @cluster: it starts a server, and workers that have nothing of a bundle.
+// @all-cases: workers that lose what they have of a bundle.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 // @cluster: it starts a server.
+// @all-cases: each call that a step makes, counted.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { settled, type ThreadRef } from "@uncaged/workflow/host";
 import { ClusterClient } from "../src/client/client.ts";

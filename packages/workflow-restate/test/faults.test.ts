@@ -1,4 +1,5 @@
 // @cluster: it starts servers, and loses them and their workers.
+// @all-cases: workers and servers that are lost again and again.
 import { describe, expect, test } from "bun:test";
 import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { type FaultOptions, type Kind, kinds, runFaults } from "./faults/faults.ts";

@@ -1,4 +1,5 @@
 // @cluster: it starts a server.
+// @all-cases: other programs' services.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
 // @cluster: it starts a server, and loses workers.
+// @all-cases: what is seen before the cluster has it, over losses.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

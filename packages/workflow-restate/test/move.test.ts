@@ -1,4 +1,5 @@
 // @cluster: it starts a server.
+// @all-cases: moves that are lost, crowded and large.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

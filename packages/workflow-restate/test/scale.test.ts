@@ -1,4 +1,5 @@
 // @cluster: it starts a server, with many threads and large ones.
+// @all-cases: many threads, and large ones.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 // @cluster: it starts a server, and workers of two versions.
+// @all-cases: workers of two versions.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

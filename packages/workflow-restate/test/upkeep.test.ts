@@ -1,4 +1,5 @@
 // @cluster: it starts a server.
+// @all-cases: garbage, damage and what was left over.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { settled, type ThreadRef } from "@uncaged/workflow/host";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";

@@ -1,3 +1,4 @@
+// @all-cases: generated step workflows.
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Step } from "@uncaged/workflow";
 import fc from "fast-check";

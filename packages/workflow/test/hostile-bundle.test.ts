@@ -1,3 +1,4 @@
+// @all-cases: bundles that block their worker for seconds.
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { killThread, resumeThread } from "../src/local/control.ts";

@@ -1,3 +1,4 @@
+// @all-cases: the same conversation by each channel.
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { removeStores } from "../../../workflow/test/fixtures/store.ts";

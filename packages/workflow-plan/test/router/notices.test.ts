@@ -1,3 +1,4 @@
+// @all-cases: each notice, also after a kill.
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { removeStores } from "../../../workflow/test/fixtures/store.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";

@@ -1,3 +1,4 @@
+// @all-cases: each command of a chat.
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
