@@ -1,3 +1,4 @@
+// @all-cases: each decision on a tool call.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

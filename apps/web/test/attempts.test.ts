@@ -1,3 +1,4 @@
+// @all-cases: agents that stream at once, as cards and in the timeline.
 import { withMoreTime } from "../../../packages/workflow/test/fixtures/until.ts";
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";

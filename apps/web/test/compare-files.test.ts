@@ -1,3 +1,4 @@
+// @all-cases: two threads with files.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// @all-cases: servers and streams that are lost, in many tabs.
 import { test } from "bun:test";
 import { open, useConsole } from "./browser.ts";
 

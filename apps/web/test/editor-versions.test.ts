@@ -1,3 +1,4 @@
+// @all-cases: saved versions of documents, by two at once.
 import { beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { open, useConsole } from "./browser.ts";

@@ -1,3 +1,4 @@
+// @all-cases: each act in the editor of step workflows, taken back and exported.
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

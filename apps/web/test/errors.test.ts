@@ -1,3 +1,4 @@
+// @all-cases: authors' lines in errors of each kind.
 import { beforeAll, expect, test } from "bun:test";
 import { open, useConsole } from "./browser.ts";
 import { violationsOf } from "./violations.ts";

@@ -1,3 +1,4 @@
+// @all-cases: the pages of evals, small and large.
 import { beforeAll, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: each act in the editor of graphs.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { keepPicture, open, useConsole } from "./browser.ts";

@@ -1,3 +1,4 @@
+// @all-cases: runs of graphs over reloads, losses and full storages.
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { useConsole } from "./browser.ts";
@@ -172,7 +173,7 @@ test("what another program had stored is kept aside; a storage that is full or d
     }
   });
   await page.getByRole("button", { name: "Agent" }).click();
-  await page.getByRole("status").getByText(/stor/i).waitFor();
+  await page.getByRole("status").getByText("This browser keeps no draft").waitFor();
   const other = await page.context().newPage();
   await other.addInitScript(() => {
     Object.defineProperty(globalThis, "localStorage", {

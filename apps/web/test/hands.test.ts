@@ -1,3 +1,4 @@
+// @all-cases: a person's whole tour of the console, by mouse.
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import type { Workflow } from "@uncaged/workflow-server/api-types";

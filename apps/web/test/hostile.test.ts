@@ -1,3 +1,4 @@
+// @all-cases: what hostile models and authors write.
 import { beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";

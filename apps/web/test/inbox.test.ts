@@ -1,3 +1,4 @@
+// @all-cases: what waits, of each kind.
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

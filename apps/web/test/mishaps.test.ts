@@ -1,3 +1,4 @@
+// @all-cases: what goes wrong while a page is open.
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { closePages, open, useConsole } from "./browser.ts";

@@ -1,3 +1,4 @@
+// @all-cases: threads that are on another host.
 import { join } from "node:path";
 import { beforeAll, expect, test } from "bun:test";
 import { moveThread, movingRoot } from "@uncaged/workflow/host";

@@ -1,3 +1,4 @@
+// @all-cases: roles with the names of what every object has.
 import { beforeAll, test } from "bun:test";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { open, useConsole } from "./browser.ts";

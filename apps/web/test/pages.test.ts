@@ -1,3 +1,4 @@
+// @all-cases: axe on each page and state, in light and dark.
 import { beforeAll, describe, expect, test } from "bun:test";
 import { keepPicture, type Look, open, useConsole } from "./browser.ts";
 import { type Demo, demo } from "./demo.ts";

@@ -1,3 +1,4 @@
+// @all-cases: conversations with the planner, over losses.
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";

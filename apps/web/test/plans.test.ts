@@ -1,3 +1,4 @@
+// @all-cases: each page of plans.
 import { afterAll, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: graphs with many runs.
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { keepPicture, open, useConsole } from "./browser.ts";

@@ -1,3 +1,4 @@
+// @all-cases: each kind of step and each field of it in the editor.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

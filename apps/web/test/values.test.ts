@@ -1,3 +1,4 @@
+// @all-cases: values of each size.
 import { beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
