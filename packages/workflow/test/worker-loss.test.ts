@@ -209,13 +209,14 @@ describe("a broken log", () => {
 });
 
 describe("a foreign write to a live log (F9)", () => {
-  test("makes the writer stop without another byte", async () => {
+  test("makes the writer stop without another record", async () => {
     const { store, ref, path } = await running();
     const foreign = `${JSON.stringify({ role: "foreign", content: "", meta: {}, timestamp: 1 })}\n`;
     appendFileSync(path, foreign);
     await until(() => store.notes(ref).includes("another process wrote to"));
     await store.whenStatus(ref, "corrupt");
-    expect(readFileSync(path, "utf8")).toEndWith(foreign);
+    // The line that the writer was at may be ended behind what came into it.
+    expect(readFileSync(path, "utf8").trimEnd()).toEndWith(foreign.trimEnd());
     expect(store.notes(ref)).toContain("broken off");
   });
 });
