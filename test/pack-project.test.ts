@@ -1,3 +1,4 @@
+// @all-cases: a project of each kind, by npx, and a clone of it on another machine.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

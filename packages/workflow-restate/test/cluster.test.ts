@@ -1,4 +1,5 @@
 // @cluster: it starts clusters of one and of three servers.
+// @all-cases: clusters of three servers, and the loss of one.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
