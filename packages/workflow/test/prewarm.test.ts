@@ -23,8 +23,12 @@ const startIn = async (store: TestStore, hash: string, prewarmed: PrewarmedWorke
 const hasEnded = ({ exitCode, signalCode }: PrewarmedWorker) =>
   exitCode !== null || signalCode !== null;
 
-const driverOf = (store: TestStore, ref: { hash: string; threadId: string }) =>
-  /"type":"worker_start".*?"pid":(\d+)/.exec(store.notes(ref))?.[1];
+/** The process that drives a thread: its debug log has it soon after the first step. */
+async function driverOf(store: TestStore, ref: ThreadRef): Promise<string | undefined> {
+  const driver = () => /"type":"worker_start".*?"pid":(\d+)/.exec(store.notes(ref))?.[1];
+  await until(() => driver() !== undefined);
+  return driver();
+}
 
 test("a prewarmed process drives the thread that it is given, serves others, and goes away", async () => {
   const store = new TestStore();
@@ -34,8 +38,7 @@ test("a prewarmed process drives the thread that it is given, serves others, and
   expect(hasEnded(prewarmed)).toBe(false);
   const second = await store.start(hash);
   for (const ref of [first, second]) await store.whenStatus(ref, "completed");
-  expect(driverOf(store, first)).toMatch(/^\d+$/);
-  expect(driverOf(store, second)).toBe(driverOf(store, first));
+  expect(await driverOf(store, second)).toBe(await driverOf(store, first));
   await until(() => hasEnded(prewarmed));
   expect(prewarmed.exitCode).toBe(0);
 });
@@ -47,8 +50,7 @@ test("a prewarmed process is ended where a worker serves already", async () => {
   const prewarmed = prewarmWorker();
   const second = await startIn(store, hash, prewarmed);
   await until(() => hasEnded(prewarmed));
-  await until(() => driverOf(store, second) !== undefined);
-  expect(driverOf(store, second)).toBe(driverOf(store, first));
+  expect(await driverOf(store, second)).toBe(await driverOf(store, first));
 });
 
 test("of prewarmed processes that begin at once one drives the threads of all", async () => {
@@ -57,7 +59,8 @@ test("of prewarmed processes that begin at once one drives the threads of all", 
   const prewarmed = Array.from({ length: 6 }, prewarmWorker);
   const refs = await Promise.all(prewarmed.map((one) => startIn(store, hash, one)));
   for (const ref of refs) await store.whenStatus(ref, "completed");
-  expect(new Set(refs.map((ref) => driverOf(store, ref))).size).toBe(1);
+  const drivers = await Promise.all(refs.map((ref) => driverOf(store, ref)));
+  expect(new Set(drivers).size).toBe(1);
 });
 
 test("a thread is started also when its prewarmed process was lost", async () => {
