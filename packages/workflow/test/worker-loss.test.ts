@@ -217,7 +217,7 @@ describe("a foreign write to a live log (F9)", () => {
     await store.whenStatus(ref, "corrupt");
     // The line that the writer was at may be ended behind what came into it.
     expect(readFileSync(path, "utf8").trimEnd()).toEndWith(foreign.trimEnd());
-    expect(store.notes(ref)).toContain("broken off");
+    await until(() => store.notes(ref).includes("broken off"));
   });
 });
 
