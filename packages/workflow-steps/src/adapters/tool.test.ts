@@ -68,11 +68,14 @@ describe("the built-in tools", () => {
   });
 
   test("fail their step when a command does not end well, unless the step goes on with that", async () => {
-    const argv = ["sh", "-c", "echo half; echo no such branch >&2; exit 3"];
-    const failed = await calling("RunCommand", { argv });
+    const failing = (...lines: string[]) => ["sh", "-c", [...lines, "exit 3"].join("; ")];
+    const error = "echo no such branch >&2";
+    const failed = await calling("RunCommand", { argv: failing("echo whole >&2", error) });
     expect((failed.error as Error).message).toBe(
       "the command failed with exit code 3: no such branch",
     );
+    // Which of its two outputs is read first, nobody promises.
+    const argv = failing("echo half", error);
     const { locals } = (await calling("RunCommand", { argv }, { allowError: true })).called ?? {};
     expect(locals?._result).toMatchObject({ ok: false, tool: "RunCommand" });
     expect(locals?._toolResult).toMatchObject({
