@@ -1,3 +1,4 @@
+// @all-cases: the standalone binary, whose making takes as long as its tests.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   cpSync,

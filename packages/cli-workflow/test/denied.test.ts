@@ -1,3 +1,4 @@
+// @all-cases: disks and file systems that refuse.
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readlinkSync } from "node:fs";
 import { constants } from "node:os";

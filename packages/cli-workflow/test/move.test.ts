@@ -1,4 +1,5 @@
 // @cluster: it starts a server and a worker.
+// @all-cases: threads and names that move to a cluster and back.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// @all-cases: what the agent of a step finds, in each sandbox.
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { PlanStore, type Started } from "./planned.ts";

@@ -1,3 +1,4 @@
+// @all-cases: each way in which a model can be missing or wrong.
 import { afterEach, describe, expect, test } from "bun:test";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";

@@ -1,3 +1,4 @@
+// @all-cases: repositories of each kind.
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,

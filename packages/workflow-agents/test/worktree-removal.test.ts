@@ -1,3 +1,4 @@
+// @all-cases: removals that are kept from being done.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   existsSync,

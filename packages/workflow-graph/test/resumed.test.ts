@@ -1,3 +1,4 @@
+// @all-cases: runs of agents whose workers are killed or leave.
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

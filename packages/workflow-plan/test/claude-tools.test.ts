@@ -1,3 +1,4 @@
+// @all-cases: the real Claude Code, whose start takes a second.
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";

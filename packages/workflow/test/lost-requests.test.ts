@@ -1,3 +1,4 @@
+// @all-cases: requests whose worker is killed before it has answered.
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
