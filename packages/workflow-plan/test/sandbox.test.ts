@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildSource } from "@uncaged/workflow/host";
+import { runChild } from "@uncaged/workflow-agents";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
@@ -95,6 +96,17 @@ function filesWith(folder: string, text: string): string[] {
     .filter((path) => readFileSync(path).includes(text));
 }
 
+/** Whether a process runs with a text in its command line. */
+function runsWith(text: string): boolean {
+  return readdirSync("/proc").some((id) => {
+    try {
+      return /^\d+$/.test(id) && readFileSync(`/proc/${id}/cmdline`, "utf8").includes(text);
+    } catch {
+      return false;
+    }
+  });
+}
+
 inSandbox(
   `a hostile step reaches nothing outside, and what it is refused stands in its output${missing}`,
   async () => {
@@ -128,18 +140,7 @@ inSandbox(
     expect(outputs.engine).toContain("cannot access '/var/run/docker.sock'");
     expect(outputs.engine).toMatch(/shadow: No such file/);
     expect(outputs.ipc).toMatch(/busy|Read-only/);
-    const isLeft = () =>
-      readdirSync("/proc").some((id) => {
-        try {
-          return (
-            /^\d+$/.test(id) &&
-            readFileSync(`/proc/${id}/cmdline`, "utf8").startsWith(`sleep\0${mark}`)
-          );
-        } catch {
-          return false;
-        }
-      });
-    await until(() => !isLeft());
+    await until(() => !runsWith(mark));
     expect(filesWith(store.root, key)).toEqual([]);
     expect(existsSync(join(home, ".cache/uncaged-workflow/runs"))).toBe(true);
     expect(readdirSync(join(home, ".cache/uncaged-workflow/runs"))).toEqual([]);
@@ -205,6 +206,28 @@ inSandbox(
     expect(stderr.toString()).toContain("Read-only file system");
     expect(readFileSync(join(home, "made"), "utf8")).toBe("x\n");
     expect(existsSync(join(home, ".ssh/made"))).toBe(false);
+  },
+);
+
+inSandbox(
+  `a command that is ended while its sandbox is set up leaves nothing running${missing}`,
+  async () => {
+    const env = { PATH: process.env.PATH ?? "", HOME: home };
+    const question = { planHome: join(home, "plans"), root: home, env };
+    const metadata = { cwd: project, sandbox: "bubblewrap" } as const;
+    for (let delay = 0; delay < 20; delay += 2) {
+      const check = await scriptCommand({ id: "wf_x", metadata }, "sleep 600", question);
+      const stop = new AbortController();
+      const ended = runChild({
+        ...{ ...check, signal: stop.signal, timeoutMs: 600_000, graceMs: 100 },
+        ...{ onOutput: () => undefined, onError: () => undefined },
+      });
+      await Bun.sleep(delay);
+      stop.abort();
+      expect((await ended).by).toBe("abort");
+      check.end();
+    }
+    await until(() => !runsWith(project));
   },
 );
 

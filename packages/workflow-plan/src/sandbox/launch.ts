@@ -96,7 +96,11 @@ function systemArguments(): string[] {
   return [...folders, ...files];
 }
 
-/** The arguments of bubblewrap before the program. It dies with its parent, and all in it with it. */
+/**
+ * The arguments of bubblewrap before the program. It dies with its parent, and all in it with it, but only once it is set
+ * up; until then a signal to its process group is what ends it. So it stays in the group that it is started in, and gets
+ * no session of its own: whoever starts it gives it one without a terminal.
+ */
 export function bubblewrapArguments(
   view: View,
   { network }: Pick<SandboxSettings, "network">,
@@ -104,7 +108,7 @@ export function bubblewrapArguments(
   const binds = bindsOf(view);
   return [
     ...["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts"],
-    ...["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--cap-drop", "ALL"],
+    ...["--unshare-cgroup-try", "--die-with-parent", "--cap-drop", "ALL"],
     ...(network === "none" ? ["--unshare-net"] : []),
     ...systemArguments(),
     ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"],
