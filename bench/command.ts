@@ -1,4 +1,4 @@
-import { cpSync } from "node:fs";
+import { copyFileSync, cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pack, packStandalone } from "../scripts/pack.ts";
@@ -14,7 +14,8 @@ const top = fileURLToPath(new URL("..", import.meta.url));
  */
 export async function makeCommand(folder: string): Promise<Built> {
   await pack();
-  const standalone = await packStandalone();
+  const standalone = join(folder, "uncaged-workflow");
+  copyFileSync(await packStandalone(), standalone);
   cpSync(join(top, ".pack/cli-workflow"), join(folder, "command"), { recursive: true });
   const baseline = join(folder, "baseline");
   const { success, logs } = await Bun.build({
@@ -31,21 +32,27 @@ export async function makeCommand(folder: string): Promise<Built> {
   return { command: join(folder, "command/bin/uncaged-workflow"), standalone, baseline };
 }
 
-/** Makes a binary of a bare script, as the standalone one is made, beside it. */
+/**
+ * Makes a binary of a bare script, as the standalone one is made, beside it. Both are copied once: a process begins up to
+ * a sixth later by how the system's cache holds what the bundler has written piece by piece.
+ */
 async function compile(path: string): Promise<void> {
+  const written = `${path}.written`;
   const { success, logs } = await Bun.build({
     entrypoints: [`${path}.js`],
     target: "bun",
     format: "esm",
     bytecode: true,
     compile: {
-      outfile: path,
+      outfile: written,
       execArgv: ["--no-install"],
       autoloadDotenv: false,
       autoloadBunfig: false,
     },
   });
   if (!success) throw new Error(logs.map(String).join("\n"));
+  copyFileSync(written, path);
+  rmSync(written);
 }
 
 /** How the command starts Bun; the bare scripts are started so too. */
