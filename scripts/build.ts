@@ -14,6 +14,9 @@ const processes = {
   "build-child": "bundle/build-child.ts",
 };
 
+/** The first module that the command loads. */
+const begin = join(cli, "src/program/begin.ts");
+
 type Entry = { source: string; as: string };
 
 /**
@@ -23,10 +26,9 @@ type Entry = { source: string; as: string };
 const apart: Bun.BunPlugin = {
   name: "apart",
   setup: (builder) => {
-    builder.onResolve({ filter: /^\.\/program\/program\.ts$/ }, () => ({
-      path: "./program.js",
-      external: true,
-    }));
+    builder.onResolve({ filter: /^\.\/program\.ts$/ }, ({ importer }) =>
+      importer === begin ? { path: "./program.js", external: true } : undefined,
+    );
   },
 };
 

@@ -1,4 +1,4 @@
-import { prewarmForRun } from "../packages/workflow/src/system/prewarm.ts";
+import { begin } from "../packages/cli-workflow/src/program/begin.ts";
 import { type Program, programArgument } from "../packages/workflow/src/system/programs.ts";
 
 /*
@@ -17,7 +17,5 @@ if (called) {
   process.argv.splice(2, 1);
   await programs[called]();
 } else {
-  // Before the command line is loaded, of which it needs nothing.
-  prewarmForRun();
-  await import("../packages/cli-workflow/src/main.ts");
+  process.exit(await begin(process.argv.slice(2)));
 }

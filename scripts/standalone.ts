@@ -43,14 +43,14 @@ export async function makeStandalone(
   const { files, inputs } = await collectLibrary(join(folder, "library"), parts);
   const archive = join(folder, "library.tar");
   await Bun.Archive.write(archive, files);
-  const worker = await buildWorker();
+  const wholeModules = await buildWholes();
   const wasm = join(folder, "wasm.txt");
   const { success, logs, metafile } = await Bun.build({
     ...settings,
     entrypoints: [join(here, "standalone-main.ts")],
     splitting: true,
     bytecode: true,
-    plugins: [worker.plugin, wasmIn(wasm)],
+    plugins: [wholeModules.plugin, wasmIn(wasm)],
     compile: {
       outfile: join(folder, "uncaged-workflow"),
       assets: [parts.console, archive],
@@ -68,7 +68,7 @@ export async function makeStandalone(
   rmSync(archive);
   rmSync(wasm);
   rmSync(join(folder, "library"), { recursive: true });
-  const all = [...inputs, ...worker.inputs, ...Object.keys(metafile?.inputs ?? {})];
+  const all = [...inputs, ...wholeModules.inputs, ...Object.keys(metafile?.inputs ?? {})];
   return all.filter((path) => !path.includes("/node_modules/@uncaged/"));
 }
 
@@ -79,33 +79,60 @@ const settings = {
   external: ["bun"],
 } satisfies Partial<Bun.BuildConfig>;
 
+/** The modules that the start of a thread loads, in the command and in its worker. */
+const wholes = [
+  "standalone-main.ts",
+  "../packages/cli-workflow/src/program/prewarm.ts",
+  "../packages/workflow/src/worker/main.ts",
+].map((entry) => resolve(here, entry));
+
 /**
- * Builds the worker's program as one module, and gives the plugin that puts it in its place: in the parts that it would
- * share with the command line it takes a worker longer to begin, for each is resolved and linked.
+ * Builds each of the {@link wholes} as one module with all that it imports, and gives the plugin that puts them in their
+ * places: in the parts that they would share with others it takes a process longer to begin, for each is resolved and
+ * linked. What they load later stays in those parts.
  */
-async function buildWorker(): Promise<{ plugin: Bun.BunPlugin; inputs: string[] }> {
-  const entry = resolve(here, "../packages/workflow/src/worker/main.ts");
-  const { outputs, success, logs, metafile } = await Bun.build({
-    ...settings,
-    entrypoints: [entry],
-    // Few workers need it, and none before its first step.
-    external: [...settings.external, "ajv"],
-    metafile: true,
-    throw: false,
-  });
-  const [output] = outputs;
-  if (!success || !output) throw new Error(logs.map(String).join("\n"));
-  const contents = await output.text();
+async function buildWholes(): Promise<{ plugin: Bun.BunPlugin; inputs: string[] }> {
+  const built = new Map<string, string>();
+  const inputs: string[] = [];
+  for (const entry of wholes) {
+    const { outputs, success, logs, metafile } = await Bun.build({
+      ...settings,
+      entrypoints: [entry],
+      plugins: [loadedApart],
+      metafile: true,
+      throw: false,
+    });
+    const [output] = outputs;
+    if (!success || !output) throw new Error(logs.map(String).join("\n"));
+    built.set(entry, await output.text());
+    inputs.push(...Object.keys(metafile?.inputs ?? {}));
+  }
   const plugin: Bun.BunPlugin = {
-    name: "worker",
+    name: "wholes",
     setup(build) {
-      build.onLoad({ filter: /\/worker\/main\.ts$/ }, ({ path }) =>
-        path === entry ? { contents, loader: "js" } : undefined,
-      );
+      build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        const contents = built.get(path);
+        return contents === undefined ? undefined : { contents, loader: "js" };
+      });
     },
   };
-  return { plugin, inputs: Object.keys(metafile?.inputs ?? {}) };
+  return { plugin, inputs };
 }
+
+/**
+ * Leaves the modules that are loaded lazily where they are. One that is imported as well would have the bundler wrap it,
+ * and each that it imports, in a function.
+ */
+const loadedApart: Bun.BunPlugin = {
+  name: "loaded-apart",
+  setup(build) {
+    build.onResolve({ filter: /./ }, ({ path, kind, resolveDir }) =>
+      kind === "dynamic-import"
+        ? { path: Bun.resolveSync(path, resolveDir), external: true }
+        : undefined,
+    );
+  },
+};
 
 /**
  * Puts the WebAssembly of Restate's package, a text in its source, into a file of the binary: each process of the binary

@@ -181,6 +181,7 @@ describe("the exported names", () => {
       movingRoot
       newThreadId
       openLocalHost
+      openRoot
       prewarmForRun
       readEvent
       readServerAddress
@@ -190,6 +191,7 @@ describe("the exported names", () => {
       settled
       show
       sleepsUntil
+      startThread
       statuses
       takeLock
       temporaryProblem

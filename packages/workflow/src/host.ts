@@ -48,7 +48,7 @@ export {
 export { movingRoot } from "./local/move.ts";
 export type { HostIdentity } from "./storage/location.ts";
 export { hostVariable, type PrewarmedWorker, prewarmForRun } from "./system/prewarm.ts";
-export { newThreadId } from "./local/start.ts";
+export { newThreadId, startThread } from "./local/start.ts";
 export { threadEnv } from "./local/surroundings.ts";
 
 // Attempts
@@ -77,7 +77,7 @@ export { findProject, type Project } from "./project/project.ts";
 export type { Environment } from "./system/port.ts";
 export { diskError } from "./storage/disk-error.ts";
 export { makeFolder, writeFileAtomic, writeFileLater } from "./storage/files.ts";
-export { rootVariable } from "./storage/root.ts";
+export { openRoot, rootVariable } from "./storage/root.ts";
 export { checkWorkflowName, threadIdPattern } from "./storage/paths.ts";
 export { type Lock, takeLock, waitForLock } from "./storage/lock.ts";
 

@@ -11,7 +11,8 @@ import { takeVersions, workflowOf } from "../registry/versions.ts";
 import { blobIds } from "../storage/blobs.ts";
 import { addDue } from "../storage/due.ts";
 import { copyFileAtomic, makeFolder, removeFile, syncFolder } from "../storage/files.ts";
-import { identityOfRoot, type Location, readLocation, writeLocation } from "../storage/location.ts";
+import { identityOfRoot } from "../storage/identity.ts";
+import { type Location, readLocation, writeLocation } from "../storage/location.ts";
 import {
   blobsDir,
   bundlePath,

@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import { WorkflowError } from "../contract/error.ts";
 import { readOwnFile } from "../storage/files.ts";
 import { type Root, registryPath } from "../storage/paths.ts";
@@ -44,12 +43,25 @@ async function parse(text: string): Promise<Parsed> {
   throw new SyntaxViolation(firstOddLine(text), 1, reason);
 }
 
-// The decoder drops a byte order mark at the beginning, so a file with one is read as any other.
+// It drops a byte order mark at the beginning, so a file with one is read as any other. Of node:buffer, which checks too,
+// nothing is used: to load it takes as long as to read the registry.
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
 function decode(bytes: Uint8Array): string {
-  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
+  const text = decoded(bytes);
+  if (text !== null) return text;
   const lines = Buffer.from(bytes).toString("latin1").split("\n");
-  const bad = lines.findIndex((line) => !isUtf8(Buffer.from(line, "latin1")));
+  const bad = lines.findIndex((line) => decoded(Buffer.from(line, "latin1")) === null);
   throw new SyntaxViolation(bad + 1, 1, "the line is no UTF-8");
+}
+
+/** Null where it is no UTF-8. */
+function decoded(bytes: Uint8Array): string | null {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return null;
+  }
 }
 
 function broken(root: Root, violation: SyntaxViolation): WorkflowError {

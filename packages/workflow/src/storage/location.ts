@@ -9,8 +9,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import { system } from "../system/system.ts";
 import { readOwnFile, removeFile, writeFileAtomic } from "./files.ts";
-import { identityPath, locationPath, registryLockPath, type Root } from "./paths.ts";
-import { createRoot } from "./root.ts";
+import { locationPath, type Root } from "./paths.ts";
 
 /** Which host: an id that no other has, and a name by which people find it. */
 export type HostIdentity = { id: string; name: string };
@@ -58,39 +57,8 @@ export function noteLocation(root: Root, thread: Thread, location: Location | nu
 export const writeLocation = (root: Root, { hash, threadId }: Thread, location: Location): void =>
   writeFileAtomic(locationPath(root, hash, threadId), `${JSON.stringify(location)}\n`);
 
-/** The identity of a storage root. Its id is made when it is first asked for. @throws WorkflowError `ROOT_UNUSABLE`. */
-export async function identityOfRoot(root: Root, machine: string): Promise<HostIdentity> {
-  createRoot(root);
-  const path = identityPath(root);
-  // A thread's start reads locations too, and loads no lock for it.
-  const { waitForLock } = await import("./lock.ts");
-  const lock = system.files.exists(path)
-    ? null
-    : await waitForLock(registryLockPath(root), noLimit);
-  try {
-    if (!system.files.exists(path)) {
-      writeFileAtomic(path, `${JSON.stringify({ id: newId() })}\n`);
-    }
-  } finally {
-    lock?.release();
-  }
-  const found = parsed(readOwnFile(path, mostBytes) ?? new Uint8Array());
-  if (isRecord(found) && typeof found.id === "string") {
-    return { id: found.id, name: `${machine}:${root}` };
-  }
-  const message = `${path} has no id of this storage root`;
-  throw WorkflowError.failed("ROOT_UNUSABLE", message, "bring the file back from a backup");
-}
-
-const newId = (): string =>
-  Array.from({ length: 4 }, () => Math.floor(system.random() * 2 ** 32))
-    .map((part) => part.toString(16).padStart(8, "0"))
-    .join("");
-
-// The lock goes with the process that holds it.
-const noLimit = () => undefined;
-
-function parsed(bytes: Uint8Array): unknown {
+/** The JSON value that the bytes are; null where they are none. */
+export function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
   } catch {

@@ -58,16 +58,13 @@ export function workerEnv(random: () => number): Record<string, string> {
   return env;
 }
 
-let forRun: PrewarmedWorker | null | undefined;
-
 /**
- * The process for the worker of a `run`, which this command line is, on this machine; else null. It takes as long to
- * begin as the command does: it is started by whoever asks first, before anything else is loaded.
+ * The process for the worker of a `run` on this machine, where these words are one; else null. It takes as long to begin
+ * as the command does, which therefore asks for it before it loads anything else.
  */
-export function prewarmForRun(): PrewarmedWorker | null {
-  const { argv, env } = process;
-  const isLocalRun = argv[2] === "run" && !env[hostVariable] && !argv.includes("--host");
-  return (forRun ??= isLocalRun ? prewarmWorker() : null);
+export function prewarmForRun(argv: readonly string[]): PrewarmedWorker | null {
+  const isLocalRun = argv[0] === "run" && !process.env[hostVariable] && !argv.includes("--host");
+  return isLocalRun ? prewarmWorker() : null;
 }
 
 /** Starts the process of a worker without an order. */

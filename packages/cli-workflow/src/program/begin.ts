@@ -1,0 +1,30 @@
+import { prewarmForRun } from "@uncaged/workflow/host";
+import { exitCodes } from "../output/exit-code.ts";
+import type { Begun } from "../session/session.ts";
+import { readPlain } from "./plain.ts";
+
+/** How many times more often than usual the code of a plain `run` must run before it is compiled. */
+const jitPolicy = 16;
+
+/**
+ * Does what the words of the command line say, and gives the exit code. This module is the first that a command loads, and
+ * imports next to nothing: a `run` has its worker's process begin before anything else is loaded.
+ */
+export async function begin(argv: readonly string[]): Promise<number> {
+  const prewarmed = prewarmForRun(argv);
+  const umask = process.umask(0o077);
+  const plain = readPlain(argv);
+  let begun: Begun | null = { prewarmed };
+  if (plain && prewarmed) {
+    // All of it runs once, while the worker begins: what is compiled would only slow that down. A Bun that is found on the
+    // PATH may be too old for it.
+    const { setJITPolicy }: Partial<typeof Bun.unsafe> = Bun.unsafe;
+    setJITPolicy?.(jitPolicy);
+    const { runPlain } = await import("./prewarm.ts");
+    begun = await runPlain(plain, process.env, prewarmed);
+    setJITPolicy?.(1);
+  }
+  if (!begun) return exitCodes.done;
+  const { main } = await import("./program.ts");
+  return await main(umask, begun);
+}
