@@ -130,7 +130,8 @@ test("500 nodes are opened, dragged, edited, laid out and copied without a long 
     );
   });
   await measure("undo", () => page.keyboard.press("Control+z"));
-  expect(took.filter(([, ms]) => ms > mostTaskMs)).toEqual([]);
+  const mostTask = await mostTaskMs(page);
+  expect(took.filter(([, ms]) => ms > mostTask)).toEqual([]);
 }, 180_000);
 
 test("500 nodes run without a long task", async () => {
@@ -144,7 +145,7 @@ test("500 nodes run without a long task", async () => {
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await page.getByRole("status", { name: "Run: Completed" }).waitFor();
   });
-  expect(took).toBeLessThanOrEqual(mostTaskMs);
+  expect(took).toBeLessThanOrEqual(await mostTaskMs(page));
   const checked = page.getByRole("log").getByText("evaluated as true");
   expect(await checked.count()).toBe(30);
   await page.getByRole("button", { name: "Show 30 earlier" }).click();
@@ -167,5 +168,6 @@ test("5,000 nodes open within seconds, and can be found, dragged and edited", as
   await nodeOf(page, "The last one").waitFor();
   const took: Took = [];
   await measureUse(page, took);
-  expect(took.filter(([, ms]) => ms > 1.5 * mostTaskMs)).toEqual([]);
+  const mostTask = 1.5 * (await mostTaskMs(page));
+  expect(took.filter(([, ms]) => ms > mostTask)).toEqual([]);
 }, 180_000);

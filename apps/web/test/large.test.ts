@@ -51,5 +51,6 @@ test("values of any size hold up no page", async () => {
     await press(4, /^Fork from here/);
     await page.getByText(/too much to be edited here/).waitFor();
   });
-  expect(took.filter(([, ms]) => ms > mostTaskMs)).toEqual([]);
+  const mostTask = await mostTaskMs(page);
+  expect(took.filter(([, ms]) => ms > mostTask)).toEqual([]);
 }, 180_000);
