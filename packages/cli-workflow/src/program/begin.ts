@@ -1,10 +1,14 @@
 import { prewarmForRun } from "@uncaged/workflow/host";
 import { exitCodes } from "../output/exit-code.ts";
 import type { Begun } from "../session/session.ts";
-import { readPlain } from "./plain.ts";
+import type { PlainRun } from "./prewarm.ts";
 
 /** How many times more often than usual the code of a plain `run` must run before it is compiled. */
 const jitPolicy = 16;
+
+/** What may stand for a workflow and can be no file. */
+const plainName = /^[A-Za-z0-9][\w@-]*$/;
+const flags = new Set(["--json", "--quiet", "-q", "--no-color"]);
 
 /**
  * Does what the words of the command line say, and gives the exit code. This module is the first that a command loads, and
@@ -27,4 +31,21 @@ export async function begin(argv: readonly string[]): Promise<number> {
   if (!begun) return exitCodes.done;
   const { main } = await import("./program.ts");
   return await main(umask, begun);
+}
+
+/** Reads the words of a plain `run`; null where they are another command, have other options, or may be wrong. */
+function readPlain([command, workflow = "", ...rest]: readonly string[]): PlainRun | null {
+  if (command !== "run" || !plainName.test(workflow)) return null;
+  let root: string | undefined;
+  let prompt = "";
+  for (let at = 0; at < rest.length; at += 1) {
+    const word = rest[at] as string;
+    if (flags.has(word)) continue;
+    const value = rest[at + 1];
+    if ((word !== "--prompt" && word !== "--root") || !value || value.startsWith("-")) return null;
+    if (word === "--root") root = value;
+    else prompt = value;
+    at += 1;
+  }
+  return { workflow, prompt, root, json: rest.includes("--json") };
 }

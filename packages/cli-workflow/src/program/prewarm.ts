@@ -10,7 +10,14 @@ import {
 } from "@uncaged/workflow/host";
 import { jsonDocument, processOutput } from "../output/output.ts";
 import type { Begun } from "../session/session.ts";
-import type { PlainRun } from "./plain.ts";
+
+/** A `run` with nothing that takes the command line's parser to read. */
+export type PlainRun = {
+  workflow: string;
+  prompt: string;
+  root: string | undefined;
+  json: boolean;
+};
 
 /**
  * Runs a plain `run` in the worker's process that was started for it, without the command line's parser.

@@ -43,8 +43,8 @@ async function parse(text: string): Promise<Parsed> {
   throw new SyntaxViolation(firstOddLine(text), 1, reason);
 }
 
-// It drops a byte order mark at the beginning, so a file with one is read as any other. Of node:buffer, which checks too,
-// nothing is used: to load it takes as long as to read the registry.
+// The decoder drops a byte order mark at the beginning, so a file with one is read as any other. node:buffer can check a
+// text too, but takes longer to load than this to decode.
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 function decode(bytes: Uint8Array): string {
