@@ -51,7 +51,7 @@ test.skipIf(missingServer !== "").each(measured)(
   async (kind, faults, nodes) => {
     const report = await runFaults({
       ...{ nodes, faults, kinds: [kind], first: Array(faults).fill(kind), seed: faults },
-      ...{ workers: 3, threads: 8, steps: 30 },
+      ...{ workers: 3, threads: 8, steps: 30, measures: true },
     });
     expect(report.violations).toEqual([]);
     const { alone = [], among = [] } = report.takeover[kind] ?? {};

@@ -36,6 +36,8 @@ export type FaultOptions = {
   threads: number;
   steps: number;
   seed: number;
+  /** Only a worker that drives threads is lost, and a frozen one until others drive them: each fault is a measurement. */
+  measures?: boolean;
   report?: (line: string) => void;
 };
 
@@ -126,7 +128,7 @@ class Trial {
       const given = first[n];
       const chosen = given ? [given] : this.#draw(faults - n);
       report(`${n + chosen.length} of ${faults}: ${chosen.join(" and ")}`);
-      await Promise.all(chosen.map((kind) => this.#happen(kind)));
+      await Promise.all(chosen.map((kind) => this.#happen(kind, hash)));
       for (const kind of chosen) done[kind] += 1;
       n += chosen.length;
     }
@@ -174,8 +176,9 @@ class Trial {
     }
   }
 
-  async #happen(kind: Kind): Promise<void> {
-    const worker = this.#pick(this.#fleet.workers);
+  async #happen(kind: Kind, workflow: string): Promise<void> {
+    const { measures } = this.#options;
+    const worker = measures ? await this.#driving(workflow) : this.#pick(this.#fleet.workers);
     const from = Date.now();
     const happened: Happened = { kind, from, to: Number.POSITIVE_INFINITY };
     if (kind === "kill" || kind === "freeze") happened.lost = worker.child.pid;
@@ -188,6 +191,22 @@ class Trial {
     happened.to = Date.now();
   }
 
+  /** A worker that is in the middle of a thread and has half of it before it. */
+  async #driving(workflow: string): Promise<Worker> {
+    for (const late = Date.now() + 60_000; Date.now() < late; await Bun.sleep(20)) {
+      await this.#fill(workflow);
+      const now = Date.now();
+      const open = [...this.#measured().values()].filter(
+        (effects) => (effects.at(-1)?.step ?? 0) < this.#options.steps / 2,
+      );
+      const driving = this.#fleet.workers.filter(({ child: { pid } }) =>
+        open.some((effects) => isDriven(effects, { from: now, lost: pid })),
+      );
+      if (driving.length > 0) return this.#pick(driving);
+    }
+    throw new Error("no worker drives a thread");
+  }
+
   async #kill(worker: Worker): Promise<void> {
     await this.#fleet.kill(worker);
     await Bun.sleep(this.#random() * 500);
@@ -198,7 +217,8 @@ class Trial {
   async #freeze({ child }: Worker, happened: Happened): Promise<void> {
     this.#holdUp(child.pid);
     child.kill("SIGSTOP");
-    if (this.#random() < 0.5) await Bun.sleep(500 + this.#random() * 4000);
+    const isBrief = !this.#options.measures && this.#random() < 0.5;
+    if (isBrief) await Bun.sleep(500 + this.#random() * 4000);
     else await this.#overtaken(happened);
     child.kill("SIGCONT");
   }
