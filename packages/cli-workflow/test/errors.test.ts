@@ -165,9 +165,11 @@ test("in a fork on another version it has the line of that version's source", as
 });
 
 test("a source map of megabytes gives the line, and soon", async () => {
-  const rows = Array.from({ length: 60_000 }, (_, n) => `export const n${n} = () => ${n} + ${n};`);
-  writeFileSync(join(store.folder, "lib/many.ts"), rows.join("\n"));
-  const all = 'import * as many from "./many.ts"; export const sum = Object.values(many).length;';
+  // One array, and not an export a line: a namespace of 60,000 names takes the runtime a second to make.
+  const rows = Array.from({ length: 60_000 }, (_, n) => `  () => ${n} + ${n},`);
+  const many = ["export const many = [", ...rows, "];"].join("\n");
+  writeFileSync(join(store.folder, "lib/many.ts"), many);
+  const all = 'import { many } from "./many.ts"; export const sum = many.length;';
   writeFileSync(join(store.folder, "lib/all.ts"), all);
   const large = source
     .replace("./lib/net.ts", "./lib/net-2.ts")
