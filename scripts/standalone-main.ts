@@ -10,9 +10,10 @@ const programs: Record<Program, () => Promise<unknown>> = {
   "build-child": () => import("../packages/workflow/src/bundle/build-child.ts"),
 };
 
-const called = (Object.keys(programs) as Program[]).find(
-  (program) => programArgument(program) === process.argv[2],
-);
+let called: Program | null = null;
+for (const program of Object.keys(programs) as Program[]) {
+  if (programArgument(program) === process.argv[2]) called = program;
+}
 if (called) {
   process.argv.splice(2, 1);
   await programs[called]();

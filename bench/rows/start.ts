@@ -66,7 +66,11 @@ async function oneRun(store: Store, command: string[], report: string): Promise<
 /** The bundle itself notes when it is asked for the next step: the first is then committed. */
 async function firstStep(command: string[], report: string): Promise<number> {
   const began = now();
-  const child = Bun.spawn(command, { stdio: ["ignore", "ignore", "inherit"] });
+  const child = Bun.spawn(command, {
+    stdio: ["ignore", "ignore", "inherit"],
+    // Without this a child does not see how long workers are to stay.
+    env: process.env,
+  });
   const { ended } = await reported(report);
   await child.exited;
   return ended - began;

@@ -1,11 +1,24 @@
-import { afterEach, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { afterEach, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { collectGarbage } from "../src/local/gc.ts";
 import { allThreads } from "../src/local/threads.ts";
+import { verifyStore } from "../src/local/verify.ts";
 import { killThread } from "../src/local/control.ts";
-import { startThread } from "../src/local/start.ts";
-import { runDir, socketName, workerLogPath } from "../src/storage/paths.ts";
-import { type PrewarmedWorker, prewarmWorker } from "../src/system/prewarm.ts";
+import { newThreadId, startThread } from "../src/local/start.ts";
+import { makeFolder } from "../src/storage/files.ts";
+import { prepareLog } from "../src/log/prepare.ts";
+import { dataPath, runDir, socketName, threadsDir, workerLogPath } from "../src/storage/paths.ts";
+import { type PreparedLog, type PrewarmedWorker, prewarmWorker } from "../src/system/prewarm.ts";
+import { startRecord } from "../src/thread/start-record.ts";
 import { system } from "../src/system/system.ts";
 import { blocking, bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
@@ -93,6 +106,75 @@ test("a bundle that can't be loaded is refused by its prewarmed process, and not
   );
   expect(code).toBe("BUNDLE_LOAD_FAILED");
   expect(allThreads(store.root)).toEqual([]);
+});
+
+describe("the log that is prepared for a prewarmed process", () => {
+  const unnamed = (store: TestStore, hash: string) =>
+    readdirSync(threadsDir(store.root, hash)).filter((name) => name.endsWith(".tmp"));
+
+  test("becomes that of the thread, which is as one that a worker makes", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    const prewarmed = prewarmWorker();
+    let prepared = 0;
+    const begin: PrewarmedWorker["begin"] = (order) => {
+      prepared = statSync(order.log?.aside ?? "").ino;
+      return prewarmed.begin(order);
+    };
+    const ref = await startIn(store, hash, { ...prewarmed, begin });
+    expect(statSync(dataPath(store.root, hash, ref.threadId)).ino).toBe(prepared);
+    const other = await store.start(hash, "", { maxRounds: undefined });
+    for (const each of [ref, other]) await store.whenStatus(each, "completed");
+    const startOf = (each: ThreadRef) => {
+      const [start] = store.lines(each);
+      return { ...start, threadId: "", timestamp: 0, sum: "" };
+    };
+    expect(startOf(ref)).toEqual(startOf(other));
+    expect(unnamed(store, hash)).toEqual([]);
+    expect((await verifyStore(store.root)).problems).toEqual([]);
+  });
+
+  test("is not used where a bundle gives its threads another number of steps", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter.replace("description:", "maxRounds: 7, description:"));
+    const ref = await startIn(store, hash, prewarmWorker());
+    await store.whenStatus(ref, "completed");
+    expect(store.lines(ref)[0]).toMatchObject({ parameters: { options: { maxRounds: 7 } } });
+    expect(unnamed(store, hash)).toEqual([]);
+  });
+
+  test("is removed where the thread is refused", async () => {
+    const store = new TestStore();
+    const hash = await store.add(`throw new Error("not today");\n${counter}`);
+    await startIn(store, hash, prewarmWorker()).catch(() => undefined);
+    expect(readdirSync(threadsDir(store.root, hash))).toEqual([]);
+  });
+
+  test("is removed where its process was lost, and another makes the thread", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    const prewarmed = prewarmWorker();
+    prewarmed.drop();
+    const ref = await startIn(store, hash, prewarmed);
+    await store.whenStatus(ref, "completed");
+    expect(unnamed(store, hash)).toEqual([]);
+  });
+
+  test("is what a kill of the command leaves, and nothing takes it for a thread", async () => {
+    const store = new TestStore();
+    const hash = await store.add(counter);
+    makeFolder(threadsDir(store.root, hash));
+    const threadId = await newThreadId();
+    const path = dataPath(store.root, hash, threadId);
+    const request = { threadId, workflow: hash, prompt: "", env: {} };
+    const facts = { rounds: 100, timestamp: Date.now() };
+    const { aside } = prepareLog(path, startRecord(hash, request, facts)) as PreparedLog;
+    expect(allThreads(store.root)).toEqual([]);
+    expect((await verifyStore(store.root)).problems).toEqual([]);
+    utimesSync(aside, 0, 0);
+    await collectGarbage(store.root);
+    expect(existsSync(aside)).toBe(false);
+  });
 });
 
 test("a thread that keeps its prewarmed process from listening is running, and can be killed by force", async () => {

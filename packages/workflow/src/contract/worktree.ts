@@ -36,19 +36,19 @@ export function worktreeIn({ meta }: Pick<RoleOutput, "meta">): WorktreeMeta | n
  * runs, nothing is signed, files keep their bytes, and what is written survives a loss of power.
  */
 export const gitSettings: readonly string[] = [
-  "core.hooksPath=/dev/null",
-  "core.fsmonitor=false",
-  "core.autocrlf=false",
-  "core.safecrlf=false",
-  "core.fsync=all",
-  "core.fsyncMethod=batch",
-  "commit.gpgSign=false",
-  "gc.auto=0",
-  "maintenance.auto=false",
-  "rerere.enabled=false",
-  "submodule.recurse=false",
-  "worktree.useRelativePaths=false",
-].flatMap((setting) => ["-c", setting]);
+  ...["-c", "core.hooksPath=/dev/null"],
+  ...["-c", "core.fsmonitor=false"],
+  ...["-c", "core.autocrlf=false"],
+  ...["-c", "core.safecrlf=false"],
+  ...["-c", "core.fsync=all"],
+  ...["-c", "core.fsyncMethod=batch"],
+  ...["-c", "commit.gpgSign=false"],
+  ...["-c", "gc.auto=0"],
+  ...["-c", "maintenance.auto=false"],
+  ...["-c", "rerere.enabled=false"],
+  ...["-c", "submodule.recurse=false"],
+  ...["-c", "worktree.useRelativePaths=false"],
+];
 
 /** The ref of a thread's worktree, and with a commit the one that keeps that commit. */
 export const worktreeRef = (threadId: string, tree: string, commit?: string): string =>

@@ -135,8 +135,7 @@ async function startNew(
   const request = { method: "POST", path: "/threads", body } as const;
   const isServed = system.files.exists(join(runDir(root), socketName(hash)));
   if (isServed) prewarmed?.drop();
-  const begun =
-    prewarmed && !isServed ? await beginWorker<Started>(root, hash, prewarmed, request) : null;
+  const begun = prewarmed && !isServed ? await beginWorker(root, hash, prewarmed, body) : null;
   // By its id a thread starts once, however often it is asked for.
   if (!begun) await askAgain<Started>(root, hash, request);
   return { threadId: body.threadId, workflow: body.workflow, hash };

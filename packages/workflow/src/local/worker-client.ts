@@ -1,10 +1,18 @@
 import { join } from "node:path";
 import { type ErrorRecord, isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
-import { controlTimeoutMs, type Failure } from "../control/control.ts";
-import { diskError } from "../storage/disk-error.ts";
-import { makeFolder, openOwnFile, readOwnFile, writeAll } from "../storage/files.ts";
 import {
+  controlTimeoutMs,
+  defaultMaxRounds,
+  type Failure,
+  type Started,
+  type StartRequest,
+} from "../control/control.ts";
+import { prepareLog } from "../log/prepare.ts";
+import { diskError } from "../storage/disk-error.ts";
+import { makeFolder, openOwnFile, readOwnFile, removeQuietly, writeAll } from "../storage/files.ts";
+import {
+  dataPath,
   type Root,
   runDir,
   socketName,
@@ -14,8 +22,14 @@ import {
 } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
 import { type Child, O_APPEND, O_CREAT, O_WRONLY, type SocketResponse } from "../system/port.ts";
-import { type PrewarmedWorker, workerEnv, type WorkerOrder } from "../system/prewarm.ts";
+import {
+  type PreparedLog,
+  type PrewarmedWorker,
+  workerEnv,
+  type WorkerOrder,
+} from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
+import { startRecord } from "../thread/start-record.ts";
 import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 
 export type ControlRequest = {
@@ -133,29 +147,43 @@ export function spawnWorker(root: Root, hash: string): Child {
  *
  * @throws WorkflowError what the worker answered, `WORKER_SILENT`.
  */
-export async function beginWorker<T>(
+export async function beginWorker(
   root: Root,
   hash: string,
   prewarmed: PrewarmedWorker,
-  { method, path, body, timeoutMs = controlTimeoutMs }: ControlRequest,
-): Promise<T | null> {
+  body: StartRequest,
+): Promise<Started | null> {
   createRoot(root);
   // The process opens it itself, and has nowhere else to report why it can't.
   system.files.close(openWorkerLog(workerLogPath(root, hash)));
   const silence = Promise.withResolvers<"silent">();
-  const cancel = system.clock.after(timeoutMs, () => silence.resolve("silent"));
-  const request = { method, path, ...(body !== undefined && { body: textOf(body) }) };
+  const cancel = system.clock.after(controlTimeoutMs, () => silence.resolve("silent"));
+  const request = { method: "POST", path: "/threads", body: textOf(body) };
   // While the process begins, which would do it before its first step.
   const made = [threadsDir(root, hash)];
   made.forEach(makeFolder);
-  const identity = system.processes.identify(prewarmed.pid);
-  const args: WorkerOrder["args"] = [root, hash, String(idleMs())];
-  const began = prewarmed.begin({ args, request, identity, made });
-  const response = await Promise.race([began, silence.promise]);
-  cancel();
-  if (response === "silent") throw silentWorker(root, hash, timeoutMs);
-  const reply = response && replyOf<T>(hash, response);
-  return reply?.kind === "reply" ? reply.value : null;
+  const log = prepared(root, hash, body);
+  try {
+    const identity = system.processes.identify(prewarmed.pid);
+    const args: WorkerOrder["args"] = [root, hash, String(idleMs())];
+    const began = prewarmed.begin({ args, request, identity, made, log });
+    const response = await Promise.race([began, silence.promise]);
+    cancel();
+    if (response === "silent") throw silentWorker(root, hash);
+    const reply = response && replyOf<Started>(hash, response);
+    return reply?.kind === "reply" ? reply.value : null;
+  } finally {
+    // It is there no more if the thread has it.
+    if (log) removeQuietly(log.aside);
+  }
+}
+
+/** The log of a new thread, as its worker makes it; null where that needs more than the request. */
+function prepared(root: Root, hash: string, request: StartRequest): PreparedLog | null {
+  if (request.fork || request.input || request.durability === "os") return null;
+  // A bundle may say otherwise: then its worker makes the log.
+  const facts = { rounds: defaultMaxRounds, timestamp: system.clock.now() };
+  return prepareLog(dataPath(root, hash, request.threadId), startRecord(hash, request, facts));
 }
 
 function idleMs(): number {

@@ -4,6 +4,9 @@ import type { AttemptError } from "../contract/event.ts";
 import { jsonText } from "../contract/json.ts";
 import { isRecord } from "../contract/show.ts";
 
+/** How long a record may be, in bytes, without its sum. */
+export const maxRecordBytes = 64 * 1024 * 1024;
+
 /** Line 1 of a thread's log. */
 export type StartRecord = {
   name: string;

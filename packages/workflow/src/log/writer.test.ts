@@ -30,8 +30,9 @@ import { codeOf } from "../../test/fixtures/until.ts";
 import { realSystem } from "../system/real.ts";
 import { useSystem } from "../system/system.ts";
 import { readLog } from "./log.ts";
+import { maxRecordBytes } from "./record.ts";
 import { LogReader } from "./reader.ts";
-import { durableWriting, LogWriter, maxRecordBytes, type Writing } from "./writer.ts";
+import { durableWriting, LogWriter, type Writing } from "./writer.ts";
 
 let folder: string;
 let path: string;

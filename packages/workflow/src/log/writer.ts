@@ -4,6 +4,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
 import {
   asideName,
+  ifThere,
   notPlain,
   openOwnFile,
   readFully,
@@ -13,23 +14,26 @@ import {
   writeFileAtomic,
 } from "../storage/files.ts";
 import { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } from "../system/port.ts";
+import type { PreparedLog } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
+import { maxRecordBytes } from "./record.ts";
 import { firstSum, type RecordText, Sealer, type Sum, sealed } from "./sum.ts";
 
 /**
  * How a process writes logs; `syncer` null leaves the sync to the system. `made` are the folders whose names it has
- * made durable.
+ * made durable, `prepared` a log that another process has made for it.
  */
-export type Writing = { syncer: Syncer | null; made?: Set<string> };
+export type Writing = {
+  syncer: Syncer | null;
+  made?: Set<string>;
+  prepared?: PreparedLog | null;
+};
 
-/** Writing that is synced at each step. @param made The folders whose names are durable already. */
-export const durableWriting = (made: readonly string[] = []): Writing => ({
-  syncer: new Syncer(),
-  made: new Set(made),
-});
-
-/** In bytes. */
-export const maxRecordBytes = 64 * 1024 * 1024;
+/** Writing that is synced at each step, with what another process has made for it. */
+export const durableWriting = (
+  made: readonly string[] = [],
+  prepared: PreparedLog | null = null,
+): Writing => ({ syncer: new Syncer(), made: new Set(made), prepared });
 
 /** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
 export function checkRecordSize(length: number): void {
@@ -127,23 +131,41 @@ export class LogWriter {
   ): LogWriter {
     // A log is renewed to have it on the disk, also where its steps are not synced.
     const isSynced = !isNew || writing.syncer !== null;
-    const { files } = system;
     const aside = asideName(path);
     let fd: number | null = null;
-    let named: string | null = aside;
     try {
       fd = openOwnFile(aside, O_WRONLY | O_APPEND | O_CREAT | O_EXCL);
       const writer = new LogWriter(path, fd, { size: 0, sum: firstSum }, writing);
       fillFile(writer);
-      if (isSynced) files.syncData(fd);
-      files.rename(aside, path);
-      named = isNew ? path : null;
-      if (isSynced) files.syncFolder(dirname(path));
+      if (isSynced) system.files.syncData(fd);
+      giveName(aside, path, { isSynced, isNew });
       return writer;
     } catch (error) {
       if (fd !== null) closeQuietly(fd);
-      // A log that is renewed is there whatever fails, under its name with the old bytes or the same new ones.
-      if (named !== null) removeQuietly(named, named === path);
+      removeQuietly(aside);
+      throw diskError(error, "write", path);
+    }
+  }
+
+  /**
+   * Takes over the log of a new thread that another process has prepared, and which is durable on return; null when it
+   * is not there as it was made.
+   */
+  static adopt(path: string, prepared: PreparedLog, writing: Writing): LogWriter | null {
+    const { aside, size, sum } = prepared;
+    const isSynced = writing.syncer !== null;
+    let fd: number | null = null;
+    try {
+      fd = ifThere(() => openOwnFile(aside, O_WRONLY | O_APPEND));
+      if (fd === null) return null;
+      if (system.files.length(fd) !== size) {
+        closeQuietly(fd);
+        return null;
+      }
+      giveName(aside, path, { isSynced, isNew: true });
+      return new LogWriter(path, fd, { size, sum: BigInt(`0x${sum}`) }, writing);
+    } catch (error) {
+      if (fd !== null) closeQuietly(fd);
       throw diskError(error, "write", path);
     }
   }
@@ -308,6 +330,24 @@ export class LogWriter {
   /** The error that this and every later append gets. */
   #refuse(error: unknown, doing: string): WorkflowError {
     return (this.#refusal = diskError(error, doing, this.#path));
+  }
+}
+
+/**
+ * Gives a log that is on the disk its name. Where that fails a new one is not there; one that is renewed is, with the old
+ * bytes or the same new ones.
+ */
+function giveName(
+  aside: string,
+  path: string,
+  { isSynced, isNew }: { isSynced: boolean; isNew: boolean },
+): void {
+  system.files.rename(aside, path);
+  try {
+    if (isSynced) system.files.syncFolder(dirname(path));
+  } catch (error) {
+    if (isNew) removeQuietly(path, true);
+    throw error;
   }
 }
 

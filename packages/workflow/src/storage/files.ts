@@ -190,7 +190,8 @@ export function asideName(path: string): string {
   return join(dirname(path), `.${basename(path)}.${mark.padStart(8, "0")}.tmp`);
 }
 
-const onlyNew = O_WRONLY | O_CREAT | O_EXCL;
+/** How a file is opened that must not be there yet. */
+export const onlyNew = O_WRONLY | O_CREAT | O_EXCL;
 const bytesOf = (content: Uint8Array | string): Uint8Array =>
   typeof content === "string" ? Buffer.from(content) : content;
 

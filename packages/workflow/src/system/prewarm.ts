@@ -15,6 +15,20 @@ export type WorkerOrder = {
   identity: ProcessIdentity | null;
   /** Folders whose names are durable. */
   made: string[];
+  log: PreparedLog | null;
+};
+
+/**
+ * The log of the thread that the first request starts, on the disk under a name aside: its size in bytes, the sum of its
+ * one record in hexadecimal digits, and what in that record does not come from the request.
+ */
+export type PreparedLog = {
+  threadId: string;
+  timestamp: number;
+  rounds: number;
+  aside: string;
+  size: number;
+  sum: string;
 };
 
 /** A process that waits for its order. It takes one. */

@@ -59,6 +59,7 @@ import {
 import { CopiedCommits, worktreesDir } from "../storage/worktrees.ts";
 import { system } from "../system/system.ts";
 import { checkHere, notFound } from "../thread/selection.ts";
+import { keptBy, startRecord } from "../thread/start-record.ts";
 import { corruptError, endedError } from "../thread/thread.ts";
 import { withOwnBuiltIns } from "./built-ins.ts";
 
@@ -80,7 +81,10 @@ export function createLog(
   const path = dataPath(root, hash, checkThreadId(request.threadId));
   const { fork } = request;
   const source = fork ? sourceOf(root, fork) : null;
-  const start = startRecord(hash, request, source?.start, rounds);
+  const prepared = adopted(path, hash, request, writing, rounds);
+  if (prepared) return prepared;
+  const timestamp = system.clock.now();
+  const start = startRecord(hash, request, { source: source?.start, rounds, timestamp });
   const head = recordText(textOf(start));
   checkRecordSize(head.to - head.from);
   makeFolderOnce(dirname(path), writing);
@@ -103,6 +107,23 @@ export function createLog(
     if (at !== null) addDue(root, { hash, threadId: request.threadId, at }, writing.made);
   };
   return { start, writer: LogWriter.create(path, fill, writing), steps };
+}
+
+/** The thread whose log was prepared by who starts it; null where none was, or another one than this request makes. */
+function adopted(
+  path: string,
+  hash: string,
+  request: StartRequest,
+  writing: Writing,
+  rounds: number,
+): CreatedThread | null {
+  const { prepared } = writing;
+  if (!prepared || prepared.threadId !== request.threadId) return null;
+  const { timestamp } = prepared;
+  const start = startRecord(hash, request, { rounds, timestamp });
+  if (start.parameters.options.maxRounds !== prepared.rounds) return null;
+  const writer = LogWriter.adopt(path, prepared, writing);
+  return writer && { start, writer, steps: [] };
 }
 
 // Its name is made durable by each worker once, and not for each thread.
@@ -296,44 +317,11 @@ function copySteps(
   );
 }
 
-const keptBy = (keep: ForkRequest["keep"]): number => ("first" in keep ? keep.first : keep.length);
-
 const edited = (step: Step, { content, meta }: NonNullable<ForkRequest["edit"]>): Step => ({
   ...step,
   content: content ?? step.content,
   meta: meta ?? step.meta,
 });
-
-function startRecord(
-  hash: string,
-  { workflow: name, threadId, fork, ...given }: StartRequest,
-  source: StartRecord | undefined,
-  rounds: number,
-): StartRecord {
-  const before = source?.parameters;
-  const maxRounds = given.maxRounds ?? before?.options.maxRounds ?? rounds;
-  const params = given.params === undefined ? before?.params : given.params;
-  return {
-    name,
-    hash,
-    threadId,
-    parameters: {
-      prompt: given.prompt ?? before?.prompt ?? "",
-      options: { ...before?.options, ...given.options, maxRounds },
-      ...(params === undefined ? {} : { params }),
-    },
-    timestamp: system.clock.now(),
-    ...(fork && { forkFrom: forkFromOf(fork, source) }),
-  };
-}
-
-function forkFromOf(
-  { threadId, keep }: ForkRequest,
-  source?: StartRecord,
-): StartRecord["forkFrom"] {
-  const origin = source?.forkFrom && (source.forkFrom.origin ?? source.forkFrom.threadId);
-  return { threadId, steps: keptBy(keep), ...(origin !== undefined && { origin }) };
-}
 
 function inputStep({ content, value, meta }: InputRequest): Step {
   const valued = value === undefined ? {} : { value };

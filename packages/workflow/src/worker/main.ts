@@ -26,6 +26,7 @@ try {
     request: order.request,
     identity: order.identity,
     made: order.made,
+    log: order.log,
     respond: redirectPrints(openOwnFile(workerLogPath(root, hash), O_WRONLY | O_APPEND)),
   };
   runWorker({ root, hash, idleMs: Number(idleText), mark, first }, (threads) => {

@@ -7,7 +7,7 @@ import { durableWriting } from "../log/writer.ts";
 import { takeLock } from "../storage/lock.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../storage/paths.ts";
 import type { ProcessIdentity, SocketRequest, SocketResponse } from "../system/port.ts";
-import { markVariable } from "../system/prewarm.ts";
+import { markVariable, type PreparedLog } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 import { SharedEnv } from "./context.ts";
 import { Orphans } from "./orphans.ts";
@@ -40,6 +40,8 @@ export type FirstRequest = {
   identity: ProcessIdentity | null;
   /** Folders whose names are durable. */
   made: string[];
+  /** The log of the thread that it starts. */
+  log: PreparedLog | null;
 };
 
 /**
@@ -74,7 +76,7 @@ export function runWorker(
     orphans,
     env: new SharedEnv(mark === "" ? {} : { [markVariable]: mark }),
     load,
-    writing: durableWriting(first?.made),
+    writing: durableWriting(first?.made, first?.log),
     note: (threadId, live) => info.note(threadId, live),
     onChange: rest,
   });
