@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { loadBundle } from "../packages/workflow/src/bundle/store.ts";
 import type { Bundle } from "../packages/workflow/src/contract/contract.ts";
 import type { Durability, StartRequest } from "../packages/workflow/src/control/control.ts";
-import { durableWriting } from "../packages/workflow/src/log/writer.ts";
+import { durableWriting } from "../packages/workflow/src/log/writing.ts";
 import { dataPath, infoPath } from "../packages/workflow/src/storage/paths.ts";
 import { SharedEnv } from "../packages/workflow/src/worker/context.ts";
 import { Orphans } from "../packages/workflow/src/worker/orphans.ts";

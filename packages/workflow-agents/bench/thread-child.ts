@@ -4,7 +4,7 @@
 // prints what the other took, as JSON.
 import Anthropic from "@anthropic-ai/sdk";
 import { loadBundle } from "../../workflow/src/bundle/store.ts";
-import { durableWriting } from "../../workflow/src/log/writer.ts";
+import { durableWriting } from "../../workflow/src/log/writing.ts";
 import { dataPath } from "../../workflow/src/storage/paths.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { recordEvents, SharedEnv } from "../../workflow/src/worker/context.ts";

@@ -10,7 +10,7 @@ import { addDue, listDue, nextDue, removeDue } from "../src/storage/due.ts";
 import { bundlePath, dueDir } from "../src/storage/paths.ts";
 import { openRoot } from "../src/storage/root.ts";
 import { loadBundle } from "../src/bundle/store.ts";
-import { Syncer } from "../src/log/writer.ts";
+import { Syncer } from "../src/log/writing.ts";
 import { SharedEnv } from "../src/worker/context.ts";
 import { Orphans } from "../src/worker/orphans.ts";
 import { Threads } from "../src/worker/threads.ts";

@@ -10,7 +10,8 @@ import { useSystem } from "../system/system.ts";
 import { readLog } from "./log.ts";
 import { prepareLog } from "./prepare.ts";
 import { maxRecordBytes, type StartRecord } from "./record.ts";
-import { durableWriting, LogWriter } from "./writer.ts";
+import { LogWriter } from "./writer.ts";
+import { durableWriting } from "./writing.ts";
 
 let folder: string;
 let path: string;
@@ -25,7 +26,8 @@ afterEach(() => {
 
 const start = JSON.parse(startLine) as StartRecord;
 const prepare = () => prepareLog(path, start) as PreparedLog;
-const adopt = (prepared: PreparedLog) => LogWriter.adopt(path, prepared, durableWriting());
+const takeOver = (prepared: PreparedLog) =>
+  LogWriter.fromPrepared(path, prepared, durableWriting());
 const fail = (wanted: DiskCall) =>
   useSystem(
     faultyDisk({
@@ -43,7 +45,7 @@ test("a prepared log has a name that nobody reads, and mode 0600", () => {
 });
 
 test("it is taken over as it would have been made, and continued", async () => {
-  const writer = adopt(prepare());
+  const writer = takeOver(prepare());
   expect(readdirSync(folder)).toEqual(["a.data.jsonl"]);
   expect(readFileSync(path, "utf8")).toBe(sealedLogOf(startLine).toString());
   await writer?.append(stepLine("1"));
@@ -56,22 +58,22 @@ describe("it is not taken over", () => {
   test("when it is gone", () => {
     const prepared = prepare();
     rmSync(prepared.aside);
-    expect(adopt(prepared)).toBeNull();
+    expect(takeOver(prepared)).toBeNull();
     expect(readdirSync(folder)).toEqual([]);
   });
 
   test("when it is longer or shorter than it was", () => {
     const prepared = prepare();
     appendFileSync(prepared.aside, "\n");
-    expect(adopt(prepared)).toBeNull();
-    expect(adopt({ ...prepared, size: prepared.size + 2 })).toBeNull();
+    expect(takeOver(prepared)).toBeNull();
+    expect(takeOver({ ...prepared, size: prepared.size + 2 })).toBeNull();
     expect(readdirSync(folder)).toEqual([prepared.aside.slice(folder.length + 1)]);
   });
 
   test.each(["rename", "syncFolder"] as const)("when the disk fails at %s", (call) => {
     const prepared = prepare();
     fail(call);
-    expect(() => adopt(prepared)).toThrow("the disk reported an error");
+    expect(() => takeOver(prepared)).toThrow("the disk reported an error");
     expect(readdirSync(folder)).not.toContain("a.data.jsonl");
   });
 });

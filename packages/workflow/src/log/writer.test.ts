@@ -32,7 +32,8 @@ import { useSystem } from "../system/system.ts";
 import { readLog } from "./log.ts";
 import { maxRecordBytes } from "./record.ts";
 import { LogReader } from "./reader.ts";
-import { durableWriting, LogWriter, type Writing } from "./writer.ts";
+import { LogWriter } from "./writer.ts";
+import { durableWriting, type Writing } from "./writing.ts";
 
 let folder: string;
 let path: string;

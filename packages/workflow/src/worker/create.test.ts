@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
-import { durableWriting } from "../log/writer.ts";
+import { durableWriting } from "../log/writing.ts";
 import { unsealed } from "../../test/fixtures/records.ts";
 import { dataPath, type Root } from "../storage/paths.ts";
 import { createLog, isCreated } from "./create.ts";

@@ -39,8 +39,8 @@ import {
   LogWriter,
   type TornTail,
   truncateTail,
-  type Writing,
 } from "../log/writer.ts";
+import type { Writing } from "../log/writing.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { blobCopier, threadBlobs } from "../storage/blobs.ts";
 import { addDue } from "../storage/due.ts";
@@ -81,7 +81,7 @@ export function createLog(
   const path = dataPath(root, hash, checkThreadId(request.threadId));
   const { fork } = request;
   const source = fork ? sourceOf(root, fork) : null;
-  const prepared = adopted(path, hash, request, writing, rounds);
+  const prepared = preparedThread(path, hash, request, writing, rounds);
   if (prepared) return prepared;
   const timestamp = system.clock.now();
   const start = startRecord(hash, request, { source: source?.start, rounds, timestamp });
@@ -110,7 +110,7 @@ export function createLog(
 }
 
 /** The thread whose log was prepared by who starts it; null where none was, or another one than this request makes. */
-function adopted(
+function preparedThread(
   path: string,
   hash: string,
   request: StartRequest,
@@ -122,7 +122,7 @@ function adopted(
   const { timestamp } = prepared;
   const start = startRecord(hash, request, { rounds, timestamp });
   if (start.parameters.options.maxRounds !== prepared.rounds) return null;
-  const writer = LogWriter.adopt(path, prepared, writing);
+  const writer = LogWriter.fromPrepared(path, prepared, writing);
   return writer && { start, writer, steps: [] };
 }
 

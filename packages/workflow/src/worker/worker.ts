@@ -3,7 +3,7 @@ import { loadBundle } from "../bundle/store.ts";
 import type { Bundle } from "../contract/contract.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
-import { durableWriting } from "../log/writer.ts";
+import { durableWriting } from "../log/writing.ts";
 import { takeLock } from "../storage/lock.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../storage/paths.ts";
 import type { ProcessIdentity, SocketRequest, SocketResponse } from "../system/port.ts";
