@@ -54,6 +54,16 @@ test("it is taken over as it would have been made, and continued", async () => {
   expect(readLog(path)).toMatchObject({ kind: "thread", broken: null });
 });
 
+test("it is on the disk before it is given away, and so is its name before it is written", () => {
+  const disk = faultyDisk({});
+  useSystem(disk.system);
+  const made = () => disk.calls.filter((call) => /^(open|write|rename|sync)/.test(call));
+  const prepared = prepare();
+  expect(made()).toEqual(["open", "write", "syncData"]);
+  takeOver(prepared);
+  expect(made().slice(3)).toEqual(["open", "rename", "syncFolder"]);
+});
+
 describe("it is not taken over", () => {
   test("when it is gone", () => {
     const prepared = prepare();
