@@ -65,7 +65,7 @@ export class SmallDisk {
   }
 
   free(): void {
-    rmSync(join(this.path, "ballast"));
+    rmSync(join(this.path, "ballast"), { force: true });
   }
 
   writable(is: boolean): void {
