@@ -33,6 +33,10 @@ const startIn = async (store: TestStore, hash: string, prewarmed: PrewarmedWorke
   return { hash, threadId };
 };
 
+/** The logs that were prepared and have no name. */
+const unnamed = (store: TestStore, hash: string) =>
+  readdirSync(threadsDir(store.root, hash)).filter((name) => name.endsWith(".tmp"));
+
 const hasEnded = ({ exitCode, signalCode }: PrewarmedWorker) =>
   exitCode !== null || signalCode !== null;
 
@@ -84,6 +88,7 @@ test("a thread is started also when its prewarmed process was lost", async () =>
   const ref = await startIn(store, hash, prewarmed);
   await store.whenStatus(ref, "completed");
   expect(allThreads(store.root)).toEqual([ref]);
+  expect(unnamed(store, hash)).toEqual([]);
 });
 
 test("what a bundle prints while it is loaded goes to the worker's log, and is no response", async () => {
@@ -109,9 +114,6 @@ test("a bundle that can't be loaded is refused by its prewarmed process, and not
 });
 
 describe("the log that is prepared for a prewarmed process", () => {
-  const unnamed = (store: TestStore, hash: string) =>
-    readdirSync(threadsDir(store.root, hash)).filter((name) => name.endsWith(".tmp"));
-
   test("becomes that of the thread, which is as one that a worker makes", async () => {
     const store = new TestStore();
     const hash = await store.add(counter);
@@ -148,16 +150,6 @@ describe("the log that is prepared for a prewarmed process", () => {
     const hash = await store.add(`throw new Error("not today");\n${counter}`);
     await startIn(store, hash, prewarmWorker()).catch(() => undefined);
     expect(readdirSync(threadsDir(store.root, hash))).toEqual([]);
-  });
-
-  test("is removed where its process was lost, and another makes the thread", async () => {
-    const store = new TestStore();
-    const hash = await store.add(counter);
-    const prewarmed = prewarmWorker();
-    prewarmed.drop();
-    const ref = await startIn(store, hash, prewarmed);
-    await store.whenStatus(ref, "completed");
-    expect(unnamed(store, hash)).toEqual([]);
   });
 
   test("is what a kill of the command leaves, and nothing takes it for a thread", async () => {
