@@ -1,8 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type DiskCall, faultyDisk, systemError } from "../../test/fixtures/faulty-disk.ts";
 import { realSystem } from "../system/real.ts";
+import { useSystem } from "../system/system.ts";
 import { WorkerInfoFile, isAlive, readWorkerInfo } from "./worker-info.ts";
 
 const identify = (pid: number) => realSystem.processes.identify(pid);
@@ -12,7 +22,10 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "holder-test-"));
   path = join(folder, "a.holder");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => {
+  useSystem(realSystem);
+  rmSync(folder, { recursive: true, force: true });
+});
 
 test("a process that has ended and that its parent has not waited for is none", async () => {
   // What the shell becomes never waits for what the shell has started; and it has become it when it prints.
@@ -45,6 +58,15 @@ describe("the holder file", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     holder.remove();
     expect(readWorkerInfo(path)).toBeNull();
+  });
+
+  test.each(["write", "rename"] as const)("leaves nothing when the disk fails at %s", (wanted) => {
+    const before = (call: DiskCall) => {
+      if (call === wanted) throw systemError("ENOSPC");
+    };
+    useSystem(faultyDisk({ before }).system);
+    expect(() => new WorkerInfoFile(path)).toThrow("the disk is full");
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   test("takes the place of one that a dead worker left, and of a symbolic link", () => {

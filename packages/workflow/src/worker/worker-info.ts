@@ -1,6 +1,6 @@
 import { encodeText } from "../contract/intrinsics.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { asideName, readOwnFile, withFile, writeAll } from "../storage/files.ts";
+import { asideName, readOwnFile, removeQuietly, withFile, writeAll } from "../storage/files.ts";
 import { O_APPEND, O_CREAT, O_EXCL, O_WRONLY, type ProcessIdentity } from "../system/port.ts";
 import { system } from "../system/system.ts";
 
@@ -48,6 +48,7 @@ export class WorkerInfoFile {
       write(aside, JSON.stringify({ ...identity, marks }), O_WRONLY | O_CREAT | O_EXCL);
       files.rename(aside, path);
     } catch (error) {
+      removeQuietly(aside);
       throw diskError(error, "write", path);
     }
   }
