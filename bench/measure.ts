@@ -6,11 +6,16 @@ export type Take = () => Promise<number> | number;
 
 /** Takes figures in turn, so that whatever else the machine does meets all of them. */
 export async function alternately(times: number, takes: readonly Take[]): Promise<Sample[]> {
+  return (await figuresOf(times, takes)).map(sampleOf);
+}
+
+/** The figures themselves that {@link alternately} makes its samples of. */
+export async function figuresOf(times: number, takes: readonly Take[]): Promise<number[][]> {
   const figures = takes.map((): number[] => []);
   for (let n = 0; n < times; n += 1) {
     for (const [index, take] of takes.entries()) figures[index]?.push(await take());
   }
-  return figures.map(sampleOf);
+  return figures;
 }
 
 /** {@link alternately} of two. */

@@ -7,8 +7,9 @@ import { type Host, openLocalHost } from "../packages/workflow/src/host.ts";
 import { idleVariable } from "../packages/workflow/src/local/worker-client.ts";
 import { type StartRecord, textOf } from "../packages/workflow/src/log/record.ts";
 import { recordText, Sealer } from "../packages/workflow/src/log/sum.ts";
-import { type Root, runDir } from "../packages/workflow/src/storage/paths.ts";
+import { type Root, workerInfoPath } from "../packages/workflow/src/storage/paths.ts";
 import { openRoot } from "../packages/workflow/src/storage/root.ts";
+import { isAlive, readWorkerInfo } from "../packages/workflow/src/worker/worker-info.ts";
 import { descriptor } from "./bundle/steps.esm.js";
 
 /** The bundle that every row runs. */
@@ -86,9 +87,11 @@ export async function reported(path: string): Promise<Report> {
   return report;
 }
 
-/** Waits until no worker of the storage root is left. */
+/** Waits until no worker of the storage root is left, and its process has ended. */
 export async function workerGone({ root, hash }: Store): Promise<void> {
-  await until(() => !existsSync(join(runDir(root), `${hash}.holder`)));
+  const path = workerInfoPath(root, hash);
+  const worker = readWorkerInfo(path);
+  await until(() => !existsSync(path) && !(worker && isAlive(worker.identity)));
 }
 
 /** Has workers stay that long without a thread. */
