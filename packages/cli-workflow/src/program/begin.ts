@@ -1,10 +1,7 @@
-import { prewarmForRun } from "@uncaged/workflow/host";
+import { compileAsUsual, compileLate, prewarmForRun } from "@uncaged/workflow/host";
 import { exitCodes } from "../output/exit-code.ts";
 import type { Begun } from "../session/session.ts";
 import type { PlainRun } from "./prewarm.ts";
-
-/** How many times more often than usual the code of a plain `run` must run before it is compiled. */
-const jitPolicy = 16;
 
 /** What may stand for a workflow and can be no file. */
 const plainName = /^[A-Za-z0-9][\w@-]*$/;
@@ -20,13 +17,11 @@ export async function begin(argv: readonly string[]): Promise<number> {
   const plain = readPlain(argv);
   let begun: Begun | null = { prewarmed };
   if (plain && prewarmed) {
-    // All of it runs once, while the worker begins: what is compiled would only slow that down. A Bun that is found on the
-    // PATH may be too old for it.
-    const { setJITPolicy }: Partial<typeof Bun.unsafe> = Bun.unsafe;
-    setJITPolicy?.(jitPolicy);
+    // All of it runs once, while the worker begins.
+    compileLate();
     const { runPlain } = await import("./prewarm.ts");
     begun = await runPlain(plain, process.env, prewarmed);
-    setJITPolicy?.(1);
+    compileAsUsual();
   }
   if (!begun) return exitCodes.done;
   const { main } = await import("./program.ts");

@@ -5,7 +5,9 @@
  *
  * Without arguments it was prewarmed: it reads them from stdin, with its first request, and responds on stdout.
  */
+import "./begin.ts";
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
+import { compileAsUsual } from "../system/jit.ts";
 import { O_APPEND, O_WRONLY } from "../system/port.ts";
 import { readOrder, redirectPrints } from "../system/order.ts";
 import { markVariable } from "../system/prewarm.ts";
@@ -36,6 +38,7 @@ try {
     capturePrints();
     recordEvents();
     catchCrashes(threads);
+    compileAsUsual();
   });
 } catch (error) {
   // The last line of a worker's log is what the one that started it reports.

@@ -1,0 +1,4 @@
+import { compileLate } from "../system/jit.ts";
+
+// The first that a worker's process does: its other modules are evaluated after this one. It ends before a bundle's code runs.
+compileLate();
