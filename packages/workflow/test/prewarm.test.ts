@@ -113,6 +113,24 @@ test("a bundle that can't be loaded is refused by its prewarmed process, and not
   expect(allThreads(store.root)).toEqual([]);
 });
 
+test("the code of a bundle is compiled as soon as usual, also while it is loaded", async () => {
+  const store = new TestStore();
+  // A process that compiles as usual does so after 100 to 400 calls, one that compiles late after 1,200.
+  const load = `import { numberOfDFGCompiles } from "bun:jsc";
+let sum = 0;
+const hot = (n) => { for (let k = 0; k < 8; k += 1) sum += (n ^ k) & 3; };
+let isCompiled = false;
+for (let calls = 0; calls < 800 && !isCompiled; ) {
+  for (let n = 0; n < 10; n += 1) hot(calls++);
+  await new Promise((done) => setTimeout(done, 5));
+  isCompiled = numberOfDFGCompiles(hot) > 0;
+}`;
+  const hash = await store.add(`${load}\n${bundleOf("yield step('worker', String(isCompiled));")}`);
+  const ref = await startIn(store, hash, prewarmWorker());
+  await store.whenStatus(ref, "completed");
+  expect(store.lines(ref)[1]).toMatchObject({ content: "true" });
+});
+
 describe("the log that is prepared for a prewarmed process", () => {
   test("becomes that of the thread, which is as one that a worker makes", async () => {
     const store = new TestStore();
