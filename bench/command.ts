@@ -1,4 +1,4 @@
-import { copyFileSync, cpSync, rmSync } from "node:fs";
+import { copyFileSync, cpSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pack, packStandalone } from "../scripts/pack.ts";
@@ -32,27 +32,21 @@ export async function makeCommand(folder: string): Promise<Built> {
   return { command: join(folder, "command/bin/uncaged-workflow"), standalone, baseline };
 }
 
-/**
- * Makes a binary of a bare script, as the standalone one is made, beside it. Both are copied once: a process begins up to
- * a sixth later by how the system's cache holds what the bundler has written piece by piece.
- */
+/** Makes a binary of a bare script, as the standalone one is made, beside it. */
 async function compile(path: string): Promise<void> {
-  const written = `${path}.written`;
   const { success, logs } = await Bun.build({
     entrypoints: [`${path}.js`],
     target: "bun",
     format: "esm",
     bytecode: true,
     compile: {
-      outfile: written,
+      outfile: path,
       execArgv: ["--no-install"],
       autoloadDotenv: false,
       autoloadBunfig: false,
     },
   });
   if (!success) throw new Error(logs.map(String).join("\n"));
-  copyFileSync(written, path);
-  rmSync(written);
 }
 
 /** How the command starts Bun; the bare scripts are started so too. */
