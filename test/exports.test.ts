@@ -151,6 +151,8 @@ describe("the exported names", () => {
       bundleHash
       checkFixture
       checkWorkflowName
+      compileAsUsual
+      compileLate
       copyBundle
       copyWorkflow
       defaultMaxRounds
