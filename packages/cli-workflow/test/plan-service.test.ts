@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { type Plan, PlanStore, type Started } from "./planned.ts";
 import { removeFolders } from "./program.ts";
 
-setDefaultTimeout(25_000);
+setDefaultTimeout(180_000);
 let store: PlanStore;
 beforeAll(async () => void (store = await PlanStore.open()));
 afterAll(async () => {

@@ -16,7 +16,7 @@ import type { Reply, ReplyTool } from "./wire.ts";
  * A role that asks for the approval of its tool calls, whose process dies or leaves at each of its events: nothing is
  * done without an approval or twice, and the model sees the conversation of a run that nothing disturbed.
  */
-setDefaultTimeout(20_000);
+setDefaultTimeout(180_000);
 let models: ModelRuns;
 let host: Host;
 let servers: ModelRuns["servers"];
