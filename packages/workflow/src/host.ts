@@ -47,8 +47,13 @@ export {
 } from "./host/move.ts";
 export { movingRoot } from "./local/move.ts";
 export type { HostIdentity } from "./storage/location.ts";
-export { compileAsUsual, compileLate } from "./system/jit.ts";
-export { hostVariable, type PrewarmedWorker, prewarmForRun } from "./system/prewarm.ts";
+export {
+  compileAsUsual,
+  compileLate,
+  hostVariable,
+  type PrewarmedWorker,
+  prewarmForRun,
+} from "./system/prewarm.ts";
 export { newThreadId, startThread } from "./local/start.ts";
 export { threadEnv } from "./local/surroundings.ts";
 

@@ -72,6 +72,24 @@ export function workerEnv(random: () => number): Record<string, string> {
   return env;
 }
 
+/** How many times more often than usual code must run before it is compiled, in a process that begins. */
+const late = 16;
+
+/**
+ * Has code compiled late, until {@link compileAsUsual}: what a process does once, while it begins, is over before that
+ * pays, and the compiler's thread would only slow down what it and the others do meanwhile.
+ */
+export const compileLate = (): void => setPolicy(late);
+
+/** Has code compiled as soon as usual. */
+export const compileAsUsual = (): void => setPolicy(1);
+
+function setPolicy(times: number): void {
+  // A Bun that is found on the PATH may be too old for it.
+  const { setJITPolicy }: Partial<typeof Bun.unsafe> = Bun.unsafe;
+  setJITPolicy?.(times);
+}
+
 /**
  * The process for the worker of a `run` on this machine, where these words are one; else null. It takes as long to begin
  * as the command does, which therefore asks for it before it loads anything else.

@@ -5,12 +5,10 @@
  *
  * Without arguments it was prewarmed: it reads them from stdin, with its first request, and responds on stdout.
  */
-import "./begin.ts";
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
-import { compileAsUsual } from "../system/jit.ts";
 import { O_APPEND, O_WRONLY } from "../system/port.ts";
 import { readOrder, redirectPrints } from "../system/order.ts";
-import { markVariable } from "../system/prewarm.ts";
+import { compileAsUsual, compileLate, markVariable } from "../system/prewarm.ts";
 import { openOwnFile } from "../storage/files.ts";
 import { type Root, runDir, workerLogPath } from "../storage/paths.ts";
 import { keepBuiltIns } from "./built-ins.ts";
@@ -18,6 +16,7 @@ import { recordEvents } from "./context.ts";
 import { capturePrints, catchCrashes, guardExit, keepAwait } from "./isolate.ts";
 import { type FirstRequest, runWorker } from "./worker.ts";
 
+compileLate();
 process.umask(0o077);
 const order = process.argv.length > 2 ? null : (readOrder() ?? process.exit(0));
 const [root, hash, idleText] = (order?.args ?? process.argv.slice(2)) as [Root, string, string];
