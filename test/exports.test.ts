@@ -169,6 +169,7 @@ describe("the exported names", () => {
       hostVariable
       isAnythingDue
       isMoving
+      isTerminal
       isWorkflowError
       keepAwake
       keptSteps
@@ -278,6 +279,7 @@ describe("the exported names", () => {
       type WorkflowView
       type WorktreeDiff
       waitForLock
+      writeBytes
       writeFileAtomic
       writeFileLater
       writeServerAddress"

@@ -3,8 +3,6 @@
  * of `size` characters, each of which takes `takes` milliseconds. With `together` it waits until so many threads have come, so that what is
  * timed is their steps and not their start; the last to finish writes `report`, a path, which may be the prompt too.
  */
-import { renameSync, writeFileSync } from "node:fs";
-
 export const descriptor = {
   description: "Yields steps as fast as they are taken, and tells when.",
   roles: { worker: { description: "Does nothing.", schema: { type: "object" } } },
@@ -58,8 +56,11 @@ function weight() {
 function part(round, report, together) {
   round.finished += 1;
   if (round.finished < together || !report) return;
+  const ended = now();
   rounds.delete(report);
   const { began, rss, marks } = round;
-  writeFileSync(`${report}.part`, JSON.stringify({ began, ended: now(), rss, marks }));
+  // What reports what was measured is loaded when that is over.
+  const { renameSync, writeFileSync } = process.getBuiltinModule("node:fs");
+  writeFileSync(`${report}.part`, JSON.stringify({ began, ended, rss, marks }));
   renameSync(`${report}.part`, report);
 }

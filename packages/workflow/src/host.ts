@@ -80,6 +80,7 @@ export { fixtureOf, recordedInput } from "./host/fixture.ts";
 
 // Projects and the storage root
 export { findProject, type Project } from "./project/project.ts";
+export { isTerminal, write as writeBytes } from "./system/libc.ts";
 export type { Environment } from "./system/port.ts";
 export { diskError } from "./storage/disk-error.ts";
 export { makeFolder, writeFileAtomic, writeFileLater } from "./storage/files.ts";

@@ -212,8 +212,9 @@ describe("a bundle that changes what the process is made of", () => {
           try { Bun.JSONL.parse = () => []; } catch {}
           fs.writeSync = (fd, bytes) => bytes.length;
           fs.fdatasyncSync = fs.fsyncSync = fs.ftruncateSync = fs.renameSync = () => {};
-          fs.fdatasync = (fd, done) => done();
+          fs.fdatasync = (fd, done) => done(new Error("theirs"));
           fs.readSync = () => 0;
+          for (const name of Object.keys(fs)) if (name.endsWith("Sync")) fs[name] = () => undefined;
           syncBuiltinESMExports();
         }
         if (input.steps.length < 2) yield step("patched");

@@ -1,5 +1,4 @@
-import { fstatSync, writeSync } from "node:fs";
-import { WorkflowError } from "@uncaged/workflow/host";
+import { isTerminal, WorkflowError, writeBytes } from "@uncaged/workflow/host";
 import { truncate } from "./text.ts";
 
 export type Sink = {
@@ -43,19 +42,10 @@ function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean
   };
 }
 
-// Loading node:tty costs more than a whole command: it is asked only where there may be a terminal.
-function isTerminal(fd: number): boolean {
-  try {
-    return fstatSync(fd).isCharacterDevice() && process.getBuiltinModule("node:tty").isatty(fd);
-  } catch {
-    return false;
-  }
-}
-
 function writeWhole(fd: number, bytes: Buffer): void {
   for (let done = 0; done < bytes.length; ) {
     try {
-      done += writeSync(fd, bytes, done, bytes.length - done);
+      done += writeBytes(fd, bytes, done);
     } catch (error) {
       // A pipe that another program made non-blocking is full.
       if (codeOf(error) !== "EAGAIN") throw error;

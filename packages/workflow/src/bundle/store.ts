@@ -9,6 +9,7 @@ import {
   type Root,
   typesPath,
 } from "../storage/paths.ts";
+import { keepNodeFiles } from "../system/node-files.ts";
 import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashOf, storedHashOf } from "./hash.ts";
@@ -71,6 +72,12 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
   );
 }
 
+/** Whether a bundle's text may name `node:fs`, which no bundler puts into another form. */
+function namesFiles(bytes: Uint8Array): boolean {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return ['fs"', "fs'", "fs`", "fs/promises"].some((name) => text.includes(name));
+}
+
 const isSame = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
 /**
@@ -84,7 +91,8 @@ export async function loadBundle(
   hash: string,
   prepare: () => void = () => undefined,
 ): Promise<Bundle> {
-  await readBundle(root, hash);
+  // A bundle that names the module may replace what is in it, and has it loaded anyhow.
+  if (namesFiles(await readBundle(root, hash))) keepNodeFiles();
   const path = bundlePath(root, hash);
   let module: object;
   try {

@@ -52,13 +52,11 @@ export function requireLocks(folder: string): void {
     lock(fd, folder);
   } catch (error) {
     // A network file system has them for what can be written alone, which a folder can't.
-    if (((error as WorkflowError).cause as { errno?: number }).errno === badDescriptor) return;
+    if (systemCode((error as WorkflowError).cause) === "EBADF") return;
     throw error;
   }
   system.files.close(fd);
 }
-
-const badDescriptor = 9;
 
 function open(path: string): number {
   try {
@@ -79,7 +77,7 @@ function lock(fd: number, path: string): boolean {
     system.files.close(fd);
     throw WorkflowError.failed(
       "NO_LOCKS",
-      `can't lock ${path}: its file system gives no locks (errno ${(error as { errno?: number }).errno})`,
+      `can't lock ${path}: its file system gives no locks (${systemCode(error)})`,
       "put the storage root on a disk of this machine",
       error,
     );

@@ -1,5 +1,5 @@
-import { closeSync, readFileSync, writeSync } from "node:fs";
-import { duplicate, replace } from "./libc.ts";
+import { encodeText, lengthOf } from "../contract/intrinsics.ts";
+import { close, duplicate, readText, replace, write } from "./libc.ts";
 import type { SocketResponse } from "./port.ts";
 import type { WorkerOrder } from "./prewarm.ts";
 
@@ -10,7 +10,7 @@ const [stdin, stdout, stderr] = [0, 1, 2];
 
 /** Waits for the order of a process that was prewarmed, which is a line; null when nobody is left to give one. */
 export function readOrder(): WorkerOrder | null {
-  const text = readFileSync(stdin, "utf8");
+  const text = readText(stdin);
   // What is there of a line whose writer has ended is no order.
   return text.endsWith("\n") ? (parse(text) as WorkerOrder) : null;
 }
@@ -22,13 +22,14 @@ export function readOrder(): WorkerOrder | null {
 export function redirectPrints(log: number): (response: SocketResponse) => void {
   const answer = duplicate(stdout);
   for (const fd of [stdout, stderr]) replace(fd, log);
-  closeSync(log);
+  close(log);
   return (response) => {
     try {
-      writeSync(answer, stringify(response));
+      const bytes = encodeText(stringify(response));
+      for (let done = 0; done < lengthOf(bytes); ) done += write(answer, bytes, done);
     } catch {
       // Who waited for it has ended.
     }
-    closeSync(answer);
+    close(answer);
   };
 }

@@ -6,11 +6,16 @@
  * S1 errors are the system's: they have a `code` such as `ENOSPC`. S2 what has no `Promise` in its type is done on
  * return. S3 no function needs its `this`.
  */
-import { constants } from "node:fs";
 
-/** How a file is opened: open(2). */
-export const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
-  constants;
+/** How a file is opened: open(2). By the headers of each system, since to load `node:fs` takes milliseconds. */
+export const [O_RDONLY, O_WRONLY, O_RDWR] = [0, 1, 2] as [number, number, number];
+const isMac = process.platform === "darwin";
+export const O_CREAT = isMac ? 0x200 : 0o100;
+export const O_EXCL = isMac ? 0x800 : 0o200;
+export const O_APPEND = isMac ? 0x8 : 0o2000;
+export const O_NONBLOCK = isMac ? 0x4 : 0o4000;
+const noFollowOfLinux = process.arch === "arm64" ? 0o100000 : 0o400000;
+export const O_NOFOLLOW = isMac ? 0x100 : noFollowOfLinux;
 
 /** The variables of an environment by their names; one that is undefined is not there. */
 export type Environment = Readonly<Record<string, string | undefined>>;

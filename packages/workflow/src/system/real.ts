@@ -1,28 +1,3 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fdatasync,
-  fdatasyncSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  type Stats,
-  statSync,
-  symlinkSync,
-  watch,
-  writeSync,
-} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import {
   type Clock,
@@ -39,7 +14,9 @@ import {
   type Sockets,
   type System,
 } from "./port.ts";
-import { length, lock } from "./libc.ts";
+import { link, readText } from "./libc.ts";
+import { linuxFiles } from "./linux-files.ts";
+import { nodeFiles } from "./node-files.ts";
 import { commandOf } from "./programs.ts";
 
 // A bundle shares the worker's process: what it does to a built-in later must not reach the worker.
@@ -57,66 +34,9 @@ const { random: scatter } = Math;
 const fillRandom = crypto.getRandomValues.bind(crypto);
 const timeoutSignal = AbortSignal.timeout.bind(AbortSignal);
 
-const Promises: { then: unknown } = Promise.prototype;
-const { then } = Promises;
-
 const withResolvers: <T>() => PromiseWithResolvers<T> = Promise.withResolvers.bind(Promise);
 
-const absent = { throwIfNoEntry: false } as const;
-
-const { S_IFMT, S_IFREG } = constants;
-
-function isPlain(this: Stats): boolean {
-  return (this.mode & S_IFMT) === S_IFREG;
-}
-
-const files: Files = {
-  open: (path, flags) => openSync(path, flags, 0o600),
-  close: closeSync,
-  read: (fd, buffer, from, position) => readSync(fd, buffer, from, buffer.length - from, position),
-  write: (fd, bytes, from) => writeSync(fd, bytes, from),
-  truncate: ftruncateSync,
-  sync: fsyncSync,
-  syncData: fdatasyncSync,
-  // Not promisify: node:util takes milliseconds to load.
-  syncDataLater(fd) {
-    const { promise, resolve, reject } = withResolvers<void>();
-    // Bun calls back by way of the `then` that there is.
-    if (Promises.then === then) fdatasync(fd, (error) => (error ? reject(error) : resolve()));
-    else {
-      fdatasyncSync(fd);
-      resolve();
-    }
-    return promise;
-  },
-  lock,
-  statOpen(fd) {
-    const found = fstatSync(fd);
-    // Its own methods are on a prototype that a bundle can reach.
-    found.isFile = isPlain;
-    return found;
-  },
-  length,
-  stat: (path) => statSync(path, absent) ?? null,
-  statLink: (path) => lstatSync(path, absent) ?? null,
-  exists: existsSync,
-  list: (folder) => readdirSync(folder),
-  rename: renameSync,
-  remove: (path) => rmSync(path, { force: true }),
-  removeFolder: (folder) => rmdirSync(folder),
-  removeTree: (folder) => rmSync(folder, { recursive: true, force: true }),
-  makeFolder: (folder) => mkdirSync(folder, { recursive: true, mode: 0o700 }),
-  syncFolder(folder) {
-    const fd = openSync(folder, O_RDONLY);
-    try {
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
-  },
-  watch: (path, onChange, onError) =>
-    watch(path, { persistent: false }, (_event, name) => onChange(name ?? "")).on("error", onError),
-};
+const files: Files = linuxFiles() ?? nodeFiles();
 
 const clock: Clock = {
   now,
@@ -160,22 +80,29 @@ const sockets: Sockets = {
     if (Buffer.byteLength(path) <= longestSocketPath) return await send(path, request, timeoutMs);
     const folder = await makeTemporary();
     try {
-      symlinkSync(dirname(path), join(folder, "r"));
+      link(dirname(path), join(folder, "r"));
       return await send(join(folder, "r", basename(path)), request, timeoutMs);
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      files.removeTree(folder);
     }
   },
 };
 
 async function makeTemporary(): Promise<string> {
   const { tmpdir } = await import("node:os");
+  const name = `uw-${random().toString(36).slice(2)}`;
   try {
-    return mkdtempSync(join(tmpdir(), "uw-"));
+    return makeIn(tmpdir(), name);
   } catch {
     // TMPDIR may name a folder that is not there.
-    return mkdtempSync("/tmp/uw-");
+    return makeIn("/tmp", name);
   }
+}
+
+function makeIn(parent: string, name: string): string {
+  const folder = join(parent, name);
+  if (files.exists(parent) && files.makeFolder(folder) !== undefined) return folder;
+  throw new Error(`${folder} can't be made`);
 }
 
 async function send(
@@ -213,8 +140,8 @@ const processes: Processes = {
   pid,
   identify: isLinux ? identifyByProc : identifyByPs,
   withVariable(name, values) {
-    if (!isLinux || !existsSync("/proc")) return [];
-    return readdirSync("/proc").flatMap((entry) => {
+    if (!isLinux || !files.exists("/proc")) return [];
+    return files.list("/proc").flatMap((entry) => {
       const found = isPid.test(entry) ? findByProc(Number(entry), `${name}=`) : null;
       return found && values.has(found.env[name] as string) ? [found] : [];
     });
@@ -255,14 +182,23 @@ const processes: Processes = {
 /** Whether a process has ended, and only its parent has not asked how: in a container there may be nobody who does. */
 const isDead = (state: string): boolean => state.startsWith("Z") || state.startsWith("X");
 
+function readFile(path: string): string {
+  const fd = files.open(path, O_RDONLY);
+  try {
+    return readText(fd);
+  } finally {
+    files.close(fd);
+  }
+}
+
 function identifyByProc(id: number): ProcessIdentity | null {
   try {
-    const stat = readFileSync(`/proc/${id}/stat`, "utf8");
+    const stat = readFile(`/proc/${id}/stat`);
     const [state = "", ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const [threads, , startTime = null] = fields.slice(16);
     // Threads that have not ended yet have the files and the locks, also when the first one of all has ended.
     if (isDead(state) && Number(threads) <= 1) return null;
-    const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    const bootId = readFile("/proc/sys/kernel/random/boot_id").trim();
     return { pid: id, startTime, bootId };
   } catch {
     return null;
@@ -272,11 +208,11 @@ function identifyByProc(id: number): ProcessIdentity | null {
 // proc(5): what can't be read is another user's, or gone; that of a zombie is empty.
 function findByProc(id: number, having: string): FoundProcess | null {
   try {
-    const environ = readFileSync(`/proc/${id}/environ`, "utf8");
+    const environ = readFile(`/proc/${id}/environ`);
     if (!environ.includes(having)) return null;
     const env = Object.fromEntries(environ.split("\0").map(variable));
     const identity = identifyByProc(id);
-    const argv = readFileSync(`/proc/${id}/cmdline`, "utf8").split("\0").slice(0, -1);
+    const argv = readFile(`/proc/${id}/cmdline`).split("\0").slice(0, -1);
     return identity && { identity, argv, env };
   } catch {
     return null;
@@ -297,6 +233,7 @@ function identifyByPs(id: number): ProcessIdentity | null {
 }
 
 const drawn = new Uint32Array(1);
+const random = (): number => (fillRandom(drawn)[0] as number) / 2 ** 32;
 
 /** How long one process waits for what another one writes, in milliseconds. */
 const databaseBusyMs = 1_000;
@@ -327,7 +264,7 @@ export const realSystem: System = {
   clock,
   sockets,
   processes,
-  random: () => (fillRandom(drawn)[0] as number) / 2 ** 32,
+  random,
   scatter,
   load: async (path) => (await import(addressOf(path))) as object,
   openDatabase,
