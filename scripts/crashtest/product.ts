@@ -65,6 +65,8 @@ export class Product {
   readonly folder = mkdtempSync(join(tmpdir(), "uw-crash-"));
   readonly root = join(this.folder, "root");
   readonly counts = { kills: 0, freezes: 0, commands: 0, requests: 0 };
+  /** On a slow machine a short run has few harms: it is to have each kind. */
+  readonly #firstKinds: Harm["kind"][] = ["freeze", "kill"];
   readonly #notes = join(this.folder, "notes");
   readonly #random: Random;
   readonly #children = new Set<Bun.Subprocess>();
@@ -217,7 +219,7 @@ export class Product {
     const [dice, kind, after, during] = [0, 0, 0, 0].map(() => this.#random.next());
     if (!this.isHarsh || (dice ?? 1) >= chance) return null;
     return {
-      kind: (kind ?? 0) < 0.6 ? "kill" : "freeze",
+      kind: this.#firstKinds.shift() ?? ((kind ?? 0) < 0.6 ? "kill" : "freeze"),
       afterMs: (after ?? 0) * mostAfterMs,
       forMs: 20 + (during ?? 0) ** 4 * 1_200,
     };

@@ -73,7 +73,7 @@ test("what the server was not reached for is over when it is back, and the notic
 
 test("nine tabs on live threads are all live, and the browser has connections left", async () => {
   const ids = await Promise.all(
-    Array.from({ length: 9 }, () => serving.run("counter", { count: 1_000, delayMs: 100 })),
+    Array.from({ length: 9 }, () => serving.run("counter", { count: 100_000, delayMs: 500 })),
   );
   const first = await open(serving, `/threads/${ids[0]}`);
   const pages = [first];
@@ -96,4 +96,4 @@ test("nine tabs on live threads are all live, and the browser has connections le
   await first.getByRole("button", { name: "Pause" }).click();
   await first.getByRole("button", { name: "Resume" }).waitFor();
   for (const id of ids) await serving.ok(`/api/threads/${id}/kill`, { force: true });
-}, 180_000);
+}, 600_000);
