@@ -19,8 +19,11 @@ type Ffi = { dlopen: typeof Dlopen; read: typeof Read; ptr: typeof Ptr };
 const ffi = (Bun as unknown as { FFI: Ffi }).FFI;
 const { dlopen } = ffi;
 const { i32: integerAt } = ffi.read;
-/** Where the bytes of a view are in memory, from an offset on. */
-export const { ptr: addressOf } = ffi;
+/**
+ * Where the bytes of a view are in memory, from an offset on. It is asked for in the function that makes the call, which may
+ * be made again: until then the view is in use, and not collected.
+ */
+export const addressOf = ffi.ptr as (bytes: Uint8Array, offset: number) => number;
 
 const isMac = process.platform === "darwin";
 const exclusive = 2;
@@ -162,24 +165,24 @@ export function readText(fd: number): string {
   let bytes = allocate(4096);
   let end = 0;
   for (;;) {
-    const room = lengthOf(bytes) - end;
-    const start = addressOf(bytes, end) as number;
-    const read = made("read", () => loaded().read(fd, start, room));
+    const read = readInto(fd, bytes, end);
     if (read === 0) return utf8Of(bytes, 0, end);
     end += read;
-    if (read < room) continue;
+    if (end < lengthOf(bytes)) continue;
     const longer = allocate(end * 4);
     setBytes(longer, bytes);
     bytes = longer;
   }
 }
 
+const readInto = (fd: number, bytes: Uint8Array, from: number): number =>
+  made("read", () => loaded().read(fd, addressOf(bytes, from), lengthOf(bytes) - from));
+
 /** Writes the bytes from `from` on, or some of them; gives how many. */
 export function write(fd: number, bytes: Uint8Array, from: number): number {
   const rest = lengthOf(bytes) - from;
   if (rest === 0) return 0;
-  const start = addressOf(bytes, from) as number;
-  return made("write", () => loaded().write(fd, start, rest));
+  return made("write", () => loaded().write(fd, addressOf(bytes, from), rest));
 }
 
 /** Whether an open file is a terminal: node:tty takes longer to load than a whole command. */

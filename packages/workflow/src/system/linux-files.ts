@@ -114,8 +114,7 @@ function filesBy(calls: LinuxCalls): Files {
     read(fd, buffer, from, position) {
       const room = lengthOf(buffer) - from;
       if (room === 0) return 0;
-      const start = addressOf(buffer, from) as number;
-      return made("read", () => calls.pread(fd, start, room, position));
+      return made("read", () => calls.pread(fd, addressOf(buffer, from), room, position));
     },
     write,
     truncate: (fd, size) => void made("ftruncate", () => calls.ftruncate(fd, size)),
