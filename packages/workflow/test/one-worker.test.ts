@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ulid } from "ulid";
 import { listLive } from "../src/local/live.ts";
 import { allThreads } from "../src/local/threads.ts";
-import { spawnWorker } from "../src/local/worker-client.ts";
+import { idleVariable, spawnWorker } from "../src/local/worker-client.ts";
 import { takeLock } from "../src/storage/lock.ts";
 import {
   lockPath,
@@ -30,8 +30,10 @@ describe("one worker for a hash", () => {
     const store = new TestStore();
     const hash = await store.add(counter);
     const go = join(store.folder, "go");
+    // On a busy machine all threads there are may have ended before the next client comes.
+    const env = { [idleVariable]: "60000" };
     const clients = Array.from({ length: 50 }, () =>
-      spawnClient(store, { workflow: hash, options: { delayMs: 20 } }, { go }),
+      spawnClient(store, { workflow: hash, options: { delayMs: 20 } }, { go, env }),
     );
     writeFileSync(go, "");
     const printed = (await Promise.all(clients.map((client) => client.printed()))).flat();
