@@ -7,6 +7,7 @@ import {
   aloneFiles,
   browserAloneFiles,
   browserParallelFiles,
+  browsersInParallel,
   builtEnvironment,
   cases,
   clusterFiles,
@@ -76,7 +77,7 @@ const groups: Stage[][] = [
   // Beside the tests above, a server's workers would answer too late for what these expect of them.
   [{ name: "cluster", ...bunTest(...clusterFiles), missing: whyNoCluster }],
   [{ name: "alone", ...bunTest(...aloneFiles) }],
-  [browserStage("browser", ...inParallel, "--update-timings", ...browserParallelFiles)],
+  [browserStage("browser", ...browsersInParallel, "--update-timings", ...browserParallelFiles)],
   [browserStage("page", ...browserAloneFiles)],
   [{ name: "pack", ...bunTest(...packTests) }],
   [

@@ -61,11 +61,14 @@ export const processFiles = everyFile.filter((path) => !path.includes("/src/"));
 
 /** Tests wait more than they compute. */
 const workers = availableParallelism() + 2;
+/** Each of those in a browser has some processes of a browser at work. */
+const browsers = availableParallelism();
 
 /** How long each file took the last time: the slowest start first. */
 const timings = join(top, ".cache/test-times.json");
 
 export const inParallel = [`--parallel=${workers}`, `--timings=${timings}`];
+export const browsersInParallel = [`--parallel=${browsers}`, `--timings=${timings}`];
 
 /** How long a test may take: one that hangs is ended, one on a machine with much else to do is not. */
 export const inTime = "--timeout=180000";

@@ -14,7 +14,7 @@ beforeAll(async () => {
     expect((await serving.add(name, JSON.stringify(flow), `${name}.json`)).ok).toBe(true);
   }
   await serving.add("shaky", shaky);
-}, 180_000);
+}, 600_000);
 
 /** Fails at its second step until the file `repaired` is there. */
 const shaky = `import { existsSync } from "node:fs";
@@ -61,7 +61,7 @@ describe("a step workflow is gone on with from a card", () => {
     await page.getByText("again from Set_Sum, with another $a").first().waitFor();
     await page.getByRole("button", { name: /^Log/ }).click();
     await page.getByText("Resuming from: Set_Sum").waitFor();
-  }, 180_000);
+  }, 600_000);
 
   test("in a loop's second iteration, with another item", async () => {
     const { id, page } = await opened("iterations");
@@ -77,7 +77,7 @@ describe("a step workflow is gone on with from a card", () => {
     await dialog.getByRole("button", { name: "Rerun" }).click();
     await ended(page, id);
     await page.getByText('it is ["a!","x?","c?"]').first().waitFor();
-  }, 180_000);
+  }, 600_000);
 
   test("with no value that is no JSON; and what was changed can be taken back", async () => {
     const { id, page } = await opened("iterations");
@@ -97,7 +97,7 @@ describe("a step workflow is gone on with from a card", () => {
     const again = await ended(page, id);
     expect(again.steps[2]?.meta).toMatchObject({ for: "rerun", overrides: {} });
     await page.getByText('it is ["a!","b!","c!"]').first().waitFor();
-  }, 180_000);
+  }, 600_000);
 
   test("and a value that it can't have is refused in the dialog, and nothing is started", async () => {
     const { page } = await opened("sum");
@@ -110,7 +110,7 @@ describe("a step workflow is gone on with from a card", () => {
     await dialog.getByRole("button", { name: "Rerun" }).click();
     await dialog.getByRole("alert").getByText("by").first().waitFor();
     expect(await threads()).toBe(before);
-  }, 180_000);
+  }, 600_000);
 
   test("at a step of a child workflow, with that workflow's values", async () => {
     const { id, page } = await opened("parent");
@@ -123,7 +123,7 @@ describe("a step workflow is gone on with from a card", () => {
     await dialog.getByRole("button", { name: "Rerun" }).click();
     await ended(page, id);
     await page.getByText("it got last word").first().waitFor();
-  }, 180_000);
+  }, 600_000);
 
   test("behind its step, with the values that it left", async () => {
     const { id, page } = await opened("sum");
@@ -135,7 +135,7 @@ describe("a step workflow is gone on with from a card", () => {
     await dialog.getByRole("button", { name: "Fork" }).click();
     expect((await ended(page, id)).forkFrom).toEqual({ threadId: id, steps: 1 });
     await page.getByText("the sum is 17").first().waitFor();
-  }, 180_000);
+  }, 600_000);
 
   test("at what failed, with what was wrong corrected", async () => {
     const { id, page } = await opened("failing", "failed");
@@ -153,7 +153,7 @@ describe("a step workflow is gone on with from a card", () => {
     }
     expect((await ended(page, id)).forkFrom).toEqual({ threadId: id, steps: 2 });
     await page.getByText("it is [4,2]").first().waitFor();
-  }, 180_000);
+  }, 600_000);
 });
 
 describe("a node of the graph", () => {
@@ -180,7 +180,7 @@ describe("a node of the graph", () => {
     await page.getByRole("menuitem", { name: "Details" }).click();
     await page.waitForURL(`**/threads/${id}?step=2`);
     await page.getByRole("article", { name: "Step 2: Set_Sum" }).waitFor();
-  }, 180_000);
+  }, 600_000);
 
   test("has it by the keyboard, and the focus comes back to it", async () => {
     const { id, page } = await opened("sum", "completed", "?view=graph");
@@ -214,7 +214,7 @@ describe("a node of the graph", () => {
     await page.keyboard.press("Enter");
     await ended(page, id);
     await page.getByText("the sum is 15").first().waitFor();
-  }, 180_000);
+  }, 600_000);
 });
 
 test("the dialog that a node's menu opened has the focus, also where nothing is waited for", async () => {
@@ -236,7 +236,7 @@ test("the dialog that a node's menu opened has the focus, also where nothing is 
     await dialog.waitFor({ state: "detached" });
     await page.waitForFunction(() => document.activeElement?.matches(".react-flow__node"));
   }
-}, 180_000);
+}, 600_000);
 
 const textOfFocused = (page: Page): Promise<string> =>
   page.evaluate(() => document.activeElement?.textContent ?? "");
@@ -253,7 +253,7 @@ test("what failed is taken up again by a retry", async () => {
   await page.getByText("repaired", { exact: true }).first().waitFor();
   const retried = await serving.until(idOf(page), "completed");
   expect(retried.forkFrom).toEqual({ threadId: id, steps: 1 });
-}, 180_000);
+}, 600_000);
 
 test("a thread is deleted when that was confirmed", async () => {
   const id = await serving.run("counter");
@@ -269,7 +269,7 @@ test("a thread is deleted when that was confirmed", async () => {
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByRole("heading", { name: "Threads" }).waitFor();
   expect((await serving.fetch(`/api/threads/${id}`)).status).toBe(404);
-}, 180_000);
+}, 600_000);
 
 test("a browser's own EventSource follows a run as the API is documented", async () => {
   const id = await serving.run("sum");
@@ -299,4 +299,4 @@ test("a browser's own EventSource follows a run as the API is documented", async
     ]),
     "workflow_done null",
   ]);
-}, 180_000);
+}, 600_000);

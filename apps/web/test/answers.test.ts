@@ -36,7 +36,7 @@ beforeAll(async () => {
   }
   await serving.add("open", wait({}));
   await serving.add("text", wait({ schema: { type: "string", minLength: 1 } }));
-}, 180_000);
+}, 600_000);
 
 async function asked(workflow: string): Promise<{ page: Page; id: string }> {
   const id = await serving.run(workflow);
@@ -63,7 +63,7 @@ test("Approve and Reject of a Pause are what its Branch decides by", async () =>
     await press(page, button);
     expect((await serving.until(id, "completed")).result?.summary).toBe(summary);
   }
-}, 180_000);
+}, 600_000);
 
 test("an open question, and one for a text, is answered by what is typed and by no click", async () => {
   for (const [workflow, text, answer] of [
@@ -82,4 +82,4 @@ test("an open question, and one for a text, is answered by what is typed and by 
   await page.getByLabel("Your answer").fill("12");
   await press(page, "Send");
   expect((await serving.until(id, "completed")).result?.summary).toBe("published 12");
-}, 180_000);
+}, 600_000);

@@ -20,7 +20,7 @@ Object.assign(serving.more, { ANTHROPIC_API_KEY: model.key, ANTHROPIC_BASE_URL: 
 beforeAll(async () => {
   const source = join(import.meta.dir, "../../../packages/workflow-agents/test/approve/approve.ts");
   expect(await serving.spawn("add", "deploys", source).exited).toBe(0);
-}, 180_000);
+}, 600_000);
 afterAll(() => model.stop());
 
 test("a waiting call shows its tool and input, and is approved, edited or refused", async () => {
@@ -60,4 +60,4 @@ test("a waiting call shows its tool and input, and is approved, edited or refuse
   expect(existsSync(marks) && readFileSync(marks, "utf8")).toBe("1 of 1\n2 by hand\n");
   await thread.getByText("completed").first().waitFor();
   await keepPicture(thread, "approve-done");
-}, 180_000);
+}, 600_000);

@@ -11,7 +11,7 @@ beforeAll(async () => {
   expect((await serving.add("parallel", parallel, "parallel.ts")).ok).toBe(true);
   expect((await serving.add("team", team, "team.ts")).ok).toBe(true);
   expect((await serving.add("flow", JSON.stringify(flow), "flow.json")).ok).toBe(true);
-}, 180_000);
+}, 600_000);
 
 /** Four of one role stream at once until the file `go` is there; the last ends 200 ms after the one before. */
 const parallel = `import { channel } from "node:diagnostics_channel";
@@ -115,7 +115,7 @@ test("four of one role that stream at once have a card each, with its own text, 
     const duration = Number(amount) * (unit === "s" ? 1_000 : 1);
     expect(duration).toBeGreaterThanOrEqual(streamed + 200 * number - 50);
   }
-}, 180_000);
+}, 600_000);
 
 test("each iteration has its own inputs, and what was skipped, or ended by a Stop, is not at work", async () => {
   const id = await serving.run("flow");
@@ -139,7 +139,7 @@ test("each iteration has its own inputs, and what was skipped, or ended by a Sto
   await node("Set_Left skipped").waitFor();
   await node("Branch_B done").waitFor();
   await node("Set_Out 4 times done").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("what an attempt has called stands below it, and further in", async () => {
   const id = await serving.run("team");
@@ -164,7 +164,7 @@ test("what an attempt has called stands below it, and further in", async () => {
   const inCards = page.getByRole("article").getByRole("button", { name: "Rerun from here…" });
   expect(await inCards.count()).toBe(0);
   await keepPicture(page, "team");
-}, 180_000);
+}, 600_000);
 
 test("time in which a thread is paused is in no attempt", async () => {
   const id = await serving.run("counter", { delayMs: 400, count: 100_000 });
@@ -186,4 +186,4 @@ test("time in which a thread is paused is in no attempt", async () => {
     expect(Number(number) * (unit === "s" ? 1_000 : 1)).toBeLessThan(ms);
   });
   await serving.ok(`/api/threads/${id}/kill`, { force: true });
-}, 180_000);
+}, 600_000);

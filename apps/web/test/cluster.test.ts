@@ -20,13 +20,13 @@ beforeAll(async () => {
   cluster = await TestCluster.balanced(2);
   host = cluster.open();
   serving.more.UNCAGED_WORKFLOW_HOST = cluster.cluster.url;
-}, 180_000);
+}, 600_000);
 
 const serving = useConsole();
 
 afterAll(async () => {
   if (missingServer === "") await cluster.stop();
-}, 180_000);
+}, 600_000);
 
 const lines = async (stream: ReadableStream<Uint8Array>): Promise<string[]> =>
   (await new Response(stream).text()).split("\n").filter(Boolean);
@@ -97,5 +97,5 @@ describe.skipIf(missingServer !== "")(`the console of a cluster${missingServer}`
     expect(seqs.filter((seq) => kept.includes(seq))).toEqual(kept);
     expect(new Set(seqs).size).toBe(seqs.length);
     await until(async () => (await host.live()).length === 0);
-  }, 180_000);
+  }, 600_000);
 });

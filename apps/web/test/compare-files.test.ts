@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 beforeAll(async () => {
   await serving.add("committed", bundleOf('yield step("coder", "coded", input.params);'));
-}, 180_000);
+}, 600_000);
 
 /** A thread whose step has these files. */
 async function threadWith(files: Record<string, string>): Promise<string> {
@@ -55,4 +55,4 @@ test("shows what differs in the files of two threads", async () => {
   rmSync(repository.folder, { recursive: true });
   await page.reload();
   await files.getByText(/^the repository .* is not there/).waitFor();
-}, 180_000);
+}, 600_000);

@@ -22,7 +22,7 @@ test("a server that is killed is reported in a notice, and when it is back nothi
   await page.getByRole("article", { name: "Step 60: count" }).waitFor();
   await page.getByText("60", { exact: true }).first().waitFor();
   await page.getByText(back).waitFor({ state: "detached" });
-}, 180_000);
+}, 600_000);
 
 test("the list of threads is right again after the server was away", async () => {
   const page = await open(serving);
@@ -35,7 +35,7 @@ test("the list of threads is right again after the server was away", async () =>
   await serving.serve(port);
   await page.getByText(threadId).waitFor();
   await serving.until(threadId, "completed");
-}, 180_000);
+}, 600_000);
 
 test("a page that can't be loaded without a server shows what to do", async () => {
   const page = await open(serving);
@@ -46,7 +46,7 @@ test("a page that can't be loaded without a server shows what to do", async () =
   await page.getByText(/Start the server again: uncaged-workflow serve/).waitFor();
   await serving.serve(port);
   await page.getByRole("link", { name: "counter", exact: true }).waitFor();
-}, 180_000);
+}, 600_000);
 
 test("what the server was not reached for is over when it is back, and the notice covers no button", async () => {
   const id = await serving.run("counter", { count: 1_000, delayMs: 50 });
@@ -69,7 +69,7 @@ test("what the server was not reached for is over when it is back, and the notic
   await resume.click();
   await page.getByRole("button", { name: "Pause" }).waitFor();
   await serving.ok(`/api/threads/${id}/kill`, { force: true });
-}, 180_000);
+}, 600_000);
 
 test("nine tabs on live threads are all live, and the browser has connections left", async () => {
   const ids = await Promise.all(

@@ -38,7 +38,7 @@ test("a Subflow opens the workflow that it runs: a file of its version to be see
   await stepOf(page, "Subflow_1").dblclick({ position: { x: 60, y: 12 } });
   await page.waitForURL(/editor\/steps\/greeter/);
   await stepOf(page, "Set_Greeting").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("Run is disabled with the first reason of all, which leads to what it is about", async () => {
   const page = await openEditor(serving);
@@ -90,7 +90,7 @@ test("Run is disabled with the first reason of all, which leads to what it is ab
   await importText(page, "graph.json", whole);
   await page.getByRole("tab", { name: "Run" }).click();
   await page.locator("button[type=submit]:enabled", { hasText: "Run" }).waitFor();
-}, 180_000);
+}, 600_000);
 
 test("a graph of a newer version is kept and reported, and names of JavaScript are names", async () => {
   const page = await openEditor(serving);
@@ -115,4 +115,4 @@ test("a graph of a newer version is kept and reported, and names of JavaScript a
   expect(await page.evaluate(stored)).toBe(odd);
   expect((await draftOf(page)).nodes).toHaveLength(2);
   expect(await page.evaluate(() => "agentName" in {})).toBe(false);
-}, 180_000);
+}, 600_000);

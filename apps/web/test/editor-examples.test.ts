@@ -77,5 +77,5 @@ test.each([
       expect([name, await exported(page)]).toEqual([name, text]);
     }
   },
-  180_000,
+  600_000,
 );

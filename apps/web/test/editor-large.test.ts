@@ -78,7 +78,7 @@ const mostPaintMs = { hundred: 600, fiveThousand: 4_000 };
 test("100 nodes are painted within moments of their data", async () => {
   const page = await openLarge(100);
   expect(await paintWithin(page, mostPaintMs.hundred)).toBeLessThan(mostPaintMs.hundred);
-}, 180_000);
+}, 600_000);
 
 type Took = [string, number][];
 
@@ -132,7 +132,7 @@ test("500 nodes are opened, dragged, edited, laid out and copied without a long 
   await measure("undo", () => page.keyboard.press("Control+z"));
   const mostTask = await mostTaskMs(page);
   expect(took.filter(([, ms]) => ms > mostTask)).toEqual([]);
-}, 180_000);
+}, 600_000);
 
 test("500 nodes run without a long task", async () => {
   const page = await openEditor(serving);
@@ -150,7 +150,7 @@ test("500 nodes run without a long task", async () => {
   expect(await checked.count()).toBe(30);
   await page.getByRole("button", { name: "Show 30 earlier" }).click();
   await checked.nth(59).waitFor();
-}, 180_000);
+}, 600_000);
 
 test("5,000 nodes open within seconds, and can be found, dragged and edited", async () => {
   const page = await openEditor(serving);
@@ -170,4 +170,4 @@ test("5,000 nodes open within seconds, and can be found, dragged and edited", as
   await measureUse(page, took);
   const mostTask = 1.5 * (await mostTaskMs(page));
   expect(took.filter(([, ms]) => ms > mostTask)).toEqual([]);
-}, 180_000);
+}, 600_000);

@@ -11,7 +11,7 @@ const textOf = (...names: string[]): string => `${JSON.stringify(chain(...names)
 
 beforeAll(async () => {
   await serving.add("team", textOf("Writer", "Editor"), "team.json");
-}, 180_000);
+}, 600_000);
 
 const openTeam = async (): Promise<Page> => {
   const page = await open(serving, "/workflows/team", { width: 1440, height: 900 });
@@ -53,7 +53,7 @@ test("two tabs that save at once: the second is shown both, and chooses; nothing
   await versions.getByLabel("Version", { exact: true }).selectOption(before?.hash ?? "");
   await versions.getByText("1 node added, 1 node changed, 1 line added").waitFor();
   expect(await violationsOf(second)).toEqual([]);
-}, 180_000);
+}, 600_000);
 
 test("a new graph is saved under a name, and changes of it wait as a draft for a reload", async () => {
   const page = await openEditor(serving, chain("Painter"));
@@ -69,4 +69,4 @@ test("a new graph is saved under a name, and changes of it wait as a draft for a
   await page.getByText(/your changes to gallery, which are not saved yet/).waitFor();
   await page.getByRole("button", { name: "Discard them" }).click();
   await nodeOf(page, "Framer").waitFor({ state: "detached" });
-}, 180_000);
+}, 600_000);

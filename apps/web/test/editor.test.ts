@@ -40,7 +40,7 @@ test("nodes are added, connected, moved, detached and deleted with the mouse, an
   expect(await page.getByRole("button", { name: "Undo" }).isDisabled()).toBe(true);
   await page.getByRole("button", { name: "Redo" }).click();
   await untilDraft(page, ({ nodes }) => nodes.length === 2);
-}, 180_000);
+}, 600_000);
 
 test("nodes are added, connected, moved, copied and deleted with the keyboard alone", async () => {
   const page = await openEditor(serving);
@@ -86,7 +86,7 @@ test("nodes are added, connected, moved, copied and deleted with the keyboard al
   );
   await keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys of the editor" }).waitFor();
-}, 180_000);
+}, 600_000);
 
 test("the form and the text are the same document, and broken text is shown with its line", async () => {
   const page = await openEditor(serving, chain("Writer", "Editor"));
@@ -114,7 +114,7 @@ test("the form and the text are the same document, and broken text is shown with
   expect(await violationsOf(page)).toEqual([]);
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByText(/The JSON is broken/).waitFor({ state: "detached" });
-}, 180_000);
+}, 600_000);
 
 test("several nodes are selected, aligned, laid out, found, and zoomed in steps of ten", async () => {
   const page = await openEditor(serving, chain("Writer", "Editor", "Reader"));
@@ -138,7 +138,7 @@ test("several nodes are selected, aligned, laid out, found, and zoomed in steps 
   await page.keyboard.press("-");
   await page.getByRole("button", { name: "190 %" }).waitFor();
   expect(await violationsOf(page)).toEqual([]);
-}, 180_000);
+}, 600_000);
 
 type Notice = { at: number; text: string };
 
@@ -176,7 +176,7 @@ test("a line that breaks a rule of subagents adds nothing, and its reason is sho
   expect(await draftOf(page)).toEqual(before);
   const [, gone] = await notices(page, 2);
   expect((gone?.at ?? 0) - (shown?.at ?? 0)).toBeGreaterThan(3_500);
-}, 180_000);
+}, 600_000);
 
 test("what can't be imported is refused in one line, and nothing is lost", async () => {
   const page = await openEditor(serving, chain("Writer"));
@@ -217,7 +217,7 @@ test("what can't be imported is refused in one line, and nothing is lost", async
     .filter({ hasText: /What was copied/ })
     .waitFor();
   expect((await draftOf(page)).nodes).toHaveLength(2);
-}, 180_000);
+}, 600_000);
 
 /** Drops a file of this machine on the middle of the canvas, as the system does. */
 async function dropFile(page: Page, file: string): Promise<void> {
@@ -247,7 +247,7 @@ test("a file is imported where it is dropped, and an image is refused in one lin
   await page.getByRole("button", { name: "Undo" }).click();
   await nodeOf(page, "Writer").waitFor();
   rmSync(folder, { recursive: true });
-}, 180_000);
+}, 600_000);
 
 /** Waits until the conditions of the second node have these values. */
 const untilConditions = (page: Page, ...values: string[]): Promise<void> =>
@@ -295,7 +295,7 @@ test("a form completes what is in scope, suggests examples, and edits a list", a
   await untilConditions(page, ...Array<string>(begun).fill(""), "no", "yes");
   await form.getByRole("button", { name: `Remove conditions ${begun + 1}` }).click();
   await untilConditions(page, ...Array<string>(begun).fill(""), "yes");
-}, 180_000);
+}, 600_000);
 
 test("a draft survives a reload, and two tabs notice each other", async () => {
   const page = await openEditor(serving, chain("Writer"));
@@ -320,7 +320,7 @@ test("a draft survives a reload, and two tabs notice each other", async () => {
   await page.close();
   await other.reload();
   await nodeOf(other, "Painter").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("on a telephone the drawing can be seen, moved and zoomed, and not changed", async () => {
   const wide = await openEditor(serving, chain("Writer"));
@@ -337,4 +337,4 @@ test("on a telephone the drawing can be seen, moved and zoomed, and not changed"
   );
   expect(overflow).toBe(false);
   expect(await violationsOf(wide)).toEqual([]);
-}, 180_000);
+}, 600_000);

@@ -9,7 +9,7 @@ beforeAll(async () => {
   for (const [name, text] of Object.entries({ deep, caught, tried, strange })) {
     expect((await serving.add(name, text, `${name}.ts`)).ok).toBe(true);
   }
-}, 180_000);
+}, 600_000);
 
 /** The role `writer` throws three calls deep, for a reason of its own. A call in tail position leaves no frame. */
 const deep = `import { durable } from "@uncaged/workflow";
@@ -67,7 +67,7 @@ test("an error three calls deep in a role of a minified bundle shows the author'
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
     expect(await violationsOf(page)).toEqual([]);
   }
-}, 180_000);
+}, 600_000);
 
 test("a failure that was caught is a failure, on its card and in the graph", async () => {
   const id = await serving.run("caught");
@@ -81,7 +81,7 @@ test("a failure that was caught is a failure, on its card and in the graph", asy
     .first()
     .waitFor();
   await page.getByRole("article", { name: "Step 3: writer" }).getByTitle("done").waitFor();
-}, 180_000);
+}, 600_000);
 
 const tried = `import { durable } from "@uncaged/workflow";
 export const descriptor = { description: "tries", roles: { charge: { description: "pays", schema: {} } } };
@@ -122,7 +122,7 @@ test("each try of a step is an attempt of its own, and a failed one shows when t
   await page.goto(`http://127.0.0.1:${serving.port}/threads/${asleep}`);
   await page.locator("main header").getByText("sleeping", { exact: true }).waitFor();
   await page.getByText(/^Trying again in \d\d m/).waitFor();
-}, 180_000);
+}, 600_000);
 
 const strange = `export const descriptor = {
   description: "promises a count",
@@ -152,7 +152,7 @@ test("a step that the descriptor does not promise has a warning on its card, and
   await page.getByRole("article", { name: "Step 3: counter" }).waitFor();
   expect(await warnings("Step 3: counter").count()).toBe(0);
   expect(await violationsOf(page)).toEqual([]);
-}, 180_000);
+}, 600_000);
 
 test("a thread that ran out of rounds was stopped, and continues with more of them", async () => {
   const body = { workflow: "endless", maxRounds: 3 };
@@ -175,4 +175,4 @@ test("a thread that ran out of rounds was stopped, and continues with more of th
   await rounds.press("Enter");
   await page.waitForURL((url) => !url.href.includes(threadId));
   await page.locator("main header").getByText("stopped at 5 steps", { exact: true }).waitFor();
-}, 180_000);
+}, 600_000);

@@ -59,7 +59,7 @@ beforeAll(async () => {
   const { hash } = await run("add", "review", "v1.ts");
   await run("add", "review", "v2.ts");
   ({ id } = await run("eval", `review@${hash},review`, "changes.jsonl", "--score", "score.ts"));
-}, 180_000);
+}, 600_000);
 
 const looks: Record<string, Look> = { wide: {}, phone: { width: 380, height: 760 } };
 
@@ -82,7 +82,7 @@ test.each(Object.entries(looks))(
       await keepPicture(page, `${picture}-${name}-dark`);
     }
   },
-  180_000,
+  600_000,
 );
 
 test("an eval is found, its versions compared, its cases narrowed, and each leads to its thread", async () => {
@@ -103,7 +103,7 @@ test("an eval is found, its versions compared, its cases narrowed, and each lead
   await page.getByRole("heading", { name: "leaves-the-file-open" }).waitFor();
   await page.getByRole("link", { name: "did not pass" }).click();
   await page.getByText("Fine.").first().waitFor();
-}, 180_000);
+}, 600_000);
 
 test("an eval of 10,000 cases shows 50 of them at a time, and grows while it runs", async () => {
   const [large, hash] = ["ZZZZZZZZZZZZZ", "0000000000001"];

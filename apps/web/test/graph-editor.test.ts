@@ -158,5 +158,5 @@ describe.each([
     await hand.press("button", "Clear");
     await hand.press("button", "Clear", page.getByRole("dialog"));
     await page.getByText("Write a prompt and run the graph").waitFor();
-  }, 180_000);
+  }, 600_000);
 });

@@ -60,7 +60,7 @@ test("every state of the editor passes axe, in the dark and at 380 px, where a g
   await phone.getByText("The run ended without an answer.").waitFor();
   await check(phone);
   expect(violations).toEqual([]);
-}, 180_000);
+}, 600_000);
 
 test("names and texts of any kind are shown as text, and edits in mid-run leave the console as it is", async () => {
   const name = '<img src="x" onerror="window.ran = 1">';
@@ -92,7 +92,7 @@ test("names and texts of any kind are shown as text, and edits in mid-run leave 
   await log.getByText(name, { exact: true }).waitFor();
   expect(await log.getByText(/^Another/).count()).toBe(0);
   expect(await page.evaluate(() => "ran" in globalThis)).toBe(false);
-}, 180_000);
+}, 600_000);
 
 test("a run is cancelled in mid-flight, and one whose worker was lost goes on when it is asked to", async () => {
   // It is its subagent that never answers.
@@ -135,7 +135,7 @@ test("a run is cancelled in mid-flight, and one whose worker was lost goes on wh
   await page.reload();
   await nodeOf(page, "n1").waitFor();
   expect(await keptId(page)).toBeNull();
-}, 180_000);
+}, 600_000);
 
 test("an unknown run is forgotten, one that can't be read is kept and asked for again", async () => {
   const unknown = { [runKey]: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
@@ -154,7 +154,7 @@ test("an unknown run is forgotten, one that can't be read is kept and asked for 
   expect(await keptId(page)).toBe(id);
   await page.unroute("**/api/run/*");
   await page.getByRole("button", { name: "Approve" }).waitFor();
-}, 180_000);
+}, 600_000);
 
 test("what another program had stored is kept aside; a storage that is full or disabled is reported", async () => {
   const page = await openKept(serving, { [graphKey]: '{"theme":"dark"}' });
@@ -187,4 +187,4 @@ test("what another program had stored is kept aside; a storage that is full or d
   await other.getByRole("button", { name: "Condition" }).click();
   await nodeOf(other, "node_2").waitFor();
   await other.close();
-}, 180_000);
+}, 600_000);

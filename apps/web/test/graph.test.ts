@@ -22,7 +22,7 @@ const serving = useConsole();
 
 beforeAll(async () => {
   await serving.add("gated", gated, "gated.ts");
-}, 180_000);
+}, 600_000);
 
 const viewport = (page: Page): Promise<string | null> =>
   page.locator(".react-flow__viewport").getAttribute("style");
@@ -63,4 +63,4 @@ test("a live graph marks the role at work, draws a loop, and stays as its reader
     (before) => document.querySelector(".react-flow__viewport")?.getAttribute("style") !== before,
     zoomed,
   );
-}, 180_000);
+}, 600_000);

@@ -11,7 +11,7 @@ const serving = useConsole("counter", "endless");
 beforeAll(async () => {
   await serving.add("asker", asker);
   await serving.add("chooser", chooser);
-}, 180_000);
+}, 600_000);
 
 /** Its question comes far below what a window shows. */
 const asker = bundleOf(`
@@ -95,7 +95,7 @@ describe.each([
     await page.getByText("what after water").waitFor();
     await status(page, "completed");
     expect((await serving.until(idOf(page), "completed")).forkFrom?.threadId).toBe(forked);
-  }, 180_000);
+  }, 600_000);
 
   test("a running thread is paused, resumed, killed and deleted", async () => {
     const id = await serving.run("endless", { delayMs: 200 });
@@ -113,7 +113,7 @@ describe.each([
     await hand.press("button", "Delete", page.getByRole("dialog"));
     await page.getByRole("heading", { name: "Threads" }).waitFor();
     expect((await serving.fetch(`/api/threads/${id}`)).status).toBe(404);
-  }, 180_000);
+  }, 600_000);
 
   test("a question is gone to and answered, and the views of a thread are gone through", async () => {
     const id = await serving.run("asker");
@@ -130,7 +130,7 @@ describe.each([
     await page.getByRole("group", { name: /reported/ }).waitFor();
     await hand.press("tab", "Steps");
     await page.getByText("line 0", { exact: true }).waitFor();
-  }, 180_000);
+  }, 600_000);
 
   test("a file is added, its versions looked at, and the workflow rolled back and removed", async () => {
     const name = take === mouse ? "greet-mouse" : "greet-keys";
@@ -166,7 +166,7 @@ describe.each([
     await hand.press("button", "Remove", page.getByRole("dialog"));
     await page.getByRole("heading", { name: "Workflows" }).waitFor();
     expect((await serving.fetch(`/api/workflows/${name}`)).status).toBe(404);
-  }, 180_000);
+  }, 600_000);
 
   test("light and dark are changed, and the keys listed", async () => {
     const page = await open(serving);
@@ -177,7 +177,7 @@ describe.each([
     await hand.press("button", "Keys");
     await hand.press("button", "Close", page.getByRole("dialog", { name: "Keys" }));
     await page.getByRole("dialog").waitFor({ state: "detached" });
-  }, 180_000);
+  }, 600_000);
 });
 
 test("a question that is gone to before the thread's log has come is shown when it comes", async () => {
@@ -197,4 +197,4 @@ test("a question that is gone to before the thread's log has come is shown when 
   held.resolve();
   await page.getByRole("button", { name: "Approve" }).waitFor();
   await page.unrouteAll({ behavior: "ignoreErrors" });
-}, 180_000);
+}, 600_000);

@@ -42,7 +42,7 @@ const serving = useConsole();
 beforeAll(async () => {
   await serving.add("hostile", hostile);
   await serving.add("odd", oddForm);
-}, 180_000);
+}, 600_000);
 
 const tooWide = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
@@ -85,7 +85,7 @@ test("what a hostile model writes is shown as text: it runs nothing, loads nothi
       [],
     );
   }
-}, 180_000);
+}, 600_000);
 
 test("a form with fields of any name goes to what is missing, and a double click starts one thread", async () => {
   const page = await open(serving, "/?start=odd");
@@ -100,4 +100,4 @@ test("a form with fields of any name goes to what is missing, and a double click
   await page.getByRole("article", { name: "Step 1: reported" }).waitFor();
   const threads = await serving.ok<unknown[]>("/api/threads?workflow=odd");
   expect(threads).toHaveLength(1);
-}, 180_000);
+}, 600_000);

@@ -87,7 +87,7 @@ test("what waits appears, is counted, and is answered in place, by keyboard alon
   await plans.reject("wf_second");
   await page.getByText("Nothing waits for you").waitFor();
   await link(page, "Inbox").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("a phone shows the inbox, and every page its count", async () => {
   await otherProgram().create(planOf("wf_third", "Third plan", "do it well"));
@@ -97,4 +97,4 @@ test("a phone shows the inbox, and every page its count", async () => {
   const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   expect([await violationsOf(page), tooWide]).toEqual([[], 0]);
   await keepPicture(page, "inbox-phone");
-}, 180_000);
+}, 600_000);

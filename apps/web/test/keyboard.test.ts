@@ -7,7 +7,7 @@ const serving = useConsole("counter");
 
 beforeAll(async () => {
   await serving.add("asker", asker);
-}, 180_000);
+}, 600_000);
 
 const asker = bundleOf(`
   let answer = input.steps.find(({ role }) => role === "__input__");
@@ -30,7 +30,7 @@ test("a thread is started, answered and left with the keyboard alone", async () 
   await page.keyboard.press("g");
   await page.keyboard.press("w");
   await page.getByRole("heading", { name: "Workflows" }).waitFor();
-}, 180_000);
+}, 600_000);
 
 test("rows are gone through with j and k, opened with Enter, searched with /", async () => {
   const ids = [await serving.run("counter"), await serving.run("counter")];
@@ -66,7 +66,7 @@ test("rows are gone through with j and k, opened with Enter, searched with /", a
       .getByText(ids[0] ?? "")
       .count(),
   ).toBe(1);
-}, 180_000);
+}, 600_000);
 
 test("the keys are listed on ?, the dialog holds the focus, and Escape gives it back", async () => {
   const page = await open(serving);
@@ -83,7 +83,7 @@ test("the keys are listed on ?, the dialog holds the focus, and Escape gives it 
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Add", exact: true }).and(page.locator(":focus")).waitFor();
-}, 180_000);
+}, 600_000);
 
 test("the first Tab leads past the navigation", async () => {
   const page = await open(serving);
@@ -92,7 +92,7 @@ test("the first Tab leads past the navigation", async () => {
   expect(await page.locator(":focus").textContent()).toBe("Skip to the content");
   await page.keyboard.press("Enter");
   await page.locator("#main:focus").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("a step is chosen in the timeline with Tab, the arrows and Enter", async () => {
   const id = await serving.run("counter");
@@ -111,4 +111,4 @@ test("a step is chosen in the timeline with Tab, the arrows and Enter", async ()
   expect(await page.locator(":focus").getAttribute("aria-label")).toStartWith("Step 1:");
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.searchParams.get("view") !== "timeline");
-}, 180_000);
+}, 600_000);

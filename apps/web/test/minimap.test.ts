@@ -28,4 +28,4 @@ test("pressing in the overview goes there, and so does moving in it", async () =
   });
   await first.waitFor();
   await last.waitFor({ state: "detached" });
-}, 180_000);
+}, 600_000);

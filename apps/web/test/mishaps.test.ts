@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { closePages, open, useConsole } from "./browser.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
 const serving = useConsole("counter", "endless");
 
@@ -22,7 +23,7 @@ test("a start that fails keeps what was typed, and the focus; so does a click be
   await page.keyboard.press("Escape");
   await prompt.waitFor({ state: "detached" });
   await hasFocus(page, "Start");
-}, 180_000);
+}, 600_000);
 
 test("the focus stays where a button went away, and a failure is not shown a second time", async () => {
   const page = await open(serving, `/threads/${await serving.run("endless", { delayMs: 100 })}`);
@@ -44,7 +45,7 @@ test("the focus stays where a button went away, and a failure is not shown a sec
   await again.press("Enter");
   await page.getByRole("button", { name: "Retry" }).waitFor();
   await page.waitForFunction(() => document.activeElement !== document.body);
-}, 180_000);
+}, 600_000);
 
 test("going back leaves a dialog, and the status of the thread is announced", async () => {
   const id = await serving.run("counter");
@@ -55,20 +56,23 @@ test("going back leaves a dialog, and the status of the thread is announced", as
   await page.goBack();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.getByRole("status").filter({ hasText: "The thread is completed." }).waitFor();
-}, 180_000);
+}, 600_000);
 
 test("a thread that somebody deletes is reported as deleted", async () => {
   const id = await serving.run("counter");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
   await page.getByRole("article", { name: "Step 3: count" }).waitFor();
-  await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
   await page.getByRole("button", { name: "More to do" }).click();
-  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
-  await page.getByText("This thread was deleted").waitFor();
+  await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
+  // What was read in the last two seconds is not read again.
+  await until(async () => {
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    return await page.getByText("This thread was deleted").isVisible();
+  });
   await page.getByRole("link", { name: "To the threads", exact: true }).click();
   await page.getByRole("table", { name: "Threads" }).waitFor();
-}, 180_000);
+}, 600_000);
 
 test("a page without its token shows what to do, not that there is no server", async () => {
   const page = await open(serving);
@@ -78,7 +82,7 @@ test("a page without its token shows what to do, not that there is no server", a
   await page.getByText(/Open the URL that uncaged-workflow serve has printed/).waitFor();
   // The browser's own messages about the refusals are no errors of the page.
   await closePages();
-}, 180_000);
+}, 600_000);
 
 test("a page of another site uses the API with the token once its origin is allowed, and not before", async () => {
   const id = await serving.run("counter");
@@ -116,7 +120,7 @@ test("a page of another site uses the API with the token once its origin is allo
   } finally {
     await other.stop(true);
   }
-}, 180_000);
+}, 600_000);
 
 test("a link of another site opens the page that it names", async () => {
   const id = await serving.run("counter");
@@ -135,4 +139,4 @@ test("a link of another site opens the page that it names", async () => {
   } finally {
     await other.stop(true);
   }
-}, 180_000);
+}, 600_000);

@@ -10,7 +10,7 @@ const serving = useConsole("asker");
 
 beforeAll(async () => {
   await serving.add("fails", bundleOf('yield step("greet", "hello"); throw new Error("no tea");'));
-}, 180_000);
+}, 600_000);
 
 /** Moves a thread of the server's storage root to another one, and gives how that is named. */
 async function moveAway(threadId: string): Promise<string> {
@@ -62,7 +62,7 @@ test("a thread that moves to another host says where it is, and offers nothing t
   expect(await dialog.getByText("Kill it first").count()).toBe(0);
   await dialog.getByRole("button", { name: "Delete" }).click();
   await page.waitForURL((url) => url.pathname === "/");
-}, 180_000);
+}, 600_000);
 
 test("a thread that has failed and moved is retried on its new host alone", async () => {
   const id = await serving.run("fails");
@@ -74,4 +74,4 @@ test("a thread that has failed and moved is retried on its new host alone", asyn
   await page.getByText(`It has moved to ${host}.`).waitFor();
   await keepPicture(page, "thread-failed-moved");
   expect((await buttonsOf(page)).filter((name) => !name.startsWith("Fork"))).toEqual([]);
-}, 180_000);
+}, 600_000);

@@ -21,7 +21,7 @@ const serving = useConsole();
 
 beforeAll(async () => {
   await serving.add("inherited", inherited);
-}, 180_000);
+}, 600_000);
 
 test("roles with the names of what every object has are shown on every page", async () => {
   const id = await serving.run("inherited");
@@ -51,4 +51,4 @@ test("roles with the names of what every object has are shown on every page", as
   await page.getByText(/The two are the same/).waitFor();
   await page.goto(`${origin}/`);
   await page.getByRole("table", { name: "Threads" }).getByText("valueOf").first().waitFor();
-}, 180_000);
+}, 600_000);

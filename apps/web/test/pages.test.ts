@@ -9,7 +9,7 @@ let threads: Demo;
 
 beforeAll(async () => {
   threads = await demo(serving);
-}, 180_000);
+}, 600_000);
 
 type Shown = { path: (threads: Demo) => string; text: RegExp };
 
@@ -66,6 +66,6 @@ describe.each(Object.entries(looks))("in the look %s", (lookName, look) => {
       expect(await violationsOf(page, "color-contrast")).toEqual([]);
       await keepPicture(page, `${name}-dark`);
     },
-    180_000,
+    600_000,
   );
 });

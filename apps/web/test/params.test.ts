@@ -10,7 +10,7 @@ const serving = useConsole();
 beforeAll(async () => {
   const adding = serving.spawn("add", "review", workflow);
   expect(await adding.exited).toBe(0);
-}, 180_000);
+}, 600_000);
 
 const idOf = (page: Page): string => new URL(page.url()).pathname.split("/").at(-1) ?? "";
 
@@ -31,7 +31,7 @@ test("a page of a project's console names the project, and its keys the storage 
   await serving.stop();
   serving.more = root;
   await serving.serve(port);
-}, 180_000);
+}, 600_000);
 
 test("params of a workflow that declares no input are given as JSON, and shown beside its thread", async () => {
   const page = await open(serving, "/?start=review");
@@ -47,4 +47,4 @@ test("params of a workflow that declares no input are given as JSON, and shown b
   expect(await about.getByRole("definition").first().textContent()).toBe("4");
   const thread = await serving.ok<{ params?: unknown }>(`/api/threads/${idOf(page)}`);
   expect(thread.params).toEqual({ files: 4 });
-}, 180_000);
+}, 600_000);

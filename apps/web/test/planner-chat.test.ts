@@ -78,7 +78,7 @@ test("a reload shows the conversation again and the turn that goes on, which is 
   await page.reload();
   await page.getByRole("region", { name: "To be confirmed" }).waitFor();
   await log(page).getByText("mine, and quickly").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("the first turn is stopped, and what follows is the same conversation, on a phone", async () => {
   const page = await open(serving, "/plans/new", { width: 380, height: 760 });
@@ -100,7 +100,7 @@ test("the first turn is stopped, and what follows is the same conversation, on a
       .getByText(/^(watch my builds|all of them)$/)
       .count(),
   ).toBe(2);
-}, 180_000);
+}, 600_000);
 
 test("a turn that was lost with the server is shown as interrupted, and a plan's page keeps its conversation", async () => {
   const page = await open(serving, "/plans/new");
@@ -128,4 +128,4 @@ test("a turn that was lost with the server is shown as interrupted, and a plan's
   await button(page, "Send").click();
   await page.getByRole("heading", { level: 1, name: /Blue/ }).waitFor();
   await page.getByText(/The planner was interrupted/).waitFor({ state: "detached" });
-}, 180_000);
+}, 600_000);

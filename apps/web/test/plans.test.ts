@@ -103,7 +103,7 @@ test("a plan is made with the planner, confirmed, run and decided about, by keyb
   await state(page, "completed").waitFor();
   await runs.getByRole("link").first().click();
   await page.waitForURL("**/threads/*");
-}, 180_000);
+}, 600_000);
 
 const expectRuns = async (page: Page, count: number) =>
   await part(page, "Runs")
@@ -150,7 +150,7 @@ test("a plan with a trigger shows when it fires, is paused, changed and deleted,
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.waitForURL("**/plans");
   await row.waitFor({ state: "detached" });
-}, 180_000);
+}, 600_000);
 
 /** Has a plan made, without the console; its id. */
 async function plan(reply: Reply): Promise<string> {
@@ -183,7 +183,7 @@ test("a plan is edited on the canvas, and its steps are those that were saved", 
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.waitForURL(`**/plans/${id}`);
   await part(page, "Steps").getByRole("figure").getByText("thank everybody").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("of many plans some are shown at once, and all are searched", async () => {
   const host = openLocalHost({ path: serving.path });
@@ -206,4 +206,4 @@ test("of many plans some are shown at once, and all are searched", async () => {
   await page.getByRole("searchbox").fill("plan 11");
   await rows.nth(11).waitFor({ state: "detached" });
   expect(await rows.count()).toBe(11);
-}, 180_000);
+}, 600_000);

@@ -30,7 +30,7 @@ beforeAll(async () => {
       `${JSON.stringify(start)}\n${JSON.stringify(end)}\n`,
     );
   }
-}, 180_000);
+}, 600_000);
 
 test("a thread is found by what it is about, however many are newer, and the search is in the address", async () => {
   const page = await open(serving);
@@ -56,4 +56,4 @@ test("a thread is found by what it is about, however many are newer, and the sea
   const listed = serving.spawn("threads", "--search", "Needle", "--json");
   const rows = JSON.parse(await new Response(listed.stdout).text()) as { threadId: string }[];
   expect(rows.map(({ threadId }) => threadId)).toEqual([needle]);
-}, 180_000);
+}, 600_000);

@@ -57,4 +57,4 @@ test("of three runs each is shown, answered and forgotten on its own", async () 
   await tab(page, 0, "completed").waitFor();
   await selected(page, 1).waitFor();
   await tab(page, 1, "waiting").waitFor();
-}, 180_000);
+}, 600_000);

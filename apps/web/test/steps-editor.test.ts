@@ -102,7 +102,7 @@ describe.each([
     );
     const threads = await serving.ok<ThreadRow[]>("/api/threads?limit=2");
     expect(threads.map(({ status }) => status)).toEqual(["completed", "completed"]);
-  }, 180_000);
+  }, 600_000);
 });
 
 describe("the editor of a saved step workflow", () => {
@@ -143,7 +143,7 @@ describe("the editor of a saved step workflow", () => {
     const scrolls = () =>
       document.documentElement.scrollWidth > document.documentElement.clientWidth;
     expect(await narrow.evaluate(scrolls)).toBe(false);
-  }, 180_000);
+  }, 600_000);
 
   test("asks the question of a Pause, and is reloaded while it waits", async () => {
     const flow = {
@@ -167,7 +167,7 @@ describe("the editor of a saved step workflow", () => {
     await inRun(page, "blue").waitFor();
     await page.getByRole("button", { name: "Forget Run" }).click();
     await bar(page).waitFor({ state: "detached" });
-  }, 180_000);
+  }, 600_000);
 
   test("keeps a step where it is dropped, and leads from its events to the form of a step", async () => {
     const page = await open(serving, "/editor/steps", wide);
@@ -188,7 +188,7 @@ describe("the editor of a saved step workflow", () => {
     await stepOf(page, "Noop_1").click({ position: { x: 60, y: 12 } });
     await page.getByRole("button", { name: "Show the selected node" }).click();
     await page.getByRole("heading", { name: "Noop_1" }).waitFor();
-  }, 180_000);
+  }, 600_000);
 
   test("pauses, goes on with and cancels a run, which a reload finds while a step works", async () => {
     const folder = mkdtempSync(join(tmpdir(), "uncaged-run-"));
@@ -235,7 +235,7 @@ describe("the editor of a saved step workflow", () => {
     rmSync(folder, { recursive: true });
     const [thread] = await serving.ok<ThreadRow[]>("/api/threads?limit=1");
     expect([thread?.status, thread?.steps]).toEqual(["killed", 1]);
-  }, 180_000);
+  }, 600_000);
 
   test("shows a run that it started where the browser keeps nothing", async () => {
     const page = await open(serving, "/editor/steps", wide);
@@ -253,7 +253,7 @@ describe("the editor of a saved step workflow", () => {
       .click();
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await bar(page).getByText("completed").waitFor();
-  }, 180_000);
+  }, 600_000);
 
   test("compares versions as pictures, and no dialog or menu of it has a violation", async () => {
     const step = (id: string, next: string) => ({ id, target: "$x", value: "1", next });
@@ -292,5 +292,5 @@ describe("the editor of a saved step workflow", () => {
       expect([name, await violationsOf(page)]).toEqual([name, []]);
       await close();
     }
-  }, 180_000);
+  }, 600_000);
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
   await serving.add("greeter", greeter);
   await serving.add("chooser", chooser);
   await serving.add("writer", writer);
-}, 180_000);
+}, 600_000);
 
 /** Its descriptor has an input, from which the form is made. */
 const greeter = bundleOf(`
@@ -79,7 +79,7 @@ test("a thread is started by a form made from the workflow's schema, and its ste
   await status(page, "completed");
   const thread = await serving.until(idOf(page), "completed");
   expect(thread.steps.map(({ content }) => content)).toEqual(["HELLO Ada", "HELLO all"]);
-}, 180_000);
+}, 600_000);
 
 test("what a model writes is seen while it streams", async () => {
   const go = `${serving.folder}/go`;
@@ -90,7 +90,7 @@ test("what a model writes is seen while it streams", async () => {
   serving.write("go", "");
   await page.getByText("The first words, and the last").first().waitFor();
   await status(page, "completed");
-}, 180_000);
+}, 600_000);
 
 test("a running thread is paused, resumed and killed", async () => {
   const id = await serving.run("endless", { delayMs: 100 });
@@ -113,7 +113,7 @@ test("a running thread is paused, resumed and killed", async () => {
   await confirm.getByRole("button", { name: "Kill" }).click();
   await status(page, "killed");
   await serving.until(id, "killed");
-}, 180_000);
+}, 600_000);
 
 test("a question is answered, and the thread goes on", async () => {
   await serving.add(
@@ -130,7 +130,7 @@ test("a question is answered, and the thread goes on", async () => {
   await page.getByRole("button", { name: "Approve" }).click();
   await page.getByText("published", { exact: true }).waitFor();
   await serving.until(id, "completed");
-}, 180_000);
+}, 600_000);
 
 test("a thread that sleeps shows until when, asks nothing, and continues although its worker was killed", async () => {
   await serving.add(
@@ -169,7 +169,7 @@ test("a thread that sleeps shows until when, asks nothing, and continues althoug
   await page.getByRole("tab", { name: "Timeline" }).click();
   await page.getByRole("group", { name: /^Sleep: 1 sleep, / }).waitFor();
   await serving.ok(`/api/threads/${long}/kill`, { force: true });
-}, 180_000);
+}, 600_000);
 
 test("a fork from a card goes on with the edited value, and the two are compared", async () => {
   const id = await serving.run("chooser");
@@ -197,7 +197,7 @@ test("a fork from a card goes on with the edited value, and the two are compared
   const second = page.getByRole("region", { name: "Step 2" });
   expect(await second.locator("mark").allTextContents()).toEqual(["coffee", "tea"]);
   await page.getByText("Step 3 is the same").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("a thread of 5,000 steps shows few cards at a time, its first and its last", async () => {
   const { hash, threadId: id } = JSON.parse(startLine) as { hash: string; threadId: string };
@@ -212,4 +212,4 @@ test("a thread of 5,000 steps shows few cards at a time, its first and its last"
   await page.locator('article[aria-label="Step 1: count"]:focus').waitFor();
   await page.keyboard.press("End");
   await page.getByRole("article", { name: "Step 5000: count" }).waitFor();
-}, 180_000);
+}, 600_000);

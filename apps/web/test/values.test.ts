@@ -10,7 +10,7 @@ const serving = useConsole();
 
 beforeAll(async () => {
   await serving.add("reader", reader);
-}, 180_000);
+}, 600_000);
 
 /** A model that is given 60 KB, and whose tool reads 30 KB: nothing of either is committed. */
 const reader = `import { channel } from "node:diagnostics_channel";
@@ -42,7 +42,7 @@ test("an input of 60 KB and a tool's output of 30 KB open in full", async () => 
     await page.getByText(word).waitFor();
   }
   expect(await page.getByRole("button", { name: /^Show all/ }).count()).toBe(0);
-}, 180_000);
+}, 600_000);
 
 test("a value that is lost is reported as lost, and a request that failed can be repeated", async () => {
   const id = await serving.run("reader");
@@ -61,7 +61,7 @@ test("a value that is lost is reported as lost, and a request that failed can be
   rmSync(join(serving.path, "logs", hash, `${id}.values.jsonl`));
   await page.getByRole("button", { name: /^Show all/ }).click();
   await page.getByText("The log keeps no more of it than this.").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("one of more than a megabyte opens in a tab of its own", async () => {
   const id = await serving.run("reader", { more: 1_500_000 });
@@ -74,4 +74,4 @@ test("one of more than a megabyte opens in a tab of its own", async () => {
   ]);
   await tab.waitForLoadState();
   expect((await tab.content()).length).toBeGreaterThan(1_500_000);
-}, 180_000);
+}, 600_000);

@@ -44,7 +44,7 @@ test("a file's problems are shown at their line; corrected, it is added", async 
   await page.getByText("greet was added").waitFor();
   await page.getByRole("link", { name: "Open greet" }).click();
   await page.getByText("The first version.").waitFor();
-}, 180_000);
+}, 600_000);
 
 /** Drops files and folders of the disk, as from a file manager. */
 async function drop(page: Page, zone: Locator, ...files: string[]): Promise<void> {
@@ -99,7 +99,7 @@ test("files are dropped together, and an imported one's problems are shown at it
   await page.getByText("asker was added").waitFor();
   const { sources } = await serving.ok<Bundle>("/api/bundles/asker");
   expect(sources.toSorted()).toEqual(["asks.ts", "lib/ask.ts"]);
-}, 180_000);
+}, 600_000);
 
 test("a file that is dropped is taken, and a step workflow too", async () => {
   const page = await open(serving, "/add");
@@ -123,7 +123,7 @@ test("a file that is dropped is taken, and a step workflow too", async () => {
   await page.getByRole("link", { name: "Open flow" }).click();
   await page.getByRole("tab", { name: "Graph" }).click();
   await page.getByRole("figure").getByText("Stop_End").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("what a version changed is shown, and the workflow is rolled back", async () => {
   await serving.add("greet", source("greets"), "greet.ts");
@@ -145,7 +145,7 @@ test("what a version changed is shown, and the workflow is rolled back", async (
   await first.getByText("current", { exact: true }).waitFor();
   expect(await serving.ok<Workflow>("/api/workflows/greet")).toMatchObject({ hash: older });
   await newest.getByRole("button", { name: "Make it current" }).waitFor();
-}, 180_000);
+}, 600_000);
 
 test("the source and the roles of a version are shown", async () => {
   await serving.add("shown", source("shown"), "shown.ts");
@@ -157,7 +157,7 @@ test("the source and the roles of a version are shown", async () => {
   await page.getByRole("tab", { name: "Roles" }).click();
   await page.getByRole("heading", { name: "greeter" }).waitFor();
   await page.getByText("Any values.").waitFor();
-}, 180_000);
+}, 600_000);
 
 test("for a workflow that is not there the page shows what to do", async () => {
   const page = await open(serving, "/workflows/nobody");
@@ -165,7 +165,7 @@ test("for a workflow that is not there the page shows what to do", async () => {
     .getByRole("alert")
     .getByText(/nobody/)
     .waitFor();
-}, 180_000);
+}, 600_000);
 
 test("the list of threads counts them, of a version and of all", async () => {
   await serving.add("many", source("many"), "many.ts");
@@ -182,4 +182,4 @@ test("the list of threads counts them, of a version and of all", async () => {
   await page.getByText("the newest 100 threads").waitFor();
   await page.mouse.wheel(0, 20_000);
   await page.getByText(/^12[01] threads$/).waitFor();
-}, 180_000);
+}, 600_000);
