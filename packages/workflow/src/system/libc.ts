@@ -4,7 +4,7 @@ import type { dlopen as Dlopen, FFIFunction, Pointer, ptr as Ptr, read as Read }
 // A bundle shares the worker's process: what it does to a built-in later must not reach the worker.
 const { Error } = globalThis;
 /** As many bytes, of any value. */
-export const allocate = Buffer.allocUnsafeSlow.bind(Buffer);
+export const allocate: (bytes: number) => Uint8Array = Buffer.allocUnsafeSlow.bind(Buffer);
 const indexOf = uncurried(String.prototype, "indexOf");
 const setBytes = uncurried(Uint8Array.prototype, "set");
 /** The text that bytes are, from a position on and before another one. */
