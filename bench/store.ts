@@ -79,9 +79,9 @@ export function firstSteps(
 
 const unsealed = (line: string): string => line.replace(/,"sum":"[0-9a-f]{16}"\}$/, "}");
 
-/** Waits for a file that the bundle writes, and takes it away. */
+/** Waits for a file that the bundle writes, an object of JSON, and takes it away. */
 export async function reported(path: string): Promise<Report> {
-  await until(() => existsSync(path));
+  await until(() => existsSync(path) && readFileSync(path, "utf8").endsWith("}"));
   const report = JSON.parse(readFileSync(path, "utf8")) as Report;
   rmSync(path);
   return report;

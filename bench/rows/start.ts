@@ -1,5 +1,6 @@
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
+import { bundlePath as storedPath } from "../../packages/workflow/src/storage/paths.ts";
 import { bunArguments, type Built } from "../command.ts";
 import { figuresOf, inTurn, now, type Sample, sampleOf } from "../measure.ts";
 import { line, type Row } from "../row.ts";
@@ -72,10 +73,12 @@ async function samplesOfBinaries(store: Store, built: Built): Promise<[Sample, S
 function takesOf(store: Store, bare: string[], command: string): Takes {
   const report = join(store.folder, "report.json");
   const log = join(store.folder, "bare.jsonl");
+  // Of one that lies deeper more folders are looked at before it is loaded.
+  const bundle = storedPath(store.root, store.hash);
   const run = [command, "run", "bench", "--root", store.root, "--prompt", report];
   return [
     async () => {
-      const taken = await firstStep([...bare, bundlePath, log, report], report);
+      const taken = await firstStep([...bare, bundle, log, report], report);
       rmSync(log);
       return taken;
     },

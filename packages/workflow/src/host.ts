@@ -85,7 +85,7 @@ export type { Environment } from "./system/port.ts";
 export { diskError } from "./storage/disk-error.ts";
 export { makeFolder, writeFileAtomic, writeFileLater } from "./storage/files.ts";
 export { openRoot, rootVariable } from "./storage/root.ts";
-export { checkWorkflowName, threadIdPattern } from "./storage/paths.ts";
+export { checkWorkflowName, isThreadId, threadIdPattern } from "./storage/paths.ts";
 export { type Lock, takeLock, waitForLock } from "./storage/lock.ts";
 
 // Sources and the server

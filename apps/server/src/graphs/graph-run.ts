@@ -9,7 +9,7 @@ import {
 import {
   type Host,
   isWorkflowError,
-  threadIdPattern,
+  isThreadId,
   type ThreadRef,
   WorkflowError,
 } from "@uncaged/workflow/host";
@@ -52,7 +52,7 @@ export class GraphRuns {
 
   /** The run that a thread is; null when there is none with this id, or it is of another kind. */
   async ofThread(threadId: string): Promise<GraphRun | null> {
-    if (!threadIdPattern.test(threadId)) return null;
+    if (!isThreadId(threadId)) return null;
     try {
       const ref = await this.#host.find(threadId);
       const document = await this.documentOf(ref.hash);
@@ -167,7 +167,7 @@ function answerIn({ payload: { nodeId, type }, step }: EventRecord): string | nu
 }
 
 /** Whether a text has the form of a run's id: a thread's, or the digits of a program that was before this one. */
-export const isRunId = (text: string): boolean => threadIdPattern.test(text) || isOldId(text);
+export const isRunId = (text: string): boolean => isThreadId(text) || isOldId(text);
 
 export const isOldId = (text: string): boolean => /^\d{1,100}$/.test(text);
 

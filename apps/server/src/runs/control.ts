@@ -3,7 +3,7 @@ import { findIn, stepsSource } from "@uncaged/workflow-steps/source";
 import {
   isWorkflowError,
   movedError,
-  threadIdPattern,
+  isThreadId,
   type ThreadRef,
   WorkflowError,
 } from "@uncaged/workflow/host";
@@ -96,7 +96,7 @@ export async function startRerun(context: Context, runs: Runs, request: Request)
 
 async function sourceOf(runs: Runs, { threadId: id, workflowID }: Request["checkpoint"]) {
   const texts = [id, workflowID].filter((one) => typeof one === "string");
-  const named = texts.find((text) => threadIdPattern.test(text));
+  const named = texts.find((text) => isThreadId(text));
   return named === undefined ? null : await runs.find(named);
 }
 

@@ -1,4 +1,4 @@
-import { type Environment, type Host, threadIdPattern } from "@uncaged/workflow/host";
+import { type Environment, type Host, isThreadId } from "@uncaged/workflow/host";
 import { runIdOf } from "../plan/terms.ts";
 import { checkPrefix, removeRunFolder, runFolder, runFolders } from "../step/launch.ts";
 import type { PlanDatabase } from "./database.ts";
@@ -8,7 +8,7 @@ import { findThread } from "./threads.ts";
 /** Removes what the steps of a run kept for each other: behind its end nothing of it is needed. */
 export function withoutFolder(run: Ended | null, env: Environment): Ended | null {
   // The id of another program's run may be any text.
-  if (run && threadIdPattern.test(run.threadId)) removeRunFolder(runFolder(env, run.threadId));
+  if (run && isThreadId(run.threadId)) removeRunFolder(runFolder(env, run.threadId));
   return run;
 }
 

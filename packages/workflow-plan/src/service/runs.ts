@@ -1,4 +1,4 @@
-import { type Host, isWorkflowError, threadIdPattern } from "@uncaged/workflow/host";
+import { type Host, isWorkflowError, isThreadId } from "@uncaged/workflow/host";
 import { ulid } from "ulid";
 import { ExecutorError } from "../error/error.ts";
 import type { WorkflowPhase } from "../plan/plan.ts";
@@ -236,7 +236,7 @@ export class Runs {
     if (rows) return withoutFolder(await this.#write(rows), env);
     const hasBegun = stepRowsOf(this.#database, row.id).length > 0;
     // The row of another program has no thread and never gets one.
-    const isForeign = !threadIdPattern.test(threadIdOf(row.id));
+    const isForeign = !isThreadId(threadIdOf(row.id));
     if (!hasBegun && !isForeign) return null;
     return withoutFolder(await this.#fail(row.id, logIsGone), env);
   }

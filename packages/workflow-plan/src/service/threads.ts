@@ -5,7 +5,7 @@ import {
   isWorkflowError,
   type StartRecord,
   type ThreadRef,
-  threadIdPattern,
+  isThreadId,
 } from "@uncaged/workflow/host";
 import { type PlanDescriptor, planIn } from "../bundle/describe.ts";
 import type { PlanDefinition } from "../plan/definition.ts";
@@ -14,7 +14,7 @@ import { Projection, type RunLog, type RunRows } from "./projection.ts";
 
 /** The thread with an id; null when there is none. */
 export async function findThread(host: Host, threadId: string): Promise<ThreadRef | null> {
-  if (!threadIdPattern.test(threadId)) return null;
+  if (!isThreadId(threadId)) return null;
   return await host.find(threadId).catch(ifMissing);
 }
 

@@ -91,12 +91,13 @@ export async function loadBundle(
   hash: string,
   prepare: () => void = () => undefined,
 ): Promise<Bundle> {
-  // A bundle that names the module may replace what is in it, and has it loaded anyhow.
-  if (namesFiles(await readBundle(root, hash))) keepNodeFiles();
+  const bytes = await readBundle(root, hash);
   const path = bundlePath(root, hash);
   let module: object;
   try {
     const loading = system.load(path);
+    // A bundle that names the module may replace what is in it, and has it loaded anyhow.
+    if (namesFiles(bytes)) keepNodeFiles();
     prepare();
     module = await loading;
   } catch (thrown) {

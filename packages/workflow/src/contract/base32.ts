@@ -12,6 +12,15 @@ export function toBase32(value: number, length: number): string {
   return text;
 }
 
+/**
+ * Whether a text has such digits only. It has no pattern: to compile one, when it is tested for the second time, takes
+ * longer than all else that a process does with ids until its first step.
+ */
+export function isBase32(text: string): boolean {
+  for (let n = 0; n < text.length; n += 1) if (!digits.includes(text[n] as string)) return false;
+  return true;
+}
+
 /** The number that a text of such digits is. */
 export function fromBase32(text: string): number {
   let value = 0;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { checkThreadId, checkWorkflowName, isHash, isThreadId } from "./paths.ts";
+import fc from "fast-check";
+import { checkThreadId, checkWorkflowName, isHash, isThreadId, threadIdPattern } from "./paths.ts";
 
 const id = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const hostile = [
@@ -65,4 +66,27 @@ test("a hash is 13 digits of Crockford Base32", () => {
   ]) {
     expect(isHash(text)).toBe(false);
   }
+});
+
+test("a thread's id is what its pattern takes", () => {
+  const digits = fc.string({
+    unit: fc.constantFrom("0", "7", "8", "A", "Z", "I", "L", "O", "U", " ", "é"),
+    maxLength: 30,
+  });
+  const nearly = fc.tuple(
+    fc.constantFrom("", "0", "7", "8"),
+    digits.map((text) => text.padEnd(25, "Z")),
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        digits,
+        nearly.map((parts) => parts.join("")),
+      ),
+      (text) => {
+        expect(isThreadId(text)).toBe(threadIdPattern.test(text));
+      },
+    ),
+  );
+  expect(isThreadId("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")).toBe(true);
 });

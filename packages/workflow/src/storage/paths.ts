@@ -1,4 +1,5 @@
 import { basename, join } from "node:path";
+import { isBase32 } from "../contract/base32.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { system } from "../system/system.ts";
@@ -59,15 +60,15 @@ const sharedEnding = ".shared";
 const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Names that Windows keeps for devices, with or without an ending. */
 const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
-const hashPattern = /^[0-9A-HJKMNP-TV-Z]{13}$/;
-const hashPrefix = /^[0-9A-HJKMNP-TV-Z]{4,13}$/;
-/** A ULID in its canonical upper case. */
+/** A ULID in its canonical upper case, for schemas; elsewhere {@link isThreadId}. */
 export const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
-export const isHash = (text: string): boolean => hashPattern.test(text);
+export const isHash = (text: string): boolean => text.length === 13 && isBase32(text);
 /** Whether the text, standing alone, may be the prefix of a hash, or a whole one: 4 digits or more. */
-export const isHashPrefix = (text: string): boolean => hashPrefix.test(text);
-export const isThreadId = (text: string): boolean => threadIdPattern.test(text);
+export const isHashPrefix = (text: string): boolean =>
+  text.length >= 4 && text.length <= 13 && isBase32(text);
+export const isThreadId = (text: string): boolean =>
+  text.length === 26 && (text[0] as string) <= "7" && isBase32(text);
 
 /** The name, when a workflow may have it; else throws `BAD_NAME` (usage). */
 export function checkWorkflowName(name: string): string {

@@ -28,6 +28,7 @@ export const addressOf = ffi.ptr as (bytes: Uint8Array, offset: number) => numbe
 const isMac = process.platform === "darwin";
 const exclusive = 2;
 const nonBlocking = 4;
+const missing = 2;
 const interrupted = 4;
 const invalid = 22;
 const heldByOther = isMac ? 35 : 11;
@@ -213,10 +214,18 @@ export function close(fd: number): void {
  * @throws SystemError when it gives a number below zero.
  */
 export function made(syscall: string, call: () => number, path?: string): number {
+  const result = madeIfThere(syscall, call, path);
+  if (result === null) throw new SystemError(syscall, missing, path);
+  return result;
+}
+
+/** As {@link made}; null when there is nothing at the path: to make an error and to catch it takes longer than the call. */
+export function madeIfThere(syscall: string, call: () => number, path?: string): number | null {
   for (;;) {
     const result = call();
     if (result >= 0) return result;
     const number = loaded().errno();
+    if (number === missing) return null;
     if (number !== interrupted) throw new SystemError(syscall, number, path);
   }
 }

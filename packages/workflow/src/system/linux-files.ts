@@ -9,6 +9,7 @@ import {
   linuxCalls,
   lock,
   made,
+  madeIfThere,
   SystemError,
   textOfC,
   utf8Of,
@@ -35,14 +36,9 @@ const [typeMask, plain, folder, socket, link] = [0xf000, 0x8000, 0x4000, 0xc000,
 export function linuxFiles(): Files | null {
   const calls = linuxCalls();
   if (!calls) return null;
-  const files = filesBy(calls);
-  try {
-    // Some containers refuse statx(2), which is younger than the others.
-    files.stat("/");
-    return files;
-  } catch {
-    return null;
-  }
+  // Some containers refuse statx(2), which is younger than the others.
+  const refused = calls.statx(currentFolder, textOfC("/"), 0, basicStats, filledBytes);
+  return refused === 0 ? filesBy(calls) : null;
 }
 
 function filesBy(calls: LinuxCalls): Files {
@@ -52,15 +48,10 @@ function filesBy(calls: LinuxCalls): Files {
   };
   const sync = (fd: number) => void made("fsync", () => calls.fsync(fd));
   const syncData = (fd: number) => void made("fdatasync", () => calls.fdatasync(fd));
-  const statAs = (syscall: string, path: string, flags: number): FileStat => {
+  const stat = (syscall: string, path: string, flags: number): FileStat | null => {
     const text = textOfC(path);
-    made(syscall, () => calls.statx(currentFolder, text, flags, basicStats, filledBytes), path);
-    return new LinuxStat();
-  };
-  const statIfThere = (syscall: string, path: string, flags: number): FileStat | null => {
-    let found: FileStat | null = null;
-    ifThere(() => (found = statAs(syscall, path, flags)));
-    return found;
+    const call = () => calls.statx(currentFolder, text, flags, basicStats, filledBytes);
+    return madeIfThere(syscall, call, path) === null ? null : new LinuxStat();
   };
   const list = (path: string, flags = 0): string[] => {
     const fd = open(path, O_RDONLY | onlyFolder | flags);
@@ -72,7 +63,7 @@ function filesBy(calls: LinuxCalls): Files {
   };
   const remove = (path: string): void => {
     const text = textOfC(path);
-    ifThere(() => made("unlink", () => calls.unlink(text), path));
+    madeIfThere("unlink", () => calls.unlink(text), path);
   };
   const removeFolder = (path: string): void => {
     const text = textOfC(path);
@@ -98,7 +89,7 @@ function filesBy(calls: LinuxCalls): Files {
       made("mkdir", () => calls.mkdir(text, 0o700), path);
       return true;
     } catch (error) {
-      if (isCode(error, "EEXIST") && statAs("stat", path, 0).isDirectory()) return false;
+      if (isCode(error, "EEXIST") && stat("stat", path, 0)?.isDirectory()) return false;
       throw error;
     }
   };
@@ -127,8 +118,8 @@ function filesBy(calls: LinuxCalls): Files {
       return new LinuxStat();
     },
     length,
-    stat: (path) => statIfThere("stat", path, 0),
-    statLink: (path) => statIfThere("lstat", path, notThrough),
+    stat: (path) => stat("stat", path, 0),
+    statLink: (path) => stat("lstat", path, notThrough),
     exists(path) {
       try {
         return calls.access(textOfC(path), 0) === 0;

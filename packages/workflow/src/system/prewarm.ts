@@ -64,10 +64,10 @@ export function workerEnv(random: () => number): Record<string, string> {
     BUN_FEATURE_FLAG_DISABLE_STANDALONE_MADVISE: "1",
     [markVariable]: random().toString(36).slice(2).padEnd(8, "0"),
   };
-  for (const [name, value] of Object.entries(process.env)) {
+  for (const name of Object.keys(process.env)) {
     const known = name.toUpperCase();
     const isPassedOn = passedOn.has(known) || known.startsWith("LC_");
-    if (value !== undefined && isPassedOn) env[name] = value;
+    if (isPassedOn) env[name] = process.env[name] as string;
   }
   return env;
 }

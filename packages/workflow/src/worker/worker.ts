@@ -135,7 +135,7 @@ export function runWorker(
 
   // Asked again when the time is over: a request that came in between may still load the bundle.
   function isIdle(): boolean {
-    return !threads.busy && (server?.pending ?? 0) === 0;
+    return (server?.pending ?? 0) === 0 && !threads.busy;
   }
 
   async function close(): Promise<void> {
