@@ -170,6 +170,7 @@ describe("the exported names", () => {
       isAnythingDue
       isMoving
       isTerminal
+      isThreadId
       isWorkflowError
       keepAwake
       keptSteps
