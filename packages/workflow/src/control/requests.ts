@@ -46,7 +46,7 @@ const areTexts = (value: unknown): boolean => {
   return list.every(isText);
 };
 
-const aThreadId = [(value: unknown) => isText(value) && isThreadId(value), "a thread id"] as const;
+const aThreadId = [isThreadId, "a thread id"] as const;
 const aText = [isText, "a text"] as const;
 const textOrNone = [orNone(isText), "a text"] as const;
 const objectOrNone = [orNone(isRecord), "an object"] as const;

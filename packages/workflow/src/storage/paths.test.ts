@@ -44,6 +44,7 @@ describe("a thread's id", () => {
   test("is a ULID in capital letters", () => {
     expect(checkThreadId(id)).toBe(id);
     expect(isThreadId("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")).toBe(true);
+    for (const other of [null, undefined, 42, [id]]) expect(isThreadId(other)).toBe(false);
   });
   const others = [id.toLowerCase(), `8${id.slice(1)}`, id.slice(1), `${id}0`, `${id}\n`];
   const letters = ["I", "L", "O", "U"].map((letter) => id.slice(0, 25) + letter);
@@ -89,4 +90,5 @@ test("a thread's id is what its pattern takes", () => {
     ),
   );
   expect(isThreadId("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")).toBe(true);
+  for (const other of [null, undefined, 42, [id]]) expect(isThreadId(other)).toBe(false);
 });

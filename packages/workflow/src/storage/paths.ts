@@ -67,8 +67,9 @@ export const isHash = (text: string): boolean => text.length === 13 && isBase32(
 /** Whether the text, standing alone, may be the prefix of a hash, or a whole one: 4 digits or more. */
 export const isHashPrefix = (text: string): boolean =>
   text.length >= 4 && text.length <= 13 && isBase32(text);
-export const isThreadId = (text: string): boolean =>
-  text.length === 26 && (text[0] as string) <= "7" && isBase32(text);
+/** Of anything: the host is called from JavaScript too. */
+export const isThreadId = (id: unknown): id is string =>
+  typeof id === "string" && id.length === 26 && (id[0] as string) <= "7" && isBase32(id);
 
 /** The name, when a workflow may have it; else throws `BAD_NAME` (usage). */
 export function checkWorkflowName(name: string): string {
