@@ -69,3 +69,18 @@ describe.each(Object.entries(looks))("in the look %s", (lookName, look) => {
     600_000,
   );
 });
+
+test("the list of threads is never wider than the window", async () => {
+  const page = await open(serving, "/");
+  await page.getByText("import-orders").locator("visible=true").first().waitFor();
+  const tooWide: number[] = [];
+  for (let width = 320; width <= 1_300; width += 20) {
+    await page.setViewportSize({ width, height: 500 });
+    const { scrollWidth, clientWidth } = await page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement;
+      return { scrollWidth, clientWidth };
+    });
+    if (scrollWidth > clientWidth) tooWide.push(width);
+  }
+  expect(tooWide).toEqual([]);
+}, 600_000);

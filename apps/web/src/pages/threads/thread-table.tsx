@@ -101,7 +101,7 @@ const columns: readonly Column[] = [
   { name: "Cost", both: roomy, cell: "text-muted", show: ({ spent }) => cost(spent?.cost ?? 0) },
   {
     name: "Started",
-    both: roomy,
+    both: `${roomy} max-lg:hidden`,
     cell: "text-muted",
     titleOf: ({ createdAt }) => moment(createdAt),
     show: ({ createdAt }, now) => ago(createdAt, now),
@@ -109,7 +109,7 @@ const columns: readonly Column[] = [
 ];
 
 const grid =
-  "grid grid-cols-[10.5rem_minmax(8rem,1.4fr)_14.5rem_4rem_minmax(6rem,1fr)_6rem_5rem_5.25rem_5.25rem] items-center gap-7.5 px-10 max-2xl:grid-cols-[10.5rem_minmax(7rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem_5.25rem]";
+  "grid grid-cols-[10.5rem_minmax(8rem,1.4fr)_14.5rem_4rem_minmax(6rem,1fr)_6rem_5rem_5.25rem_5.25rem] items-center gap-7.5 px-10 max-2xl:grid-cols-[10.5rem_minmax(7rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem_5.25rem] max-lg:grid-cols-[10.5rem_minmax(6rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem]";
 const nearEnd = 30;
 
 /** The list of threads. However long it is, only what is seen is made. */
