@@ -88,7 +88,7 @@ function socketsOf(world: World, files: SimulatedFiles): Sockets {
       files.nameSocket(path, inode);
       listeners.set(inode, { process: world.running, answer });
     },
-    request(path, request, timeoutMs) {
+    request(path, request, whenLate) {
       const client = world.running;
       const { promise, resolve } = Promise.withResolvers<SocketOutcome>();
       const settle = (outcome: SocketOutcome, ms: number) =>
@@ -98,7 +98,8 @@ function socketsOf(world: World, files: SimulatedFiles): Sockets {
         });
       const lost = () =>
         settle({ kind: "lost", error: new Error("the connection was lost") }, delay([]));
-      settle({ kind: "silent" }, timeoutMs);
+      const cancel = whenLate(() => settle({ kind: "silent" }, 0));
+      void promise.then(cancel);
       const sent = world.faults.at("message");
       world.note(`${client.pid} ask ${request.method} ${request.path}`);
       for (const { kind } of sent) world.note(`fault ${kind}`);
@@ -146,6 +147,7 @@ function processesOf(world: World, programs: Programs): Processes {
     // Its bundles start no processes.
     withVariable: () => [],
     signal: () => undefined,
+    waitsForDisk: () => false,
     startWorker(args) {
       world.checkAlive();
       return world.start("worker", "worker", 1 + world.random.around(15), () =>

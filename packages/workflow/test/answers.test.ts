@@ -82,6 +82,18 @@ describe("an answer (F23)", () => {
     });
   }
 
+  for (const alive of [true, false]) {
+    test(`that is right is taken beside wrong ones, ${alive ? "by a live worker" : "when the worker is gone"}`, async () => {
+      const { store, answer } = await asked({ schema: { const: "yes" } });
+      if (!alive) await store.signalWorkers("SIGKILL");
+      const given = ["no", "nor", "yes", "never"].map((text) => codeOf(answer(text, text)));
+      const said = await Promise.all(given);
+      expect(said[2]).toStartWith("no error");
+      for (const code of said.toSpliced(2, 1))
+        expect(code).toMatch(/ANSWER_INVALID|NOT_WAITING|THREAD_ENDED/);
+    });
+  }
+
   test("that was acknowledged survives kill -9", async () => {
     for (let n = 0; n < 3; n += 1) {
       const { store, ref, answer, open } = await gated();

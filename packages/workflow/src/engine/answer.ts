@@ -72,7 +72,8 @@ export class Answers {
   readonly #engine: Committing;
   readonly #given: Map<string, Promise<void>>;
   #question: Question | null = null;
-  #isTaking = false;
+  /** An answer that is being looked at; it never rejects. */
+  #taking: Promise<void> | null = null;
 
   /** `steps` are the committed ones: what they hold was given already. */
   constructor(steps: readonly Step[], parts: AnswerParts, engine: Committing) {
@@ -131,7 +132,9 @@ export class Answers {
   async #take(input: InputRequest): Promise<void> {
     const question = this.#question;
     try {
-      if (!question || this.#isTaking) throw notWaiting(this.#engine.threadId);
+      // Whoever comes meanwhile is asked too, should the one before be refused.
+      while (this.#taking) await this.#taking;
+      if (!question || this.#question !== question) throw notWaiting(this.#engine.threadId);
       await this.#alone(async () => {
         const { threadId } = this.#engine;
         await this.#commit(question, await answerStep(threadId, question.wait, input, this.#parts));
@@ -163,7 +166,7 @@ export class Answers {
    */
   async wake(): Promise<boolean> {
     const question = this.#question;
-    if (!question || this.#isTaking || !isOver(question.wait, this.#parts.now())) return false;
+    if (!question || this.#taking || !isOver(question.wait, this.#parts.now())) return false;
     const { wait } = question;
     const what = wait.sleep === true ? "it has slept" : `nobody answered ${wait.for} in time`;
     this.#parts.note("M3T8KD0V", what);
@@ -178,11 +181,13 @@ export class Answers {
   }
 
   async #alone(take: () => Promise<void>): Promise<void> {
-    this.#isTaking = true;
+    const { promise, resolve } = withResolvers<void>();
+    this.#taking = promise;
     try {
       await take();
     } finally {
-      this.#isTaking = false;
+      this.#taking = null;
+      resolve();
     }
   }
 

@@ -14,7 +14,7 @@ function answers(steps: Step[] = []) {
   let taken = 0;
   let refusal: string | undefined;
   const parts = {
-    judge: async () => ({ validate: () => null }),
+    judge: async () => ({ validate: (value: unknown) => (value === "no" ? "it says no" : null) }),
     now: () => 1,
     note: () => undefined,
     onRefused: (stepID: string | null, reason: string) => void refused.push([stepID, reason]),
@@ -37,7 +37,18 @@ function answers(steps: Step[] = []) {
       (error: Error) => error.message,
     );
   };
-  return { give, refused, taken: () => taken };
+  /** Gives several at once to one question. */
+  const giveAll = (...values: string[]) => {
+    given.ask({ for: "pause", stepID: "Pause_A", schema: true });
+    const outcomes = values.map((value) =>
+      given.give({ content: value, value }).then(
+        () => "taken",
+        (error: { code?: string }) => error.code,
+      ),
+    );
+    return Promise.all(outcomes);
+  };
+  return { give, giveAll, refused, taken: () => taken };
 }
 
 describe("answers", () => {
@@ -60,6 +71,25 @@ describe("answers", () => {
     await give();
     await give("b");
     expect(taken()).toBe(3);
+  });
+
+  test("that come while a wrong one is looked at are looked at too, until one is taken", async () => {
+    const { giveAll, taken } = answers();
+    expect(await giveAll("no", "no", "yes", "no", "yes")).toEqual([
+      ...["ANSWER_INVALID", "ANSWER_INVALID", "taken"],
+      ...["NOT_WAITING", "NOT_WAITING"],
+    ]);
+    expect(taken()).toBe(1);
+  });
+
+  test("to a question are none to the next one", async () => {
+    const { giveAll, taken } = answers();
+    const first = giveAll("yes", "yes");
+    expect(await Promise.all([first, giveAll("no", "yes")])).toEqual([
+      ["taken", "NOT_WAITING"],
+      ["ANSWER_INVALID", "taken"],
+    ]);
+    expect(taken()).toBe(2);
   });
 
   test("that are refused are reported with the question's step, and may be given again", async () => {

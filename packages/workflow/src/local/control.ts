@@ -150,7 +150,7 @@ export async function killThread(
   if (live) return live;
   checkOpen(root, view);
   const timeoutMs = force ? forcedTimeoutMs : shortTimeoutMs;
-  const request = { ...toThread("POST", ref, "kill"), timeoutMs };
+  const request = { ...toThread("POST", ref, "kill"), timeoutMs, isUrgent: force };
   const isKilled = async (refusal: string) =>
     refusal === "THREAD_ENDED" && (await readView(root, ref)).status === "killed"
       ? { threadId: ref.threadId }

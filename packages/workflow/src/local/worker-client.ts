@@ -28,6 +28,7 @@ import {
   workerEnv,
   type WorkerOrder,
 } from "../system/prewarm.ts";
+import { Overdue, whenOverdue } from "../system/overdue.ts";
 import { system } from "../system/system.ts";
 import { startRecord } from "../thread/start-record.ts";
 import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
@@ -36,7 +37,10 @@ export type ControlRequest = {
   method: "GET" | "POST" | "DELETE";
   path: string;
   body?: unknown;
+  /** How long the worker may take, {@link controlTimeoutMs} without it. */
   timeoutMs?: number;
+  /** Whether what its disk makes a worker wait for counts too: it is only looked at. */
+  isUrgent?: boolean;
 };
 
 /**
@@ -47,21 +51,35 @@ export type Reply<T> = { kind: "reply"; value: T } | { kind: "nobody" } | { kind
 
 /**
  * Sends one request to the worker of a hash, if one listens, or is alive and will listen or has ended within the time
- * that the request has: a worker that was started with its first request may drive a thread before it listens.
+ * that the request has (`whenOverdue`): a worker that was started with its first request may drive a thread before it listens.
  *
  * @throws WorkflowError what the worker answered, `WORKER_LOST`, `VALUE_NOT_JSON` (usage).
  */
 export async function ask<T>(root: Root, hash: string, request: ControlRequest): Promise<Reply<T>> {
-  const { timeoutMs = controlTimeoutMs } = request;
   const began = system.clock.elapsed();
-  for (;;) {
-    const reply = await askOnce<T>(root, hash, request);
-    if (reply.kind !== "nobody" || !isManned(root, hash)) return reply;
-    const waited = system.clock.elapsed() - began;
-    if (waited >= timeoutMs) return { kind: "silent" };
-    await system.clock.sleep(Math.min(1 + waited / 20, 25));
+  const overdue = new Overdue(timeOf(request), () => holderOf(root, hash, request));
+  try {
+    for (;;) {
+      const reply = await askOnce<T>(root, hash, request);
+      if (reply.kind !== "nobody" || !isManned(root, hash)) return reply;
+      if (overdue.is) return { kind: "silent" };
+      await system.clock.sleep(pauseAfter(system.clock.elapsed() - began));
+    }
+  } finally {
+    overdue.end();
   }
 }
+
+const timeOf = ({ timeoutMs = controlTimeoutMs }: ControlRequest): number => timeoutMs;
+
+/** The process that a request waits for, as far as it is known and its disk matters. */
+function holderOf(root: Root, hash: string, { isUrgent }: ControlRequest): number | null {
+  if (isUrgent) return null;
+  return readWorkerInfo(workerInfoPath(root, hash))?.identity.pid ?? null;
+}
+
+/** When to look again for what one has waited for so many milliseconds. */
+const pauseAfter = (waited: number): number => Math.min(1 + waited / 20, 25);
 
 /** Whether the worker that has the hash's lock is alive. */
 function isManned(root: Root, hash: string): boolean {
@@ -77,9 +95,11 @@ export async function askOnce<T>(
 ): Promise<Reply<T>> {
   const socket = join(runDir(root), socketName(hash));
   if (!system.files.exists(socket)) return { kind: "nobody" };
-  const { method, path, timeoutMs = controlTimeoutMs } = request;
+  const { method, path } = request;
   const given = { method, path, ...(request.body !== undefined && { body: textOf(request.body) }) };
-  const outcome = await system.sockets.request(socket, given, timeoutMs).catch((error: unknown) => {
+  const whenLate = (act: () => void) =>
+    whenOverdue(timeOf(request), () => holderOf(root, hash, request), act);
+  const outcome = await system.sockets.request(socket, given, whenLate).catch((error: unknown) => {
     throw diskError(error, "reach the worker at", socket);
   });
   if (outcome.kind === "lost") throw lost(hash, outcome.error);
@@ -120,7 +140,7 @@ function textOf(body: unknown): string {
 export const idleVariable = "UNCAGED_WORKFLOW_IDLE_MS";
 
 const defaultIdleMs = 3_000;
-/** How long a worker may take to begin to listen. */
+/** How long a worker may take to begin to listen, by {@link whenOverdue}. */
 const startTimeoutMs = 20_000;
 const busyCode = 75;
 const mostCandidates = 20;
@@ -157,7 +177,8 @@ export async function beginWorker(
   // The process opens it itself, and has nowhere else to report why it can't.
   system.files.close(openWorkerLog(workerLogPath(root, hash)));
   const silence = Promise.withResolvers<"silent">();
-  const cancel = system.clock.after(controlTimeoutMs, () => silence.resolve("silent"));
+  const isSilent = () => silence.resolve("silent");
+  const cancel = whenOverdue(controlTimeoutMs, () => prewarmed.pid, isSilent);
   const request = { method: "POST", path: "/threads", body: textOf(body) };
   // While the process begins, which would do it before its first step.
   const made = [threadsDir(root, hash)];
@@ -209,22 +230,24 @@ export async function askWorker<T>(root: Root, hash: string, request: ControlReq
   const began = system.clock.elapsed();
   let candidate: Child | null = null;
   let candidates = 0;
-  for (;;) {
-    const reply = await ask<T>(root, hash, request);
-    if (reply.kind === "reply") return reply.value;
-    if (reply.kind === "silent") {
-      throw silentWorker(root, hash, request.timeoutMs);
+  const overdue = new Overdue(startTimeoutMs, () => candidate?.pid ?? null);
+  try {
+    for (;;) {
+      const reply = await ask<T>(root, hash, request);
+      if (reply.kind === "reply") return reply.value;
+      if (reply.kind === "silent") throw silentWorker(root, hash, timeOf(request));
+      if (!candidate || hasEnded(candidate)) {
+        if (candidate && hasFailed(candidate)) throw failedToStart(root, hash, candidate);
+        if (candidates >= mostCandidates) throw silent(hash, startTimeoutMs);
+        if (candidate) await system.clock.sleep(20 * candidates);
+        candidate = spawnWorker(root, hash);
+        candidates += 1;
+      }
+      if (overdue.is) throw silent(hash, startTimeoutMs);
+      await system.clock.sleep(pauseAfter(system.clock.elapsed() - began));
     }
-    if (!candidate || hasEnded(candidate)) {
-      if (candidate && hasFailed(candidate)) throw failedToStart(root, hash, candidate);
-      if (candidates >= mostCandidates) throw silent(hash, startTimeoutMs);
-      if (candidate) await system.clock.sleep(20 * candidates);
-      candidate = spawnWorker(root, hash);
-      candidates += 1;
-    }
-    const waited = system.clock.elapsed() - began;
-    if (waited > startTimeoutMs) throw silent(hash, startTimeoutMs);
-    await system.clock.sleep(Math.min(1 + waited / 20, 25));
+  } finally {
+    overdue.end();
   }
 }
 
@@ -263,7 +286,7 @@ export const isLost = (error: unknown): boolean =>
 export const silentWorker = (root: Root, hash: string, ms = controlTimeoutMs): WorkflowError =>
   endStuckLoader(root, hash) ?? silent(hash, ms);
 
-// A worker that has driven nothing and doesn't answer is stuck in its bundle's top level. It has no
+// A worker that has begun to drive nothing and doesn't answer is stuck in its bundle's top level. It has no
 // thread that a forced kill could name, so nobody else could end it.
 function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   const worker = readWorkerInfo(workerInfoPath(root, hash));

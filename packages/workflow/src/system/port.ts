@@ -105,11 +105,14 @@ export type SocketOutcome =
   | { kind: "silent" }
   | { kind: "lost"; error: unknown };
 
+export type WhenLate = (act: () => void) => () => void;
+
 /** Unix sockets, by their whole path, however long it is. */
 export type Sockets = {
   /** Answers requests until the process ends. `answer` never rejects. The path must be free. */
   listen(path: string, answer: (request: SocketRequest) => Promise<SocketResponse>): void;
-  request(path: string, request: SocketRequest, timeoutMs: number): Promise<SocketOutcome>;
+  /** `whenLate` acts once the response is late, unless the function that it returns is called before. */
+  request(path: string, request: SocketRequest, whenLate: WhenLate): Promise<SocketOutcome>;
 };
 
 /** A process that can't be taken for a later one with the same pid. */
@@ -117,6 +120,7 @@ export type ProcessIdentity = { pid: number; startTime: string | null; bootId: s
 
 /** A process that was started here. */
 export type Child = {
+  readonly pid: number;
   readonly exitCode: number | null;
   readonly signalCode: string | number | null;
 };
@@ -143,6 +147,8 @@ export type Processes = {
   signal(identity: ProcessIdentity, signal: "SIGTERM" | "SIGKILL"): void;
   /** Who the process with this pid is; null when there is none. */
   identify(pid: number): ProcessIdentity | null;
+  /** Whether a thread of the process with this pid waits for a disk, or a file system; false where that can't be seen. */
+  waitsForDisk(pid: number): boolean;
   /** Starts the worker's program as a process and a group of its own. */
   startWorker(args: readonly string[], surroundings: WorkerSurroundings): Child;
   /** Runs a program to its end, in this process's environment; null when there is none of this name. */

@@ -13,6 +13,7 @@ import {
   type SocketRequest,
   type Sockets,
   type System,
+  type WhenLate,
 } from "./port.ts";
 import { link, readText } from "./libc.ts";
 import { linuxFiles } from "./linux-files.ts";
@@ -27,12 +28,12 @@ const kill = process.kill.bind(process);
 const chdir = process.chdir.bind(process);
 const cwd = process.cwd.bind(process);
 const onSignal: (signal: NodeJS.Signals, act: () => void) => void = process.on.bind(process);
-const { setTimeout, clearTimeout, setImmediate, fetch, Number, Response, URL } = globalThis;
+const { setTimeout, clearTimeout, setImmediate, fetch, Number, Response, URL, AbortController } =
+  globalThis;
 const monotonic = performance.now.bind(performance);
 const { serve, sleep, sleepSync, spawn, spawnSync, pathToFileURL, which } = Bun;
 const { random: scatter } = Math;
 const fillRandom = crypto.getRandomValues.bind(crypto);
-const timeoutSignal = AbortSignal.timeout.bind(AbortSignal);
 
 const withResolvers: <T>() => PromiseWithResolvers<T> = Promise.withResolvers.bind(Promise);
 
@@ -76,12 +77,12 @@ const sockets: Sockets = {
     });
     chdir(before);
   },
-  async request(path, request, timeoutMs) {
-    if (Buffer.byteLength(path) <= longestSocketPath) return await send(path, request, timeoutMs);
+  async request(path, request, whenLate) {
+    if (Buffer.byteLength(path) <= longestSocketPath) return await send(path, request, whenLate);
     const folder = await makeTemporary();
     try {
       link(dirname(path), join(folder, "r"));
-      return await send(join(folder, "r", basename(path)), request, timeoutMs);
+      return await send(join(folder, "r", basename(path)), request, whenLate);
     } finally {
       files.removeTree(folder);
     }
@@ -108,19 +109,27 @@ function makeIn(parent: string, name: string): string {
 async function send(
   unix: string,
   { method, path, body }: SocketRequest,
-  timeoutMs: number,
+  whenLate: WhenLate,
 ): Promise<SocketOutcome> {
+  const controller = new AbortController();
+  let isLate = false;
+  const cancel = whenLate(() => {
+    isLate = true;
+    controller.abort();
+  });
   try {
-    const signal = timeoutSignal(timeoutMs);
+    const { signal } = controller;
     // A connection that is kept may be to a worker that has ended.
     const given = { unix, method, signal, keepalive: false, ...(body !== undefined && { body }) };
     const response = await fetch(`http://worker${path}`, given);
     const text = await response.text();
     return { kind: "response", response: { status: response.status, body: text } };
   } catch (error) {
-    if (error instanceof Error && error.name === "TimeoutError") return { kind: "silent" };
+    if (isLate) return { kind: "silent" };
     const { code } = error as { code?: unknown };
     return nobody.has(String(code)) ? { kind: "nobody" } : { kind: "lost", error };
+  } finally {
+    cancel();
   }
 }
 
@@ -154,6 +163,7 @@ const processes: Processes = {
       // It is gone, or another user's: who asks looks again.
     }
   },
+  waitsForDisk: (id) => isLinux && statesOf(id).includes("D"),
   startWorker(args, { folder, env, output }) {
     const child = spawn(commandOf("worker", args), {
       cwd: folder,
@@ -191,10 +201,22 @@ function readFile(path: string): string {
   }
 }
 
+/** The states of a process's threads, by proc_pid_stat(5); none when it is gone. */
+function statesOf(id: number): string[] {
+  try {
+    const tasks = files.list(`/proc/${id}/task`);
+    return tasks.map((task) => fieldsOf(readFile(`/proc/${id}/task/${task}/stat`))[0] ?? "");
+  } catch {
+    return [];
+  }
+}
+
+/** Those from the state on, which is the third of all. */
+const fieldsOf = (stat: string): string[] => stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+
 function identifyByProc(id: number): ProcessIdentity | null {
   try {
-    const stat = readFile(`/proc/${id}/stat`);
-    const [state = "", ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [state = "", ...fields] = fieldsOf(readFile(`/proc/${id}/stat`));
     const [threads, , startTime = null] = fields.slice(16);
     // Threads that have not ended yet have the files and the locks, also when the first one of all has ended.
     if (isDead(state) && Number(threads) <= 1) return null;

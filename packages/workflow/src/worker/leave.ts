@@ -31,6 +31,13 @@ export type Live = {
   gone: Promise<void>;
 };
 
+/** For a thread that continues within so many milliseconds its worker stays. */
+const soonMs = 15 * 60_000;
+
+/** Whether a thread runs, is paused, or continues soon without an answer. */
+export const isSoonAtWork = ({ status, wakesAt }: ThreadEngine, now: number): boolean =>
+  status !== "waiting" || (wakesAt !== null && wakesAt <= now + soonMs);
+
 /** What is reported of a thread that is driven; `now` is of the clock that its `since` is of. */
 export function liveThreadOf(
   threadId: string,

@@ -1,11 +1,16 @@
 import { WorkflowError } from "../contract/error.ts";
-import type { Step, WaitMeta } from "../contract/contract.ts";
+import { type Step, WAIT, type WaitMeta } from "../contract/contract.ts";
 import { sleepsUntil } from "../contract/wait.ts";
-import type { Mask } from "../contract/mask.ts";
-import { refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
+import { type Mask, maskOf } from "../contract/mask.ts";
+import type { Surroundings } from "../control/control.ts";
+import { isOver, refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
 import type { InfoLog } from "../log/info.ts";
 import { linesOf, type Source } from "../log/info-batch.ts";
+import type { ThreadLog } from "../log/log.ts";
 import { payloadJson } from "../log/values.ts";
+import type { Root } from "../storage/paths.ts";
+import { system } from "../system/system.ts";
+import { infoLogOf } from "./create.ts";
 
 /** Why a log is not continued, where that has nothing to do with the disk. */
 export const refusals: ReadonlySet<string> = new Set([
@@ -33,6 +38,27 @@ export function waiting(threadId: string, last: Step | null): WorkflowError {
   if (sleepsUntil(last) !== null) return sleeping(threadId, last?.meta as WaitMeta);
   const hint = `answer it: uncaged-workflow resume ${threadId} --input TEXT`;
   return WorkflowError.failed("WAITING", `${threadId} waits for an answer`, hint);
+}
+
+/** The error that a thread can't be resumed, by its log: it waits, for longer than until now. */
+export function stillWaiting({ start, steps }: ThreadLog): WorkflowError | null {
+  const last = steps.at(-1);
+  if (last?.role !== WAIT || isOver(last.meta as WaitMeta, system.clock.now())) return null;
+  return waiting(start.threadId, last);
+}
+
+/** The error that a thread can't be answered, by its log: it does not wait. Its debug log has it too. */
+export function notWaiting(
+  root: Root,
+  { start, steps }: ThreadLog,
+  { env, secrets }: Surroundings,
+): WorkflowError | null {
+  if (steps.at(-1)?.role === WAIT) return null;
+  const refused = refuse("NOT_WAITING", start.threadId, "waits for no answer");
+  const info = infoLogOf(root, start, maskOf(env, secrets));
+  recordRefusal(info, null, refused.message, steps.length + 1);
+  info.close();
+  return refused;
 }
 
 /** The error that a worker is about to exit: another one takes the request. */

@@ -1,10 +1,9 @@
 import { withStrictSchemas } from "../bundle/role-schemas.ts";
 import { StackMapper } from "../bundle/stack.ts";
-import { type Bundle, WAIT, type WaitMeta } from "../contract/contract.ts";
+import type { Bundle } from "../contract/contract.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { OwnMap, OwnSet } from "../contract/own-collections.ts";
 import type { SharedValues } from "../contract/shared-values.ts";
-import { maskOf } from "../contract/mask.ts";
 import type {
   AnswerRequest,
   Controlled,
@@ -18,12 +17,11 @@ import type {
   WakeRequest,
   WokenHere,
 } from "../control/control.ts";
-import { isOver } from "../engine/answer.ts";
 import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
-import type { ThreadEngine } from "../engine/engine.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
 import type { InfoLog } from "../log/info.ts";
 import { textOf } from "../log/record.ts";
+import type { ThreadLog } from "../log/log.ts";
 import type { LogWriter } from "../log/writer.ts";
 import type { Writing } from "../log/writing.ts";
 import type { Root } from "../storage/paths.ts";
@@ -32,8 +30,16 @@ import { system } from "../system/system.ts";
 import type { Location } from "../storage/location.ts";
 import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
 import { withOwnBuiltIns } from "./built-ins.ts";
-import { hadEnded, recordRefusal, refusals, refuse, waiting, workerClosing } from "./refusal.ts";
-import { letGo, type Live, liveThreadOf, noteLeft } from "./leave.ts";
+import {
+  hadEnded,
+  notWaiting,
+  refusals,
+  refuse,
+  stillWaiting,
+  waiting,
+  workerClosing,
+} from "./refusal.ts";
+import { isSoonAtWork, letGo, type Live, liveThreadOf, noteLeft } from "./leave.ts";
 import { dueOf, forgetDue, isDue, removeLogs, surroundingsFor, wakeDue } from "./wake.ts";
 import type { Orphans } from "./orphans.ts";
 import type { SharedEnv } from "./context.ts";
@@ -70,9 +76,6 @@ export type ThreadsParts = {
   onChange: () => void;
 };
 
-/** For a thread that continues within so many milliseconds its worker stays. */
-const soonMs = 15 * 60_000;
-
 /** The threads that a worker drives. Each is changed by one request at a time. */
 export class Threads {
   readonly #parts: ThreadsParts;
@@ -99,10 +102,8 @@ export class Threads {
    */
   get busy(): boolean {
     let busy = false;
-    const soon = system.clock.now() + soonMs;
-    const staysFor = ({ status, wakesAt }: ThreadEngine): boolean =>
-      status !== "waiting" || (wakesAt !== null && wakesAt <= soon);
-    this.#live.forEach(({ engine }) => (busy ||= staysFor(engine)));
+    const now = system.clock.now();
+    this.#live.forEach(({ engine }) => (busy ||= isSoonAtWork(engine, now)));
     return busy;
   }
 
@@ -166,19 +167,8 @@ export class Threads {
     if (live) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const bundle = await this.#parts.load();
     if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
-    withOwnBuiltIns(() => this.#resumeFromLog(bundle, threadId, request));
+    withOwnBuiltIns(() => this.#driveAgain(bundle, threadId, request, stillWaiting));
     return { threadId, ...this.#parts.orphans.report };
-  }
-
-  #resumeFromLog(bundle: Bundle, threadId: string, request: ResumeRequest): void {
-    const taken = this.#takeOver(threadId, request);
-    if (!taken) return;
-    const last = taken.log.steps.at(-1);
-    if (last?.role === WAIT && !isOver(last.meta as WaitMeta, system.clock.now())) {
-      void taken.writer.close();
-      throw waiting(threadId, last);
-    }
-    this.#driveAgain(bundle, taken, request);
   }
 
   /** Wakes the threads that are due; what nobody drives continues with these surroundings. */
@@ -191,8 +181,7 @@ export class Threads {
       if (!this.#live.has(due.threadId)) {
         withOwnBuiltIns(() => {
           const own = isDue(root, due) ? surroundingsFor(root, due, request) : null;
-          const taken = own && this.#takeOver(due.threadId, own);
-          if (own && taken) this.#driveAgain(bundle, taken, own);
+          if (own) this.#driveAgain(bundle, due.threadId, own);
         });
       }
       return (await this.#live.get(due.threadId)?.engine.wake()) ?? false;
@@ -237,7 +226,9 @@ export class Threads {
       if (withOwnBuiltIns(isTaken)) return { threadId };
       const bundle = await this.#parts.load();
       if (!this.#live.has(threadId)) {
-        withOwnBuiltIns(() => this.#wake(bundle, threadId, request));
+        const refusal = (log: ThreadLog) => notWaiting(root, log, request);
+        const continues = () => this.#driveAgain(bundle, threadId, request, refusal);
+        if (!withOwnBuiltIns(continues)) hadEnded(threadId);
       }
     }
     await this.#live.get(threadId)?.engine.answer(request.input);
@@ -352,24 +343,32 @@ export class Threads {
     return this.#live.get(threadId) ?? null;
   }
 
-  #wake(bundle: Bundle, threadId: string, request: AnswerRequest): void {
-    const taken = this.#takeOver(threadId, request) ?? hadEnded(threadId);
-    if (taken.log.steps.at(-1)?.role !== WAIT) {
-      void taken.writer.close();
-      const refused = refuse("NOT_WAITING", threadId, "waits for no answer");
-      const mask = maskOf(request.env, request.secrets);
-      const info = infoLogOf(this.#parts.root, taken.log.start, mask);
-      recordRefusal(info, null, refused.message, taken.log.steps.length + 1);
-      info.close();
-      throw refused;
+  /** Continues a thread from its log, unless that is a reason to refuse it. False for one that had ended. */
+  #driveAgain(
+    bundle: Bundle,
+    threadId: string,
+    request: Surroundings,
+    refusal: (log: ThreadLog) => WorkflowError | null = () => null,
+  ): boolean {
+    const { note, orphans } = this.#parts;
+    // First of all: a worker that its disk keeps from all that follows is not stuck in its bundle.
+    note(threadId, true);
+    let isDriven = false;
+    try {
+      const taken = this.#takeOver(threadId, request);
+      if (!taken) return false;
+      const { log, writer, cut } = taken;
+      const refused = refusal(log);
+      if (refused) {
+        void writer.close();
+        throw refused;
+      }
+      const info = this.#drive(bundle, { ...log, writer }, request, orphans.report);
+      if (cut) info.log("T2RV8MJ6", `cut a torn tail of ${cut.bytes} bytes, kept in ${cut.keptIn}`);
+      return (isDriven = true);
+    } finally {
+      if (!isDriven) note(threadId, false);
     }
-    this.#driveAgain(bundle, taken, request);
-  }
-
-  #driveAgain(bundle: Bundle, { log, writer, cut }: TakenOver, request: Surroundings): void {
-    this.#parts.note(log.start.threadId, true);
-    const info = this.#drive(bundle, { ...log, writer }, request, this.#parts.orphans.report);
-    if (cut) info.log("T2RV8MJ6", `cut a torn tail of ${cut.bytes} bytes, kept in ${cut.keptIn}`);
   }
 
   #checkOpen(threadId: string): void {

@@ -8,6 +8,7 @@ import { takeLock } from "../storage/lock.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../storage/paths.ts";
 import type { ProcessIdentity, SocketRequest, SocketResponse } from "../system/port.ts";
 import { markVariable, type PreparedLog } from "../system/prewarm.ts";
+import { whenOverdue } from "../system/overdue.ts";
 import { system } from "../system/system.ts";
 import { SharedEnv } from "./context.ts";
 import { Orphans } from "./orphans.ts";
@@ -122,7 +123,7 @@ export function runWorker(
       isIsolated = true;
     };
     const loaded = orphans.ended.then(() => loadBundle(root, hash, isolateOnce));
-    return Promise.race([loaded, lateLoad(hash)]);
+    return await inTime(hash, loaded);
   }
 
   /** Arms the idle timer anew while there is nothing to run. */
@@ -166,9 +167,20 @@ export function runWorker(
 }
 
 // A top level that never ends must be an answer too, and come before the one who asked gives up.
-async function lateLoad(hash: string): Promise<never> {
-  await system.clock.sleep(loadTimeoutMs);
-  const message = `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`;
-  const hint = "its top level may wait for something: do the work in run";
-  throw WorkflowError.failed("BUNDLE_LOAD_FAILED", message, hint);
+async function inTime(hash: string, loaded: Promise<Bundle>): Promise<Bundle> {
+  const late = Promise.withResolvers<never>();
+  const cancel = whenOverdue(
+    loadTimeoutMs,
+    () => system.processes.pid,
+    () => {
+      const message = `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`;
+      const hint = "its top level may wait for something: do the work in run";
+      late.reject(WorkflowError.failed("BUNDLE_LOAD_FAILED", message, hint));
+    },
+  );
+  try {
+    return await Promise.race([loaded, late.promise]);
+  } finally {
+    cancel();
+  }
 }
