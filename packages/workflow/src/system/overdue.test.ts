@@ -3,7 +3,7 @@ import { Overdue, whenOverdue } from "./overdue.ts";
 import { realSystem } from "./real.ts";
 import { useSystem } from "./system.ts";
 
-/** Timers that act when they are told to, and a process that waits for its disk or does not. */
+/** Timers that act when {@link pass} has them act, and a process that waits for its disk or does not. */
 let timers: { ms: number; act: () => void }[];
 let waits: boolean;
 beforeEach(() => {
@@ -35,7 +35,7 @@ function pass(most = Infinity): number {
   return passed;
 }
 
-test("a process is overdue when it had its time, and is told so once", () => {
+test("a process is overdue when it had its time, once", () => {
   let acted = 0;
   whenOverdue(
     5_000,
