@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalHost, settled } from "@uncaged/workflow/host";
@@ -49,8 +49,7 @@ afterAll(async () => {
 const withoutIds = (text: string): string => text.replace(/"toolu_\d+_/g, '"toolu_');
 
 async function played(name: string, at: typeof fatal) {
-  const cwd = join(folder, name);
-  mkdirSync(cwd);
+  const cwd = mkdtempSync(join(folder, name));
   server.came.splice(0);
   [fatal, summaries] = [at, 0];
   const env = {

@@ -1,6 +1,6 @@
 // @all-cases: the real Claude Code, whose start takes a second.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -77,8 +77,9 @@ function saidBefore(): Record<string, string[]> {
 const firstRound = { a: ["I did a."], b: ["I did b."], c: ["I did c."] };
 
 test("each member of a parallel group goes on in its own session, after a kill and in a fork", async () => {
-  const cwd = join(folder, "work");
-  mkdirSync(cwd);
+  const cwd = mkdtempSync(join(folder, "work"));
+  server.came.splice(0);
+  came = new Set();
   const env = {
     PATH: [claude, process.env.PATH].join(delimiter),
     HOME: folder,

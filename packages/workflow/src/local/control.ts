@@ -25,6 +25,7 @@ import {
   askAgain,
   askWorker,
   type ControlRequest,
+  heldByDisk,
   isLost,
   type Reply,
   silentWorker,
@@ -220,11 +221,12 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
     lock?.release();
     if (lock) return worker.live;
   }
-  throw WorkflowError.failed(
+  const outOfSight = WorkflowError.failed(
     "WORKER_OUT_OF_SIGHT",
     `the worker of ${hash} does not answer, and its process can't be seen from here`,
     "it may run in another container or as another user: end it there",
   );
+  throw heldByDisk(root, hash) ?? outOfSight;
 }
 
 /**

@@ -176,24 +176,24 @@ export async function beginWorker(
   createRoot(root);
   // The process opens it itself, and has nowhere else to report why it can't.
   system.files.close(openWorkerLog(workerLogPath(root, hash)));
-  const silence = Promise.withResolvers<"silent">();
-  const isSilent = () => silence.resolve("silent");
-  const cancel = whenOverdue(controlTimeoutMs, () => prewarmed.pid, isSilent);
   const request = { method: "POST", path: "/threads", body: textOf(body) };
   // While the process begins, which would do it before its first step.
   const made = [threadsDir(root, hash)];
   made.forEach(makeFolder);
   const log = prepared(root, hash, body);
+  const silence = Promise.withResolvers<"silent">();
+  const isSilent = () => silence.resolve("silent");
+  const cancel = whenOverdue(controlTimeoutMs, () => prewarmed.pid, isSilent);
   try {
     const identity = system.processes.identify(prewarmed.pid);
     const args: WorkerOrder["args"] = [root, hash, String(idleMs())];
     const began = prewarmed.begin({ args, request, identity, made, log });
     const response = await Promise.race([began, silence.promise]);
-    cancel();
     if (response === "silent") throw silentWorker(root, hash);
     const reply = response && replyOf<Started>(hash, response);
     return reply?.kind === "reply" ? reply.value : null;
   } finally {
+    cancel();
     // It is there no more if the thread has it.
     if (log) removeQuietly(log.aside);
   }
@@ -284,7 +284,18 @@ export const isLost = (error: unknown): boolean =>
 
 /** The error that a worker has the request and does not answer; one that is stuck in loading its bundle is ended. */
 export const silentWorker = (root: Root, hash: string, ms = controlTimeoutMs): WorkflowError =>
-  endStuckLoader(root, hash) ?? silent(hash, ms);
+  heldByDisk(root, hash) ?? endStuckLoader(root, hash) ?? silent(hash, ms);
+
+/** The error that a worker waits for a disk; null where it does not. Until the disk answers, SIGKILL ends it neither. */
+export function heldByDisk(root: Root, hash: string): WorkflowError | null {
+  const holder = readWorkerInfo(workerInfoPath(root, hash))?.identity;
+  if (!holder || !isAlive(holder) || !system.processes.waitsForDisk(holder.pid)) return null;
+  return WorkflowError.failed(
+    "WORKER_SILENT",
+    `the worker of ${hash} waits for a disk, and did not answer in time`,
+    `see whether another program keeps the disk of ${root} busy, or the disk fails; then look at the thread, and ask again`,
+  );
+}
 
 // A worker that has begun to drive nothing and doesn't answer is stuck in its bundle's top level. It has no
 // thread that a forced kill could name, so nobody else could end it.
