@@ -1,11 +1,10 @@
 // @all-cases: agents that stream at once, as cards and in the timeline.
-import { withMoreTime } from "../../../packages/workflow/test/fixtures/until.ts";
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { keepPicture, open, useConsole } from "./browser.ts";
 
-const serving = useConsole("counter");
+const serving = useConsole();
 
 beforeAll(async () => {
   expect((await serving.add("parallel", parallel, "parallel.ts")).ok).toBe(true);
@@ -13,7 +12,7 @@ beforeAll(async () => {
   expect((await serving.add("flow", JSON.stringify(flow), "flow.json")).ok).toBe(true);
 }, 600_000);
 
-/** Four of one role stream at once until the file `go` is there; the last ends 200 ms after the one before. */
+/** Four of one role stream at once until the file `go` is there. */
 const parallel = `import { channel } from "node:diagnostics_channel";
 import { existsSync } from "node:fs";
 import { durable } from "@uncaged/workflow";
@@ -30,7 +29,6 @@ export const run = durable(async function* (step, { params }) {
         await sleep(10 + 10 * number);
         while (word === 5 && !existsSync(params.go)) await sleep(20);
       }
-      await sleep(200 * number);
       return "shot " + number;
     });
   yield* step.all([3, 2, 1, 0].map(shot));
@@ -82,7 +80,7 @@ const wordsOf = (number: number) =>
 
 const texts = (page: Page, name: RegExp) => page.getByRole("article", { name }).allInnerTexts();
 
-test("four of one role that stream at once have a card each, with its own text, inputs and duration", async () => {
+test("four of one role that stream at once have a card each, with its own text and inputs", async () => {
   const go = join(serving.folder, "go");
   const { threadId: id } = await serving.ok<{ threadId: string }>("/api/threads", {
     workflow: "parallel",
@@ -91,29 +89,16 @@ test("four of one role that stream at once have a card each, with its own text, 
   const page = await open(serving, `/threads/${id}`);
   const running = page.getByRole("article", { name: "Running: shot" });
   await running.nth(3).waitFor();
-  const seen = Date.now();
   for (const text of await texts(page, /^Running: shot/)) {
     expect(new Set(text.match(/w\d(?=-)/g)).size).toBe(1);
   }
   serving.write("go", "");
-  const streamed = Date.now() - seen;
   await serving.until(id, "completed");
   for (const number of [0, 1, 2, 3]) {
     const card = page.getByRole("article", { name: `Step ${number + 1}: shot` });
     await card.getByText(wordsOf(number)).waitFor();
     await card.getByRole("button", { name: /^Inputs/ }).click();
     expect(await card.innerText()).toContain(`number\n${number}`);
-  }
-
-  // Each ran from the start of all to its own end, and no less.
-  await page.getByRole("tab", { name: "Timeline" }).click();
-  await page.getByRole("group", { name: /^shot: 4 attempts/ }).waitFor();
-  for (const number of [0, 1, 2, 3]) {
-    const name = new RegExp(`^Step ${number + 1}: `);
-    const bar = await page.getByRole("button", { name }).getAttribute("aria-label");
-    const [, amount, unit] = /([\d.]+) (ms|s)\b/.exec(bar ?? "") ?? [];
-    const duration = Number(amount) * (unit === "s" ? 1_000 : 1);
-    expect(duration).toBeGreaterThanOrEqual(streamed + 200 * number - 50);
   }
 }, 600_000);
 
@@ -164,26 +149,4 @@ test("what an attempt has called stands below it, and further in", async () => {
   const inCards = page.getByRole("article").getByRole("button", { name: "Rerun from here…" });
   expect(await inCards.count()).toBe(0);
   await keepPicture(page, "team");
-}, 600_000);
-
-test("time in which a thread is paused is in no attempt", async () => {
-  const id = await serving.run("counter", { delayMs: 400, count: 100_000 });
-  const page = await open(serving, `/threads/${id}`);
-  // The page shows the last steps, whichever these are when it is open.
-  await page
-    .getByRole("article", { name: /^Step \d+:/ })
-    .first()
-    .waitFor();
-  await withMoreTime(1_100, async (ms) => {
-    await page.getByRole("button", { name: "Pause" }).click();
-    await page.getByRole("button", { name: "Resume" }).waitFor();
-    const { stepCount } = await serving.until(id, "paused");
-    await Bun.sleep(ms);
-    await page.getByRole("button", { name: "Resume" }).click();
-    const next = page.getByRole("article", { name: `Step ${stepCount + 1}:` });
-    await next.waitFor();
-    const [, number, unit] = /\b([\d.]+) ?(ms|s)\b/.exec(await next.innerText()) ?? [];
-    expect(Number(number) * (unit === "s" ? 1_000 : 1)).toBeLessThan(ms);
-  });
-  await serving.ok(`/api/threads/${id}/kill`, { force: true });
 }, 600_000);

@@ -1,36 +1,8 @@
-import { beforeAll, expect, test } from "bun:test";
-import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
+import { expect, test } from "bun:test";
 import { open, useConsole } from "./browser.ts";
-import { keyboard, pressUntil } from "./hand.ts";
+import { pressUntil } from "./hand.ts";
 
 const serving = useConsole("counter");
-
-beforeAll(async () => {
-  await serving.add("asker", asker);
-}, 600_000);
-
-const asker = bundleOf(`
-  let answer = input.steps.find(({ role }) => role === "__input__");
-  if (!answer) answer = yield step("__wait__", "May I?", { for: "approval", schema: { type: "boolean" } });
-  yield step("reported", "you answered " + answer.meta.value);
-`);
-
-test("a thread is started, answered and left with the keyboard alone", async () => {
-  const page = await open(serving);
-  await page.getByRole("heading", { name: "Threads" }).waitFor();
-  await page.keyboard.press("n");
-  await page.getByRole("dialog").getByLabel("Prompt").waitFor();
-  const hand = keyboard(page);
-  await hand.choose("Workflow", "asker");
-  await hand.write("Prompt", "by keys");
-  await hand.press("button", "Start", page.getByRole("dialog"));
-  await page.getByText("May I?").waitFor();
-  await hand.press("button", "Approve");
-  await page.getByText("you answered true").waitFor();
-  await page.keyboard.press("g");
-  await page.keyboard.press("w");
-  await page.getByRole("heading", { name: "Workflows" }).waitFor();
-}, 600_000);
 
 test("rows are gone through with j and k, opened with Enter, searched with /", async () => {
   const ids = [await serving.run("counter"), await serving.run("counter")];

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import type { Bundle, Workflow } from "@uncaged/workflow-server/api-types";
+import type { Bundle } from "@uncaged/workflow-server/api-types";
 import type { Locator, Page } from "playwright-core";
 import { unsealed } from "../../../packages/workflow/test/fixtures/records.ts";
 import { open, useConsole } from "./browser.ts";
@@ -123,40 +123,6 @@ test("a file that is dropped is taken, and a step workflow too", async () => {
   await page.getByRole("link", { name: "Open flow" }).click();
   await page.getByRole("tab", { name: "Graph" }).click();
   await page.getByRole("figure").getByText("Stop_End").waitFor();
-}, 600_000);
-
-test("what a version changed is shown, and the workflow is rolled back", async () => {
-  await serving.add("greet", source("greets"), "greet.ts");
-  await serving.add("greet", source("greets all", "host"), "greet.ts");
-  const before = await serving.ok<Workflow>("/api/workflows/greet");
-  const page = await open(serving, "/workflows");
-  await page.getByRole("link", { name: "greet", exact: true }).click();
-  const newest = page.getByRole("article", { name: `Version ${before.hash}` });
-  await newest.getByText(/role renamed: greeter/).waitFor();
-  await newest.getByText("greets all").first().waitFor();
-  await newest.getByRole("button", { name: /what changed in the source/ }).click();
-  const patch = newest.getByRole("region", { name: /^Changes in/ }).first();
-  await patch.getByText('description: "greets all"').waitFor();
-
-  const older = before.history.at(-1)?.hash ?? "";
-  const first = page.getByRole("article", { name: `Version ${older}` });
-  await first.getByRole("button", { name: "Roll back to it" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Roll back to it" }).click();
-  await first.getByText("current", { exact: true }).waitFor();
-  expect(await serving.ok<Workflow>("/api/workflows/greet")).toMatchObject({ hash: older });
-  await newest.getByRole("button", { name: "Make it current" }).waitFor();
-}, 600_000);
-
-test("the source and the roles of a version are shown", async () => {
-  await serving.add("shown", source("shown"), "shown.ts");
-  const page = await open(serving, "/workflows/shown");
-  await page.getByRole("tab", { name: "Source" }).click();
-  await page.getByText("export async function*").first().waitFor();
-  await page.getByLabel("File").selectOption("");
-  await page.getByRole("region", { name: "The bundle" }).waitFor();
-  await page.getByRole("tab", { name: "Roles" }).click();
-  await page.getByRole("heading", { name: "greeter" }).waitFor();
-  await page.getByText("Any values.").waitFor();
 }, 600_000);
 
 test("for a workflow that is not there the page shows what to do", async () => {

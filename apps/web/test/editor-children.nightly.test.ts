@@ -40,58 +40,6 @@ test("a Subflow opens the workflow that it runs: a file of its version to be see
   await stepOf(page, "Set_Greeting").waitFor();
 }, 600_000);
 
-test("Run is disabled with the first reason of all, which leads to what it is about", async () => {
-  const page = await openEditor(serving);
-  const lead = { id: "lead", type: "agent", x: 320, y: 0, data: { tools: { subagents: true } } };
-  const [s, t] = ["s", "t"].map((id) => ({ id, type: "start", x: 0, y: 0 }));
-  const ends = [
-    {
-      id: "if",
-      type: "if",
-      x: 640,
-      y: 0,
-      data: { conditions: [{ operator: "equal", value: "x" }] },
-    },
-    { id: "p", type: "approval", x: 640, y: 200 },
-  ];
-  const rule = { source: "lead", target: "if", sourceHandle: "subagent" };
-  const lost = { source: "if", target: "gone", sourceHandle: "false" };
-  const line = (source: string, target: string, sourceHandle?: string) => ({
-    ...{ source, target, ...(sourceHandle && { sourceHandle }) },
-  });
-  const dead = [line("s", "if"), line("s", "p")];
-  const cases: [nodes: unknown[], connections: object[], reason: string][] = [
-    [[lead, ...ends], [rule, lost], "Add a Start node."],
-    [[s, t, lead, ...ends], [rule, lost], "Remove all Start nodes but one: there are s and t."],
-    [[s, lead, ...ends], [rule, lost], "Remove the broken connection if -> gone"],
-    [[s, lead, ...ends], [rule], "Subagent connection lead -> if: if is no agent"],
-    [[s, lead, ...ends], [], "Connect s to the node that the run is to begin with."],
-    [[s, lead, ...ends], [line("s", "s")], "Connect s to another node than itself"],
-    [[s, lead, ...ends], dead, "Connect a branch of the condition if."],
-    [
-      [s, lead, ...ends],
-      [...dead, line("if", "lead", "false")],
-      "Connect Approve or Reject of the approval p.",
-    ],
-  ];
-  await page.getByRole("tab", { name: "Run" }).click();
-  const run = page.getByRole("button", { name: "Run", exact: true });
-  for (const [nodes, connections, reason] of cases) {
-    await importText(page, "graph.json", JSON.stringify({ nodes, connections }));
-    await page.getByRole("region", { name: "Run" }).getByText(reason).waitFor();
-    expect([reason, await run.isDisabled()]).toEqual([reason, true]);
-  }
-  await page.getByRole("button", { name: "Show", exact: true }).click();
-  await page.getByRole("heading", { name: "User Approval" }).waitFor();
-  // Neither a cycle nor a node that nothing reaches is in the way.
-  const alone = { id: "alone", type: "agent", x: 0, y: 400 };
-  const connections = [line("s", "lead"), line("lead", "if"), line("if", "lead", "false")];
-  const whole = JSON.stringify({ nodes: [s, lead, ends[0], alone], connections });
-  await importText(page, "graph.json", whole);
-  await page.getByRole("tab", { name: "Run" }).click();
-  await page.locator("button[type=submit]:enabled", { hasText: "Run" }).waitFor();
-}, 600_000);
-
 test("a graph of a newer version is kept and reported, and names of JavaScript are names", async () => {
   const page = await openEditor(serving);
   const newer =

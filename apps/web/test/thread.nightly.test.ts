@@ -1,0 +1,70 @@
+import { expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
+import {
+  endLine,
+  logOf,
+  startLine,
+  stepLine,
+} from "../../../packages/workflow/test/fixtures/records.ts";
+import { withMoreTime } from "../../../packages/workflow/test/fixtures/until.ts";
+import { open, useConsole } from "./browser.ts";
+
+const serving = useConsole();
+
+const status = (page: Page, word: string) =>
+  page.locator("main header, main").getByText(word, { exact: true }).first().waitFor();
+
+test("a thread that sleeps shows until when, asks nothing, and continues although its worker was killed", async () => {
+  await serving.add(
+    "sleeper",
+    bundleOf(`
+      const meta = { for: "sleep", sleep: true, expiresAt: Date.now() + options.ms };
+      if (!input.steps.some(({ role }) => role === "__input__")) yield step("__wait__", "sleeping", meta);
+      yield step("reported", "slept well");
+    `),
+  );
+  const long = await serving.run("sleeper", { ms: 3_600_000 });
+  await serving.until(long, "waiting");
+  const short = await withMoreTime(3_000, async (ms) => {
+    const id = await serving.run("sleeper", { ms });
+    const { threadId } = await serving.until(id, "waiting");
+    await serving.killWorkers();
+    expect((await serving.ok<{ status: string }>(`/api/threads/${id}`)).status).toBe("waiting");
+    return threadId;
+  });
+  const page = await open(serving);
+  const row = page.getByRole("row").filter({ hasText: long });
+  await row.getByText("sleeping", { exact: true }).waitFor();
+  await row.getByText(/wakes in 5\d m/).waitFor();
+  await page.getByRole("link", { name: long }).click();
+  await page.getByRole("article", { name: "Step 1: Sleep" }).waitFor();
+  await page
+    .getByRole("timer")
+    .getByText(/continues in 5\d m/)
+    .waitFor();
+  expect(await page.getByRole("button", { name: "Answer" }).count()).toBe(0);
+  expect(await page.getByRole("textbox").count()).toBe(0);
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${short}`);
+  await page.getByText("slept well").waitFor();
+  await page.getByRole("article", { name: "Step 2: Woken" }).waitFor();
+  await status(page, "completed");
+  await page.getByRole("tab", { name: "Timeline" }).click();
+  await page.getByRole("group", { name: /^Sleep: 1 sleep, / }).waitFor();
+  await serving.ok(`/api/threads/${long}/kill`, { force: true });
+}, 600_000);
+
+test("a thread of 5,000 steps shows few cards at a time, its first and its last", async () => {
+  const { hash, threadId: id } = JSON.parse(startLine) as { hash: string; threadId: string };
+  const steps = Array.from({ length: 5_000 }, (_, at) => stepLine(String(at)));
+  serving.write(`root/logs/${hash}/${id}.data.jsonl`, String(logOf(startLine, ...steps, endLine)));
+  const page = await open(serving, `/threads/${id}?step=5000`);
+  await page.getByRole("article", { name: "Step 5000: count" }).waitFor();
+  expect(await page.getByRole("article").count()).toBeLessThan(60);
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}`);
+  await page.getByRole("article", { name: "Step 1: count" }).waitFor();
+  await page.keyboard.press("j");
+  await page.locator('article[aria-label="Step 1: count"]:focus').waitFor();
+  await page.keyboard.press("End");
+  await page.getByRole("article", { name: "Step 5000: count" }).waitFor();
+}, 600_000);
