@@ -1,6 +1,6 @@
-// @cluster: it starts a server.
+// @cluster: it starts a server, and loses a worker.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { settled, type StartOptions, type ThreadRef } from "@uncaged/workflow/host";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
@@ -14,15 +14,14 @@ let host: RestateHost;
 
 beforeAll(async () => {
   if (missingServer !== "") return;
-  cluster = await TestCluster.start();
-  await cluster.work();
+  cluster = await TestCluster.balanced(2);
   host = cluster.open();
 });
 afterAll(async () => {
   if (missingServer === "") await cluster.stop();
 });
 
-const bundle = (body: string): string => `import { writeFileSync } from "node:fs";
+const bundle = (body: string): string => `import { appendFileSync, writeFileSync } from "node:fs";
 export const descriptor = { description: "of a test", roles: {} };
 export async function* run(input, options) {
   const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -79,23 +78,6 @@ describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, (
     expect((await host.read(ref)).steps.at(-1)?.content).toBe("no");
   });
 
-  test("takes one of two answers that come at once, and none that does not fit", async () => {
-    const schema = { type: "string", minLength: 2 };
-    const body = `
-      if (input.steps.length === 0) {
-        yield step("__wait__", "who?", { for: "name", schema: ${JSON.stringify(schema)} });
-      }
-      yield step("hello", input.steps.at(-1).content);`;
-    const ref = await start(body);
-    await until(async () => (await host.read(ref)).status === "waiting");
-    expect(await codeOf(answer(ref, "x"))).toBe("ANSWER_INVALID");
-    const codes = await Promise.all([codeOf(answer(ref, "Ann")), codeOf(answer(ref, "Bob"))]);
-    expect(codes.filter((code) => code === "NOT_WAITING")).toHaveLength(1);
-    const { steps } = await settled(host, ref);
-    expect(["Ann", "Bob"]).toContain(steps.at(-1)?.content ?? "");
-    expect(steps).toHaveLength(3);
-  });
-
   test("takes one of twenty answers that come at once, of two hosts", async () => {
     const body = `
       if (input.steps.length === 0) yield step("__wait__", "who?", { for: "name" });
@@ -142,6 +124,34 @@ describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, (
     const view = await settled(host, await start(body));
     expect(view.steps.map(({ content }) => content.length)).toEqual([30 * 1024 * 1024]);
     expect(view.status === "failed" && view.error?.code).toBe("RECORD_TOO_LARGE");
+  });
+});
+
+describe.skipIf(missingServer !== "")(`a thread whose worker is killed${missingServer}`, () => {
+  test("goes on with another one, and no committed step is made again", async () => {
+    const notes = join(cluster.folder, "notes");
+    const body = `
+      for (let n = input.steps.length; n < 20; n += 1) {
+        appendFileSync(options.notes, n + " " + process.pid + "\\n");
+        await sleep(100);
+        yield step("count", String(n));
+      }`;
+    const noted = () =>
+      (existsSync(notes) ? readFileSync(notes, "utf8").trim().split("\n") : []).map((line) => {
+        const [n, pid] = line.split(" ").map(Number);
+        return { n, pid };
+      });
+    const ref = await start(body, { options: { notes } });
+    await until(() => noted().length > 5);
+    const live = (await host.live()).find(({ threadId }) => threadId === ref.threadId);
+    const driver = cluster.workers.find(({ child }) => child.pid === live?.pid);
+    driver?.child.kill("SIGKILL");
+    const view = await settled(host, ref, { signal: AbortSignal.timeout(60_000) });
+    expect(view.status).toBe("completed");
+    expect(view.steps.map(({ content }) => Number(content))).toEqual([...Array(20).keys()]);
+    expect(new Set(noted().map(({ pid }) => pid)).size).toBe(2);
+    // The step that was in flight is made again.
+    expect(noted().length).toBeLessThanOrEqual(21);
   });
 });
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { settled, type ThreadRef, type ThreadView } from "@uncaged/workflow/host";
-import { until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
@@ -19,17 +19,6 @@ export async function* run(input, options) {
     yield { role: "count", content: String(n), meta: {} };
   }
   return { returnCode: 0, summary: "done" };
-}`;
-
-/** Does nothing until it is aborted, and notes when that was. */
-const idle = `
-import { renameSync, writeFileSync } from "node:fs";
-export const descriptor = { description: "waits to be aborted", roles: {} };
-export async function* run(input, { signal, aborted }) {
-  await new Promise((resolve) => signal.addEventListener("abort", resolve));
-  writeFileSync(aborted + ".new", String(Date.now()));
-  renameSync(aborted + ".new", aborted);
-  yield { role: "late", content: "", meta: {} };
 }`;
 
 let cluster: TestCluster;
@@ -68,26 +57,6 @@ async function replace(child: WorkerProcess["child"]): Promise<void> {
   cluster.use(cluster.workers.filter((worker) => worker.child !== child));
 }
 
-type Idle = { ref: ThreadRef; aborted: string };
-
-/** Idle threads, three or more on each worker, with the file in which each notes that it was aborted. */
-async function idleOnAll(): Promise<Idle[][]> {
-  const workflow = await cluster.put(host, idle);
-  const driven = new Map<number, Idle[]>();
-  const isEnough = () => driven.size === 2 && [...driven.values()].every((all) => all.length > 2);
-  // A connection that the cluster has already takes some threads before it makes another one.
-  for (let n = 0; n < 60 && !isEnough(); n += 1) {
-    const aborted = join(cluster.folder, `aborted-${n}`);
-    const ref = await host.start({ workflow, cwd: "/", env: {}, options: { aborted } });
-    const driver = async () =>
-      (await host.live()).find(({ threadId }) => threadId === ref.threadId)?.pid ?? 0;
-    await until(async () => (await driver()) > 0);
-    const pid = await driver();
-    driven.set(pid, [...(driven.get(pid) ?? []), { ref, aborted }]);
-  }
-  return [...driven.values()];
-}
-
 /** Waits until a thread rests, for at most a minute: it is given as it is then. */
 const rested = (ref: ThreadRef): Promise<ThreadView> =>
   settled(host, ref, { signal: AbortSignal.timeout(60_000) });
@@ -99,41 +68,7 @@ const driverOf = async (ref: ThreadRef): Promise<WorkerProcess> => {
   return worker;
 };
 
-describe.skipIf(missingServer !== "")(`a thread that is killed${missingServer}`, () => {
-  test("has its role aborted within a second, on whichever worker", async () => {
-    const threads = await idleOnAll();
-    expect(threads).toHaveLength(2);
-    for (const all of threads) {
-      await withMoreTime(1_000, async (ms) => {
-        const { ref, aborted } = all.pop() as Idle;
-        const from = Date.now();
-        await host.control(ref, { kind: "kill" });
-        await until(() => existsSync(aborted));
-        expect(Number(readFileSync(aborted, "utf8")) - from).toBeLessThan(ms);
-      });
-    }
-    for (const { ref } of threads.flat()) await host.control(ref, { kind: "kill" });
-  });
-});
-
 describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, () => {
-  test("is killed goes on with another one, and no committed step is made again", async () => {
-    const ref = await start(20, 100);
-    await until(() => noted().length > 5);
-    const { child } = await driverOf(ref);
-    child.kill("SIGKILL");
-    const before = noted().length;
-    await until(() => noted().some(({ pid }) => pid !== child.pid));
-    const view = await rested(ref);
-    expect(view.status).toBe("completed");
-    expect(view.steps.map(({ content }) => Number(content))).toEqual([...Array(20).keys()]);
-    const made = noted().map(({ n }) => n);
-    // The one that was in flight.
-    expect(made.length).toBeLessThanOrEqual(21);
-    expect(before).toBeGreaterThan(5);
-    await replace(child);
-  });
-
   test("drains goes on with another one, and no step is made again", async () => {
     const ref = await start(20, 100);
     await until(() => noted().length > 5);
