@@ -83,36 +83,10 @@ test("it has rows for a pause and a kill, and a removal", async () => {
   expect(sent.at(-1)?.data).toEqual({ threadId: id });
 });
 
-test("a thread whose worker died gets a row: it is interrupted", async () => {
-  const id = await serving.run("endless", { delayMs: 30 });
-  await serving.until(id, "running", 1);
-  await watch(
-    () => serving.killWorkers(),
-    (all) => rowsOf(all, id).at(-1)?.status === "interrupted",
-  );
-  await serving.ok(`/api/threads/${id}/kill`, {});
-});
-
 test("it reports that a workflow has changed", async () => {
   await watch(
     async () => await serving.ok("/api/workflows/endless", undefined, "DELETE"),
     (all) => all.some(({ name }) => name === "workflows"),
-  );
-});
-
-test("all who watch get the same, and who reconnects begins with reload", async () => {
-  const id = await serving.run("counter", { count: 100_000, delayMs: 30 });
-  const isOver = (all: Sent[]) => rowsOf(all, id).at(-1)?.status === "killed";
-  const watching = follow(serving, path, { enough: isOver });
-  const first = await follow(serving, path, { enough: (all) => rowsOf(all, id).length > 1 });
-  const rest = await watch(() => serving.ok(`/api/threads/${id}/kill`, {}), isOver);
-  const whole = rowsOf(await watching, id);
-  expect(first[0]?.name).toBe("reload");
-  expect(rest[0]?.name).toBe("reload");
-  expect(rowsOf(rest, id).length).toBeGreaterThan(0);
-  expect(whole.slice(-rowsOf(rest, id).length)).toEqual(rowsOf(rest, id));
-  expect(rowsOf(first, id).every((row) => whole.some(({ steps }) => steps === row.steps))).toBe(
-    true,
   );
 });
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Running } from "./running.ts";
 import type { Serving } from "./serving.ts";
-import { eventsOf, follow, type Sent } from "./sse.ts";
+import { follow, type Sent } from "./sse.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
 let running: Running;
@@ -122,34 +122,6 @@ describe("a stream that is taken up again", () => {
   });
 });
 
-test("a reader misses nothing when the server is killed and started again", async () => {
-  const chapters = Array.from({ length: 30 }, (_, n) => n);
-  const runID = await running.run({ workflowName: "story", params: { chapters } });
-  const sent: Sent[] = [];
-  let restarts = 0;
-  while (sent.at(-1)?.name !== "workflow_done") {
-    const last = sent.at(-1)?.id;
-    const headers: Record<string, string> = {};
-    if (last) headers["Last-Event-ID"] = last;
-    const begun = sent.length;
-    const response = await serving.fetch(eventsPath(runID), { headers });
-    for await (const event of eventsOf(response)) {
-      sent.push(event);
-      if (restarts >= 3 || sent.length < begun + 40) continue;
-      const { port } = serving;
-      await serving.stop("SIGKILL");
-      await serving.serve(port);
-      restarts += 1;
-      break;
-    }
-  }
-  expect(restarts).toBe(3);
-  expect(ids(sent)).toEqual([...new Set(ids(sent))].sort((a, b) => a - b));
-  const done = sent.filter(({ name, data }) => name === "step_done" && data.stepID !== "Stop_End");
-  expect(done.filter(({ data }) => data.stepID === "LLM_Chapter")).toHaveLength(30);
-  expect(sent).toEqual(await running.events(runID));
-}, 180_000);
-
 test("iterations that run in parallel each have their own attempt, path and text", async () => {
   const chapters = [1, 2, 3, 4];
   const runID = await running.run({ workflowName: "parallel", params: { chapters } });
@@ -170,23 +142,6 @@ test("iterations that run in parallel each have their own attempt, path and text
       done: "step_done",
     })),
   );
-}, 180_000);
-
-test("a run that lost its worker goes on, and its stream with it", async () => {
-  const chapters = Array.from({ length: 12 }, (_, n) => n);
-  const runID = await running.run({ workflowName: "story", params: { chapters } });
-  const following = running.events(runID);
-  await serving.until(runID, "running", 4);
-  await serving.killWorkers();
-  await serving.until(runID, "interrupted");
-  expect(await running.status(runID)).toMatchObject({ status: "running" });
-  expect((await serving.fetch(`/workflow/${runID}/resume`, { method: "POST" })).status).toBe(200);
-  const sent = await following;
-  expect(ids(sent)).toEqual([...new Set(ids(sent))].sort((a, b) => a - b));
-  expect(names(sent).filter((name) => name === "workflow_start")).toHaveLength(2);
-  expect(names(sent).at(-1)).toBe("workflow_done");
-  const { $story } = (await running.variables(runID)) as { $story: unknown[] };
-  expect($story).toEqual(chapters.map((n) => `about Chapter ${n}`));
 }, 180_000);
 
 describe("a run that is aborted", () => {
@@ -210,13 +165,6 @@ describe("a run that is aborted", () => {
     }
     expect((await running.post(`${runID}/resume`, { token: "x" })).status).toBe(409);
   }, 180_000);
-
-  test("while it waits is cancelled too", async () => {
-    const runID = await running.run({ workflowName: "asking" });
-    await running.until(runID, "paused");
-    await serving.ok(`/workflow/${runID}/abort`, {});
-    expect(names(await running.events(runID)).at(-1)).toBe("workflow_cancelled");
-  });
 });
 
 test("a run that fails names its step, and continues there with another value", async () => {
@@ -283,25 +231,21 @@ describe("a Pause", () => {
 });
 
 // Clients give every request a type, also one that has nothing to send.
-test.each([
-  ["no body", {}],
-  ["no body, and the type of JSON", { headers: { "content-type": "application/json" } }],
-  ["an empty body", { headers: { "content-type": "application/json" }, body: "" }],
-  ["an empty object", { headers: { "content-type": "application/json" }, body: "{}" }],
-])(
-  "a run is held from outside, and goes on by a request with %s",
-  async (_, request) => {
-    const chapters = Array.from({ length: 12 }, (_n, n) => n);
-    const runID = await running.run({ workflowName: "story", params: { chapters } });
+test("a run is held from outside, and goes on by a request with nothing to send", async () => {
+  const json = { "content-type": "application/json" };
+  const chapters = Array.from({ length: 40 }, (_n, n) => n);
+  const runID = await running.run({ workflowName: "story", params: { chapters } });
+  for (const request of [
+    {},
+    { headers: json },
+    { headers: json, body: "" },
+    { headers: json, body: "{}" },
+  ]) {
     await serving.ok(`/workflow/${runID}/pause`, {});
     await running.until(runID, "paused");
-    const resumed = await serving.fetch(`/workflow/${runID}/resume`, {
-      method: "POST",
-      ...request,
-    });
-    expect(await resumed.json()).toEqual({ runID, status: "running" });
-    expect(resumed.status).toBe(200);
-    await running.until(runID, "stopped");
-  },
-  180_000,
-);
+    const path = `/workflow/${runID}/resume`;
+    const resumed = await serving.fetch(path, { method: "POST", ...request });
+    expect([resumed.status, await resumed.json()]).toEqual([200, { runID, status: "running" }]);
+  }
+  await serving.ok(`/workflow/${runID}/abort`, {});
+}, 180_000);

@@ -1,4 +1,3 @@
-// @alone: a thousand clients receive a step within three seconds.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import {
   appendFileSync,
@@ -58,7 +57,7 @@ const headers = () => ({ Authorization: `Bearer ${server.token}` });
 const open = () => fetch(`http://127.0.0.1:${server.port}${path}`, { headers: headers() });
 
 test("a reader that takes nothing for long is disconnected, and reconnects where it was", async () => {
-  serve({ most: 10, patienceMs: 300 });
+  serve({ most: 1, patienceMs: 300 });
   for (let n = 0; n < 40; n += 1) appendFileSync(log, stepOf("x".repeat(500_000)));
   const socket = connect(server.port, "127.0.0.1", () => {
     const host = { Host: `127.0.0.1:${server.port}` };
@@ -68,10 +67,16 @@ test("a reader that takes nothing for long is disconnected, and reconnects where
   let received = "";
   socket.once("data", () => {
     socket.pause();
-    setTimeout(() => socket.resume(), 1500);
     socket.on("data", (bytes) => {
       received += bytes.toString("latin1");
     });
+    socket.pause();
+    // The only stream that may be open is closed once another one is accepted.
+    void until(async () => {
+      const other = await open();
+      await other.body?.cancel();
+      return other.status === 200;
+    }).then(() => socket.resume());
   });
   socket.on("close", () => resolve(received));
   socket.on("error", () => resolve(received));
@@ -125,20 +130,3 @@ test("a log that is truncated while it is followed ends the stream, and not the 
   });
   expect(again.status).toBe(400);
 });
-
-test("a thousand who follow one thread each get a step within moments", async () => {
-  serve({ most: 2000, patienceMs: 60_000 });
-  const readers = Array.from({ length: 1000 }, () => new Reader(server, path));
-  await Promise.all(readers.map((reader) => reader.sees("event: status")));
-  const took: number[] = [];
-  // The quickest of three, where the machine makes a pause.
-  for (const news of ["first", "second", "third"]) {
-    const written = performance.now();
-    appendFileSync(log, stepOf(news));
-    await Promise.all(readers.map((reader) => reader.sees(`"${news}"`)));
-    took.push(performance.now() - written);
-    if (Math.min(...took) < 3_000) break;
-  }
-  expect(Math.min(...took)).toBeLessThan(3_000);
-  for (const reader of readers) reader.close();
-}, 180_000);

@@ -221,15 +221,6 @@ describe("a fork", () => {
     expect(await refusal(`/api/threads/${id}/retry`, {})).toBe("409 NOTHING_TO_RETRY");
     expect(await refusal(`/api/threads/${id}/diff?with=nobody`)).toBe("404 THREAD_NOT_FOUND");
   });
-
-  test("of a killed thread is a retry", async () => {
-    const killed = await serving.run("endless");
-    await serving.until(killed, "running", 2);
-    await serving.ok(`/api/threads/${killed}/kill`, {});
-    const retried = await serving.ok<ForkedThread>(`/api/threads/${killed}/retry`, {});
-    expect(retried.forkFrom.threadId).toBe(killed);
-    await serving.ok(`/api/threads/${retried.threadId}/kill`, {});
-  });
 });
 
 test("what is deleted is gone", async () => {
