@@ -16,21 +16,21 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(stopServing, 180_000);
 
-const addressOf = (serving: Serving) => join(serving.path, "run/server.json");
+const addressOf = (of: Serving) => join(of.path, "run/server.json");
 
 test("the token lies where only its owner can read it, and stays over a restart", async () => {
-  const serving = await Serving.start();
-  const { token, port } = serving;
+  const own = await Serving.start();
+  const { token, port } = own;
   expect(token).toMatch(/^[\w-]{43}$/);
-  expect(statSync(addressOf(serving)).mode & 0o777).toBe(0o600);
-  expect(statSync(join(serving.path, "run")).mode & 0o777).toBe(0o700);
-  await serving.stop("SIGKILL");
-  await serving.serve(port);
-  expect(serving.token).toBe(token);
-  await serving.stop();
-  rmSync(addressOf(serving));
-  await serving.serve(port);
-  expect(serving.token).not.toBe(token);
+  expect(statSync(addressOf(own)).mode & 0o777).toBe(0o600);
+  expect(statSync(join(own.path, "run")).mode & 0o777).toBe(0o700);
+  await own.stop("SIGKILL");
+  await own.serve(port);
+  expect(own.token).toBe(token);
+  await own.stop();
+  rmSync(addressOf(own));
+  await own.serve(port);
+  expect(own.token).not.toBe(token);
 });
 
 test("a port in use is one line, with the URL when it is this storage root's own server", async () => {
@@ -62,14 +62,14 @@ test("a wrong port and a wrong address are refused", async () => {
 });
 
 test("Ctrl-C ends it at once, also while somebody follows", async () => {
-  const serving = await Serving.start("endless");
-  const id = await serving.run("endless");
-  const following = follow(serving, `/api/threads/${id}/events`);
-  await follow(serving, `/api/threads/${id}/events`, { enough: (sent) => sent.length > 3 });
-  expect(await serving.stop("SIGINT")).toBe(0);
+  const own = await Serving.start("endless");
+  const id = await own.run("endless");
+  const following = follow(own, `/api/threads/${id}/events`);
+  await follow(own, `/api/threads/${id}/events`, { enough: (sent) => sent.length > 3 });
+  expect(await own.stop("SIGINT")).toBe(0);
   expect((await following).length).toBeGreaterThan(0);
-  await serving.serve();
-  await serving.until(id, "running");
+  await own.serve();
+  await own.until(id, "running");
 });
 
 test("--open opens the console by a URL that is valid once, and does not have the token in it", async () => {
@@ -158,18 +158,18 @@ test("without a built console there is a page about that", async () => {
 });
 
 test("a storage root that vanishes is an empty one, and comes back", async () => {
-  const serving = await Serving.start("counter", "endless");
-  const id = await serving.run("counter");
-  await serving.until(id, "completed");
-  const aside = join(serving.folder, "aside");
-  renameSync(serving.path, aside);
-  expect(await serving.ok<ThreadRow[]>("/api/threads")).toEqual([]);
-  const { status, body } = await serving.ask<Failure>(`/api/threads/${id}`);
+  const own = await Serving.start("counter", "endless");
+  const id = await own.run("counter");
+  await own.until(id, "completed");
+  const aside = join(own.folder, "aside");
+  renameSync(own.path, aside);
+  expect(await own.ok<ThreadRow[]>("/api/threads")).toEqual([]);
+  const { status, body } = await own.ask<Failure>(`/api/threads/${id}`);
   expect(`${status} ${body.error.code}`).toBe("404 THREAD_NOT_FOUND");
-  expect((await serving.ask("/api/threads", { workflow: "counter" })).status).toBe(404);
-  expect(existsSync(serving.path)).toBe(false);
-  renameSync(aside, serving.path);
-  expect(await serving.ok<ThreadRow[]>("/api/threads")).toHaveLength(1);
+  expect((await own.ask("/api/threads", { workflow: "counter" })).status).toBe(404);
+  expect(existsSync(own.path)).toBe(false);
+  renameSync(aside, own.path);
+  expect(await own.ok<ThreadRow[]>("/api/threads")).toHaveLength(1);
 });
 
 test("what is done by the server is seen by the command line, and the other way round", async () => {

@@ -80,7 +80,7 @@ describe.each(some(models))("a role of $name", (model) => {
   });
 
   const lies = ["-5", "soon", "99999999", "NaN", ""];
-  test.each(lies)("does not wait for what a header says that lies: %j", async (header) => {
+  test.each(some(lies))("does not wait for what a header says that lies: %j", async (header) => {
     const run = await play(model, [refused(429, { "retry-after": header }), { text: "ok" }], soon);
     if (header === "99999999") expect(run.asked).toBe(1);
     else expect(Number(run.retries[0]?.delay_ms)).toBeLessThan(10);

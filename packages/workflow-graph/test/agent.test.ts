@@ -49,8 +49,8 @@ describe("a node", () => {
     expect(log).toEqual([`system error: ${message}`]);
   });
 
-  test("is one of 10,000, in a chain and beside all others", async () => {
-    const many = Array.from({ length: 10_000 }, (_, at) => agent(`n${at}`));
+  test("is one of 2,000, in a chain and beside all others", async () => {
+    const many = Array.from({ length: 2_000 }, (_, at) => agent(`n${at}`));
     const nodes = [start("s"), ...many];
     const agents: GraphAgents = async ({ nodeId }) => ({ output: nodeId });
     const options = { agents, maxRounds: 20_000 };
@@ -58,7 +58,7 @@ describe("a node", () => {
     const wide = `s -> ${many.map(({ id }) => id).join(", ")}`;
     for (const connections of [chain, wide]) {
       const outcome = await drawn(nodes, connections, options);
-      expect([outcome.status, outcome.steps.length]).toEqual(["completed", 10_001]);
+      expect([outcome.status, outcome.steps.length]).toEqual(["completed", 2_001]);
     }
   });
 });

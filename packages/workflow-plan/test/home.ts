@@ -13,7 +13,7 @@ let made = 0;
 export const does = (id: string, description: string, depends_on: string[] = []): PlanStep =>
   step(id, depends_on, { description });
 
-/** A whole plan that waits for its confirmation. */
+/** A whole plan that waits for its confirmation. Its steps have no sandbox: sandbox.test.ts tests that. */
 export function workflow(output: PlannerOutput, more: Partial<Workflow> = {}): Workflow {
   const at = new Date().toISOString();
   return {
@@ -23,6 +23,7 @@ export function workflow(output: PlannerOutput, more: Partial<Workflow> = {}): W
     phase: "awaiting_confirmation",
     ...{ created_at: at, updated_at: at },
     ...more,
+    metadata: { sandbox: "off", ...more.metadata },
   };
 }
 

@@ -79,7 +79,7 @@ test("a plan that is not as it must be is neither added nor put in another's pla
   const changed = await replace({ ...plan, name: "Another name", metadata });
   expect(changed).toMatchObject({ phase: "awaiting_confirmation", name: "Another name" });
   // What is learned of a plan comes from nobody's hand.
-  expect(changed.metadata).toEqual({ cwd: "/elsewhere" });
+  expect(changed.metadata).toEqual({ cwd: "/elsewhere", sandbox: "off" });
   expect(get(plan.id)).toEqual(changed);
 });
 

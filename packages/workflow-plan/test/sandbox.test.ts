@@ -108,10 +108,11 @@ function runsWith(text: string): boolean {
 }
 
 inSandbox(
-  `a hostile step reaches nothing outside, and what it is refused stands in its output${missing}`,
+  `a hostile step reaches nothing outside, and a step has only the secrets that it names${missing}`,
   async () => {
     const mark = `6${Date.now()}`;
-    const { outputs, result, started, store } = await ran({
+    const say = (script: string) => `${script} # A_TOKEN`;
+    const { outputs, records, result, started, store } = await ran({
       keys: "cat HOST_HOME/.ssh/id_rsa ~/.ssh/id_rsa; ls -a ~ /root /home; ls HOST_HOME",
       root: "ls ROOT; cat ROOT/plans/secrets.json; find / -name secrets.json 2>/dev/null; echo searched",
       processes:
@@ -122,8 +123,18 @@ inSandbox(
       engine:
         "ls /var/run/docker.sock /run; mount -t tmpfs none /mnt; chroot /; unshare -m true; cat /etc/shadow",
       ipc: "cd /workspace/ipc && mv output out; rm -rf input; ln -s /etc errors; ls",
+      has: say(
+        'echo "it is $A_TOKEN, not $(env | grep -c OTHER)"; echo $A_TOKEN >&2; cd /workspace/work && echo $A_TOKEN > kept',
+      ),
+      lacks: 'echo "${A_TOKEN:-none}" > /dev/null; env | grep -c TOKEN',
+      sends: say(
+        `cd /workspace/ipc/output; echo '{"type":"notify","message":"'$A_TOKEN'"}' > .x; mv .x 1.json; echo "bad $A_TOKEN" > "$A_TOKEN.json"; echo "$A_TOKEN" > 2.json; for n in $(seq 100); do [ -e ../input/1.json ] && break; sleep 0.1; done; echo sent`,
+      ),
+      fails: say("kill -9 $PPID"),
     });
-    expect(result?.returnCode).toBe(0);
+    expect(result?.summary).toBe(
+      'step fails failed: the command "script.mjs" failed with exit code 137',
+    );
     expect(started).toMatchObject({ sandbox: "bubblewrap", project: "read-only", network: true });
     expect(JSON.stringify(outputs)).not.toContain(key);
     expect(outputs.keys).toContain("No such file");
@@ -144,23 +155,7 @@ inSandbox(
     expect(filesWith(store.root, key)).toEqual([]);
     expect(existsSync(join(home, ".cache/uncaged-workflow/runs"))).toBe(true);
     expect(readdirSync(join(home, ".cache/uncaged-workflow/runs"))).toEqual([]);
-  },
-);
 
-inSandbox(
-  `a step has the secrets that it names, and their values are in no file but theirs${missing}`,
-  async () => {
-    const say = (script: string) => `${script} # A_TOKEN`;
-    const { outputs, records, store } = await ran({
-      has: say(
-        'echo "it is $A_TOKEN, not $(env | grep -c OTHER)"; echo $A_TOKEN >&2; cd /workspace/work && echo $A_TOKEN > kept',
-      ),
-      lacks: 'echo "${A_TOKEN:-none}" > /dev/null; env | grep -c TOKEN',
-      sends: say(
-        `cd /workspace/ipc/output; echo '{"type":"notify","message":"'$A_TOKEN'"}' > .x; mv .x 1.json; echo "bad $A_TOKEN" > "$A_TOKEN.json"; echo "$A_TOKEN" > 2.json; for n in $(seq 100); do [ -e ../input/1.json ] && break; sleep 0.1; done; echo sent`,
-      ),
-      fails: say("kill -9 $PPID"),
-    });
     expect(outputs.has).toBe("it is [secret:A_TOKEN], not 0\n[secret:A_TOKEN]");
     const notices = records.filter(({ meta }) => meta.event === "notice");
     expect(notices.map(({ content, role }) => [role, content])).toEqual([
@@ -215,7 +210,7 @@ inSandbox(
     const env = { PATH: process.env.PATH ?? "", HOME: home };
     const question = { planHome: join(home, "plans"), root: home, env };
     const metadata = { cwd: project, sandbox: "bubblewrap" } as const;
-    for (let delay = 0; delay < 20; delay += 2) {
+    for (const delay of [0, 5, 10]) {
       const check = await scriptCommand({ id: "wf_x", metadata }, "sleep 600", question);
       const stop = new AbortController();
       const ended = runChild({
@@ -231,18 +226,25 @@ inSandbox(
   },
 );
 
-inSandbox(`without network a step reaches nothing, also not this machine${missing}`, async () => {
+inSandbox(`without network a script reaches nothing, also not this machine${missing}`, async () => {
   const server = await anthropicServer([{ text: "reached" }]);
   try {
-    const { outputs, started } = await ran(
-      {
-        net: `node -e 'fetch("${server.url}").then(() => console.log("reached"), (e) => console.log("refused", e.cause?.code))'; tail -n +3 /proc/net/dev | grep -v lo: ; true`,
-      },
-      { sandbox: { mode: "bubblewrap", network: "none" } },
-    );
-    expect(outputs.net).toContain("refused ");
-    expect(outputs.net).not.toContain("reached");
-    expect(started).toMatchObject({ network: false });
+    const env = { PATH: process.env.PATH ?? "", HOME: home };
+    const question = { planHome: join(home, "plans"), root: home, env };
+    const sandbox = { mode: "bubblewrap", network: "none" } as const;
+    const script = `node -e 'fetch("${server.url}").then(() => console.log("reached"), (e) => console.log("refused", e.cause?.code))'; tail -n +3 /proc/net/dev | grep -v lo: ; true`;
+    const metadata = { cwd: project, sandbox };
+    const {
+      argv,
+      cwd,
+      env: own,
+      end,
+    } = await scriptCommand({ id: "wf_x", metadata }, script, question);
+    const child = Bun.spawn([...argv], { cwd, env: own, stdout: "pipe" });
+    const printed = await child.stdout.text();
+    end();
+    expect(printed).toContain("refused ");
+    expect(printed).not.toContain("reached");
   } finally {
     await server.stop();
   }
@@ -334,8 +336,6 @@ inSandbox(`a mount that is gone when the step starts fails it${missing}`, async 
   mkdirSync(data);
   const container = { additionalMounts: [{ hostPath: data }] };
   const scripts = { a: `ls /workspace/mounts${data} && echo x > /workspace/mounts${data}/x` };
-  const there = await ran(scripts, { container });
-  expect(there.outputs.a).toContain("Read-only");
   rmSync(data, { recursive: true });
   const gone = await ran(scripts, { container });
   expect(gone.outputs.a).toMatch(/the mount .* is refused: it is not there/);

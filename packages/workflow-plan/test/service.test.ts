@@ -1,6 +1,6 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
-import { cron, does, hello, poll, TestHome, workflow } from "./home.ts";
+import { does, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
 /* Plans from their confirmation to the end of their runs, with real workers. */
@@ -28,39 +28,6 @@ test("a confirmed manual plan runs to its end, and its rows are those of its thr
   expect(again.phase).toBe("completed");
   const { runs: both } = await ended(id);
   expect(both.map(({ trigger_data }) => trigger_data)).toEqual(["by hand", null]);
-});
-
-test("a confirmed poll or cron plan is active, and no run begins", async () => {
-  const { plans } = bound(new TestHome());
-  for (const trigger of [poll, cron]) {
-    const { id } = await plans.create(workflow(hello({ trigger })));
-    const started = await plans.confirm(id);
-    expect(started).toEqual({ workflowId: id, phase: "active", runId: null, threadId: null });
-    const { runs, trigger_state } = await plans.show(id);
-    expect([runs, trigger_state?.last_fire_at]).toEqual([[], null]);
-  }
-});
-
-test("a run that failed is retried from what has succeeded", async () => {
-  const { ended, plans } = bound(new TestHome());
-  const { id } = await plans.create(
-    workflow(
-      plan([does("good", "say good"), does("bad", "fail-once"), does("end", "say end", ["bad"])]),
-    ),
-  );
-  await plans.confirm(id);
-  const failed = await ended(id);
-  expect([failed.phase, failed.runs[0]?.error]).toEqual([
-    "failed",
-    'step bad failed: the command "claude.mjs" failed: it broke',
-  ]);
-  await plans.retry(id);
-  const { phase, runs } = await ended(id);
-  expect(phase).toBe("failed");
-  expect(runs.map(({ steps }) => steps.map(({ status }) => status))).toEqual([
-    ["succeeded", "failed", "skipped"],
-    ["succeeded", "failed", "skipped"],
-  ]);
 });
 
 test("a definition that has the value of a secret is stored with its name instead", async () => {

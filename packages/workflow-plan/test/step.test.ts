@@ -41,7 +41,6 @@ const run = (script: string, metadata: PlanMetadata) => {
 
 test("_close in the step's folder ends its agent, and the attempt has failed", async () => {
   const folder = join(top, "plans/ipc/wf_x");
-  const started = Date.now();
   const running = run("sleep 600", { sandbox: "off" });
   const of = () =>
     existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name, "a")) : [];
@@ -49,7 +48,6 @@ test("_close in the step's folder ends its agent, and the attempt has failed", a
   const [path = ""] = of();
   writeFileSync(join(path, "_close"), "");
   const outcome = await running;
-  expect(Date.now() - started).toBeLessThan(30_000);
   expect(result(outcome)).toMatchObject({
     returnCode: 1,
     summary: expect.stringContaining("the step was closed"),

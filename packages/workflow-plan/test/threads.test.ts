@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { buildSource, openLocalHost } from "@uncaged/workflow/host";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { keptByRetry, type PlannerOutput, planIn } from "../src/index.ts";
+import { type PlannerOutput, planIn } from "../src/index.ts";
 import { planSource } from "../src/source.ts";
 import { eventsIn, plan, statesIn, step } from "./parts.ts";
 
@@ -144,58 +144,4 @@ test("an agent that takes too long is ended with all that it started, and so is 
     const child = callsIn(store).find((call) => call.child)?.child ?? 0;
     await until(() => !existsSync(`/proc/${child}`));
   }
-});
-
-test("a retry is a fork that keeps what has succeeded, and leaves the log as it was", async () => {
-  const { env, host, ref, store } = await started(
-    plan([does("bad", "fail-once"), does("good", "say good"), does("next", "say next", ["bad"])]),
-  );
-  const failed = await store.whenStatus(ref, "failed");
-  const log = JSON.stringify(store.lines(ref));
-  const keep = { steps: keptByRetry(failed.steps) };
-  // In the fork it says that it is resumed.
-  const { hash, threadId } = await host.fork(ref, {
-    keep,
-    env,
-    options: { agentCommand: command },
-  });
-  const fork = { hash, threadId };
-  const again = await store.whenStatus(fork, "failed");
-  expect(statesIn(again.steps)).toEqual({ good: "succeeded", bad: "failed", next: "skipped" });
-  expect(callsIn(store).filter(({ words }) => words === "say good")).toHaveLength(1);
-  expect(JSON.stringify(store.lines(ref))).toBe(log);
-});
-
-test("a question about a failed step waits without a worker, and is answered by resume", async () => {
-  const { env, host, ref, store } = await started(
-    plan([does("bad", "max-turns"), does("next", "say next", ["bad"])], {
-      on_step_failure: "ask_user",
-    }),
-  );
-  await store.whenStatus(ref, "waiting");
-  await store.signalWorkers("SIGKILL");
-  const answer = (content: string, value: unknown = content) =>
-    host.control(ref, { kind: "answer", env, input: { content, value } });
-  expect(answer("maybe")).rejects.toMatchObject({ code: "ANSWER_INVALID" });
-  await answer("skip", { decision: "skip", by: "me" });
-  const { steps } = await store.whenStatus(ref, "failed");
-  expect(statesIn(steps)).toEqual({ bad: "failed", next: "skipped" });
-});
-
-test("a paused run commits what was in flight and begins nothing, until it is resumed", async () => {
-  const { env, host, ref, store } = await started(
-    plan([does("slow", "wait"), does("quick", "say quick"), does("next", "say next", ["slow"])]),
-  );
-  await until(() => callsIn(store).some(({ words }) => words === "wait"));
-  await host.control(ref, { kind: "pause" });
-  const countOf = (steps: Parameters<typeof eventsIn>[0], event: string) =>
-    steps.filter(({ meta }) => meta.event === event).length;
-  const before = countOf((await store.read(ref)).steps, "started");
-  writeFileSync(join(store.folder, "go"), "");
-  const { steps } = await store.whenStatus(ref, "paused");
-  expect(eventsIn(steps)).toContain("succeeded slow");
-  expect([countOf(steps, "started"), countOf(steps, "succeeded")]).toEqual([before, before]);
-  await host.control(ref, { kind: "resume", env });
-  const { result } = await store.whenStatus(ref, "completed", "failed");
-  expect(result).toEqual({ returnCode: 0, summary: "3 steps succeeded" });
 });

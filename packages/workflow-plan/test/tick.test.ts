@@ -103,24 +103,6 @@ test("a poll's baseline is silent; then new lines fire, with nothing else in bet
   expect([view.phase, view.runs[0]?.status]).toEqual(["active", "completed"]);
 });
 
-test("what a plan knew before a pause is compared, and a changed script begins anew", async () => {
-  const home = new Clockwork();
-  writeFileSync(home.file("items"), "one\n");
-  const id = await home.confirmed(poll("cat items"));
-  await home.after(0);
-  await home.timed.pause(id);
-  appendFileSync(home.file("items"), "two\n");
-  expect(await home.after(hour)).toBe(0);
-  await home.timed.resume(id);
-  expect(await home.after(0)).toBe(1);
-  expect(await home.data(id)).toEqual(["two"]);
-  const { trigger: _, ...same } = home.timed.get(id);
-  await home.timed.replace({ ...same, trigger: poll("cat items; echo three") });
-  await home.timed.confirm(id);
-  expect(await home.after(0)).toBe(0);
-  expect(home.state(id)?.last_result).toBe("one\ntwo\nthree\n");
-});
-
 test("a failed check changes its time and its error alone, and is reported at the third in a row", async () => {
   const home = new Clockwork();
   writeFileSync(home.file("items"), "one\n");
@@ -200,20 +182,6 @@ test("triggers fire by passes for as long as no service does, and not behind the
   expect((await home.plans.show(id)).trigger_state?.last_error).toBeNull();
 });
 
-test("any change fires, also to empty, and the first output where the plan wants it", async () => {
-  const home = new Clockwork();
-  writeFileSync(home.file("items"), "one\n");
-  const any = poll("cat items", { diff_mode: "any_change" });
-  const first = await home.confirmed(any, { fire_on_first_check: true });
-  const id = await home.confirmed(any);
-  expect(await home.after(0)).toBe(1);
-  writeFileSync(home.file("items"), "");
-  expect(await home.after(minute)).toBe(2);
-  expect(await home.after(minute)).toBe(0);
-  expect(await home.data(first)).toEqual(["one\n", ""]);
-  expect(await home.data(id)).toEqual([""]);
-});
-
 test("what is new while a run goes on fires one run with all of it when that has ended", async () => {
   const home = new Clockwork();
   writeFileSync(home.file("items"), "");
@@ -239,39 +207,6 @@ const waiting = {
     { id: "hello", description: "wait", agent: "claude" as const, inputs: {}, depends_on: [] },
   ],
 };
-
-test("a slot fires once; missed ones fire once or not at all, and those of a pause never", async () => {
-  const home = new Clockwork("2026-01-05T08:59:30Z");
-  const one = await home.confirmed(cron("0 * * * *"));
-  const skip = await home.confirmed(cron("0 10 * * *", "Europe/Berlin"), { missed_slots: "skip" });
-  expect(await home.after(29_999)).toBe(0);
-  expect(await home.after(1)).toBe(2);
-  expect(await home.after(30 * second)).toBe(0);
-  expect(await home.after(24 * hour + minute)).toBe(1);
-  expect(await home.after(23 * hour + 59 * minute)).toBe(2);
-  await home.timed.pause(one);
-  expect(await home.after(5 * hour)).toBe(0);
-  await home.timed.resume(one);
-  expect(await home.after(0)).toBe(0);
-  expect(await home.data(one)).toEqual([
-    ...["2026-01-05T09:00:00.000Z", "2026-01-06T09:00:00.000Z", "2026-01-07T09:00:00.000Z"],
-  ]);
-  expect(await home.data(skip)).toEqual(["2026-01-05T09:00:00.000Z", "2026-01-07T09:00:00.000Z"]);
-  expect(home.state(one)?.last_fire_at).toBe("2026-01-07T09:00:00.000Z");
-});
-
-test("a clock that is put back fires no slot again, and one that was far ahead stops nothing", async () => {
-  const home = new Clockwork("2026-01-05T08:59:30Z");
-  const id = await home.confirmed(cron("0 * * * *"));
-  expect(await home.after(30 * second)).toBe(1);
-  expect(await home.after(-30 * minute)).toBe(0);
-  expect(await home.after(30 * minute)).toBe(0);
-  expect(await home.after(4 * 365 * 24 * hour)).toBe(1);
-  home.now = Date.parse("2026-01-05T09:59:00Z");
-  expect(await home.after(0)).toBe(0);
-  expect(await home.after(minute)).toBe(1);
-  expect(await home.data(id)).toHaveLength(3);
-});
 
 test("twenty passes at once fire a change once", async () => {
   const home = new Clockwork();

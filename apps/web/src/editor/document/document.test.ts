@@ -49,7 +49,6 @@ describe("a document", () => {
 
   test("takes 10,000 steps back and does them again", () => {
     const document = opened();
-    const started = performance.now();
     for (let step = 0; step < 10_000; step += 1) {
       document.edit([{ offset: 0, removed: "", inserted: " " }], "Type");
     }
@@ -58,7 +57,6 @@ describe("a document", () => {
     expect(document.state().text).toBe(boxes.emptyText);
     for (let step = 0; step < 10_000; step += 1) document.redo();
     expect(document.state().text).toBe(text);
-    expect(performance.now() - started).toBeLessThan(20_000);
   });
 
   test("makes one step of what is typed into one field", () => {
