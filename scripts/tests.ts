@@ -9,8 +9,8 @@ export const top = join(import.meta.dir, "..");
 /** What is published: each of these builds it and takes its time. */
 const packFiles = [
   "./test/pack.test.ts",
-  "./test/pack-project.test.ts",
-  "./test/standalone.test.ts",
+  "./test/pack-project.nightly.test.ts",
+  "./test/standalone.nightly.test.ts",
 ];
 
 /** Every test file, named one by one: a bundle that a test has built may hold a file of that name. */
@@ -32,8 +32,8 @@ const isAlone = hasMark("alone");
 /** A file with such a comment starts servers of a cluster: one such file runs after the other. */
 const isOfCluster = hasMark("cluster");
 
-/** A file with such a comment tries in more cases what others try too: it runs where all cases are asked for. */
-const isMore = hasMark("all-cases");
+/** Runs in `npm run test:all` only. */
+const isMore = (path: string) => path.endsWith(".nightly.test.ts");
 
 /** How many cases the tests generate, and which files run: `all` in CI, or where a variable of their own asks for it. */
 export const cases = process.env.TEST_CASES ?? (process.env.CI ? "all" : "some");
