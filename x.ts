@@ -1,0 +1,14 @@
+import { TestCluster } from "./packages/workflow-restate/test/fixtures/cluster.ts";
+process.chdir("packages/workflow-restate");
+const c=await TestCluster.start();
+const o=await (await fetch(c.cluster.address.admin+"/openapi")).json();
+for(const [p,m] of Object.entries(o.paths)) console.log(p,Object.keys(m).join());
+console.log(JSON.stringify(o.paths["/services/{service}/state"]).slice(0,1500));
+await c.work(); const h=c.open();
+const b=await c.put(h,`export const descriptor={description:"x",roles:{}}; export async function* run(){ yield {role:"a",content:"a",meta:{}}; await new Promise(()=>{}) }`);
+for(let i=0;i<5;i++)await h.start({workflow:b,cwd:"/",env:{}});
+await Bun.sleep(1000);
+const q=async(s)=>{const r=await fetch(c.cluster.address.admin+"/query",{method:"POST",headers:{"content-type":"application/json",accept:"application/json"},body:JSON.stringify({query:s})});return (await r.json()).rows};
+console.log(await q("select id,status,target_service_name,target_handler_name,target_service_key from sys_invocation"));
+console.log((await q("select service_name,service_key,count(*) n from state group by service_name,service_key")));
+await c.stop();
