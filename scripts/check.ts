@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { availableParallelism, constants } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { countOf, failuresIn } from "./output.ts";
@@ -142,4 +142,4 @@ mkdirSync(join(top, ".cache"), { recursive: true });
 const passed = await run(chosen()).finally(endShared);
 if (stoppedBy) console.log(`stopped by ${stoppedBy}`);
 console.log(`${counts.passed} passed, ${counts.failed} failed`);
-process.exit(stoppedBy ? 130 : passed ? 0 : 1);
+process.exit(stoppedBy ? 128 + constants.signals[stoppedBy] : passed ? 0 : 1);

@@ -21,10 +21,6 @@ const isNightly = (path: string): boolean =>
 /** Tries more cases of its tables when `TEST_CASES` is `all`. */
 const hasMoreCases = (path: string): boolean => holds(path, /fixtures\/cases\.ts"/);
 
-const packFiles = ["pack", "pack-project.nightly", "standalone.nightly"].map(
-  (name) => `./test/${name}.test.ts`,
-);
-
 export type TestFiles = {
   /** Files that share a Restate server, one after the other. */
   cluster: string[];
@@ -37,9 +33,9 @@ export type TestFiles = {
 };
 
 function stageOf(path: string): string {
-  if (holds(path, /^\/\/ @cluster\b/m)) return "cluster";
   if (path.startsWith("./apps/web/test/")) return "browser";
-  if (packFiles.includes(path)) return "pack";
+  if (holds(path, /^\/\/ @cluster\b/m)) return "cluster";
+  if (/^\.\/test\/(pack|standalone)\b/.test(path)) return "pack";
   return /^\.\/(?:packages|apps)\/([^/]+)/.exec(path)?.[1] ?? "repository";
 }
 

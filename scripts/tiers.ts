@@ -72,12 +72,8 @@ const noBrowser =
 const browser = ({ browser: files }: TestFiles, cases: Cases): Stage[] =>
   tests("browser", files, { cases, parallel: cores, shared: ["browser"], missing: noBrowser });
 
-function cluster({ cluster: files }: TestFiles, cases: Cases): Stage[] {
-  const usesBrowser = files.some((path) => path.startsWith("./apps/web/"));
-  const shared: Shared[] = usesBrowser ? ["cluster", "browser"] : ["cluster"];
-  const missing = whyNoCluster ?? (usesBrowser ? noBrowser : null);
-  return tests("cluster", files, { cases, shared, missing });
-}
+const cluster = ({ cluster: files }: TestFiles, cases: Cases): Stage[] =>
+  tests("cluster", files, { cases, shared: ["cluster"], missing: whyNoCluster });
 
 /** Runs at low priority: the simulator has a clock of its own, so the tests beside it may go first. */
 const simulator = (schedules: number): Stage[] =>
@@ -105,12 +101,13 @@ export const everyChangeTier = (): Tier => ({
       cases: "some",
       parallel: processes,
     }),
+    // Each of them leaves cores idle for the one beside it.
     [
       ...cluster(everyChange, "some"),
       ...tests("pack", everyChange.pack, { cases: "some" }),
+      ...browser(everyChange, "some"),
       ...simulator(2000),
     ],
-    browser(everyChange, "some"),
   ],
   goesOn: false,
   longestMs: 40 * minute,

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pack } from "../scripts/pack.ts";
-import { top } from "./source.ts";
+import { npmInstall } from "./packed.ts";
 
 /*
  * A project as a stranger makes it, with Node and npm and nothing else: the tarballs are installed into an empty
@@ -30,14 +30,11 @@ setDefaultTimeout(180_000);
 
 beforeAll(async () => {
   const tarballs = Object.values(await pack());
-  for (const path of [bin, home, work]) mkdirSync(path);
+  for (const path of [bin, work]) mkdirSync(path);
   for (const name of ["node", "npm", "npx", "sh", "readlink"]) {
     symlinkSync(Bun.which(name) ?? name, join(bin, name));
   }
-  const args = ["install", "--prefer-offline", "--no-audit", "--no-fund", "--prefix", work];
-  const env = { ...process.env, HOME: home, npm_config_cache: join(top, ".cache/npm") };
-  const done = Bun.spawnSync(["npm", ...args, ...tarballs], { cwd: work, env });
-  if (done.exitCode !== 0) throw new Error(done.stderr.toString());
+  npmInstall(work, home, tarballs);
 }, 300_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));

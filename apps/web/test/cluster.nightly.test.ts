@@ -1,4 +1,3 @@
-// @cluster: it starts a server and workers, and kills one.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
