@@ -44,14 +44,14 @@ function chosen(): Tier {
   const tier = values.soak ? soak() : values.all ? nightlyTier() : everyChangeTier();
   const names = tier.groups.flat().map(({ name }) => name);
   const unknown = positionals.find((name) => !names.includes(name));
-  if (unknown !== undefined) usage(`stage "${unknown}" not found: choose of ${names.join(" ")}`);
+  if (unknown !== undefined) usage(`stage "${unknown}" not found; use one of: ${names.join(" ")}`);
   const isChosen = ({ name }: Stage) => positionals.length === 0 || positionals.includes(name);
   return { ...tier, groups: tier.groups.map((group) => group.filter(isChosen)) };
 }
 
 const counts = { passed: 0, failed: 0 };
 const running = new Set<Bun.Subprocess>();
-let stoppedBy: "SIGINT" | "SIGTERM" | "SIGHUP" | null = null;
+let stoppedBy = null as "SIGINT" | "SIGTERM" | "SIGHUP" | null;
 
 function end(child: Bun.Subprocess): void {
   // On SIGTERM `bun test` names the files that still run.
@@ -139,7 +139,8 @@ async function run({ groups, goesOn, longestMs }: Tier): Promise<boolean> {
 }
 
 mkdirSync(join(top, ".cache"), { recursive: true });
-const passed = await run(chosen()).finally(endShared);
+const passed = await run(chosen());
+await endShared();
 if (stoppedBy) console.log(`stopped by ${stoppedBy}`);
 console.log(`${counts.passed} passed, ${counts.failed} failed`);
 process.exit(stoppedBy ? 128 + constants.signals[stoppedBy] : passed ? 0 : 1);

@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeTestedCommand } from "./build.ts";
@@ -14,8 +15,11 @@ const folder = mkdtempSync(join(tmpdir(), "gate-"));
 const home = join(folder, "home");
 mkdirSync(home);
 process.env.TMPDIR = folder;
+process.once("exit", () => {
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
 
-const closers: (() => Promise<void> | void)[] = [];
+const closers: (() => Promise<void>)[] = [];
 const started = new Map<string, Promise<Environment>>();
 
 const starts: Record<Shared | "command", () => Promise<Environment>> = {
@@ -23,7 +27,7 @@ const starts: Record<Shared | "command", () => Promise<Environment>> = {
     const { buildConsole } = await import("../apps/web/test/built.ts");
     await buildConsole();
     const built = await makeTestedCommand();
-    closers.push(() => rmSync(built, { recursive: true, force: true }));
+    closers.push(() => rm(built, { recursive: true, force: true }));
     return { TEST_COMMAND: built };
   },
   async cluster() {
@@ -79,7 +83,7 @@ function processesOfRun(): number[] {
     .map(Number);
 }
 
-/** Ends all that the run has started, and removes its files. */
+/** Ends all that the run has started. */
 export async function endShared(): Promise<void> {
   await Promise.allSettled(started.values());
   await Promise.allSettled(closers.map((close) => close()));
@@ -93,5 +97,4 @@ export async function endShared(): Promise<void> {
     }
     await Bun.sleep(50);
   }
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
