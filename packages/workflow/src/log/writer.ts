@@ -4,17 +4,16 @@ import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
 import {
   asideName,
-  ifThere,
   notPlain,
   openOwnFile,
   readFully,
   removeQuietly,
+  sizeOf,
   withFile,
   writeAll,
   writeFileAtomic,
 } from "../storage/files.ts";
 import { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } from "../system/port.ts";
-import type { PreparedLog } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 import { maxRecordBytes } from "./record.ts";
 import { firstSum, type RecordText, Sealer, type Sum, sealed } from "./sum.ts";
@@ -128,29 +127,6 @@ export class LogWriter {
     } catch (error) {
       if (fd !== null) closeQuietly(fd);
       removeQuietly(aside);
-      throw diskError(error, "write", path);
-    }
-  }
-
-  /**
-   * Takes over the log of a new thread that another process has prepared, and which is durable on return; null when it
-   * is not there as it was made.
-   */
-  static fromPrepared(path: string, prepared: PreparedLog, writing: Writing): LogWriter | null {
-    const { aside, size, sum } = prepared;
-    const isSynced = writing.syncer !== null;
-    let fd: number | null = null;
-    try {
-      fd = ifThere(() => openOwnFile(aside, O_WRONLY | O_APPEND));
-      if (fd === null) return null;
-      if (system.files.length(fd) !== size) {
-        closeQuietly(fd);
-        return null;
-      }
-      giveName(aside, path, { isSynced, isNew: true });
-      return new LogWriter(path, fd, { size, sum: BigInt(`0x${sum}`) }, writing);
-    } catch (error) {
-      if (fd !== null) closeQuietly(fd);
       throw diskError(error, "write", path);
     }
   }
@@ -277,7 +253,7 @@ export class LogWriter {
     let size: number;
     try {
       if (this.#isNameDue()) checkName(this.#fd);
-      size = system.files.length(this.#fd);
+      size = sizeOf(this.#fd);
     } catch (error) {
       throw this.#refuse(error, "write");
     }
