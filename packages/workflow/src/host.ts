@@ -76,7 +76,7 @@ export { findProject, type Project } from "./project/project.ts";
 export type { Environment } from "./system/port.ts";
 export { diskError } from "./storage/disk-error.ts";
 export { makeFolder, writeFileAtomic, writeFileLater } from "./storage/files.ts";
-export { hostVariable, openRoot, rootVariable, type RootOptions } from "./storage/root.ts";
+export { hostVariable, openRoot, rootVariable } from "./storage/root.ts";
 export { checkWorkflowName, isThreadId, threadIdPattern } from "./storage/paths.ts";
 export { type Lock, takeLock, waitForLock } from "./storage/lock.ts";
 

@@ -60,7 +60,7 @@ test("a function of node:fs that is replaced later is not called", async () => {
   const fd = files.open(at("a"), O_WRONLY | O_CREAT);
   try {
     node.fdatasync = ((_fd: number, done: () => void) => done()) as typeof fdatasync;
-    node.writeSync = (() => 1) as typeof writeSync;
+    node.writeSync = () => 1;
     expect(files.write(fd, Buffer.from("abc"), 0)).toBe(3);
     files.close(fd);
     expect(await codeOf(files.syncDataLater(fd))).toBe("EBADF");
@@ -77,7 +77,10 @@ test("child processes do not inherit open files", () => {
 });
 
 test("a lock is exclusive between descriptors and ends with its descriptor", () => {
-  const [first, second] = [0, 1].map(() => files.open(at("a"), O_RDWR | O_CREAT)) as [number, number];
+  const [first, second] = [0, 1].map(() => files.open(at("a"), O_RDWR | O_CREAT)) as [
+    number,
+    number,
+  ];
   expect([files.lock(first), files.lock(second)]).toEqual([true, false]);
   files.close(first);
   expect(files.lock(second)).toBe(true);

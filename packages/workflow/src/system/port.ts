@@ -10,16 +10,8 @@ import { constants } from "node:fs";
  */
 
 /** The flags of open(2). */
-export const {
-  O_APPEND,
-  O_CREAT,
-  O_EXCL,
-  O_NOFOLLOW,
-  O_NONBLOCK,
-  O_RDONLY,
-  O_RDWR,
-  O_WRONLY,
-} = constants;
+export const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
+  constants;
 
 /** The variables of an environment by their names; one that is undefined is not there. */
 export type Environment = Readonly<Record<string, string | undefined>>;
