@@ -8,7 +8,6 @@ import {
   openOwnFile,
   readFully,
   removeQuietly,
-  sizeOf,
   withFile,
   writeAll,
   writeFileAtomic,
@@ -29,9 +28,6 @@ export function checkRecordSize(length: number): void {
     "put large data into a file and give its path",
   );
 }
-
-/** Of so many appends without a sync one looks whether the log still has its name. */
-const appendsAName = 64;
 
 const newline = encodeText("\n");
 
@@ -59,7 +55,6 @@ export class LogWriter {
   #refusal: WorkflowError | null = null;
   #last: Promise<void> | null = null;
   #isSuspect = false;
-  #unchecked = 0;
 
   private constructor(path: string, fd: number, { size, sum }: LogEnd, writing: Writing) {
     this.#path = path;
@@ -249,11 +244,13 @@ export class LogWriter {
     throw refusal;
   }
 
+  /** A log must still be a plain file with one name and the length that this writer left. */
   #checkAlone(): void {
     let size: number;
     try {
-      if (this.#isNameDue()) checkName(this.#fd);
-      size = sizeOf(this.#fd);
+      const found = system.files.statOpen(this.#fd);
+      if (!found.isFile() || found.nlink !== 1) throw notPlain();
+      size = found.size;
     } catch (error) {
       throw this.#refuse(error, "write");
     }
@@ -264,13 +261,6 @@ export class LogWriter {
       "see which worker runs it: uncaged-workflow ps",
     );
     throw this.#refuse(foreign, "write");
-  }
-
-  // To look takes as long as a record takes that is not synced.
-  #isNameDue(): boolean {
-    if (this.#writing.syncer) return true;
-    this.#unchecked = (this.#unchecked + 1) % appendsAName;
-    return this.#unchecked === 0;
   }
 
   #write(bytes: Uint8Array, length = lengthOf(bytes)): void {
@@ -326,12 +316,6 @@ function closeQuietly(fd: number): void {
   } catch {
     // The descriptor is gone either way: close(2).
   }
-}
-
-/** A log must still be a plain file with one name: who removes it, or links it elsewhere, stops its writer. */
-function checkName(fd: number): void {
-  const found = system.files.statOpen(fd);
-  if (!found.isFile() || found.nlink !== 1) throw notPlain();
 }
 
 function truncateSynced(fd: number, size: number): void {
