@@ -114,7 +114,7 @@ describe.each(allModels)("of the $name protocol", (model) => {
         const counts = spent.flatMap(({ usage }) => Object.values(usage));
         const found = {
           ...(odd !== undefined && { odd }),
-          ...(!isKnown && { error: String(error) }),
+          ...(!isKnown && { error }),
           ...(error === null && !isMadeOf(text, whole) && { text }),
           ...(error instanceof Error && error.message.includes("\n") && { lines: error.message }),
           ...(deltas.some((type) => type !== "string") && { deltas }),

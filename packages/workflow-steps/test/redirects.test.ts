@@ -32,7 +32,7 @@ const call = (api: Partial<ApiDocument>, url: string, inputs: Record<string, unk
     { api: apiAdapter() },
     { inputs, env, registry: { apis: [{ id: "users", url: `${url}/old`, ...api }] } },
   );
-const fromVariable = "$" + "{USER_TOKEN}";
+const fromVariable = "${USER_TOKEN}";
 
 const carried: [string, Partial<ApiDocument>, Record<string, unknown>][] = [
   ["auth by a header", { auth: { type: "header", name: "X-Own", value: fromVariable } }, {}],

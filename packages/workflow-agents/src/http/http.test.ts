@@ -66,7 +66,7 @@ describe.each(statuses)("a redirect with status %i", (status) => {
     ["an Authorization header", { headers: { Authorization: `Bearer ${key}` } }],
     ["a cookie", { headers: { cookie: `session=${key}` } }],
     ["an API key", { headers: { "X-Api-Key": key } }],
-    ["a header that it is told about", { headers: { "x-own": key }, hasCredential: true }],
+    ["a header that its caller names", { headers: { "x-own": key }, hasCredential: true }],
     ["a body", { method: "POST", body: key }],
     ["an empty body", { method: "PUT", body: "" }],
   ];
@@ -203,6 +203,6 @@ describe("a call that is redirected", () => {
       return redirect(302, "/again");
     });
     const asked = fetchWithinOrigin(server.url, { signal: abort.signal });
-    await expect(asked).rejects.toThrow("stopped");
+    expect(await asked.catch((error: unknown) => String(error))).toContain("stopped");
   });
 });
