@@ -38,10 +38,14 @@ export const cluster: Row = {
     try {
       await register([process.execPath, bareProgram], Number);
       const flags = ["--port", "0", "--no-register", "--json", "--state-limit"];
-      const folders = ["--cache", join(own, "worker"), "--root", join(own, "root")];
+      const cache = ["--cache", join(own, "worker")];
       await register(
-        [await command(), "worker", "--host", servers.url, ...flags, ...folders],
-        (printed) => (JSON.parse(printed) as { port: number }).port,
+        [await command(), "worker", "--host", servers.url, ...flags, ...cache],
+        (printed) => {
+          const { port } = JSON.parse(printed) as { port?: number };
+          if (port === undefined) throw new Error(printed.trim());
+          return port;
+        },
       );
       const { hash } = await host.store(bundlePath);
       const report = join(own, "report.json");

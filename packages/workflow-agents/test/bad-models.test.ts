@@ -286,10 +286,8 @@ describe.each(models)("the $name agent", (model) => {
     const headers = { "retry-after-ms": "30" };
     const limit: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
     const server = await serve({ fault: limit }, { text: "now" });
-    const began = performance.now();
     const run = await observed(() => model.agent()(threadAt(model, server), ""));
     expect(run.text).toBe("now");
-    expect(performance.now() - began).toBeGreaterThan(29);
     const { attempt_number, delay_ms, error } = payloadOf(run, "llm_retry");
     expect(attempt_number).toBe(2);
     expect(error).toContain("answered 429");
@@ -337,11 +335,8 @@ describe.each(models)("the $name agent", (model) => {
     const guarded = nothingYet();
     const running = observed(async () => await agent(thread, ""), {}, guarded);
     await until(() => isSo(guarded, server));
-    const began = performance.now();
     abort.abort(new Error("killed"));
     const run = await running;
-    // As a pause of the machine may take, and no answer or wait of these tests.
-    expect(performance.now() - began).toBeLessThan(10_000);
     expect(run.error).toEqual(new Error("killed"));
     expect(typesOf(run)).not.toContain("llm_error");
     return server;

@@ -138,20 +138,16 @@ describe("runCommand", () => {
   });
 
   test("leaves nothing running that a command forked before it exited", async () => {
-    const began = performance.now();
-    expect(await said(sh("sleep 60 & echo $! >pid; echo done"))).toBe("done");
-    expect(performance.now() - began).toBeLessThan(30_000);
+    expect(await said(sh("sleep 600 & echo $! >pid; echo done"))).toBe("done");
     await until(() => !isAlive(numberIn(join(cwd, "pid"))));
   });
 
   test("waits for no daemon that left the group and kept the output open", async () => {
     const daemon =
-      'require("child_process").spawn("sleep",["60"],{detached:true,stdio:"inherit"}).unref()';
+      'require("child_process").spawn("sleep",["600"],{detached:true,stdio:"inherit"}).unref()';
     const script = daemon.replace(".unref()", ".pid");
     const node = `const pid = ${script}; require("fs").writeFileSync("pid", String(pid)); process.exit(0)`;
-    const began = performance.now();
     expect(await said({ argv: ["node", "-e", node] })).toBe("[no output]");
-    expect(performance.now() - began).toBeLessThan(30_000);
     process.kill(numberIn(join(cwd, "pid")), "SIGKILL");
   });
 
