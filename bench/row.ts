@@ -18,9 +18,9 @@ export type Line = {
 export type Bench = {
   folder: string;
   /** Path of the command as npm installs it. */
-  command(): Promise<string>;
+  command: () => Promise<string>;
   /** Path of the standalone binary. */
-  binary(): Promise<string>;
+  binary: () => Promise<string>;
 };
 
 /** `about` is the sentence of docs/performance.md. `measure` throws when the row can't be measured on this machine. */
