@@ -43,8 +43,8 @@ const notDue = (): never => {
 };
 
 /** Creates active plans that are due in some hours. */
-function fill(plans: Plans): void {
-  const { database } = plans;
+function fill(empty: Plans): void {
+  const { database } = empty;
   const poll = {
     type: "poll",
     interval_seconds: 86_400,
@@ -57,7 +57,7 @@ function fill(plans: Plans): void {
   database.atOnce(() => {
     for (let n = 0; n < count; n += 1) {
       const isCron = n % 2 === 0;
-      void plans.create(planWithId(`wf_${n}`, (isCron ? cron : poll) as Plan["trigger"]));
+      void empty.create(planWithId(`wf_${n}`, (isCron ? cron : poll) as Plan["trigger"]));
       database.run(
         "INSERT INTO trigger_state (workflow_id, last_check_at, last_result) VALUES (?, ?, ?)",
         ...[`wf_${n}`, now, isCron ? next : "one\n"],
