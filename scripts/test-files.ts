@@ -15,8 +15,7 @@ const named = [
 const holds = (path: string, pattern: RegExp): boolean =>
   pattern.test(readFileSync(join(top, path), "utf8"));
 
-const isNightly = (path: string): boolean =>
-  path.endsWith(".nightly.test.ts") || holds(path, /^\/\/ @alone\b/m);
+const isNightly = (path: string): boolean => path.endsWith(".nightly.test.ts");
 
 /** Tries more cases of its tables when `TEST_CASES` is `all`. */
 const hasMoreCases = (path: string): boolean => holds(path, /fixtures\/cases\.ts"/);

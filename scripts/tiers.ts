@@ -144,7 +144,7 @@ export const soakTier = (options: {
     ...simulator(schedules),
     stage("crashtest", bun, ...crashtest, "--minutes", String(minutes)),
     { ...stage("cluster", bun, ...crashtest, ...onCluster), missing: whyNoCluster },
-    { ...stage("bench", bun, "bench/bench.ts"), isReport: true },
+    { ...stage("bench", bun, "bench/bench.ts", "--markdown"), isReport: true },
   ];
   return { groups: stages.map((one) => [one]), goesOn: true, longestMs: null };
 };

@@ -1,4 +1,3 @@
-// @alone: a run must end within a second of its cancel.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { agent, Drawn, graphOf, linesOf, resultOf, start } from "./graph-client.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
@@ -16,32 +15,21 @@ beforeAll(async () => {
 afterAll(() => drawn.stop(), 180_000);
 
 test.each(["endless", "hung"])(
-  "a run with an agent that is %s ends within a second of its cancel: the agent is aborted, and nothing else starts",
+  "a cancel aborts an agent that is %s, and nothing else starts",
   async (id) => {
-    const took = [await cancelled(id)];
-    // The quickest of three, where the machine makes a pause.
-    while (took.length < 3 && Math.min(...took) >= 1_000) took.push(await cancelled(id));
-    expect(Math.min(...took)).toBeLessThan(1_000);
+    const graph = graphOf([start("tea"), agent(id), agent("b")], `s ${id}`, `${id} b`);
+    const before = drawn.model.came.length;
+    const streaming = drawn.stream("run-stream", { graph });
+    await until(() => drawn.model.came.length > before);
+    const { threadId: runId = "" } =
+      (await drawn.serving.ok<{ threadId: string }[]>("/api/threads?limit=1"))[0] ?? {};
+    const { status, body } = await drawn.post("cancel", { runId });
+    expect([status, body.status]).toEqual([200, "cancelled"]);
+    await drawn.model.came.at(-1)?.closed;
+    expect(resultOf(await streaming)).toMatchObject({ runId, status: "cancelled" });
+    expect(linesOf(await drawn.run(runId)).join("\n")).not.toContain("b step_start");
+    expect(drawn.model.came).toHaveLength(before + 1);
+    const again = await drawn.post("cancel", { runId });
+    expect([again.status, again.body.status]).toEqual([200, "cancelled"]);
   },
 );
-
-/** How long a cancel has taken until the model had no one who listens, in milliseconds. */
-async function cancelled(id: string): Promise<number> {
-  const graph = graphOf([start("tea"), agent(id), agent("b")], `s ${id}`, `${id} b`);
-  const before = drawn.model.came.length;
-  const streaming = drawn.stream("run-stream", { graph });
-  await until(() => drawn.model.came.length > before);
-  const { threadId: runId = "" } =
-    (await drawn.serving.ok<{ threadId: string }[]>("/api/threads?limit=1"))[0] ?? {};
-  const since = performance.now();
-  const { status, body } = await drawn.post("cancel", { runId });
-  expect([status, body.status]).toEqual([200, "cancelled"]);
-  await drawn.model.came.at(-1)?.closed;
-  const took = performance.now() - since;
-  expect(resultOf(await streaming)).toMatchObject({ runId, status: "cancelled" });
-  expect(linesOf(await drawn.run(runId)).join("\n")).not.toContain("b step_start");
-  expect(drawn.model.came).toHaveLength(before + 1);
-  const again = await drawn.post("cancel", { runId });
-  expect([again.status, again.body.status]).toEqual([200, "cancelled"]);
-  return took;
-}

@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { ProviderError } from "../src/llm/error.ts";
 import { type Model, allModels as models, threadAt } from "./models.ts";
-import { until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import { type Observed, observed, payloadOf, threadOf, typesOf } from "./published.ts";
 import type { Fault, Reply, WireServer } from "./wire.ts";
 
@@ -285,10 +285,8 @@ describe.each(models)("the $name agent", (model) => {
     const headers = { "retry-after-ms": "30" };
     const limit: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
     const server = await serve({ fault: limit }, { text: "now" });
-    const began = performance.now();
     const run = await observed(() => model.agent()(threadAt(model, server), ""));
     expect(run.text).toBe("now");
-    expect(performance.now() - began).toBeGreaterThan(29);
     const { attempt_number, delay_ms, error } = payloadOf(run, "llm_retry");
     expect(attempt_number).toBe(2);
     expect(error).toContain("answered 429");
@@ -297,18 +295,9 @@ describe.each(models)("the $name agent", (model) => {
     expect(server.counted.requests).toBe(1);
   });
 
-  test("waits for slow tokens, and for a server that shows that it lives", async () => {
-    await withMoreTime(300, async (silenceMs) => {
-      const server = await serve({ text: "slow but sure", tokenMs: 40 });
-      const agent = model.agent({ silenceMs, maxRetries: 0 });
-      expect(await agent(threadAt(model, server), "")).toBe("slow but sure");
-      await livesOn(silenceMs);
-    });
-  });
-
-  async function livesOn(silenceMs: number): Promise<void> {
+  test("waits for a server that only shows that it lives", async () => {
+    const silenceMs = 2_000;
     const agent = model.agent({ silenceMs });
-
     const abort = new AbortController();
     const waiting = await serve({
       text: "later",
@@ -317,12 +306,12 @@ describe.each(models)("the $name agent", (model) => {
     const run = agent(threadAt(model, waiting, { signal: abort.signal }), "");
     const early = await Promise.race([
       run.catch(String),
-      Bun.sleep(silenceMs * 3).then(() => "waits"),
+      Bun.sleep(silenceMs * 1.5).then(() => "waits"),
     ]);
     expect(early).toBe("waits");
     abort.abort();
     await run.catch(() => undefined);
-  }
+  });
 
   const abortWhile = async (
     replies: Reply[],
@@ -336,11 +325,8 @@ describe.each(models)("the $name agent", (model) => {
     const guarded = nothingYet();
     const running = observed(async () => await agent(thread, ""), {}, guarded);
     await until(() => isSo(guarded, server));
-    const began = performance.now();
     abort.abort(new Error("killed"));
     const run = await running;
-    // As a pause of the machine may take, and no answer or wait of these tests.
-    expect(performance.now() - began).toBeLessThan(10_000);
     expect(run.error).toEqual(new Error("killed"));
     expect(typesOf(run)).not.toContain("llm_error");
     return server;

@@ -155,10 +155,8 @@ describe("an MCP server by stdio", () => {
     const script = 'sleep 600 & exec "$@"';
     const args = ["-c", script, "sh", process.execPath, program, "stdio", log()];
     const registry = toolRegistry([mcpTools({ name: "sums", command: "sh", args })]);
-    const began = performance.now();
     const died = await registry.run("sums__die", {}, context());
     expect(died.content).toContain("the MCP server sums died while its tool die ran");
-    expect(performance.now() - began).toBeLessThan(60_000);
   });
 
   test("that died between two calls is started again, once its death was noticed", async () => {

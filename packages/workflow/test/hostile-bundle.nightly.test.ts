@@ -5,6 +5,7 @@ import { listWorkers } from "../src/local/live.ts";
 import { allThreads } from "../src/local/threads.ts";
 import { bundlePath, dataPath, infoPath } from "../src/storage/paths.ts";
 import { blocking, bundleOf } from "./fixtures/bundles.ts";
+import { useImpatientSockets } from "./fixtures/impatient.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, until } from "./fixtures/until.ts";
 
@@ -111,6 +112,7 @@ describe("a bundle that blocks its worker", () => {
     await store.whenSteps(good, 2);
     await until(async () => (await listWorkers(store.root))[0]?.state === "silent");
     const before = store.lines(good).length;
+    useImpatientSockets();
     expect(await codeOf(killThread(store.root, bad))).toBe("WORKER_SILENT");
     const killed = await killThread(store.root, bad, { force: true, env: {} });
     expect(killed).toEqual({ threadId: bad.threadId, resumed: [good.threadId] });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { killThread, pauseThread, removeThread, resumeThread } from "../src/local/control.ts";
 import { runDir, socketName } from "../src/storage/paths.ts";
 import { asker, blocking, bundleOf, endless } from "./fixtures/bundles.ts";
+import { useImpatientSockets } from "./fixtures/impatient.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, messageOf, until } from "./fixtures/until.ts";
 
@@ -109,8 +110,9 @@ test("a worker that ends refuses the requests that were on their way to it", asy
 });
 
 test("a pause that a busy worker does not answer says so", async () => {
+  useImpatientSockets();
   const store = new TestStore();
   const ref = await store.start(await store.add(bundleOf(`yield step("a"); ${blocking}`)));
   await store.whenSteps(ref, 1);
   expect(await codeOf(pauseThread(store.root, ref))).toBe("WORKER_SILENT");
-}, 180_000);
+});
