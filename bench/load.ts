@@ -1,16 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Way } from "./baseline/loops.ts";
 import { bundlePath, type Report, reported, start, type Store } from "./store.ts";
 
-/** So many threads that begin together, each with so many steps. */
+/** The number of threads that begin together, and of the steps of each. */
 export type Load = { together: number; count: number; weigh?: boolean };
 
 const script = fileURLToPath(new URL("./baseline/loops.ts", import.meta.url));
 const startedAtOnce = 20;
 
-/** Runs threads in the store's worker, and returns what they noted. */
+/** Runs threads in the store's worker, and returns their report. */
 export async function inWorker(store: Store, load: Load): Promise<Report> {
   const report = join(store.folder, `${crypto.randomUUID()}.json`);
   for (let left = load.together; left > 0; left -= startedAtOnce) {
@@ -20,19 +19,15 @@ export async function inWorker(store: Store, load: Load): Promise<Report> {
   return reported(report);
 }
 
-/** Runs as many bare loops in a script of their own, and returns what they noted. */
-export async function inScript(store: Store, way: Way, load: Load): Promise<Report> {
+/** Runs as many bare loops in one process, and returns their report. */
+export async function inScript(store: Store, load: Load): Promise<Report> {
   const folder = mkdtempSync(join(store.folder, "bare-"));
   const report = join(folder, "report.json");
   const options = JSON.stringify({ ...load, report });
-  const args = [script, bundlePath, folder, way, String(load.together), options];
+  const args = [script, bundlePath, folder, String(load.together), options];
   const child = Bun.spawn([process.execPath, ...args], { stdio: ["ignore", "inherit", "inherit"] });
   await child.exited;
   const found = await reported(report);
   rmSync(folder, { recursive: true });
   return found;
 }
-
-/** Microseconds a step, over all threads. */
-export const perStep = ({ together, count }: Load, { began, ended }: Report): number =>
-  ((ended - began) * 1000) / together / count;

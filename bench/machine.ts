@@ -3,7 +3,7 @@ import { cpus, release, totalmem, type } from "node:os";
 import { join } from "node:path";
 import { sampleOf } from "./measure.ts";
 
-/** The machine that the figures are of, without its name or any path of it. */
+/** The measured machine, without its name or any of its paths. */
 export type Machine = {
   cpu: string;
   cores: number;
@@ -15,7 +15,7 @@ export type Machine = {
   bun: string;
 };
 
-/** Describes this machine; the disk is the one of a folder. */
+/** Describes this machine, with the disk of a folder. */
 export function machineOf(folder: string): Machine {
   return {
     cpu: cpus()[0]?.model ?? "unknown",

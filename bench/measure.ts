@@ -1,41 +1,32 @@
-/** A figure that was taken several times: its median, and its quarters as the spread. */
-export type Sample = { median: number; low: number; high: number; least: number; times: number };
+/** The median of some readings, and the quartiles around it. */
+export type Sample = { median: number; low: number; high: number };
 
-/** Something that takes one figure of itself, in whatever unit the row has. */
+/** Takes one reading, in the unit of its row. */
 export type Take = () => Promise<number> | number;
 
-/** Takes figures in turn, so that whatever else the machine does meets all of them. */
-export async function alternately(times: number, takes: readonly Take[]): Promise<Sample[]> {
-  return (await figuresOf(times, takes)).map(sampleOf);
-}
-
-/** The figures themselves that {@link alternately} makes its samples of. */
-export async function figuresOf(times: number, takes: readonly Take[]): Promise<number[][]> {
-  const figures = takes.map((): number[] => []);
+/** Takes readings of the floor and of ours alternately, so that other work on the machine affects both. */
+export async function inTurn(times: number, floor: Take, ours: Take): Promise<[Sample, Sample]> {
+  const readings: [number[], number[]] = [[], []];
   for (let n = 0; n < times; n += 1) {
-    for (const [index, take] of takes.entries()) figures[index]?.push(await take());
+    readings[0].push(await floor());
+    readings[1].push(await ours());
   }
-  return figures;
+  return [sampleOf(readings[0]), sampleOf(readings[1])];
 }
 
-/** {@link alternately} of two. */
-export async function inTurn(times: number, baseline: Take, ours: Take): Promise<[Sample, Sample]> {
-  return (await alternately(times, [baseline, ours])) as [Sample, Sample];
-}
-
-/** The median and the quarters of some figures. */
-export function sampleOf(figures: number[]): Sample {
-  const sorted = figures.toSorted((a, b) => a - b);
+/** The median and the quartiles of some readings. */
+export function sampleOf(readings: readonly number[]): Sample {
+  const sorted = readings.toSorted((a, b) => a - b);
   const at = (part: number) => {
     const place = part * (sorted.length - 1);
     const below = sorted[Math.floor(place)] ?? Number.NaN;
     const above = sorted[Math.ceil(place)] ?? Number.NaN;
     return below + (above - below) * (place % 1);
   };
-  return { median: at(0.5), low: at(0.25), high: at(0.75), least: at(0), times: figures.length };
+  return { median: at(0.5), low: at(0.25), high: at(0.75) };
 }
 
-/** The clock that all processes of a machine share, in milliseconds. */
+/** Milliseconds on the clock that all processes of a machine share. */
 export const now = (): number => performance.timeOrigin + performance.now();
 
 /** Milliseconds that a piece of work takes. */

@@ -1,29 +1,39 @@
 import type { Sample } from "./measure.ts";
 
-/** A line of the table. In every line less is better. */
+/** A line of the table. Less is better in every line. */
 export type Line = {
   what: string;
   unit: string;
-  ours: Sample;
-  /** What `ours` is compared with, in a few words, and its figure, of the same run. */
-  against: string;
-  baseline: Sample;
-  /** Ours by the baseline, of the medians. */
+  figure: Sample;
+  /** The floor's name, and its figure from the same run. */
+  floorIs: string;
+  floor: Sample;
+  /** Median of the figure over the median of the floor. */
   ratio: number;
-  /** The most that the ratio may be, or that `ours` may be in its unit. */
+  /** The largest allowed ratio, or the largest allowed figure in its unit. */
   target: { ratio: number } | { most: number };
 };
 
-/** A row of the table in the design; some give several lines. Measured in a folder of its own. */
-export type Row = { name: string; measure: (folder: string) => Promise<Line[]> };
+/** Where a row measures: a folder on a real disk, and the programs, which are built on first use. */
+export type Bench = {
+  folder: string;
+  /** Path of the command as npm installs it. */
+  command: () => Promise<string>;
+  /** Path of the standalone binary. */
+  binary: () => Promise<string>;
+};
 
-type Figures = Omit<Line, "ours" | "baseline" | "ratio">;
+/** `about` is the sentence of docs/performance.md. `measure` throws when the row can't be measured on this machine. */
+export type Row = { name: string; about: string; measure(bench: Bench): Promise<Line[]> };
 
-/** The line that two samples make, the baseline first. */
-export function line(figures: Figures, [baseline, ours]: [Sample, Sample]): Line {
-  return { ...figures, ours, baseline, ratio: ours.median / baseline.median };
+/** Makes a line from two samples, the floor first. */
+export function line(
+  texts: Omit<Line, "figure" | "floor" | "ratio">,
+  [floor, figure]: [Sample, Sample],
+): Line {
+  return { ...texts, figure, floor, ratio: figure.median / floor.median };
 }
 
 /** Whether a line meets its target. */
-export const isMet = ({ target, ratio, ours }: Line): boolean =>
-  "ratio" in target ? ratio <= target.ratio : ours.median <= target.most;
+export const isMet = ({ target, ratio, figure }: Line): boolean =>
+  "ratio" in target ? ratio <= target.ratio : figure.median <= target.most;

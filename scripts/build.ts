@@ -14,23 +14,7 @@ const processes = {
   "build-child": "bundle/build-child.ts",
 };
 
-/** The first module that the command loads. */
-const begin = join(cli, "src/program/begin.ts");
-
 type Entry = { source: string; as: string };
-
-/**
- * Keeps the command line out of the file that the command begins with, which shares no chunk with it:
- * that file is then read at once, and starts a worker before anything else is read.
- */
-const apart: Bun.BunPlugin = {
-  name: "apart",
-  setup: (builder) => {
-    builder.onResolve({ filter: /^\.\/program\.ts$/ }, ({ importer }) =>
-      importer === begin ? { path: "./program.js", external: true } : undefined,
-    );
-  },
-};
 
 /** The main file of jsonc-parser is UMD, of whose parts the bundler knows nothing. */
 const wholeParser: Bun.BunPlugin = {
@@ -59,7 +43,7 @@ export async function build(
     splitting: true,
     minify: options.readable ? false : { whitespace: true, syntax: true },
     external: ["bun"],
-    plugins: [apart, wholeParser],
+    plugins: [wholeParser],
     metafile: true,
     throw: false,
   });
@@ -84,8 +68,8 @@ export const buildProcesses = (dist: string): Promise<string[]> =>
 
 /** Builds the command line, and the programs that it starts, into a folder, and gives their inputs. */
 export async function buildCommand(dist: string): Promise<string[]> {
-  const sources = { main: join(cli, "src/main.ts"), program: join(cli, "src/program/program.ts") };
-  return [...(await buildEach(sources, dist)), ...(await buildProcesses(dist))];
+  const main = await buildEach({ main: join(cli, "src/main.ts") }, dist);
+  return [...main, ...(await buildProcesses(dist))];
 }
 
 /** The Restate server, where it is installed. */

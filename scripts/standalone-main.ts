@@ -1,4 +1,3 @@
-import { begin } from "../packages/cli-workflow/src/program/begin.ts";
 import { type Program, programArgument } from "../packages/workflow/src/system/programs.ts";
 
 /*
@@ -18,5 +17,6 @@ if (called) {
   process.argv.splice(2, 1);
   await programs[called]();
 } else {
-  process.exit(await begin(process.argv.slice(2)));
+  const { main } = await import("../packages/cli-workflow/src/program/program.ts");
+  process.exit(await main());
 }

@@ -3,8 +3,8 @@ import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /*
- * Makes the command line as one file that needs nothing else: Bun, our code with its bytecode, the console, and the
- * packages that bundles are built of. It is its own worker and builder: `standalone-main.ts`.
+ * Compiles the command line into one executable: Bun, our code with its bytecode, the console, and the packages that
+ * bundles are built from. The executable is also its own worker and builder: `standalone-main.ts`.
  */
 const here = fileURLToPath(new URL(".", import.meta.url));
 
@@ -21,7 +21,7 @@ const readManifest = (folder: string): Manifest =>
 /** Entry points of our packages that no bundle imports. */
 const forPrograms = ["./host", "./source", "./document", "./evals"];
 
-/** What a binary is made from: the packages as they are published, where their sources are, the built console. */
+/** The contents of a binary: the packages as they are published, with their source folders, and the built console. */
 export type Parts = {
   packages: { staged: string; source: string }[];
   /** Third-party packages that a source may import as it may import ours. */
@@ -30,8 +30,8 @@ export type Parts = {
 };
 
 /**
- * Makes a binary in a folder, for this machine or another platform (`bun-linux-arm64`), and gives what else than our
- * sources went into it.
+ * Compiles the binary into a folder, for this machine or another platform (`bun-linux-arm64`). Returns the paths of
+ * the third-party files in it.
  */
 export async function makeStandalone(
   folder: string,
@@ -43,18 +43,17 @@ export async function makeStandalone(
   const { files, inputs } = await collectLibrary(join(folder, "library"), parts);
   const archive = join(folder, "library.tar");
   await Bun.Archive.write(archive, files);
-  const wholeModules = await buildWholes();
-  const wasm = join(folder, "wasm.txt");
   const { success, logs, metafile } = await Bun.build({
-    ...settings,
     entrypoints: [join(here, "standalone-main.ts")],
+    target: "bun",
+    format: "esm",
     splitting: true,
+    minify: { whitespace: true, syntax: true },
     bytecode: true,
-    plugins: [wholeModules.plugin, wasmIn(wasm)],
     compile: {
       outfile: join(folder, "uncaged-workflow"),
       assets: [parts.console, archive],
-      // Nothing of the folder that it is called in reaches it.
+      // The binary reads no configuration from the folder where it is called.
       execArgv: ["--no-install"],
       autoloadDotenv: false,
       autoloadBunfig: false,
@@ -66,94 +65,9 @@ export async function makeStandalone(
   });
   if (!success) throw new Error(logs.map(String).join("\n"));
   rmSync(archive);
-  rmSync(wasm);
   rmSync(join(folder, "library"), { recursive: true });
-  const all = [...inputs, ...wholeModules.inputs, ...Object.keys(metafile?.inputs ?? {})];
+  const all = [...inputs, ...Object.keys(metafile?.inputs ?? {})];
   return all.filter((path) => !path.includes("/node_modules/@uncaged/"));
-}
-
-const settings = {
-  target: "bun",
-  format: "esm",
-  minify: { whitespace: true, syntax: true },
-  external: ["bun"],
-} satisfies Partial<Bun.BuildConfig>;
-
-/** The modules that the start of a thread loads, in the command and in its worker. */
-const wholes = [
-  "standalone-main.ts",
-  "../packages/cli-workflow/src/program/prewarm.ts",
-  "../packages/workflow/src/worker/main.ts",
-].map((entry) => resolve(here, entry));
-
-/**
- * Builds each of the {@link wholes} as one module with all that it imports, and gives the plugin that puts them in their
- * places: in the parts that they would share with others it takes a process longer to begin, for each is resolved and
- * linked. What they load later stays in those parts.
- */
-async function buildWholes(): Promise<{ plugin: Bun.BunPlugin; inputs: string[] }> {
-  const built = new Map<string, string>();
-  const inputs: string[] = [];
-  for (const entry of wholes) {
-    const { outputs, success, logs, metafile } = await Bun.build({
-      ...settings,
-      entrypoints: [entry],
-      plugins: [loadedApart],
-      metafile: true,
-      throw: false,
-    });
-    const [output] = outputs;
-    if (!success || !output) throw new Error(logs.map(String).join("\n"));
-    built.set(entry, await output.text());
-    inputs.push(...Object.keys(metafile?.inputs ?? {}));
-  }
-  const plugin: Bun.BunPlugin = {
-    name: "wholes",
-    setup(build) {
-      build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
-        const contents = built.get(path);
-        return contents === undefined ? undefined : { contents, loader: "js" };
-      });
-    },
-  };
-  return { plugin, inputs };
-}
-
-/**
- * Leaves the modules that are loaded lazily where they are. One that is imported as well would have the bundler wrap it,
- * and each that it imports, in a function.
- */
-const loadedApart: Bun.BunPlugin = {
-  name: "loaded-apart",
-  setup(build) {
-    build.onResolve({ filter: /./ }, ({ path, kind, resolveDir }) =>
-      kind === "dynamic-import"
-        ? { path: Bun.resolveSync(path, resolveDir), external: true }
-        : undefined,
-    );
-  },
-};
-
-/**
- * Puts the WebAssembly of Restate's package, a text in its source, into a file of the binary: each process of the binary
- * reads the texts of its sources ahead when it begins, and this one is longer than all others together.
- */
-function wasmIn(file: string): Bun.BunPlugin {
-  return {
-    name: "wasm",
-    setup(build) {
-      build.onLoad({ filter: /\/sdk_shared_core_wasm_bindings\.js$/ }, ({ path }) => {
-        const source = readFileSync(path, "utf8");
-        const [line, text = ""] = /^const __wasm_base64__ = "([\w+/=]+)";$/m.exec(source) ?? [];
-        if (line === undefined) throw new Error(`${path} has its WebAssembly in another form`);
-        writeFileSync(file, text);
-        const read = `import wasmFile from ${JSON.stringify(file)} with { type: "file" };
-import { readFileSync as readWasm } from "node:fs";
-const __wasm_base64__ = readWasm(wasmFile, "latin1");`;
-        return { contents: source.replace(line, read), loader: "js" };
-      });
-    },
-  };
 }
 
 /**

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { entries } from "../packages/cli-workflow/src/program/catalogue.ts";
 import { exitCodes } from "../packages/cli-workflow/src/output/exit-code.ts";
+import { head, tail } from "../bench/page.ts";
 import manifest from "../package.json";
 import { files, lineAt, top } from "./source.ts";
 
@@ -89,7 +90,7 @@ describe("the documents", () => {
 
   test("name only scripts that package.json has", () => {
     const scripts = new Set(Object.keys(manifest.scripts));
-    const wrong = namedInCode(/(?:bun|npm) run ([\w:-]+)/g).filter(
+    const wrong = namedInCode(/(?:bun|npm) run ([a-z][\w:-]*)/g).filter(
       ({ word }) => !scripts.has(word),
     );
     expect(wrong.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
@@ -110,4 +111,10 @@ test("the lock file names no registry", () => {
 test("no registry settings and no other package manager's lock file lie here", () => {
   const strays = [".npmrc", "package-lock.json", "yarn.lock", "pnpm-lock.yaml"];
   expect(strays.filter((name) => existsSync(join(top, name)))).toEqual([]);
+});
+
+test("docs/performance.md is what `bun run bench --markdown` generates", () => {
+  const page = readFileSync(join(top, "docs/performance.md"), "utf8");
+  expect(page).toStartWith(head);
+  expect(page).toEndWith(tail);
 });

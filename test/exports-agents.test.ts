@@ -6,6 +6,7 @@ describe("the exported names of agents", () => {
   test("of @uncaged/workflow-agents", () => {
     expect(listOf("workflow-agents/src/index")).toMatchInlineSnapshot(`
       "ProviderError
+      RedirectError
       anthropicAgent
       anthropicModels
       anthropicProvider
@@ -21,6 +22,7 @@ describe("the exported names of agents", () => {
       describe
       editFile
       fallback
+      fetchWithinOrigin
       file
       handoff
       image
@@ -73,6 +75,7 @@ describe("the exported names of agents", () => {
       type HandoffRoles
       type HostedCall
       type HostedTool
+      type HttpInit
       type Limits
       type LineReader
       type McpOptions

@@ -151,8 +151,6 @@ describe("the exported names", () => {
       bundleHash
       checkFixture
       checkWorkflowName
-      compileAsUsual
-      compileLate
       copyBundle
       copyWorkflow
       defaultMaxRounds
@@ -169,7 +167,6 @@ describe("the exported names", () => {
       hostVariable
       isAnythingDue
       isMoving
-      isTerminal
       isThreadId
       isWorkflowError
       keepAwake
@@ -186,7 +183,6 @@ describe("the exported names", () => {
       newThreadId
       openLocalHost
       openRoot
-      prewarmForRun
       readEvent
       readServerAddress
       recordedInput
@@ -195,7 +191,6 @@ describe("the exported names", () => {
       settled
       show
       sleepsUntil
-      startThread
       statuses
       takeLock
       temporaryProblem
@@ -234,7 +229,6 @@ describe("the exported names", () => {
       type Keep
       type KnownEvent
       type LiveRow
-      type LocalHostOptions
       type Lock
       type LogLine
       type LogOptions
@@ -244,7 +238,6 @@ describe("the exported names", () => {
       type ObserveOptions
       type Observed
       type Presence
-      type PrewarmedWorker
       type Problem
       type Project
       type RegisterOptions
@@ -280,7 +273,6 @@ describe("the exported names", () => {
       type WorkflowView
       type WorktreeDiff
       waitForLock
-      writeBytes
       writeFileAtomic
       writeFileLater
       writeServerAddress"

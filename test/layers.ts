@@ -45,6 +45,7 @@ export const packages: Package[] = [
       run: 0,
       child: 1,
       content: 1,
+      http: 1,
       limit: 1,
       ledger: 1,
       evals: 2,

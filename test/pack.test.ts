@@ -26,6 +26,7 @@ import {
   reader,
   roles,
 } from "./packed-sources.ts";
+import { npmInstall } from "./packed.ts";
 import { top } from "./source.ts";
 import { Dev } from "../packages/cli-workflow/test/dev.ts";
 
@@ -77,25 +78,14 @@ const installed = (name: string) => join(folder, "node_modules", name);
 beforeAll(async () => {
   const tarballs = Object.values(await pack());
   standalone = await packStandalone();
-  for (const name of ["home", "bare", "agents"]) mkdirSync(join(folder, name));
+  for (const name of ["bare", "agents"]) mkdirSync(join(folder, name));
   for (const name of ["sh", "readlink"]) symlinkSync(Bun.which(name) ?? name, join(bare, name));
-  install(folder, tarballs);
+  npmInstall(folder, join(folder, "home"), tarballs);
   for (const name of ["package.json", "node_modules"]) {
     const [from, to] = [join(folder, name), join(withAgents, name)];
     cpSync(from, to, { recursive: true, verbatimSymlinks: true });
   }
 }, 300_000);
-
-function install(prefix: string, tarballs: string[]): void {
-  writeFileSync(join(prefix, "package.json"), "{}");
-  const args = ["install", "--prefer-offline", "--no-audit", "--no-fund", "--prefix", prefix];
-  const { code, stderr } = perform(["npm", ...args, ...tarballs], {
-    ...process.env,
-    HOME: join(folder, "home"),
-    npm_config_cache: join(top, ".cache/npm"),
-  });
-  if (code !== 0) throw new Error(stderr);
-}
 
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
 
@@ -323,35 +313,6 @@ describe("the agents, installed beside it", () => {
     const done = uncagedWithAgents("run", "plan", "--wait", "--json");
     expect(done).toMatchObject({ code: 0, stderr: "" });
     expect(JSON.parse(done.stdout)).toMatchObject({ status: "completed" });
-  });
-});
-
-describe("the libraries, imported in", () => {
-  const nodes = { 20: "20.20.2", 22: "22.23.3", 24: "24.21.0" };
-  const others = join(folder, "nodes");
-
-  beforeAll(() => {
-    mkdirSync(others);
-    const binaries = `node-${process.platform}-${process.arch}`;
-    const given = Object.entries(nodes).map(([n, exact]) => `node${n}@npm:${binaries}@${exact}`);
-    install(others, given);
-  }, 300_000);
-
-  test.each(Object.entries(nodes))("Node %s do all that they do", (number, exact) => {
-    const node = join(others, `node_modules/node${number}/bin/node`);
-    const files = join(folder, `files-${number}`);
-    mkdirSync(files);
-    cpSync(join(top, "test/fixtures/in-node.mjs"), join(withAgents, "in-node.mjs"));
-    const { code, stdout, stderr } = perform([node, "in-node.mjs", files], environment, withAgents);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(JSON.parse(stdout)).toEqual({
-      ...{ node: exact, status: "stopped", again: "paused", thread: "completed", cost: 0 },
-      ...{ all: [3, 1, 2], by: { k0: 1, k1: 2, k2: 3 }, answer: { ok: true } },
-      ...{ child: "completed", text: "[\n  3,\n  1,\n  2\n]", file: "[\n  3,\n  1,\n  2\n]" },
-      ...{ planned: ["a.ts"], described: ["planner"] },
-      ...{ drawn: ["completed", "salt", "Add a Start node."] },
-      host: expect.stringMatching(/^@uncaged\/workflow\/host needs Bun: .*$/),
-    });
   });
 });
 

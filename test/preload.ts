@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 // A test that forgets to name a storage root writes here, and never to the home of who runs it. What
 // is temporary is here too, and is removed with it.
-const scratch = mkdtempSync(join(tmpdir(), "uncaged-test-"));
+const scratch = mkdtempSync(join(tmpdir(), "test-"));
 process.env.TMPDIR = scratch;
 process.env.UNCAGED_WORKFLOW_STORAGE_ROOT = join(scratch, "root");
 process.env.HOME = join(scratch, "home");

@@ -1,58 +1,33 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync, writeSync } from "node:fs";
-import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { WorkflowFn, WorkflowOptions } from "../../packages/workflow/src/contract/contract.ts";
 
-/** How a bare loop writes: `none` does not sync, the others are three ways to do it. */
-export type Way = "none" | "sync" | "pool" | "handle";
+/** `blocking` syncs on the loop's own thread, `pool` on the runtime's thread pool. */
+type Way = "blocking" | "pool";
 
-export const syncedWays: Way[] = ["sync", "pool", "handle"];
+const fdatasyncOnPool = promisify(fdatasync);
 
-type Append = { append: (line: string) => Promise<void> | void; close: () => unknown };
-
-const fdatasyncLater = promisify(fdatasync);
-
-/** The least that keeps what a workflow yields: takes a step, appends its line, takes the next. */
+/** The least that keeps the steps of a workflow: requests a step, appends its line, requests the next. */
 export async function bareLoop(run: WorkflowFn, options: object, path: string, way: Way) {
-  const { append, close } = await appender(path, way);
+  const fd = openSync(path, "a", 0o600);
   const generator = run({ prompt: "", steps: [] }, options as WorkflowOptions);
   for (;;) {
     const { value, done } = await generator.next();
     if (done) break;
-    await append(`${JSON.stringify({ ...value, timestamp: Date.now() })}\n`);
+    writeSync(fd, `${JSON.stringify({ ...value, timestamp: Date.now() })}\n`);
+    if (way === "pool") await fdatasyncOnPool(fd);
+    else fdatasyncSync(fd);
   }
-  await close();
+  closeSync(fd);
 }
 
-async function appender(path: string, way: Way): Promise<Append> {
-  if (way === "handle") {
-    const handle = await open(path, "a", 0o600);
-    return {
-      append: async (line) => {
-        await handle.write(line);
-        await handle.datasync();
-      },
-      close: () => handle.close(),
-    };
-  }
-  const fd = openSync(path, "a", 0o600);
-  const sync = { none: () => {}, sync: () => fdatasyncSync(fd), pool: () => fdatasyncLater(fd) };
-  return {
-    append: (line) => {
-      writeSync(fd, line);
-      return sync[way]();
-    },
-    close: () => closeSync(fd),
-  };
-}
-
-// As a script: many loops at once. Arguments: the bundle, a folder, the way, how many, the options.
+// As a script: concurrent loops. Arguments: the bundle, a folder, how many loops, the options.
 if (import.meta.main) {
-  const [bundle = "", folder = "", way, many, options = "{}"] = process.argv.slice(2);
+  const [bundle = "", folder = "", many, options = "{}"] = process.argv.slice(2);
   const { run } = (await import(bundle)) as { run: WorkflowFn };
   const loops = Array.from({ length: Number(many) }, (_, n) =>
-    bareLoop(run, JSON.parse(options), join(folder, `${n}.jsonl`), way as Way),
+    bareLoop(run, JSON.parse(options), join(folder, `${n}.jsonl`), "pool"),
   );
   await Promise.all(loops);
 }

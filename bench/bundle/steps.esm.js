@@ -1,25 +1,24 @@
 /*
- * The workflow that is measured, by our engine and by the bare scripts alike. It yields `count` steps
- * of `size` characters, each of which takes `takes` milliseconds. With `together` it waits until so many threads have come, so that what is
- * timed is their steps and not their start; the last to finish writes `report`, a path, which may be the prompt too.
+ * The workflow that the engine and the bare loops run. It yields `count` steps of `size` characters. With `together` it
+ * waits until that many threads have begun, so that their start is not measured; the last one to finish writes `report`,
+ * a path, which may also be the prompt.
  */
 export const descriptor = {
-  description: "Yields steps as fast as they are taken, and tells when.",
+  description: "Yields steps as fast as they are committed.",
   roles: { worker: { description: "Does nothing.", schema: { type: "object" } } },
 };
 
 const rounds = new Map();
-// The only clock that all processes of a machine share: process.hrtime begins anew in each.
+// The clock that all processes of a machine share.
 const now = () => performance.timeOrigin + performance.now();
 
 export async function* run(input, options) {
-  const { count = 1, size = 64, together = 1, weigh = false, takes = 0 } = options;
+  const { count = 1, size = 64, together = 1, weigh = false } = options;
   const { report = input.prompt } = options;
   const content = "x".repeat(size);
   const round = meet(report, together, weigh);
   await round.gate;
   for (let n = input.steps.length; n < count; n += 1) {
-    if (takes > 0) await new Promise((done) => setTimeout(done, takes));
     yield { role: "worker", content, meta: { n } };
     const taken = n - input.steps.length + 1;
     if (taken % 1000 === 0 && together === 1) round.marks.push(now());
@@ -47,7 +46,7 @@ function meet(report, together, weigh) {
   return round;
 }
 
-/** The resident memory in bytes, once all that can be collected is. */
+/** Resident memory in bytes after garbage collections. */
 function weight() {
   for (let n = 0; n < 3; n += 1) Bun.gc(true);
   return process.memoryUsage.rss();
@@ -59,6 +58,5 @@ async function part(round, report, together) {
   const ended = now();
   rounds.delete(report);
   const { began, rss, marks } = round;
-  // A bundle that names the module of files has its worker load it, which is none of what is measured.
   await Bun.write(report, JSON.stringify({ began, ended, rss, marks }));
 }

@@ -23,25 +23,25 @@ import {
 } from "../store.ts";
 
 const count = 10_000;
-/** Characters of a step: about what a model answers. */
+/** Characters of a step, about those of a model's answer. */
 const size = 1000;
 const times = 15;
-const target = { ratio: 2 };
-const against = "reading and writing its file";
 
 type Source = Store & { threadId: string; report: string };
 
-/** Fork and resume of a thread of 10,000 steps in a live worker, each until its next step is committed. */
 export const again: Row = {
   name: "again",
-  async measure(folder) {
+  about:
+    "Fork and resume of a thread of 10,000 steps of 1,000 characters in a live worker: from the call until the next step is committed. The floor reads the file of the log, and writes and syncs a copy.",
+  async measure({ folder }) {
     const source = await makeSource(folder);
-    const baseline = () => timed(() => readAndWrite(source));
-    const forks = await inTurn(times, baseline, () => fork(source));
-    const resumes = await inTurn(times, baseline, () => resume(source));
+    const copy = () => timed(() => readAndWrite(source));
+    const forks = await inTurn(times, copy, () => fork(source));
+    const resumes = await inTurn(times, copy, () => resume(source));
+    const texts = { unit: "ms", floorIs: "reading and writing the file", target: { ratio: 2.5 } };
     return [
-      line({ what: "fork at step 10,000", unit: "ms", against, target }, forks),
-      line({ what: "resume at step 10,000", unit: "ms", against, target }, resumes),
+      line({ ...texts, what: "fork at step 10,000" }, forks),
+      line({ ...texts, what: "resume at step 10,000" }, resumes),
     ];
   },
 };
@@ -72,12 +72,12 @@ async function fork(source: Source): Promise<number> {
   return (await committed(source, forked.threadId)) - began;
 }
 
-/** Resumes a copy of the source that has no end record: what a lost worker leaves behind. */
+/** Resumes a copy of the source without an end record, as a lost worker leaves it. */
 async function resume(source: Source): Promise<number> {
   const { host, root, hash } = source;
   const threadId = threadIdOf(Math.floor(now()));
   writeFileSync(dataPath(root, hash, threadId), unendedCopy(source, threadId), { mode: 0o600 });
-  // What the copy has left behind is not collected while the resume runs.
+  // Collect the copy's garbage before the resume is measured.
   Bun.gc(true);
   const began = now();
   await host.control({ hash, threadId }, { kind: "resume", env: {} });
@@ -92,7 +92,7 @@ function unendedCopy({ root, hash, threadId }: Source, as: string): string {
   });
 }
 
-/** When the thread's next step was committed. The thread is then removed. */
+/** Returns the time of the thread's next commit, and removes the thread. */
 async function committed({ host, hash, report }: Source, threadId: string): Promise<number> {
   const { ended } = await reported(report);
   const ref = { hash, threadId };

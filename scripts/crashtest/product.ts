@@ -1,15 +1,7 @@
 /**
  * The product as the crash test has it: processes, their output, and HTTP. Nothing of its code is imported.
  */
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  realpathSync,
-} from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -205,14 +197,8 @@ export class Product {
     return [...workers, ...[...this.#children].map(({ pid }) => String(pid))];
   }
 
-  // A worker that a command has prewarmed does not have the root in its command line, but runs in it.
   #isOurs(pid: string): boolean {
-    if (readText(`/proc/${pid}/cmdline`).includes(this.root)) return true;
-    try {
-      return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(join(this.root, "run"));
-    } catch {
-      return false;
-    }
+    return readText(`/proc/${pid}/cmdline`).includes(this.root);
   }
 
   #harm(chance: number, mostAfterMs: number): Harm | null {

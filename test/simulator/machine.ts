@@ -32,7 +32,6 @@ export function machineOf(world: World, watch: DiskWatch, programs: Programs): S
     sockets: socketsOf(world, files),
     processes: processesOf(world, programs),
     random: () => (world.checkAlive(), world.random.number()),
-    scatter: () => (world.checkAlive(), world.random.number()),
     async load(path) {
       const inode = world.disk.at(path);
       if (inode?.kind !== "file") throw new Error(`no module at ${path}`);
@@ -88,7 +87,7 @@ function socketsOf(world: World, files: SimulatedFiles): Sockets {
       files.nameSocket(path, inode);
       listeners.set(inode, { process: world.running, answer });
     },
-    request(path, request, whenLate) {
+    request(path, request, timeoutMs) {
       const client = world.running;
       const { promise, resolve } = Promise.withResolvers<SocketOutcome>();
       const settle = (outcome: SocketOutcome, ms: number) =>
@@ -98,7 +97,7 @@ function socketsOf(world: World, files: SimulatedFiles): Sockets {
         });
       const lost = () =>
         settle({ kind: "lost", error: new Error("the connection was lost") }, delay([]));
-      const cancel = whenLate(() => settle({ kind: "silent" }, 0));
+      const cancel = world.plan(client, timeoutMs, () => settle({ kind: "silent" }, 0));
       void promise.then(cancel);
       const sent = world.faults.at("message");
       world.note(`${client.pid} ask ${request.method} ${request.path}`);
@@ -147,7 +146,6 @@ function processesOf(world: World, programs: Programs): Processes {
     // Its bundles start no processes.
     withVariable: () => [],
     signal: () => undefined,
-    waitsForDisk: () => false,
     startWorker(args) {
       world.checkAlive();
       return world.start("worker", "worker", 1 + world.random.around(15), () =>

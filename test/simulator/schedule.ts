@@ -33,7 +33,7 @@ export type ScheduleOptions = {
 };
 
 const idleVariable = "UNCAGED_WORKFLOW_IDLE_MS";
-const longestWork = 200_000;
+const longestWork = 1_000_000;
 
 /** What nobody caught, since the last schedule was looked at. */
 const uncaught: unknown[] = [];
@@ -91,7 +91,7 @@ class Simulation {
     const print = console.error;
     console.error = () => undefined;
     process.env[idleVariable] = String(
-      this.#random.pick(this.#scope === "workers" ? [0, 1, 5, 50] : [5, 50, 300, 3_000]),
+      this.#random.pick(this.#scope === "workers" ? [0, 1, 5, 50] : [0, 5, 50, 300, 3_000]),
     );
     try {
       this.#live();
@@ -137,7 +137,7 @@ class Simulation {
     process.env[idleVariable] = "1000";
     // Who sleeps wakes, what is late arrives, and something may be done that was asked long ago.
     this.#wait(
-      Math.max(0, ...world.processes.map(({ asleepUntil }) => asleepUntil - world.now)) + 45_000,
+      Math.max(0, ...world.processes.map(({ asleepUntil }) => asleepUntil - world.now)) + 150_000,
     );
     this.#recover();
   }
@@ -150,7 +150,7 @@ class Simulation {
   #attend(name: string, act: () => Promise<void>): void {
     if (this.#isBroken) return;
     this.#work.client(name, 0, () => this.#work.ask(name, act).then(() => undefined));
-    this.#runUntilDone(300_000);
+    this.#runUntilDone(longestWork);
     for (const command of this.#work.pending) this.#auditor.fail(`${command} was never answered`);
   }
 

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
-import type { Failure, Thread } from "../src/api-types.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
+import type { Failure, Thread } from "../src/api-types.ts";
+import { request } from "./raw.ts";
 import { Serving, stopServing } from "./serving.ts";
 import { eventsOf, follow, logged, type Sent } from "./sse.ts";
 
@@ -139,6 +141,46 @@ test("nothing is missed and nothing doubled when the server is killed and starte
   expect(events.map(({ data }) => data.seq)).toEqual(events.map((_, n) => n + 1));
   expect(own(events)).toHaveLength(900);
 }, 180_000);
+
+test("a reader that stops reading gets the rest when it goes on", async () => {
+  const id = await serving.run("talker", { count: 60, size: 500_000 });
+  await serving.until(id, "completed");
+  const sockets = await Promise.all(Array.from({ length: 8 }, () => stalled(streamOf(id))));
+  expect((await serving.fetch("/api/server")).status).toBe(200);
+  const rest = await Promise.all(sockets.map(readOn));
+  for (const text of rest) expect(text).toContain("event: end");
+}, 180_000);
+
+/** A connection whose reader has stopped after the first bytes. */
+function stalled(path: string) {
+  const { promise, resolve } = Promise.withResolvers<ReturnType<typeof connect>>();
+  const socket = connect(serving.port, "127.0.0.1", () => {
+    const headers = {
+      Host: `127.0.0.1:${serving.port}`,
+      Authorization: `Bearer ${serving.token}`,
+      Connection: "close",
+    };
+    socket.write(request(`GET ${path}`, headers));
+  });
+  socket.once("data", () => {
+    socket.pause();
+    resolve(socket);
+  });
+  return promise;
+}
+
+function readOn(socket: ReturnType<typeof connect>): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let text = "";
+  socket.on("data", (bytes) => {
+    text = (text + bytes.toString("latin1")).slice(-2000);
+    if (text.includes("event: end")) socket.destroy();
+  });
+  socket.on("close", () => resolve(text));
+  socket.on("error", () => resolve(text));
+  socket.resume();
+  return promise;
+}
 
 test("a thread that is removed while it is followed ends its stream", async () => {
   const id = await serving.run("endless");

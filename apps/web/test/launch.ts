@@ -1,20 +1,32 @@
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, type BrowserServer, chromium } from "playwright-core";
 import { findChromium } from "./chromium.ts";
 
-// A page is alone on the machine: whatever would call home is off.
-const quiet = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-
-/** Starts the machine's Chromium without a window. */
-export async function launch(): Promise<Browser> {
+function options() {
   const executablePath = findChromium();
-  if (!executablePath) throw new Error("no Chromium: apt-get install chromium, or set CHROMIUM");
-  return await chromium.launch({ executablePath, args: quiet });
+  if (!executablePath)
+    throw new Error("no Chromium found: apt-get install chromium, or set CHROMIUM");
+  // A page is alone on the machine: nothing calls home.
+  const args = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ];
+  return { executablePath, args };
 }
+
+/** A browser without a window: a session of the one that `TEST_BROWSER` names, or a Chromium of its own. */
+export const launch = (): Promise<Browser> =>
+  process.env.TEST_BROWSER
+    ? chromium.connect(process.env.TEST_BROWSER)
+    : chromium.launch(options());
+
+/** Starts a Chromium that several processes share. The caller handles signals. */
+export const launchServer = (): Promise<BrowserServer> =>
+  chromium.launchServer({
+    ...options(),
+    ...{ handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false },
+  });

@@ -1,19 +1,11 @@
 import type { Browser } from "playwright-core";
 
-/** Milliseconds from when a page was asked for. */
-export type Paint = {
-  /** Until something of it was seen. */
-  first: number;
-  /** Until the element that was waited for was there. */
-  whole: number;
-};
-
-/** Opens a page in a browser that has never seen it, and measures when it was painted. */
-export async function paintOf(browser: Browser, url: string, element: string): Promise<Paint> {
+/** Milliseconds until an element of a page is there, in a browser that has never seen the page. */
+export async function loadOf(browser: Browser, url: string, element: string): Promise<number> {
   const context = await browser.newContext();
   try {
     const page = await context.newPage();
-    // Noted by the page itself, when it happens: a question from outside would come late.
+    // The page notes the time itself: a question from outside would come late.
     await page.addInitScript(`new MutationObserver((_, observer) => {
       if (!document.querySelector(${JSON.stringify(element)})) return;
       performance.mark("whole");
@@ -21,18 +13,17 @@ export async function paintOf(browser: Browser, url: string, element: string): P
     }).observe(document, { childList: true, subtree: true });`);
     await page.goto(url);
     await page.locator(element).first().waitFor();
-    return await page.evaluate(() => {
-      const at = (name: string) => performance.getEntriesByName(name)[0]?.startTime ?? Number.NaN;
-      return { first: at("first-contentful-paint"), whole: at("whole") };
-    });
+    return await page.evaluate(
+      () => performance.getEntriesByName("whole")[0]?.startTime ?? Number.NaN,
+    );
   } finally {
     await context.close();
   }
 }
 
 /**
- * How long after a moment each of some texts was in a page's document, in milliseconds. `bring` makes the
- * text come and gives the moment, on the clock that all processes of a machine share.
+ * Milliseconds until each of some texts is in a page's document. `bring` publishes the text, and returns when it did
+ * so on the clock that all processes of a machine share.
  */
 export async function delaysOf(
   browser: Browser,

@@ -1,3 +1,3 @@
-import { begin } from "./program/begin.ts";
+import { main } from "./program/program.ts";
 
-process.exit(await begin(process.argv.slice(2)));
+process.exit(await main());

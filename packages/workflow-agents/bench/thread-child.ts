@@ -1,7 +1,6 @@
-// One reading of a stream in a process of its own: by the bare client, `thread-child.ts bare <short>
-// <url>`, or as a role of a thread, whose engine records every token: `thread-child.ts thread <short>
-// <url> <root> <hash>`. The stream at the URL `short` is read first, for what is loaded and compiled. It
-// prints what the other took, as JSON.
+// Reads a stream in a process of its own, with the provider's client (`thread-child.ts bare <short> <url>`) or as a role
+// of a thread (`thread-child.ts thread <short> <url> <root> <hash>`). Reads the stream at `short` first, to warm up.
+// Prints the time of the second one as JSON.
 import Anthropic from "@anthropic-ai/sdk";
 import { loadBundle } from "../../workflow/src/bundle/store.ts";
 import { durableWriting } from "../../workflow/src/log/writing.ts";
@@ -11,13 +10,13 @@ import { recordEvents, SharedEnv } from "../../workflow/src/worker/context.ts";
 import { Orphans } from "../../workflow/src/worker/orphans.ts";
 import { Threads } from "../../workflow/src/worker/threads.ts";
 
-/** `cpuMs` and `wallMs` in milliseconds, `grown` in bytes above what there was, `length` in characters. */
-export type Taken = { cpuMs: number; wallMs: number; grown: number; length: number };
+/** `cpuMs` and `wallMs` in milliseconds, `length` in characters. */
+export type Taken = { cpuMs: number; wallMs: number; length: number };
 
 const [how = "", short = "", long = "", path = "", hash = ""] = process.argv.slice(2);
 const apiKey = "sk-bench-0123456789";
 
-/** Reads a stream, and gives the way to the length of what came, which is not to be measured. */
+/** Reads a stream. Returns a function for its length, which is not measured. */
 type Reading = (baseURL: string) => Promise<() => Promise<number>>;
 
 const bare: Reading = async (baseURL) => {
@@ -66,19 +65,11 @@ const thread: Reading = async (baseURL) => {
 const read = how === "bare" ? bare : thread;
 recordEvents();
 await read(short);
-Bun.gc(true);
-let most = 0;
-const before = process.memoryUsage().rss;
-const timer = setInterval(() => {
-  most = Math.max(most, process.memoryUsage().rss);
-}, 20);
 const cpu = process.cpuUsage();
 const began = performance.now();
 const lengthOf = await read(long);
 const { user, system } = process.cpuUsage(cpu);
 const wallMs = performance.now() - began;
-clearInterval(timer);
-const grown = Math.max(most, process.memoryUsage().rss) - before;
-const taken: Taken = { cpuMs: (user + system) / 1000, wallMs, grown, length: await lengthOf() };
+const taken: Taken = { cpuMs: (user + system) / 1000, wallMs, length: await lengthOf() };
 console.log(JSON.stringify(taken));
 process.exit(0);

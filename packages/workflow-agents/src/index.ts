@@ -109,6 +109,9 @@ export {
   type ToolSource,
 } from "./tools/tools.ts";
 
+// HTTP
+export { fetchWithinOrigin, type HttpInit, RedirectError } from "./http/http.ts";
+
 // Files
 export { readConfined, writeConfined, type WriteOptions } from "./tools/file.ts";
 export { type ConfinedPath, confinedPath } from "./tools/path.ts";

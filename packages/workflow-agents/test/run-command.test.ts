@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toolRegistry } from "../src/tools/registry.ts";
 import { runCommand, type RunCommandOptions } from "../src/tools/run-command.ts";
-import { until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import { isAlive, numberIn } from "./processes.ts";
 
 let cwd: string;
@@ -113,14 +113,13 @@ describe("runCommand", () => {
   test("ends a command's whole group at a timeout, and reports what it printed", async () => {
     const script =
       'echo begun; sh -c "trap : TERM; echo $$ >deaf; while :; do sleep 0.05; done" & wait';
-    await withMoreTime(300, async (timeoutMs) => {
-      const answer = await run({ ...sh(script), timeoutMs }, { graceMs: 100 });
-      expect(answer.is_error).toBe(true);
-      expect(answer.content).toContain(`was ended after ${timeoutMs} ms\nbegun`);
-      const group = numberIn(join(cwd, "deaf"));
-      expect(group).toBeGreaterThan(0);
-      await until(() => !isAlive(group));
-    });
+    const timeoutMs = 2_000;
+    const answer = await run({ ...sh(script), timeoutMs }, { graceMs: 100 });
+    expect(answer.is_error).toBe(true);
+    expect(answer.content).toContain(`was ended after ${timeoutMs} ms\nbegun`);
+    const group = numberIn(join(cwd, "deaf"));
+    expect(group).toBeGreaterThan(0);
+    await until(() => !isAlive(group));
   });
 
   test("ends with the thread, in the grace that it has", async () => {
@@ -138,20 +137,16 @@ describe("runCommand", () => {
   });
 
   test("leaves nothing running that a command forked before it exited", async () => {
-    const began = performance.now();
-    expect(await said(sh("sleep 60 & echo $! >pid; echo done"))).toBe("done");
-    expect(performance.now() - began).toBeLessThan(30_000);
+    expect(await said(sh("sleep 600 & echo $! >pid; echo done"))).toBe("done");
     await until(() => !isAlive(numberIn(join(cwd, "pid"))));
   });
 
   test("waits for no daemon that left the group and kept the output open", async () => {
     const daemon =
-      'require("child_process").spawn("sleep",["60"],{detached:true,stdio:"inherit"}).unref()';
+      'require("child_process").spawn("sleep",["600"],{detached:true,stdio:"inherit"}).unref()';
     const script = daemon.replace(".unref()", ".pid");
     const node = `const pid = ${script}; require("fs").writeFileSync("pid", String(pid)); process.exit(0)`;
-    const began = performance.now();
     expect(await said({ argv: ["node", "-e", node] })).toBe("[no output]");
-    expect(performance.now() - began).toBeLessThan(30_000);
     process.kill(numberIn(join(cwd, "pid")), "SIGKILL");
   });
 

@@ -122,6 +122,7 @@ describe("an agent", () => {
     [null, null],
     [undefined, null],
     ["  ", null],
+    [Number.NaN, null],
     [{ a: 1 }, '{"a":1}'],
     [7, "7"],
     ["x".repeat(5_000_000), "x".repeat(5_000_000)],

@@ -33,7 +33,7 @@ export {
   type WorkflowView,
   type Woken,
 } from "./host/host.ts";
-export { type LocalHostOptions, openLocalHost } from "./local/local.ts";
+export { openLocalHost } from "./local/local.ts";
 export {
   type Arrival,
   type Moved,
@@ -47,14 +47,7 @@ export {
 } from "./host/move.ts";
 export { movingRoot } from "./local/move.ts";
 export type { HostIdentity } from "./storage/location.ts";
-export {
-  compileAsUsual,
-  compileLate,
-  hostVariable,
-  type PrewarmedWorker,
-  prewarmForRun,
-} from "./system/prewarm.ts";
-export { newThreadId, startThread } from "./local/start.ts";
+export { newThreadId } from "./local/start.ts";
 export { threadEnv } from "./local/surroundings.ts";
 
 // Attempts
@@ -80,11 +73,10 @@ export { fixtureOf, recordedInput } from "./host/fixture.ts";
 
 // Projects and the storage root
 export { findProject, type Project } from "./project/project.ts";
-export { isTerminal, write as writeBytes } from "./system/libc.ts";
 export type { Environment } from "./system/port.ts";
 export { diskError } from "./storage/disk-error.ts";
 export { makeFolder, writeFileAtomic, writeFileLater } from "./storage/files.ts";
-export { openRoot, rootVariable } from "./storage/root.ts";
+export { hostVariable, openRoot, rootVariable } from "./storage/root.ts";
 export { checkWorkflowName, isThreadId, threadIdPattern } from "./storage/paths.ts";
 export { type Lock, takeLock, waitForLock } from "./storage/lock.ts";
 

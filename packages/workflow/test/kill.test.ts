@@ -36,10 +36,8 @@ describe("kill (F11)", () => {
       const store = new TestStore();
       const ref = await store.start(await store.add(bundleOf(`${body} yield step("never");`)));
       await until(async () => (await listLive(store.root)).length === 1);
-      const begin = performance.now();
+      // None of the above ends within the limit of the test.
       await killThread(store.root, ref);
-      // Nothing of the above would end within minutes.
-      expect(performance.now() - begin).toBeLessThan(30_000);
       expect(store.lines(ref).at(-1)).toMatchObject(ended);
       expect((await store.read(ref)).status).toBe("killed");
       expect(store.roles(ref)).not.toContain("never");

@@ -1,4 +1,3 @@
-// @alone: sixteen processes wait for one lock, for at most 15 seconds.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

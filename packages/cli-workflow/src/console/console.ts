@@ -41,7 +41,9 @@ export async function runningConsole({ host }: Session): Promise<string | null> 
   if (url === undefined) return null;
   const headers = { Authorization: `Bearer ${token}` };
   const signal = AbortSignal.timeout(2_000);
-  const reply = await fetch(`${url}/api/server`, { headers, signal }).catch(() => null);
+  const reply = await fetch(`${url}/api/server`, { headers, signal, redirect: "manual" }).catch(
+    () => null,
+  );
   return reply?.ok ? `${url}/?token=${token}` : null;
 }
 

@@ -1,4 +1,6 @@
-import { isTerminal, WorkflowError, writeBytes } from "@uncaged/workflow/host";
+import { writeSync } from "node:fs";
+import { isatty } from "node:tty";
+import { WorkflowError } from "@uncaged/workflow/host";
 import { truncate } from "./text.ts";
 
 export type Sink = {
@@ -26,7 +28,7 @@ function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean
   let terminal: boolean | null = null;
   return {
     get terminal() {
-      terminal ??= isTerminal(fd);
+      terminal ??= isatty(fd);
       return terminal;
     },
     get columns() {
@@ -45,7 +47,7 @@ function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean
 function writeWhole(fd: number, bytes: Buffer): void {
   for (let done = 0; done < bytes.length; ) {
     try {
-      done += writeBytes(fd, bytes, done);
+      done += writeSync(fd, bytes, done);
     } catch (error) {
       // A pipe that another program made non-blocking is full.
       if (codeOf(error) !== "EAGAIN") throw error;

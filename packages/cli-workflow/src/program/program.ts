@@ -3,11 +3,12 @@ import { exitCodes } from "../output/exit-code.ts";
 import { processOutput, ReaderGone } from "../output/output.ts";
 import { declareCommand } from "../session/command.ts";
 import { errorText, isHelp, recordOf, reportFailure } from "../session/failure.ts";
-import type { Begun, World } from "../session/session.ts";
+import type { World } from "../session/session.ts";
 import { entries, quiet } from "./catalogue.ts";
 
-export async function main(umask: number, begun: Begun): Promise<number> {
-  const world = processWorld(umask, begun);
+/** Runs the command line of this process and returns its exit code. */
+export async function main(): Promise<number> {
+  const world = processWorld(process.umask(0o077));
   const program = makeProgram(world);
   try {
     if (world.argv.length === 0) {
@@ -64,7 +65,7 @@ function wordsOf(argv: readonly string[]): string[] {
 const helpOf = (word = ""): string[] =>
   entries.some(({ name }) => name === word) ? ["--help"] : [];
 
-function processWorld(umask: number, begun: Begun): World {
+function processWorld(umask: number): World {
   let interruption: AbortController | null = null;
   return {
     argv: process.argv.slice(2),
@@ -72,7 +73,6 @@ function processWorld(umask: number, begun: Begun): World {
     cwd: () => process.cwd(),
     output: processOutput(),
     umask,
-    begun,
     interruption() {
       if (!interruption) {
         const controller = new AbortController();

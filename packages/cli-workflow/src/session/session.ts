@@ -3,7 +3,6 @@ import {
   findProject,
   type Host,
   hostVariable,
-  type LocalHostOptions,
   openLocalHost,
   isWorkflowError,
   type Project,
@@ -25,9 +24,6 @@ import { type Look, type Paint, paintFor } from "../output/style.ts";
 
 import { wakeAside } from "./wake-aside.ts";
 
-/** What was begun of a `run` before the command line was loaded: a process for its worker, or its thread. */
-export type Begun = Pick<LocalHostOptions, "prewarmed" | "started">;
-
 /** What surrounds the program: given by `main.ts`, and by nothing else. */
 export type World = {
   argv: readonly string[];
@@ -36,7 +32,6 @@ export type World = {
   output: Output;
   /** The umask that the user's own files are made with; what we store is for its owner alone. */
   umask: number;
-  begun?: Begun;
   /** Aborted by Ctrl-C from when it is first asked for; before that Ctrl-C ends the program. */
   interruption(): AbortSignal;
 };
@@ -159,7 +154,6 @@ export class Session {
   async openHost(onCluster: OnCluster): Promise<void> {
     const chosen = onCluster === "unused" ? null : this.clusterChosen;
     if (chosen === null) return;
-    this.#world.begun?.prewarmed?.drop();
     if (typeof onCluster === "object") {
       const message = `${wordsOf(this.called.command)} does not work on a cluster (${chosen.by}): ${onCluster.refused}`;
       throw WorkflowError.usage("NOT_ON_A_CLUSTER", message, "name a storage root: --root <dir>");
@@ -194,9 +188,9 @@ export class Session {
 
   /** The host of the storage root, whether or not threads run on a cluster. */
   openRoot(): Host {
-    const { env, begun } = this.#world;
+    const { env } = this.#world;
     const path = this.#options.root;
-    return openLocalHost({ path, env, project: this.hostProject, ...begun });
+    return openLocalHost({ path, env, project: this.hostProject });
   }
 
   /** The storage root that somebody has named and that is not there: its path may be mistyped. */

@@ -1,19 +1,29 @@
 import type {
   CacheControlEphemeral,
-  ContentBlock,
   ContentBlockParam,
   MessageCountTokensParams,
   MessageCreateParamsStreaming,
-  MessageDeltaUsage,
   MessageParam,
-  RawContentBlockDelta,
   RawMessageStreamEvent,
   StopReason,
   ThinkingConfigParam,
   Tool,
-  Usage as WireUsage,
 } from "@anthropic-ai/sdk/resources/messages/messages";
 import type { Usage } from "@uncaged/workflow";
+import {
+  countIn,
+  type Fields,
+  fieldsIn,
+  indexIn,
+  jsonTextIn,
+  kindOf,
+  nameIn,
+  reasonIn,
+  textOfContent,
+  UnreadableContent,
+  wordIn,
+} from "../content/sent.ts";
+import { isObject } from "../run/error.ts";
 import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
 import type { Asked } from "../llm/form.ts";
 import {
@@ -142,34 +152,45 @@ function thinkingOf(thinking: Thinking): ThinkingConfigParam {
   return { type: "enabled", budget_tokens: budgetTokens, display: "summarized" };
 }
 
-type Part = { block: ContentBlock; text: GrowingText; json: GrowingText };
+type Part = { block: Block; text: GrowingText; json: GrowingText };
 
 export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
-  readonly #parts: Part[] = [];
-  #stopReason: StopReason | null = null;
+  readonly #parts = new Map<number, Part>();
+  #stopReason: string | null = null;
   #detail: string | undefined;
   #ended = false;
   #container: string | null = null;
 
-  add(event: RawMessageStreamEvent): void {
+  add(sent: RawMessageStreamEvent): void {
+    const event = fieldsIn(sent, "an event");
     switch (event.type) {
       case "content_block_delta":
-        return this.#delta(this.#parts[event.index], event.delta);
-      case "content_block_start":
-        return this.#begin(event.index, event.content_block);
-      case "message_start":
-        this.id = event.message.id;
-        this.model = event.message.model;
-        return this.count(counted(this.usage, event.message.usage));
-      case "message_delta":
-        this.#stopReason = event.delta.stop_reason;
-        this.#container = event.delta.container?.id ?? this.#container;
-        this.#detail = detailOf(event.delta.stop_details);
+        return this.#delta(indexIn(event.index, "index"), fieldsIn(event.delta, "delta"));
+      case "content_block_start": {
+        const block = fieldsIn(event.content_block, "content_block");
+        return this.#begin(indexIn(event.index, "index"), block);
+      }
+      case "message_start": {
+        const message = fieldsIn(event.message, "message");
+        this.id = wordIn(message.id);
+        this.model = wordIn(message.model);
+        return this.count(counted(this.usage, message.usage));
+      }
+      case "message_delta": {
+        const delta = fieldsIn(event.delta, "delta");
+        this.#stopReason = reasonIn(delta.stop_reason);
+        if (isObject(delta.container)) this.#container = wordIn(delta.container.id) || null;
+        this.#detail = detailOf(delta.stop_details);
         return this.count(counted(this.usage, event.usage));
+      }
       case "message_stop":
         this.#ended = true;
         return;
       case "content_block_stop":
+        return;
+      default: // New types may come at any time; none that adds to the answer may be missed.
+        nameIn(event.type, "an event's type");
+        if ("delta" in event || "content_block" in event) throw unknown("an event", event.type);
     }
   }
 
@@ -177,7 +198,8 @@ export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
     if (!this.#ended) return null;
     const { id, model, usage } = this;
     const toolUses: ToolUse[] = [];
-    const blocks = this.#parts.map((part) => finished(part, toolUses));
+    const parts = [...this.#parts].toSorted(([a], [b]) => a - b);
+    const blocks = parts.map(([, part]) => finished(part, toolUses));
     const thinking = blocks.map((block) => (block.type === "thinking" ? block.thinking : ""));
     const hosted = blocks.flatMap((block) => hostedOf(block, blocks));
     if (this.#container !== null) blocks.push({ type: containerType, id: this.#container });
@@ -186,39 +208,65 @@ export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
       ...(hosted.length > 0 && { hosted }),
       text: textOf(blocks),
       thinking: thinking.join(""),
-      stop: (this.#stopReason && stops[this.#stopReason]) ?? "unknown",
+      stop: stopOf(this.#stopReason),
       finishReason: this.#stopReason ?? "no reason",
       ...(this.#detail !== undefined && { detail: this.#detail }),
     };
   }
 
-  #begin(index: number, block: ContentBlock): void {
+  #begin(index: number, given: Fields): void {
+    const block = { ...given, type: nameIn(given.type, "content_block.type") };
     const part = { block, text: new GrowingText(), json: new GrowingText() };
-    this.#parts[index] = part;
-    if (block.type === "text" && block.text) this.text(part.text, block.text);
-    if (block.type === "thinking" && block.thinking) this.think(part.text, block.thinking);
+    this.#parts.set(index, part);
+    if (block.type === "text") this.#text(part, given.text, "content_block.text");
+    if (block.type === "thinking") this.#thought(part, given.thinking);
   }
 
-  #delta(part: Part | undefined, delta: RawContentBlockDelta): void {
+  #delta(index: number, delta: Fields): void {
+    const part = this.#parts.get(index);
     if (!part) throw new TypeError("a content block never began");
     const { block } = part;
-    switch (delta.type) {
-      case "text_delta":
-        return this.text(part.text, delta.text);
-      case "thinking_delta":
-        return this.think(part.text, delta.thinking);
-      case "input_json_delta":
-        return this.grow(part.json, delta.partial_json);
-      case "signature_delta":
-        if (block.type === "thinking") block.signature = delta.signature;
+    switch (`${wordIn(delta.type)} of ${block.type}`) {
+      case "text_delta of text":
+        return this.#text(part, delta.text, "delta.text");
+      case "thinking_delta of thinking":
+        return this.#thought(part, delta.thinking);
+      case "signature_delta of thinking":
+        block.signature = textOfContent(delta.signature, "delta.signature");
         return;
-      case "citations_delta":
-        if (block.type === "text") (block.citations ??= []).push(delta.citation);
+      case "citations_delta of text":
+        if (isObject(delta.citation)) {
+          block.citations = [...citationsOf(block), delta.citation];
+        }
+        return;
     }
+    if (delta.type !== "input_json_delta" || !("input" in block)) {
+      throw unknown(`a block of type ${block.type}`, delta.type, "delta");
+    }
+    this.grow(part.json, textOfContent(delta.partial_json, "delta.partial_json"));
+  }
+
+  #text(part: Part, content: unknown, field: string): void {
+    const text = textOfContent(content, field);
+    if (text !== "") this.text(part.text, text);
+  }
+
+  // It is signed, and handed back whole.
+  #thought(part: Part, content: unknown): void {
+    const thought = textOfContent(content, "thinking");
+    if (thought !== "") this.think(part.text, thought);
   }
 }
 
-const stops: Partial<Record<string, Stop>> = {
+const citationsOf = ({ citations }: Block): unknown[] =>
+  Array.isArray(citations) ? citations : [];
+
+const unknown = (where: string, type: unknown, what = ""): UnreadableContent => {
+  const shown = typeof type === "string" ? JSON.stringify(type.slice(0, 40)) : kindOf(type);
+  return new UnreadableContent(where, ["has", what, "the unknown type", shown].join(" "));
+};
+
+const stops: Record<string, Stop> = {
   end_turn: "end",
   stop_sequence: "end",
   tool_use: "tools",
@@ -228,13 +276,20 @@ const stops: Partial<Record<string, Stop>> = {
   model_context_window_exceeded: "context_full",
 } satisfies Record<StopReason, Stop>;
 
+const stopOf = (reason: string | null): Stop =>
+  (reason !== null && Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
+
 /** A whole block as it is handed back to the API; adds the tool call that it is, if it is one. */
 function finished({ block, text, json }: Part, toolUses: ToolUse[]): Block {
   if (block.type === "text") return { ...block, text: String(text) };
   if (block.type === "thinking") return { ...block, thinking: String(text) };
-  if (block.type !== "tool_use" && block.type !== "server_tool_use") return { ...block };
-  const given = argumentsOf(String(json) || JSON.stringify(block.input ?? {}));
-  if (block.type === "tool_use") toolUses.push({ id: block.id, name: block.name, ...given });
+  const sent = String(json);
+  if (block.type !== "tool_use") {
+    return sent === "" ? { ...block } : { ...block, input: argumentsOf(sent).input };
+  }
+  const given = argumentsOf(sent || jsonTextIn(block.input, "content_block.input"));
+  const id = nameIn(block.id, "content_block.id");
+  toolUses.push({ id, name: nameIn(block.name, "content_block.name"), ...given });
   return { ...block, input: given.input };
 }
 
@@ -244,21 +299,26 @@ const longestResult = 2000;
 function hostedOf({ type, id, name, input }: Block, blocks: readonly Block[]): HostedCall[] {
   if (type !== "server_tool_use") return [];
   const result = blocks.find(({ tool_use_id }) => tool_use_id === id);
-  const text = result ? JSON.stringify(result.content) : "not ended yet";
+  const text = result ? JSON.stringify(result.content ?? null) : "not ended yet";
   const shown = text.length > longestResult ? `${text.slice(0, longestResult)}…` : text;
-  return [{ id: String(id), name: String(name), input: Object(input) as object, result: shown }];
+  return [{ id: wordIn(id), name: wordIn(name), input: Object(input) as object, result: shown }];
 }
 
 /** The counts are totals of the whole message: what is given replaces what was. */
-function counted(before: Usage, usage: WireUsage | MessageDeltaUsage): Usage {
+function counted(before: Usage, sent: unknown): Usage {
+  const usage = isObject(sent) ? sent : {};
+  const { output_tokens_details: details } = usage;
+  const thinking = isObject(details) ? details.thinking_tokens : null;
   return {
-    input_tokens: usage.input_tokens ?? before.input_tokens,
-    output_tokens: usage.output_tokens ?? before.output_tokens,
-    thinking_tokens: usage.output_tokens_details?.thinking_tokens ?? before.thinking_tokens,
-    cache_read_tokens: usage.cache_read_input_tokens ?? before.cache_read_tokens,
-    cache_write_tokens: usage.cache_creation_input_tokens ?? before.cache_write_tokens,
+    input_tokens: countIn(usage.input_tokens, before.input_tokens),
+    output_tokens: countIn(usage.output_tokens, before.output_tokens),
+    thinking_tokens: countIn(thinking, before.thinking_tokens),
+    cache_read_tokens: countIn(usage.cache_read_input_tokens, before.cache_read_tokens),
+    cache_write_tokens: countIn(usage.cache_creation_input_tokens, before.cache_write_tokens),
   };
 }
 
-const detailOf = (details: { category: string | null; explanation: string | null } | null) =>
-  [details?.category, details?.explanation].filter(Boolean).join(", ") || undefined;
+const detailOf = (sent: unknown): string | undefined => {
+  const { category, explanation } = isObject(sent) ? sent : {};
+  return [wordIn(category), wordIn(explanation)].filter(Boolean).join(", ") || undefined;
+};

@@ -9,6 +9,8 @@ import {
   fieldsOf,
   type LineReader,
   listOf,
+  resultIn,
+  shownIn,
   stringOf,
 } from "./reader.ts";
 
@@ -131,8 +133,8 @@ function counted(used: Fields, before: Usage): Usage {
 }
 
 function deltaOf({ type, text, thinking }: Fields): AgentOutput[] {
-  if (type === "text_delta") return [{ kind: "text", delta: stringOf(text) }];
-  if (type === "thinking_delta") return [{ kind: "thinking", delta: stringOf(thinking) }];
+  if (type === "text_delta") return [{ kind: "text", delta: shownIn(text) }];
+  if (type === "thinking_delta") return [{ kind: "thinking", delta: shownIn(thinking) }];
   return [];
 }
 
@@ -155,15 +157,17 @@ function resultOf(line: Fields, model: string, answers: Answers): AgentOutput[] 
     spent,
   }));
   outputs.push(...sessionIn(line));
-  const text = stringOf(line.result);
   const subtype = stringOf(line.subtype);
   if (line.is_error !== true && !subtype.startsWith("error"))
-    return [...outputs, { kind: "result", text }];
-  const problems = Array.isArray(line.errors) ? line.errors.map(String).join("; ") : "";
-  const message = text || problems || subtype;
+    return [...outputs, resultIn(line.result, "result")];
+  const problems = (Array.isArray(line.errors) ? line.errors : []).map(problemIn).join("; ");
+  const message = shownIn(line.result) || problems || subtype;
   const overBudget = subtype === "error_max_budget_usd";
   return [...outputs, { kind: "failed", message, overBudget }];
 }
+
+const problemIn = (error: unknown): string =>
+  typeof error === "string" ? error : stringOf(fieldsOf(error).message) || JSON.stringify(error);
 
 const isEqual = (a: Usage, b: Usage): boolean =>
   (Object.keys(a) as (keyof Usage)[]).every((name) => a[name] === b[name]);

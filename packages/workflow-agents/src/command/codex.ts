@@ -6,6 +6,8 @@ import {
   type Fields,
   fieldsOf,
   type LineReader,
+  resultIn,
+  shownIn,
   stringOf,
 } from "./reader.ts";
 
@@ -29,7 +31,7 @@ export function codex(options: PresetOptions & { sandbox?: string } = {}): Agent
 }
 
 function readCodex(model: string): ReturnType<LineReader> {
-  let answer = "";
+  let answer: unknown = "";
   return (value) => {
     const line = fieldsOf(value);
     switch (line.type) {
@@ -41,11 +43,11 @@ function readCodex(model: string): ReturnType<LineReader> {
       }
       case "item.completed": {
         const item = fieldsOf(line.item);
-        if (item.type === "agent_message") answer = stringOf(item.text);
+        if (item.type === "agent_message") answer = item.text;
         return completedItem(item);
       }
       case "turn.completed":
-        return [spentOf(fieldsOf(line.usage), model), { kind: "result", text: answer }];
+        return [spentOf(fieldsOf(line.usage), model), resultIn(answer, "the agent message's text")];
       case "turn.failed":
         return [{ kind: "failed", message: stringOf(fieldsOf(line.error).message) }];
       case "error":
@@ -75,7 +77,7 @@ function toolUse(item: Fields): AgentOutput[] {
 }
 
 function completedItem(item: Fields): AgentOutput[] {
-  const text = stringOf(item.text);
+  const text = shownIn(item.text);
   if (item.type === "agent_message") return [{ kind: "text", delta: `${text}\n` }];
   if (item.type === "reasoning") return [{ kind: "thinking", delta: `${text}\n` }];
   const use = toolUse(item);

@@ -6,6 +6,8 @@ import {
   fieldsOf,
   type LineReader,
   listOf,
+  resultIn,
+  shownIn,
   stringOf,
 } from "./reader.ts";
 
@@ -34,15 +36,14 @@ const readCursor: LineReader = () => (value) => {
   switch (line.type) {
     case "assistant":
       return listOf(fieldsOf(line.message).content).flatMap(({ type, text }) =>
-        type === "text" ? [{ kind: "text", delta: stringOf(text) } satisfies AgentOutput] : [],
+        type === "text" ? [{ kind: "text", delta: shownIn(text) } satisfies AgentOutput] : [],
       );
     case "tool_call":
       return toolCall(line);
     case "result": {
       const session: AgentOutput = { kind: "session", id: stringOf(line.session_id) };
-      const text = stringOf(line.result);
-      if (line.is_error === true) return [session, { kind: "failed", message: text }];
-      return [session, { kind: "result", text }];
+      if (line.is_error !== true) return [session, resultIn(line.result, "result")];
+      return [session, { kind: "failed", message: shownIn(line.result) }];
     }
     default:
       return [];

@@ -1,3 +1,4 @@
+import { textOfContent, thoughtIn } from "../content/sent.ts";
 import type { Spent } from "../run/run.ts";
 
 /** One thing that a line of a command's output reports. */
@@ -35,3 +36,15 @@ export const stringOf = (value: unknown): string => (typeof value === "string" ?
 
 export const countOf = (value: unknown): number =>
   typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
+
+/** A piece of text that is only shown: what can't be read of it is left out. */
+export const shownIn = thoughtIn;
+
+/** The answer as a command reports it. One that can't be read as text is a failure, not an empty answer. */
+export function resultIn(value: unknown, field: string): AgentOutput {
+  try {
+    return { kind: "result", text: textOfContent(value, field) };
+  } catch (error) {
+    return { kind: "failed", message: (error as Error).message };
+  }
+}

@@ -7,6 +7,7 @@ import {
   truncated,
   type WorkflowError,
 } from "@uncaged/workflow";
+import { kindOf } from "../content/sent.ts";
 import { Lines } from "../child/output.ts";
 import { failure } from "../run/error.ts";
 import { AgentReport, currentRun, Meter, publish, type Spent } from "../run/run.ts";
@@ -84,6 +85,11 @@ export class CommandReport {
         this.#end.model = output.spent.model;
         return;
       case "result":
+        // A reader of one's own may pass on what a command sent.
+        if (typeof output.text !== "string") {
+          this.failure = `its result is ${kindOf(output.text)}, not text`;
+          return;
+        }
         this.result = this.#mask(output.text).trim();
         this.isAnswered = true;
         // The command has recovered from what went wrong before.

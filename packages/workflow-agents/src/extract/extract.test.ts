@@ -1,4 +1,3 @@
-// @alone: it measures the time of half a million fences.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { jsonIn } from "./extract.ts";
@@ -42,10 +41,7 @@ test("every JSON object in a block is found as it is", () => {
   );
 });
 
-test("half a million open fences take no longer than their lines", () => {
-  const before = process.cpuUsage();
+// Quadratic work on this many lines would pass the limit of the test.
+test("half a million open fences are read in linear time", () => {
   expect(jsonIn("```json\n".repeat(500_000))).toBeUndefined();
-  // The processor's time: what else runs on the machine has no part in it.
-  const { user, system } = process.cpuUsage(before);
-  expect((user + system) / 1000).toBeLessThan(2_000);
 });

@@ -1,4 +1,5 @@
 import { addUsage, noUsage, type WorkflowError } from "@uncaged/workflow";
+import { kindOf } from "../content/sent.ts";
 import { failure } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";
 import { currentRun, Meter, publish } from "../run/run.ts";
@@ -185,6 +186,10 @@ async function ask(
   const sink: ModelSink = { ...callbacks, onUsage, onResponse: turn.send() };
   try {
     const answer = await provider.answer(reserved.request, sink, { env, signal });
+    if (typeof answer.text !== "string") {
+      const problem = `${provider.name}: the text of the answer is ${kindOf(answer.text)}, not text`;
+      throw new ProviderError("LLM_BAD_ANSWER", problem);
+    }
     const { model } = answer;
     const isCounted = answer.usage !== noUsage;
     // A server that reports no usage has used, as far as a limit is concerned, all that it could.

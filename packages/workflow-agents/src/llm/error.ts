@@ -1,5 +1,6 @@
 import { maskOf, WorkflowError } from "@uncaged/workflow";
 import { retryAfterIn } from "../limit/headers.ts";
+import { wordIn } from "../content/sent.ts";
 import { oneLine } from "../run/error.ts";
 import type { CallTarget, PartialUsage } from "./provider.ts";
 
@@ -26,8 +27,13 @@ const kinds = {
   LLM_OVERLOADED: again("service_unavailable", "wait, and retry the thread"),
   LLM_SERVER_ERROR: again("internal_error", "retry the thread; the provider has a problem"),
   LLM_UNREACHABLE: again("connection_error", "check the base URL and the network, then retry"),
+  LLM_REDIRECTED: once("connection_error", "give the agent the base URL that it redirects to"),
   LLM_CUT_OFF: again("connection_error", "retry the thread: the answer did not arrive whole"),
   LLM_BAD_STREAM: again("json_parse_error", "check that the base URL is that of a model's API"),
+  LLM_BAD_ANSWER: once(
+    "unknown_error",
+    "check that the server speaks the protocol of the agent; a retry asks and pays again",
+  ),
   LLM_EMPTY: again("unknown_error", "retry the thread, or ask for an answer in the prompt"),
   LLM_TRUNCATED: once("bad_request", "raise maxTokens, or allow it with allowTruncated"),
   LLM_TOOL_TRUNCATED: once("bad_request", "raise maxTokens: the tool call was not run"),
@@ -45,6 +51,7 @@ const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
   "LLM_NO_KEY",
   "LLM_AUTH",
   "LLM_BAD_REQUEST",
+  "LLM_REDIRECTED",
 ]);
 
 /**
@@ -83,6 +90,10 @@ export type ClientError =
   | { kind: "connection"; reason: string }
   | { kind: "cut"; reason: string }
   | { kind: "json" }
+  /** JSON of which the answer can't be read. */
+  | { kind: "unreadable"; problem: string }
+  /** Events that don't follow on one another. */
+  | { kind: "garbled" }
   | { kind: "other"; message: string };
 
 /** A stream in which the service says that its answer has failed. */
@@ -104,7 +115,7 @@ export type ClientErrors = {
   APIError: ErrorClass;
 };
 
-type ApiError = Error & Partial<Record<"code" | "type" | "apiMessage", string | null>>;
+type ApiError = Error & Partial<Record<"code" | "type" | "apiMessage", unknown>>;
 
 export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientError | null {
   if (thrown instanceof classes.APIConnectionTimeoutError) return { kind: "timeout" };
@@ -120,11 +131,15 @@ export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientErr
       message,
       headers,
     } = thrown as ApiError & { status?: number; headers?: Headers };
-    const own = apiMessage ?? (status ? message.replace(`${status} `, "") : message);
+    const plain = status ? message.replace(`${status} `, "") : message;
+    const own = wordIn(apiMessage) || plain;
     const retryAfterMs = headers ? retryAfterIn(headers) : null;
-    return { kind: "http", status, word: code ?? type ?? "", message: own, retryAfterMs };
+    return { kind: "http", status, word: wordIn(code) || wordIn(type), message: own, retryAfterMs };
   }
-  return thrown instanceof SyntaxError ? { kind: "json" } : null;
+  if (thrown instanceof SyntaxError) return { kind: "json" };
+  // A client's own code met a field of another type. What the network throws has a cause or a code.
+  const isOwn = thrown instanceof TypeError && thrown.cause === undefined && !("code" in thrown);
+  return isOwn ? { kind: "garbled" } : null;
 }
 
 export type Target = CallTarget & { timeoutMs: number };
@@ -143,6 +158,8 @@ const codes = {
   connection: "LLM_UNREACHABLE",
   cut: "LLM_CUT_OFF",
   json: "LLM_BAD_STREAM",
+  unreadable: "LLM_BAD_ANSWER",
+  garbled: "LLM_BAD_STREAM",
   other: "LLM_UNKNOWN",
 } as const;
 
@@ -176,6 +193,10 @@ function messageOf(thrown: ClientError, target: Target): string {
       return `${at} broke off in the middle of its answer: ${mask(thrown.reason)}`;
     case "json":
       return `${at} sent an answer that is no JSON`;
+    case "unreadable":
+      return `${at} sent an answer that can't be read: ${short(mask(thrown.problem))}`;
+    case "garbled":
+      return `${at} sent events that do not follow its protocol`;
     case "other":
       return `the call of ${at} failed: ${short(mask(thrown.message))}`;
   }

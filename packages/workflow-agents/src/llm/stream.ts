@@ -1,6 +1,9 @@
+import { UnreadableContent } from "../content/sent.ts";
+import { fetchWithinOrigin, RedirectError } from "../http/http.ts";
 import { checkAccess, type Patience } from "./access.ts";
 import type { Accumulator } from "./accumulator.ts";
 import {
+  type ClientError,
   type ClientErrors,
   clientErrorOf,
   hostOf,
@@ -58,11 +61,11 @@ export async function streamAnswer<Event>(
       let hasBegun = false;
       for await (const event of await open(guard)) {
         hasBegun = true;
-        add(accumulator, event, call);
+        read(call, () => accumulator.add(event));
         if (accumulator.size <= call.maxAnswerLength) continue;
         throw tooLarge(call, `${call.maxAnswerLength} characters`);
       }
-      const answer = accumulator.answer();
+      const answer = read(call, () => accumulator.answer());
       if (answer !== null) return answer;
       const cut = { kind: "cut", reason: "its end never came" } as const;
       throw providerError(hasBegun ? cut : { kind: "json" }, call);
@@ -73,18 +76,25 @@ export async function streamAnswer<Event>(
   }
 }
 
-function add<Event>(accumulator: Accumulator<Event>, event: Event, target: Target): void {
+function read<Result>(target: Target, work: () => Result): Result {
   try {
-    accumulator.add(event);
+    return work();
   } catch (error) {
-    if (error instanceof ProviderError) throw error;
-    const known = error instanceof StreamFailure ? error.failure : null;
-    throw providerError(known ?? { kind: "json" }, target);
+    throw error instanceof ProviderError ? error : providerError(unreadIn(error), target);
   }
+}
+
+function unreadIn(error: unknown): ClientError {
+  if (error instanceof StreamFailure) return error.failure;
+  if (error instanceof UnreadableContent) return { kind: "unreadable", problem: error.message };
+  return { kind: "garbled" };
 }
 
 const tooLarge = ({ provider }: Target, most: string): ProviderError =>
   new ProviderError("LLM_TOO_LARGE", `${provider} sent an answer of more than ${most}`);
+
+const redirected = ({ provider }: Target, { message, hint }: RedirectError): ProviderError =>
+  new ProviderError("LLM_REDIRECTED", `${provider}: ${message}`, { hint });
 
 type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
@@ -113,8 +123,12 @@ export class StallGuard {
 
   readonly fetch: Fetch = async (url, init) => {
     // Bun and Node end a quiet answer after 5 minutes: our own limits decide.
-    const unlimited: RequestInit & { timeout: boolean } = { ...init, timeout: false };
-    const response = await fetch(url, unlimited);
+    const unlimited = { ...init, timeout: false, hasCredential: true };
+    const address = url instanceof Request ? url.url : url;
+    const response = await fetchWithinOrigin(address, unlimited).catch((error: unknown) => {
+      if (error instanceof RedirectError) this.error = redirected(this.#call, error);
+      throw error;
+    });
     this.isAnswering = response.ok;
     this.#call.onResponse?.(response);
     return response.body ? new Response(this.#guarded(response.body), response) : response;

@@ -1,5 +1,6 @@
 import type { ContentBlock, ReadResourceResult } from "@modelcontextprotocol/client";
 import { file, image, type Part } from "../content/part.ts";
+import { wordIn } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
 
 type Resource = ReadResourceResult["contents"][number];
@@ -18,7 +19,7 @@ export function contentOf(block: ContentBlock): string | Part {
     case "resource":
       return resourceOf(block.resource);
     default:
-      return "";
+      return `[${wordIn((block as { type?: unknown }).type) || "content"}, not shown: content of an unknown type]`;
   }
 }
 

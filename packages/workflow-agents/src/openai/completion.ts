@@ -7,6 +7,18 @@ import type {
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
 import { ProviderError } from "../llm/error.ts";
+import {
+  countIn,
+  type Fields,
+  fieldsIn,
+  jsonTextIn,
+  listIn,
+  reasonIn,
+  saidIn,
+  textOfContent,
+  thoughtIn,
+  wordIn,
+} from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
 import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
 import {
@@ -130,9 +142,6 @@ function assistantOf(blocks: readonly Block[]): ChatCompletionAssistantMessagePa
   };
 }
 
-type Delta = ChatCompletionChunk.Choice.Delta;
-/** What servers other than OpenAI's call the tokens of reasoning. */
-type Reasoning = { reasoning_content?: string | null; reasoning?: string | null };
 type Call = { id: string; name: string; json: GrowingText };
 
 /** A chat completion as it is streamed. Its counts come last: an answer that broke off has none. */
@@ -143,13 +152,14 @@ export class CompletionAccumulator extends Accumulator<ChatCompletionChunk> {
   readonly #calls = new Map<number, Call>();
   #finishReason: string | null = null;
 
-  add({ id, model, choices, usage }: ChatCompletionChunk): void {
-    this.id ||= id;
-    this.model ||= model;
-    const [choice] = choices;
-    if (choice) this.#delta(choice.delta);
-    this.#finishReason = choice?.finish_reason ?? this.#finishReason;
-    if (usage) this.count(usageOf(usage));
+  add(chunk: ChatCompletionChunk): void {
+    const { id, model, choices, usage } = fieldsIn(chunk, "a chunk");
+    this.id ||= wordIn(id);
+    this.model ||= wordIn(model);
+    const choice = fieldsIn(listIn(choices, "choices")[0], "choices[0]");
+    this.#delta(fieldsIn(choice.delta ?? choice.message, "delta"));
+    this.#finishReason = reasonIn(choice.finish_reason) ?? this.#finishReason;
+    if (isObject(usage)) this.count(usageOf(usage));
   }
 
   answer(): ModelAnswer | null {
@@ -168,28 +178,36 @@ export class CompletionAccumulator extends Accumulator<ChatCompletionChunk> {
       ...{ id, model, usage, text, toolUses, finishReason },
       blocks: [...(text ? [{ type: "text", text }] : []), ...calls],
       thinking: String(this.#thinking),
-      stop: refusal ? "refused" : (stops[finishReason] ?? "unknown"),
+      stop: refusal ? "refused" : stopOf(finishReason),
       ...(refusal && { detail: refusal.slice(0, 300) }),
     };
   }
 
-  #delta({ content, refusal, tool_calls, ...delta }: Delta & Reasoning): void {
-    if (content) this.text(this.#text, content);
-    const thought = delta.reasoning_content ?? delta.reasoning;
+  // Servers other than OpenAI's have the tokens of reasoning as `reasoning_content` or `reasoning`.
+  #delta({ content, refusal, tool_calls, ...delta }: Fields): void {
+    const said = saidIn(content, "delta.content");
+    if (said.text) this.text(this.#text, said.text);
+    const thought = said.thinking + thoughtIn(delta.reasoning_content ?? delta.reasoning);
     if (thought) this.think(this.#thinking, thought);
-    if (refusal) this.grow(this.#refusal, refusal);
-    for (const { index, id, function: part } of tool_calls ?? []) {
-      const call = this.#call(index, id);
-      call.name ||= part?.name ?? "";
-      this.grow(call.json, part?.arguments ?? "");
+    const refused = saidIn(refusal, "delta.refusal");
+    this.grow(this.#refusal, said.refusal + refused.text + refused.refusal);
+    for (const sent of listIn(tool_calls, "delta.tool_calls")) {
+      const { index, id, function: made } = fieldsIn(sent, "delta.tool_calls[0]");
+      const { name, arguments: json } = fieldsIn(made, "tool_calls.function");
+      const call = this.#call(index, wordIn(id));
+      call.name ||= textOfContent(name, "tool_calls.function.name");
+      this.grow(call.json, jsonTextIn(json, "tool_calls.function.arguments"));
     }
   }
 
   // Some servers leave the index out: then a new id begins a new call.
-  #call(given: number | undefined, id: string | undefined): Call {
+  #call(given: unknown, id: string): Call {
     const calls = this.#calls;
     const known = [...calls].find(([, call]) => call.id === id)?.[0];
-    const index = given ?? known ?? Math.max(id ? calls.size : calls.size - 1, 0);
+    const index =
+      (typeof given === "number" ? given : null) ??
+      known ??
+      Math.max(id ? calls.size : calls.size - 1, 0);
     const call = calls.get(index) ?? {
       id: id || `call_${index}`,
       name: "",
@@ -200,27 +218,29 @@ export class CompletionAccumulator extends Accumulator<ChatCompletionChunk> {
   }
 }
 
-const stops: Partial<Record<string, Stop>> = {
+const stops: Record<string, Stop> = {
   stop: "end",
   tool_calls: "tools",
   length: "truncated",
   content_filter: "refused",
 };
 
+const stopOf = (reason: string): Stop =>
+  (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
+
 /** OpenAI counts cached tokens as part of the prompt's; the ledger keeps them apart. */
-function usageOf({
-  prompt_tokens,
-  completion_tokens,
-  prompt_tokens_details: prompt,
-  completion_tokens_details: completion,
-}: NonNullable<ChatCompletionChunk["usage"]>): Usage {
-  const read = prompt?.cached_tokens ?? 0;
-  const write = prompt?.cache_write_tokens ?? 0;
+function usageOf(usage: Fields): Usage {
+  const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage;
+  const read = countOf(prompt, "cached_tokens");
+  const write = countOf(prompt, "cache_write_tokens");
   return {
-    input_tokens: Math.max(0, prompt_tokens - read - write),
-    output_tokens: completion_tokens,
-    thinking_tokens: completion?.reasoning_tokens ?? 0,
+    input_tokens: Math.max(0, countIn(usage.prompt_tokens) - read - write),
+    output_tokens: countIn(usage.completion_tokens),
+    thinking_tokens: countOf(completion, "reasoning_tokens"),
     cache_read_tokens: read,
     cache_write_tokens: write,
   };
 }
+
+const countOf = (details: unknown, name: string): number =>
+  isObject(details) ? countIn(details[name]) : 0;

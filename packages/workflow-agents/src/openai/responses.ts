@@ -1,13 +1,27 @@
 import type { Usage } from "@uncaged/workflow";
 import type {
-  Response,
   ResponseCreateParamsStreaming,
   ResponseInputContent,
   ResponseInputItem,
-  ResponseOutputItem,
   ResponseStreamEvent,
   Tool,
 } from "openai/resources/responses/responses";
+import {
+  countIn,
+  type Fields,
+  fieldsIn,
+  indexIn,
+  jsonTextIn,
+  listIn,
+  nameIn,
+  reasonIn,
+  type Said,
+  saidIn,
+  textOfContent,
+  thoughtIn,
+  UnreadableContent,
+  wordIn,
+} from "../content/sent.ts";
 import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
 import { ProviderError, StreamFailure } from "../llm/error.ts";
 import type { Asked } from "../llm/form.ts";
@@ -121,39 +135,62 @@ function contentOf(block: Block): ResponseInputContent {
   return { type: "input_file", filename, file_data: address };
 }
 
+/** An item of an answer: `type` is what it is, all else is as it came. */
+type Item = { type: string } & Fields;
+
+const itemIn = (sent: unknown): Item => {
+  const item = fieldsIn(sent, "output item");
+  return { ...item, type: nameIn(item.type, "output item.type") };
+};
+
 /** An answer of the Responses API as it is streamed: its items as they end, its counts last. */
 export class ResponseAccumulator extends Accumulator<ResponseStreamEvent> {
-  readonly #items: ResponseOutputItem[] = [];
+  readonly #items = new Map<number, Item>();
   readonly #thinking = new GrowingText();
   /** Counted, and taken from the items when they are whole. */
   readonly #pieces = new GrowingText();
-  #end: Response | null = null;
+  /** The places of the items whose text was streamed. */
+  readonly #streamed = new Set<unknown>();
+  #end: Fields | null = null;
 
   add(event: ResponseStreamEvent): void {
-    switch (event.type) {
-      case "response.output_text.delta":
-        return this.text(this.#pieces, event.delta);
+    const { type, ...sent } = fieldsIn(event, "an event");
+    switch (type) {
+      case "response.output_text.delta": {
+        const text = textOfContent(sent.delta, "output_text.delta");
+        if (text === "") return;
+        this.#streamed.add(sent.output_index);
+        return this.text(this.#pieces, text);
+      }
       case "response.function_call_arguments.delta":
       case "response.refusal.delta":
-        return this.grow(this.#pieces, event.delta);
+        return this.grow(this.#pieces, textOfContent(sent.delta, "delta"));
       case "response.reasoning_summary_text.delta":
-      case "response.reasoning_text.delta":
-        return this.think(this.#thinking, event.delta);
+      case "response.reasoning_text.delta": {
+        const thought = thoughtIn(sent.delta);
+        if (thought) this.think(this.#thinking, thought);
+        return;
+      }
       case "response.output_item.done":
-        this.#items[event.output_index] = event.item;
+        this.#items.set(indexIn(sent.output_index, "output_index"), itemIn(sent.item));
         return;
-      case "response.created":
-        this.id = event.response.id;
-        this.model = event.response.model;
+      case "response.created": {
+        const { id, model } = fieldsIn(sent.response, "response");
+        this.id = wordIn(id);
+        this.model = wordIn(model);
         return;
+      }
       case "response.completed":
       case "response.incomplete":
-        this.#end = event.response;
-        return this.#count(event.response);
-      case "response.failed":
-        this.#count(event.response);
-        throw failureOf(event.response);
+        this.#end = fieldsIn(sent.response, "response");
+        return this.#count(this.#end);
+      case "response.failed": {
+        const failed = fieldsIn(sent.response, "response");
+        this.#count(failed);
+        throw failureOf(failed);
+      }
       default: // All else is in the items, when they end.
+        nameIn(type, "an event's type");
     }
   }
 
@@ -161,45 +198,60 @@ export class ResponseAccumulator extends Accumulator<ResponseStreamEvent> {
     const end = this.#end;
     if (!end) return null;
     const { id, model, usage } = this;
-    const items = this.#items.filter(Boolean);
+    const items = this.#ended(end);
+    const messages = items.filter(({ type }) => type === "message").map(messageOf);
+    if (messages.filter(({ text }) => text !== "").length < this.#streamed.size) {
+      throw new UnreadableContent("the output", "has no message with a text that was streamed");
+    }
     const blocks = items.map(blockOf);
     const toolUses = items.flatMap(useOf);
     const hosted = items.flatMap(hostedOf);
-    const refusal = refusalIn(items);
-    const reason = end.incomplete_details?.reason;
+    const refusal = messages.find((message) => message.refusal !== "")?.refusal;
+    const reason = reasonOf(end);
     return {
-      ...{ id, model, usage, toolUses, blocks, text: spokenIn(items) },
+      ...{ id, model, usage, toolUses, blocks, text: spokenIn(messages) },
       ...(hosted.length > 0 && { hosted }),
       thinking: String(this.#thinking),
-      stop: refusal === null ? stopOf(end, toolUses.length > 0) : "refused",
-      finishReason: reason ?? end.status ?? "no reason",
-      ...(refusal !== null && { detail: refusal.slice(0, 300) }),
+      stop: refusal === undefined ? stopOf(reason, toolUses.length > 0) : "refused",
+      finishReason: reason ?? (wordIn(end.status) || "no reason"),
+      ...(refusal !== undefined && { detail: refusal.slice(0, 300) }),
     };
   }
 
+  /** The items as they ended; those of the whole response from a server that has not sent them one by one. */
+  #ended({ output }: Fields): Item[] {
+    if (this.#items.size === 0) return listIn(output, "output").map(itemIn);
+    return [...this.#items].toSorted(([a], [b]) => a - b).map(([, item]) => item);
+  }
+
   /** OpenAI counts cached tokens as part of the input's; the ledger keeps them apart. */
-  #count({ usage }: Response): void {
-    if (!usage) return;
-    const read = usage.input_tokens_details?.cached_tokens ?? 0;
-    const write = usage.input_tokens_details?.cache_write_tokens ?? 0;
+  #count({ usage }: Fields): void {
+    if (!isObject(usage)) return;
+    const { input_tokens_details: input, output_tokens_details: output } = usage;
+    const read = isObject(input) ? countIn(input.cached_tokens) : 0;
+    const write = isObject(input) ? countIn(input.cache_write_tokens) : 0;
     this.count({
-      input_tokens: Math.max(0, usage.input_tokens - read - write),
-      output_tokens: usage.output_tokens,
-      thinking_tokens: usage.output_tokens_details?.reasoning_tokens ?? 0,
+      input_tokens: Math.max(0, countIn(usage.input_tokens) - read - write),
+      output_tokens: countIn(usage.output_tokens),
+      thinking_tokens: isObject(output) ? countIn(output.reasoning_tokens) : 0,
       cache_read_tokens: read,
       cache_write_tokens: write,
     } satisfies Usage);
   }
 }
 
-const failureOf = ({ error }: Response): StreamFailure =>
-  new StreamFailure({
-    ...{ kind: "http", status: 0, word: error?.code ?? "" },
-    message: error?.message ?? "the answer failed, and no reason was given",
+function failureOf({ error }: Fields): StreamFailure {
+  const { code, message } = isObject(error) ? error : {};
+  return new StreamFailure({
+    ...{ kind: "http", status: 0, word: wordIn(code) },
+    message: wordIn(message) || "the answer failed, and no reason was given",
   });
+}
 
-const stopOf = ({ incomplete_details }: Response, hasCalls: boolean): Stop => {
-  const reason = incomplete_details?.reason;
+const reasonOf = ({ incomplete_details: details }: Fields): string | null =>
+  isObject(details) ? reasonIn(details.reason) : null;
+
+const stopOf = (reason: string | null, hasCalls: boolean): Stop => {
   if (reason === "max_output_tokens") return "truncated";
   if (reason === "content_filter") return "refused";
   if (reason) return "unknown";
@@ -207,41 +259,34 @@ const stopOf = ({ incomplete_details }: Response, hasCalls: boolean): Stop => {
 };
 
 /** An item as a block that is handed back as it came. */
-function blockOf(item: ResponseOutputItem): Block {
-  if (item.type === "message") return { type: "text", text: spokenIn([item]), item };
+function blockOf(item: Item): Block {
+  if (item.type === "message") return { type: "text", text: messageOf(item).text, item };
   const [use] = useOf(item);
   return use
     ? { type: "tool_use", id: use.id, name: use.name, input: use.input, item }
     : { type: item.type, item };
 }
 
-function useOf(item: ResponseOutputItem): ToolUse[] {
-  if (item.type !== "function_call") return [];
-  return [{ id: item.call_id, name: item.name, ...argumentsOf(item.arguments) }];
+function useOf({ type, call_id, name, arguments: json }: Item): ToolUse[] {
+  if (type !== "function_call") return [];
+  const call = { id: nameIn(call_id, "call_id"), name: nameIn(name, "a function call's name") };
+  return [{ ...call, ...argumentsOf(jsonTextIn(json, "a function call's arguments")) }];
 }
+
+const messageOf = ({ content, phase }: Item): Said & { isAside: boolean } => {
+  return { ...saidIn(content, "message.content"), isAside: phase === "commentary" };
+};
 
 /** What the model says in the end: not what it says on the way there. */
-function spokenIn(items: readonly ResponseOutputItem[]): string {
-  const messages = items.filter((item) => item.type === "message");
-  const last = messages.filter(({ phase }) => phase !== "commentary");
-  return (last.length > 0 ? last : messages)
-    .flatMap(({ content }) => content)
-    .map((part) => (part.type === "output_text" ? part.text : ""))
-    .join("");
-}
-
-function refusalIn(items: readonly ResponseOutputItem[]): string | null {
-  const parts = items.flatMap((item) => (item.type === "message" ? item.content : []));
-  const refusal = parts.find((part) => part.type === "refusal");
-  return refusal?.type === "refusal" ? refusal.refusal : null;
+function spokenIn(messages: readonly (Said & { isAside: boolean })[]): string {
+  const last = messages.filter(({ isAside }) => !isAside);
+  return (last.length > 0 ? last : messages).map(({ text }) => text).join("");
 }
 
 const ownTypes = new Set(["message", "function_call", "reasoning"]);
 
-function hostedOf(item: ResponseOutputItem): HostedCall[] {
-  if (ownTypes.has(item.type)) return [];
-  const { id, type, status, ...input } = item as { id?: string; type: string; status?: string };
-  return [
-    { id: id ?? type, name: type.replace(/_call$/, ""), input, result: status ?? "completed" },
-  ];
+function hostedOf({ id, type, status, ...input }: Item): HostedCall[] {
+  if (ownTypes.has(type)) return [];
+  const name = type.replace(/_call$/, "");
+  return [{ id: wordIn(id) || type, name, input, result: wordIn(status) || "completed" }];
 }

@@ -28,6 +28,8 @@ const unavailable: ReadonlySet<string> = new Set([
   "LLM_NO_MODEL",
   "LLM_QUOTA",
   "LLM_BILLING",
+  "LLM_REDIRECTED",
+  "LLM_BAD_ANSWER",
   "COMMAND_MISSING",
   "COMMAND_FAILED",
   "COMMAND_TIMEOUT",

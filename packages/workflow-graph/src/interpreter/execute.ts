@@ -109,7 +109,7 @@ const answerIn = (answer: unknown): AgentAnswer =>
 function checkedOutput(output: unknown): unknown {
   if (typeof output === "string" && output.trim() !== "") return output;
   if (typeof output === "object" && output !== null) return JSON.parse(JSON.stringify(output));
-  if (typeof output === "number" || typeof output === "boolean") return String(output);
+  if (typeof output === "boolean" || Number.isFinite(output)) return String(output);
   const hint = "let the agent answer with a text";
   throw failure("LLM_EMPTY", "Model returned no text output.", hint);
 }

@@ -1,4 +1,5 @@
-import { Bot, type Context, GrammyError } from "grammy/web";
+import { Bot, type Context, GrammyError, HttpError } from "grammy/web";
+import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents";
 import { ConfigError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow } from "../plan/plan.ts";
@@ -42,11 +43,18 @@ export class TelegramChannel implements Channel {
   constructor(options: TelegramOptions) {
     this.#options = options;
     const { apiRoot, token } = options;
-    this.#bot = new Bot(token, { client: { ...(apiRoot && { apiRoot }) } });
+    // The token is in each URL.
+    const own: typeof fetch = Object.assign(
+      (url: Parameters<typeof fetch>[0], init?: RequestInit) =>
+        fetchWithinOrigin(url instanceof Request ? url.url : url, { ...init, hasCredential: true }),
+      fetch,
+    );
+    this.#bot = new Bot(token, { client: { ...(apiRoot && { apiRoot }), fetch: own } });
     this.#bot.api.config.use(async (call, method, payload, signal) => {
       const answer = await call(method, payload, signal).catch((error: unknown) => {
         this.#isConnected = false;
-        throw error;
+        const cause = error instanceof HttpError ? error.error : error;
+        throw cause instanceof RedirectError ? cause : error;
       });
       if (answer.ok || method === "getUpdates") this.#isConnected = answer.ok && !this.#isClosed();
       if (answer.ok && method === "getUpdates") this.#restartMs = firstRestartMs;

@@ -59,6 +59,27 @@ test("a confirmation has buttons that come back with the plan and its hash", asy
   ]);
 });
 
+test.each([301, 302, 303, 307, 308])("a %i sends no message to another origin", async (status) => {
+  const { server: other } = await begin({ isConnected: false });
+  const own = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) =>
+      new Response(null, { status, headers: { location: other.url + new URL(url).pathname } }),
+  });
+  ends.push(() => own.stop(true));
+  const channel = new TelegramChannel({
+    ...{ token: other.token, apiRoot: `http://127.0.0.1:${own.port}` },
+    onMessage: () => undefined,
+    describe: ({ name }) => name,
+    log: () => undefined,
+  });
+  const error = await errorOf(channel.sendMessage("42", "hello"));
+  expect(error).toContain(`127.0.0.1:${own.port} redirects to ${other.url}`);
+  expect(error).not.toContain(other.token);
+  expect(other.sent).toEqual([]);
+});
+
 test("a press with made-up data is answered, and reaches nobody", async () => {
   const { came, server } = await begin();
   const made = [

@@ -149,7 +149,7 @@ export class ClusterClient {
     };
     const signal = AbortSignal.any(signals);
     try {
-      const init = { method: "POST", headers, body, signal };
+      const init = { method: "POST", headers, body, signal, redirect: "manual" } as const;
       const response = await fetch(url, { ...init, keepalive: !isQuery });
       return { status: response.status, text: await response.text() };
     } catch (error) {

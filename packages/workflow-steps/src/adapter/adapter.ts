@@ -106,6 +106,8 @@ export type ApiRequest = {
   timeout?: number;
   /** Whether `data` is wanted as bytes (`Uint8Array`), whatever its type. */
   bytes?: boolean;
+  /** Whether a header has a secret, whatever its name: the call is then not redirected to another origin. */
+  hasCredential?: boolean;
   signal: AbortSignal;
 };
 

@@ -38,10 +38,16 @@ export class LLMError extends WorkflowError {
   constructor(
     type: LLMErrorType,
     message: string,
-    more: { code?: string; retryable?: boolean; status?: number; cause?: unknown } = {},
+    more: {
+      code?: string;
+      hint?: string;
+      retryable?: boolean;
+      status?: number;
+      cause?: unknown;
+    } = {},
   ) {
     const code = more.code ?? type.toUpperCase();
-    super({ code, message, hint: hints[type] }, { cause: more.cause });
+    super({ code, message, hint: more.hint ?? hints[type] }, { cause: more.cause });
     this.name = "LLMError";
     this.type = type;
     this.retryable = more.retryable ?? retryableTypes.has(type);

@@ -1,3 +1,4 @@
+import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents";
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
 import { decoded } from "../expression/value.ts";
@@ -7,7 +8,8 @@ export type ApiAdapterOptions = { timeoutMs?: number; mostBytes?: number };
 
 /**
  * The adapter `api` over `fetch`. A body that is no text and no bytes is sent as JSON, and JSON that
- * comes is read; other text is a string, anything else is bytes. Every status is an answer.
+ * comes is read; other text is a string, anything else is bytes. Every status is an answer. Headers and bodies stay
+ * within the origin of the URL when it redirects.
  */
 export function apiAdapter({
   timeoutMs = 120_000,
@@ -24,6 +26,7 @@ export function apiAdapter({
         request.signal.throwIfAborted();
         if (late.aborted) throw new LLMError("timeout", `${request.id} did not answer in ${ms} ms`);
         if (error instanceof LLMError) throw error;
+        if (error instanceof RedirectError) throw redirected(request, error);
         throw unreachable(request, error);
       }
     },
@@ -39,8 +42,10 @@ async function answered(
   const { body, type } = bodyOf(request);
   const headers = { ...(type && { "content-type": type }), ...request.headers };
   // Bun ends a quiet answer after 5 minutes: that is for our limits to say.
-  const init = { method, headers, body, signal, timeout: false } as RequestInit;
-  const response = await fetch(urlOf(request), init);
+  const init = { method, headers, body, signal, timeout: false };
+  // A file may lie on another origin, as on a CDN, which gets no headers. An API's answer comes from where its key is good.
+  const hasCredential = request.bytes ? false : request.hasCredential;
+  const response = await fetchWithinOrigin(urlOf(request), { ...init, hasCredential });
   const bytes = await bytesOf(id, response, mostBytes);
   const kind = response.headers.get("content-type") ?? "";
   const data = request.bytes ? bytes : dataOf(id, bytes, kind, response.ok);
@@ -99,6 +104,9 @@ function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unk
     throw new LLMError("json_parse_error", `${id} answered with ${type} that is no JSON`);
   }
 }
+
+const redirected = ({ id }: ApiRequest, { code, hint, message }: RedirectError): LLMError =>
+  new LLMError("bad_request", `${id}: ${message}`, { code, hint });
 
 function unreachable({ id, url }: ApiRequest, error: unknown): LLMError {
   const { code } = error as { code?: unknown };

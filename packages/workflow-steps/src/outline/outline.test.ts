@@ -216,8 +216,6 @@ describe("the container of a step", () => {
     const row = Array.from({ length: 10_000 }, (_, n) =>
       step(`Set_${n}`, { next: `Set_${n + 1}` }),
     );
-    const begun = performance.now();
     expect(outline(...row).containers().size).toBe(10_000);
-    expect(performance.now() - begun).toBeLessThan(1_000);
   });
 });

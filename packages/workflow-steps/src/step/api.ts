@@ -25,8 +25,8 @@ export async function callApi(call: Call): Promise<Called> {
   const { status, headers, data } = await answerOf(call, {
     id: api.id,
     method: (api.method ?? "GET").toUpperCase(),
-    url: urlOf(call, String(call.value(api.url))),
-    headers: headersOf(call, api),
+    url: urlOf(call, addressOf(call, api)),
+    ...headersOf(call, api),
     ...(query && { query }),
     ...(body !== undefined && { body }),
   });
@@ -67,6 +67,12 @@ function apiOf({ registry, step }: Call): ApiDocument {
   );
 }
 
+function addressOf(call: Call, api: ApiDocument): string {
+  const url = call.value(api.url);
+  if (typeof url === "string") return url;
+  throw badField(call, "the url of its API is not text");
+}
+
 // `{name}` anywhere, or a whole segment `:name`; the colon of a port or a scheme is neither.
 const place = /\{(\w+)\}|(?<=\/):([A-Za-z_]\w*)/g;
 
@@ -88,20 +94,26 @@ function urlOf(call: Call, url: string): string {
 /**
  * The headers of an API call, their names in small letters: those of the registry, its `auth`, then
  * those of the step. In the registry's texts `${NAME}` is a variable of the run's environment, so that
- * no secret is in a workflow.
+ * no secret is in a workflow: such a header and `auth` are credentials.
  */
-function headersOf(call: Call, api: ApiDocument): Record<string, string> {
+function headersOf(
+  call: Call,
+  api: ApiDocument,
+): Pick<ApiRequest, "headers"> & { hasCredential?: boolean } {
   const fields = Object.entries(api.headers ?? {}).map(([name, field]) => [
     name,
     call.value(field),
   ]);
   const own = headersIn(call, Object.fromEntries(fields));
   const given = headersIn(call, typedField(call, "object", "headers"));
-  return Object.fromEntries([
+  const auth = authOf(call, api);
+  const hasCredential = auth.length > 0 || own.some(([, text]) => variable.test(text));
+  const headers = Object.fromEntries([
     ...own.map(([name, text]) => [name, expanded(call, text)]),
-    ...authOf(call, api),
+    ...auth,
     ...given,
-  ]);
+  ]) as Record<string, string>;
+  return { headers, ...(hasCredential && { hasCredential }) };
 }
 
 export function headersIn(call: Call, given: object = {}): [name: string, value: string][] {
@@ -113,8 +125,10 @@ export function headersIn(call: Call, given: object = {}): [name: string, value:
   });
 }
 
+const variable = /\$\{(\w+)\}/;
+
 function expanded({ env, step }: Call, text: string): string {
-  return text.replace(/\$\{(\w+)\}/g, (_, name: string) => {
+  return text.replaceAll(new RegExp(variable, "g"), (_, name: string) => {
     const found = Object.hasOwn(env, name) ? env[name] : undefined;
     if (found) return found;
     const message = `${step.id}: the variable ${name}, which its API needs, is not set`;

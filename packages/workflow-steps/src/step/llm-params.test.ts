@@ -141,3 +141,15 @@ describe("what a model is asked", () => {
     expect(String(went.error)).toContain("needs the adapter doc");
   });
 });
+
+test("a document that is not text fails the step", async () => {
+  const doc = { get: async (ids: readonly (string | number)[]) => ids.map(docOf) };
+  const docOf = (id: string | number) => ({ id, title: "T", text: { body: "x" } as never });
+  const { llm } = answering();
+  const went = await carryOut(
+    { id: "LLM_A" },
+    { llm, doc },
+    { inputs: { prompt: "x", docs: [7] } },
+  );
+  expect(String(went.error)).toContain("LLM_A: the adapter doc gave no text for the document 7");
+});

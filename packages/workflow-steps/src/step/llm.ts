@@ -1,7 +1,7 @@
 import type { LLMCallbacks, LLMMessage, LLMParams, LLMTool, LLMUsage } from "../adapter/adapter.ts";
 import { buildErrorMap, LLMError } from "../adapter/error.ts";
 import { modelSides } from "../document/document.ts";
-import { isPlain } from "../expression/value.ts";
+import { isPlain, toText } from "../expression/value.ts";
 import { formed, formOf } from "./answer.ts";
 import { ask, badField, type Call, type Called, plain, typedField } from "./call.ts";
 
@@ -198,6 +198,12 @@ async function docsOf(call: Call): Promise<string> {
     const message = `${call.step.id}: there is no document ${lost.join(", ")}`;
     throw new LLMError("bad_request", message, { code: "DOC_MISSING" });
   }
-  const texts = ids.map((id) => known.get(String(id)));
-  return texts.map((doc) => `# ${doc?.title ?? ""}\n\n${doc?.text ?? ""}`).join("\n\n");
+  return ids.map((id) => textOfDoc(call, known.get(String(id)) ?? {})).join("\n\n");
+}
+
+function textOfDoc({ step }: Call, doc: { id?: unknown; title?: unknown; text?: unknown }): string {
+  const { text = "", title = "" } = doc;
+  if (typeof text === "string") return `# ${toText(title)}\n\n${text}`;
+  const message = `${step.id}: the adapter doc gave no text for the document ${toText(doc.id)}`;
+  throw new LLMError("bad_request", message, { code: "DOC_NOT_TEXT" });
 }

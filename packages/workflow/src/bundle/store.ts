@@ -9,7 +9,6 @@ import {
   type Root,
   typesPath,
 } from "../storage/paths.ts";
-import { keepNodeFiles } from "../system/node-files.ts";
 import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashOf, storedHashOf } from "./hash.ts";
@@ -72,17 +71,11 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
   );
 }
 
-/** Whether a bundle's text may name `node:fs`, which no bundler puts into another form. */
-function namesFiles(bytes: Uint8Array): boolean {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  return ['fs"', "fs'", "fs`", "fs/promises"].some((name) => text.includes(name));
-}
-
 const isSame = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
 /**
- * Loads a stored bundle into this process, after its bytes were hashed again: its top level runs. `prepare` is called
- * before that, while the file is being read.
+ * Hashes the bytes of a stored bundle again and loads it into this process: its top level runs. `prepare` is called
+ * before that.
  *
  * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`, `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED`.
  */
@@ -91,15 +84,12 @@ export async function loadBundle(
   hash: string,
   prepare: () => void = () => undefined,
 ): Promise<Bundle> {
-  const bytes = await readBundle(root, hash);
+  await readBundle(root, hash);
   const path = bundlePath(root, hash);
+  prepare();
   let module: object;
   try {
-    const loading = system.load(path);
-    // A bundle that names the module may replace what is in it, and has it loaded anyhow.
-    if (namesFiles(bytes)) keepNodeFiles();
-    prepare();
-    module = await loading;
+    module = await system.load(path);
   } catch (thrown) {
     throw loadFailed(loadProblem(thrown, path), path, SourceMap.at(mapPath(root, hash)));
   }

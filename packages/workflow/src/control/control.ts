@@ -4,8 +4,8 @@ import type { HostIdentity } from "../storage/location.ts";
 
 /**
  * The messages of the control socket: HTTP over `run/<hash>.sock`. Each request is answered with its
- * reply or with `{error}` and a 4xx or 5xx status, within {@link controlTimeoutMs}. A body that is none of these
- * is refused with `BAD_REQUEST`.
+ * reply or with `{error}` and a 4xx or 5xx status, within {@link controlTimeoutMs}. Any other body is refused with
+ * `BAD_REQUEST`.
  *
  *     GET    /threads             -> LiveThreads
  *     POST   /threads             StartRequest  -> Started
@@ -17,7 +17,7 @@ import type { HostIdentity } from "../storage/location.ts";
  *     DELETE /threads/:id         RemoveRequest -> Controlled
  *     POST   /wake                WakeRequest   -> WokenHere
  */
-export const controlTimeoutMs = 10_000;
+export const controlTimeoutMs = 60_000;
 
 /** The number of steps that a thread may have when neither its starter nor its bundle says. */
 export const defaultMaxRounds = 100;

@@ -62,7 +62,7 @@ export class ThreadAttempts {
     this.#parts = parts;
     this.#opensOwn = opensOwn;
     // Nobody needs to be kept from foreseeing one.
-    this.#nextId = attemptIds(parts.now, () => system.scatter());
+    this.#nextId = attemptIds(parts.now, () => system.random());
     const open = (spec: AttemptSpec) => this.#openOne(spec);
     this.forWorkflow = {
       open,

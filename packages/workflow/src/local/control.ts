@@ -25,7 +25,6 @@ import {
   askAgain,
   askWorker,
   type ControlRequest,
-  heldByDisk,
   isLost,
   type Reply,
   silentWorker,
@@ -52,8 +51,7 @@ export async function control(
 /** Stops a running thread at its next yield. Until then it is seen as `running`. */
 export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlled> {
   checkOpen(root, await readView(root, ref));
-  const request = { ...toThread("POST", ref, "pause"), timeoutMs: shortTimeoutMs };
-  const reply = await askListening<Controlled>(root, ref.hash, request);
+  const reply = await askListening<Controlled>(root, ref.hash, toThread("POST", ref, "pause"));
   if (reply.kind === "reply") return reply.value;
   const view = await readView(root, ref);
   checkOpen(root, view);
@@ -110,7 +108,7 @@ async function askListening<T>(
     if (isLost(error)) return { kind: "lost", error };
     throw error;
   }
-  throw silentWorker(root, hash, request.timeoutMs);
+  throw silentWorker(root, hash);
 }
 
 const toThread = (
@@ -126,8 +124,7 @@ function checkOpen(root: Root, view: ThreadView): void {
   if ("result" in view) throw endedError(threadId, status);
 }
 
-// What needs no loading of the bundle is answered at once, or the worker is blocked.
-const shortTimeoutMs = 5_000;
+/** The timeout of requests before a forced kill. */
 const forcedTimeoutMs = 2_000;
 const deathTimeoutMs = 5_000;
 
@@ -150,8 +147,10 @@ export async function killThread(
   const live = view.status === "corrupt" ? await askLive(root, ref) : null;
   if (live) return live;
   checkOpen(root, view);
-  const timeoutMs = force ? forcedTimeoutMs : shortTimeoutMs;
-  const request = { ...toThread("POST", ref, "kill"), timeoutMs, isUrgent: force };
+  const request = {
+    ...toThread("POST", ref, "kill"),
+    ...(force && { timeoutMs: forcedTimeoutMs }),
+  };
   const isKilled = async (refusal: string) =>
     refusal === "THREAD_ENDED" && (await readView(root, ref)).status === "killed"
       ? { threadId: ref.threadId }
@@ -221,12 +220,11 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
     lock?.release();
     if (lock) return worker.live;
   }
-  const outOfSight = WorkflowError.failed(
+  throw WorkflowError.failed(
     "WORKER_OUT_OF_SIGHT",
     `the worker of ${hash} does not answer, and its process can't be seen from here`,
     "it may run in another container or as another user: end it there",
   );
-  throw heldByDisk(root, hash) ?? outOfSight;
 }
 
 /**

@@ -18,8 +18,7 @@ export function probe(
 }
 
 const probeMs = 2_000;
-const probing = (timeoutMs: number) =>
-  ({ method: "GET", path: "/threads", timeoutMs, isUrgent: true }) as const;
+const probing = (timeoutMs: number) => ({ method: "GET", path: "/threads", timeoutMs }) as const;
 
 /**
  * The threads that a hash's worker drives, if any is alive. One that has the connection and does not answer is

@@ -1,6 +1,5 @@
-import type { ControlResult, Host, StartedThread, ThreadCommand } from "../host/host.ts";
+import type { ControlResult, Host, ThreadCommand } from "../host/host.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
-import type { PrewarmedWorker } from "../system/prewarm.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import type { Families } from "./family.ts";
 import type { LiveWorkers } from "./live.ts";
@@ -20,14 +19,6 @@ const start = () => import("./start.ts");
 const threads = () => import("./threads.ts");
 const workflows = () => import("./workflows.ts");
 
-/** How a local host is opened: where, and what was begun for its first `start`. */
-export type LocalHostOptions = RootOptions & {
-  /** The process that becomes the worker of the thread. */
-  prewarmed?: PrewarmedWorker | null;
-  /** The thread itself, which another host of this root has been asked for. */
-  started?: Promise<StartedThread> | null;
-};
-
 /**
  * The host that a storage root of this machine is: its files, and the worker processes that drive its
  * threads. Nothing is written until something is registered or started.
@@ -35,14 +26,13 @@ export type LocalHostOptions = RootOptions & {
  * @throws WorkflowError those of `openRoot`.
  * @example const host = openLocalHost({ path: "/srv/workflows" });
  */
-export function openLocalHost({ prewarmed, started, ...where }: LocalHostOptions = {}): Host {
-  const root = openRoot(where);
+export function openLocalHost(options: RootOptions = {}): Host {
+  const root = openRoot(options);
   let workers: LiveWorkers | null = null;
   let marks: Marks | null = null;
   let families: Families | null = null;
   let index: ThreadIndex | null = null;
   let lists = 0;
-  let begun: Pick<LocalHostOptions, "prewarmed" | "started"> = { prewarmed, started };
   const indexed = async () => {
     const { readIndexed } = await list();
     const { ThreadIndex } = await import("./thread-index.ts");
@@ -67,10 +57,7 @@ export function openLocalHost({ prewarmed, started, ...where }: LocalHostOptions
     descriptor: async (hash) => (await workflows()).descriptorOf(root, hash),
 
     async start(given) {
-      const first = begun;
-      begun = {};
-      const thread = await (first.started ??
-        (await start()).startThread(root, given, first.prewarmed));
+      const thread = await (await start()).startThread(root, given);
       workers?.forget(thread.hash);
       return thread;
     },

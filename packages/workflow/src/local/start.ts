@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { ulidOf } from "../contract/base32.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
@@ -19,18 +18,15 @@ import {
   checkThreadId,
   dataPath,
   type Root,
-  runDir,
-  socketName,
   storedHashes,
   threadsDir,
 } from "../storage/paths.ts";
 import { syncFolder } from "../storage/files.ts";
-import type { PrewarmedWorker } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 import { checkHere, keptSteps, threadWithId } from "../thread/selection.ts";
 import { corruptError, type ThreadRef } from "../thread/thread.ts";
 import { surroundingsIn, surroundingsOf } from "./surroundings.ts";
-import { askAgain, beginWorker } from "./worker-client.ts";
+import { askAgain } from "./worker-client.ts";
 
 /** What is to be run. @throws WorkflowError those of `resolve`, `BUNDLE_MISSING`, `REGISTRY_BROKEN`. */
 export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<Resolved> {
@@ -58,7 +54,6 @@ export function checkStored(root: Root, name: string, hash: string): void {
 export async function startThread(
   root: Root,
   { threadId, cwd, env, name, ...given }: StartOptions,
-  prewarmed?: PrewarmedWorker | null,
 ): Promise<StartedThread> {
   checkGiven(given);
   const { name: resolved, hash } = await resolveWorkflow(root, given.workflow);
@@ -66,25 +61,24 @@ export async function startThread(
   const surroundings = await surroundingsIn(cwd, env);
   const input = given.input && withValue(given.input);
   const request = { ...given, input, workflow: name ?? resolved, options, ...surroundings };
-  return await sendStart(root, hash, threadId, request, prewarmed);
+  return await sendStart(root, hash, threadId, request);
 }
 
-/** Hands a new thread to the worker of its hash: the one that listens, the prewarmed one, or a new one. */
+/** Sends a new thread to the worker of its hash, which is started if none is alive. */
 async function sendStart(
   root: Root,
   hash: string,
   given: string | undefined,
   request: Omit<StartRequest, "threadId">,
-  prewarmed?: PrewarmedWorker | null,
 ): Promise<StartedThread> {
   if (given === undefined) {
     const threadId = await newThreadId();
-    return await startNew(root, hash, { threadId, ...request }, prewarmed);
+    return await startNew(root, hash, { threadId, ...request });
   }
   const before = await startedBefore(root, checkThreadId(given));
   if (before) return before;
   try {
-    return await startNew(root, hash, { threadId: given, isGiven: true, ...request }, prewarmed);
+    return await startNew(root, hash, { threadId: given, isGiven: true, ...request });
   } catch (error) {
     const isTaken = isWorkflowError(error) && error.code === "THREAD_EXISTS";
     const other = isTaken ? await startedBefore(root, given) : null;
@@ -126,18 +120,9 @@ export async function newThreadId(): Promise<string> {
   );
 }
 
-async function startNew(
-  root: Root,
-  hash: string,
-  body: StartRequest,
-  prewarmed?: PrewarmedWorker | null,
-): Promise<StartedThread> {
-  const request = { method: "POST", path: "/threads", body } as const;
-  const isServed = system.files.exists(join(runDir(root), socketName(hash)));
-  if (isServed) prewarmed?.drop();
-  const begun = prewarmed && !isServed ? await beginWorker(root, hash, prewarmed, body) : null;
-  // By its id a thread starts once, however often it is asked for.
-  if (!begun) await askAgain<Started>(root, hash, request);
+async function startNew(root: Root, hash: string, body: StartRequest): Promise<StartedThread> {
+  // A second request with the same id starts nothing.
+  await askAgain<Started>(root, hash, { method: "POST", path: "/threads", body });
   return { threadId: body.threadId, workflow: body.workflow, hash };
 }
 

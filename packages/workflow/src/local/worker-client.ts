@@ -1,93 +1,59 @@
 import { join } from "node:path";
 import { type ErrorRecord, isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
-import {
-  controlTimeoutMs,
-  defaultMaxRounds,
-  type Failure,
-  type Started,
-  type StartRequest,
-} from "../control/control.ts";
-import { prepareLog } from "../log/prepare.ts";
+import { controlTimeoutMs, type Failure } from "../control/control.ts";
 import { diskError } from "../storage/disk-error.ts";
-import { makeFolder, openOwnFile, readOwnFile, removeQuietly, writeAll } from "../storage/files.ts";
-import {
-  dataPath,
-  type Root,
-  runDir,
-  socketName,
-  threadsDir,
-  workerInfoPath,
-  workerLogPath,
-} from "../storage/paths.ts";
+import { openOwnFile, readOwnFile, writeAll } from "../storage/files.ts";
+import { type Root, runDir, socketName, workerInfoPath, workerLogPath } from "../storage/paths.ts";
 import { createRoot } from "../storage/root.ts";
 import { type Child, O_APPEND, O_CREAT, O_WRONLY, type SocketResponse } from "../system/port.ts";
-import {
-  type PreparedLog,
-  type PrewarmedWorker,
-  workerEnv,
-  type WorkerOrder,
-} from "../system/prewarm.ts";
-import { Overdue, whenOverdue } from "../system/overdue.ts";
 import { system } from "../system/system.ts";
-import { startRecord } from "../thread/start-record.ts";
+import { workerEnv } from "../system/worker-env.ts";
 import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
 
 export type ControlRequest = {
   method: "GET" | "POST" | "DELETE";
   path: string;
   body?: unknown;
-  /** How long the worker may take, {@link controlTimeoutMs} without it. */
+  /** {@link controlTimeoutMs} by default. */
   timeoutMs?: number;
-  /** Whether what its disk makes a worker wait for counts too: it is only looked at. */
-  isUrgent?: boolean;
 };
 
 /**
- * What came of a request: its reply; nobody listens (the request had no effect, and may be sent to a
- * new worker); or the worker has the connection and does not answer in time.
+ * The outcome of a request: its reply; `nobody` when no worker listens, so the request had no effect and may be sent to
+ * a new worker; or `silent` when a worker did not answer in time.
  */
 export type Reply<T> = { kind: "reply"; value: T } | { kind: "nobody" } | { kind: "silent" };
 
 /**
- * Sends one request to the worker of a hash, if one listens, or is alive and will listen or has ended within the time
- * that the request has (`whenOverdue`): a worker that was started with its first request may drive a thread before it listens.
+ * Sends one request to the worker of a hash. While no worker listens but one is alive, it is starting or exiting: the
+ * request is then sent again until its timeout.
  *
- * @throws WorkflowError what the worker answered, `WORKER_LOST`, `VALUE_NOT_JSON` (usage).
+ * @throws WorkflowError the worker's own error, `WORKER_LOST`, `VALUE_NOT_JSON` (usage).
  */
 export async function ask<T>(root: Root, hash: string, request: ControlRequest): Promise<Reply<T>> {
   const began = system.clock.elapsed();
-  const overdue = new Overdue(timeOf(request), () => holderOf(root, hash, request));
-  try {
-    for (;;) {
-      const reply = await askOnce<T>(root, hash, request);
-      if (reply.kind !== "nobody" || !isManned(root, hash)) return reply;
-      if (overdue.is) return { kind: "silent" };
-      await system.clock.sleep(pauseAfter(system.clock.elapsed() - began));
-    }
-  } finally {
-    overdue.end();
+  for (;;) {
+    const reply = await askOnce<T>(root, hash, request);
+    if (reply.kind !== "nobody" || !isManned(root, hash)) return reply;
+    const waited = system.clock.elapsed() - began;
+    if (waited > timeoutOf(request)) return { kind: "silent" };
+    await system.clock.sleep(pauseAfter(waited));
   }
 }
 
-const timeOf = ({ timeoutMs = controlTimeoutMs }: ControlRequest): number => timeoutMs;
+const timeoutOf = ({ timeoutMs = controlTimeoutMs }: ControlRequest): number => timeoutMs;
 
-/** The process that a request waits for, as far as it is known and its disk matters. */
-function holderOf(root: Root, hash: string, { isUrgent }: ControlRequest): number | null {
-  if (isUrgent) return null;
-  return readWorkerInfo(workerInfoPath(root, hash))?.identity.pid ?? null;
-}
-
-/** When to look again for what one has waited for so many milliseconds. */
+/** The pause before the next try, in milliseconds, after so many milliseconds of waiting. */
 const pauseAfter = (waited: number): number => Math.min(1 + waited / 20, 25);
 
-/** Whether the worker that has the hash's lock is alive. */
+/** Whether the worker that holds the hash's lock is alive. */
 function isManned(root: Root, hash: string): boolean {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   return worker !== null && isAlive(worker.identity);
 }
 
-/** As {@link ask}, and waits for no worker that does not listen yet. */
+/** As {@link ask}, without waiting for a worker that does not listen yet. */
 export async function askOnce<T>(
   root: Root,
   hash: string,
@@ -97,9 +63,8 @@ export async function askOnce<T>(
   if (!system.files.exists(socket)) return { kind: "nobody" };
   const { method, path } = request;
   const given = { method, path, ...(request.body !== undefined && { body: textOf(request.body) }) };
-  const whenLate = (act: () => void) =>
-    whenOverdue(timeOf(request), () => holderOf(root, hash, request), act);
-  const outcome = await system.sockets.request(socket, given, whenLate).catch((error: unknown) => {
+  const sent = system.sockets.request(socket, given, timeoutOf(request));
+  const outcome = await sent.catch((error: unknown) => {
     throw diskError(error, "reach the worker at", socket);
   });
   if (outcome.kind === "lost") throw lost(hash, outcome.error);
@@ -125,7 +90,7 @@ function lost(hash: string, error: unknown): WorkflowError {
   return WorkflowError.failed("WORKER_LOST", message, hint, error);
 }
 
-// A worker that had to read what is nested too deeply would end, and all its threads with it.
+// A worker that parses a value nested too deeply crashes, and all of its threads with it.
 function textOf(body: unknown): string {
   const written = toJson(body, "request");
   if (written.ok) return written.json;
@@ -136,17 +101,15 @@ function textOf(body: unknown): string {
   );
 }
 
-/** Moves how long an idle worker stays, in milliseconds: 3,000 without it. */
+/** The environment variable for a worker's idle timeout in milliseconds, 3,000 by default. */
 export const idleVariable = "UNCAGED_WORKFLOW_IDLE_MS";
 
 const defaultIdleMs = 3_000;
-/** How long a worker may take to begin to listen, by {@link whenOverdue}. */
-const startTimeoutMs = 20_000;
 const busyCode = 75;
 const mostCandidates = 20;
 const largestWorkerLog = 1024 * 1024 * 1024;
 
-/** Starts a worker of a hash, detached, without a pipe. Whether it gets the lock is seen later. */
+/** Starts a worker process of a hash, detached and without a pipe. It exits with 75 if it does not get the lock. */
 export function spawnWorker(root: Root, hash: string): Child {
   createRoot(root);
   const output = openWorkerLog(workerLogPath(root, hash));
@@ -159,52 +122,6 @@ export function spawnWorker(root: Root, hash: string): Child {
   } finally {
     system.files.close(output);
   }
-}
-
-/**
- * Has a prewarmed process be the worker of a hash, with a request. Null when it gives no reply: it has found another one
- * in its place, or was lost.
- *
- * @throws WorkflowError what the worker answered, `WORKER_SILENT`.
- */
-export async function beginWorker(
-  root: Root,
-  hash: string,
-  prewarmed: PrewarmedWorker,
-  body: StartRequest,
-): Promise<Started | null> {
-  createRoot(root);
-  // The process opens it itself, and has nowhere else to report why it can't.
-  system.files.close(openWorkerLog(workerLogPath(root, hash)));
-  const request = { method: "POST", path: "/threads", body: textOf(body) };
-  // While the process begins, which would do it before its first step.
-  const made = [threadsDir(root, hash)];
-  made.forEach(makeFolder);
-  const log = prepared(root, hash, body);
-  const silence = Promise.withResolvers<"silent">();
-  const isSilent = () => silence.resolve("silent");
-  const cancel = whenOverdue(controlTimeoutMs, () => prewarmed.pid, isSilent);
-  try {
-    const identity = system.processes.identify(prewarmed.pid);
-    const args: WorkerOrder["args"] = [root, hash, String(idleMs())];
-    const began = prewarmed.begin({ args, request, identity, made, log });
-    const response = await Promise.race([began, silence.promise]);
-    if (response === "silent") throw silentWorker(root, hash);
-    const reply = response && replyOf<Started>(hash, response);
-    return reply?.kind === "reply" ? reply.value : null;
-  } finally {
-    cancel();
-    // It is there no more if the thread has it.
-    if (log) removeQuietly(log.aside);
-  }
-}
-
-/** The log of a new thread, as its worker makes it; null where that needs more than the request. */
-function prepared(root: Root, hash: string, request: StartRequest): PreparedLog | null {
-  if (request.fork || request.input || request.durability === "os") return null;
-  // A bundle may say otherwise: then its worker makes the log.
-  const facts = { rounds: defaultMaxRounds, timestamp: system.clock.now() };
-  return prepareLog(dataPath(root, hash, request.threadId), startRecord(hash, request, facts));
 }
 
 function idleMs(): number {
@@ -221,46 +138,42 @@ function openWorkerLog(path: string): number {
 }
 
 /**
- * Sends a request to the worker of a hash, and starts one when none listens. Of several that are
- * started at once the lock lets one stay.
+ * Sends a request to the worker of a hash, and starts a worker when none listens. The lock lets one of several that
+ * start at once stay.
  *
- * @throws WorkflowError what the worker answered, `WORKER_SILENT`, `WORKER_FAILED`.
+ * @throws WorkflowError the worker's own error, `WORKER_SILENT`, `WORKER_FAILED`.
  */
 export async function askWorker<T>(root: Root, hash: string, request: ControlRequest): Promise<T> {
   const began = system.clock.elapsed();
   let candidate: Child | null = null;
   let candidates = 0;
-  const overdue = new Overdue(startTimeoutMs, () => candidate?.pid ?? null);
-  try {
-    for (;;) {
-      const reply = await ask<T>(root, hash, request);
-      if (reply.kind === "reply") return reply.value;
-      if (reply.kind === "silent") throw silentWorker(root, hash, timeOf(request));
-      if (!candidate || hasEnded(candidate)) {
-        if (candidate && hasFailed(candidate)) throw failedToStart(root, hash, candidate);
-        if (candidates >= mostCandidates) throw silent(hash, startTimeoutMs);
-        if (candidate) await system.clock.sleep(20 * candidates);
-        candidate = spawnWorker(root, hash);
-        candidates += 1;
-      }
-      if (overdue.is) throw silent(hash, startTimeoutMs);
-      await system.clock.sleep(pauseAfter(system.clock.elapsed() - began));
+  for (;;) {
+    const reply = await ask<T>(root, hash, request);
+    if (reply.kind === "reply") return reply.value;
+    if (reply.kind === "silent") throw silentWorker(root, hash);
+    if (!candidate || hasEnded(candidate)) {
+      if (candidate && hasFailed(candidate)) throw failedToStart(root, hash, candidate);
+      if (candidates >= mostCandidates) throw silent(hash);
+      if (candidate) await system.clock.sleep(20 * candidates);
+      candidate = spawnWorker(root, hash);
+      candidates += 1;
     }
-  } finally {
-    overdue.end();
+    const waited = system.clock.elapsed() - began;
+    if (waited > controlTimeoutMs) throw silent(hash);
+    await system.clock.sleep(pauseAfter(waited));
   }
 }
 
 /**
- * What {@link askAgain} may be given: whether a worker was lost with the request before; and the reply where the next
- * refuses, with such a code, because that one has done it.
+ * `wasLost`: whether the worker was lost with an earlier request. `done` gives the reply when the next worker refuses
+ * with an error code because the lost one had done the work.
  */
 type Again<T> = {
   wasLost?: boolean;
   done?: (refusal: string) => T | null | Promise<T | null>;
 };
 
-/** As {@link askWorker}, for what may be asked twice: when the worker is lost before it answers, the next is asked. */
+/** As {@link askWorker}, for idempotent requests: if the worker is lost before it answers, the next one is asked. */
 export async function askAgain<T>(
   root: Root,
   hash: string,
@@ -278,27 +191,16 @@ export async function askAgain<T>(
   }
 }
 
-/** Whether a worker ended before it answered: what it was asked for may be done or not. */
+/** Whether a worker ended before it answered: the request may or may not have had its effect. */
 export const isLost = (error: unknown): boolean =>
   isWorkflowError(error) && error.code === "WORKER_LOST";
 
-/** The error that a worker has the request and does not answer; one that is stuck in loading its bundle is ended. */
-export const silentWorker = (root: Root, hash: string, ms = controlTimeoutMs): WorkflowError =>
-  heldByDisk(root, hash) ?? endStuckLoader(root, hash) ?? silent(hash, ms);
+/** The error of a worker that does not answer. A worker that is stuck in loading its bundle is killed. */
+export const silentWorker = (root: Root, hash: string): WorkflowError =>
+  endStuckLoader(root, hash) ?? silent(hash);
 
-/** The error that a worker waits for a disk; null where it does not. Until the disk answers, SIGKILL ends it neither. */
-export function heldByDisk(root: Root, hash: string): WorkflowError | null {
-  const holder = readWorkerInfo(workerInfoPath(root, hash))?.identity;
-  if (!holder || !isAlive(holder) || !system.processes.waitsForDisk(holder.pid)) return null;
-  return WorkflowError.failed(
-    "WORKER_SILENT",
-    `the worker of ${hash} waits for a disk, and did not answer in time`,
-    `see whether another program keeps the disk of ${root} busy, or the disk fails; then look at the thread, and ask again`,
-  );
-}
-
-// A worker that has begun to drive nothing and doesn't answer is stuck in its bundle's top level. It has no
-// thread that a forced kill could name, so nobody else could end it.
+// A worker notes each thread before it touches its log. One that has noted none and does not answer is stuck in its
+// bundle's top level, and has no thread that a forced kill could name.
 function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (!worker || worker.drove || !isAlive(worker.identity)) return null;
@@ -313,17 +215,16 @@ function endStuckLoader(root: Root, hash: string): WorkflowError | null {
 const hasEnded = ({ exitCode, signalCode }: Child): boolean =>
   exitCode !== null || signalCode !== null;
 
-// One that found another in its place, was asked to close, or was killed has not failed: the next may do.
+// A candidate that did not get the lock, was asked to close or was killed has not failed: the next one may serve.
 const hasFailed = ({ exitCode }: Child): boolean =>
   exitCode !== null && exitCode !== 0 && exitCode !== busyCode;
 
-function silent(hash: string, ms: number): WorkflowError {
-  return WorkflowError.failed(
+const silent = (hash: string): WorkflowError =>
+  WorkflowError.failed(
     "WORKER_SILENT",
-    `the worker of ${hash} did not answer within ${Math.round(ms / 1000)} s`,
-    "a role may block it; to end it and take up its other threads: uncaged-workflow kill --force <thread>",
+    `the worker of ${hash} did not answer within ${controlTimeoutMs / 1000} s`,
+    "a role or a slow disk may block it; to end it and resume its other threads: uncaged-workflow kill --force <thread>",
   );
-}
 
 function failedToStart(root: Root, hash: string, { exitCode }: Child): WorkflowError {
   const path = workerLogPath(root, hash);
@@ -340,7 +241,7 @@ function failedToStart(root: Root, hash: string, { exitCode }: Child): WorkflowE
   );
 }
 
-// What Bun prints of an error or a crash ends with a stack and its own version.
+// Bun ends the report of an error or a crash with a stack and its version.
 const causeLine = /^(?:\w*error|panic[^:]*): /i;
 
 const recordOf = (line: string): ErrorRecord => ({
@@ -349,7 +250,7 @@ const recordOf = (line: string): ErrorRecord => ({
   message: line.slice(0, 300),
 });
 
-/** The error that a line of a worker's log has; null when it ended otherwise, and the line is the runtime's. */
+/** The error record on a line of a worker's log, or null if the line is not one. */
 function recordIn(line: string): ErrorRecord | null {
   try {
     const record = JSON.parse(line) as ErrorRecord;
@@ -359,7 +260,7 @@ function recordIn(line: string): ErrorRecord | null {
   }
 }
 
-// What ended a worker without a word may be that there was no room for its words.
+// A full disk may be the reason why the worker has logged nothing.
 function checkRoom(path: string): void {
   const log = openWorkerLog(path);
   try {

@@ -130,6 +130,9 @@ describe("the lines of a file, backward", () => {
 });
 
 describe("waiting for a change", () => {
+  /** Longer than the limit of a test. */
+  const forever = 3_600_000;
+
   async function changed(paths: string[], atMostMs: number, signal?: AbortSignal): Promise<void> {
     const watch = new FileWatch(paths, signal);
     await watch.changed(atMostMs);
@@ -143,19 +146,17 @@ describe("waiting for a change", () => {
 
   test("ends when the file is written, long before the bound", async () => {
     writeFileSync(path, "");
-    const begin = performance.now();
-    const waiting = changed([path], 60_000);
+    const waiting = changed([path], forever);
     appendFileSync(path, "1\n");
     await waiting;
-    expect(performance.now() - begin).toBeLessThan(10_000);
   });
 
   test("ends when it is aborted, and at once when it was", async () => {
     const abort = new AbortController();
-    const waiting = changed([join(folder, "missing")], 60_000, abort.signal);
+    const waiting = changed([join(folder, "missing")], forever, abort.signal);
     abort.abort();
     await waiting;
-    await changed([path], 60_000, abort.signal);
+    await changed([path], forever, abort.signal);
   });
 
   test("knows what changed before it was asked, and a file that was not there yet", async () => {
@@ -164,9 +165,7 @@ describe("waiting for a change", () => {
     await watch.changed(10);
     appendFileSync(path, "1\n");
     await Bun.sleep(20);
-    const begin = performance.now();
-    await watch.changed(60_000);
-    expect(performance.now() - begin).toBeLessThan(10_000);
+    await watch.changed(forever);
     watch.close();
   });
 });

@@ -4,7 +4,6 @@ import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
 import {
   asideName,
-  ifThere,
   notPlain,
   openOwnFile,
   readFully,
@@ -14,7 +13,6 @@ import {
   writeFileAtomic,
 } from "../storage/files.ts";
 import { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } from "../system/port.ts";
-import type { PreparedLog } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 import { maxRecordBytes } from "./record.ts";
 import { firstSum, type RecordText, Sealer, type Sum, sealed } from "./sum.ts";
@@ -30,9 +28,6 @@ export function checkRecordSize(length: number): void {
     "put large data into a file and give its path",
   );
 }
-
-/** Of so many appends without a sync one looks whether the log still has its name. */
-const appendsAName = 64;
 
 const newline = encodeText("\n");
 
@@ -60,7 +55,6 @@ export class LogWriter {
   #refusal: WorkflowError | null = null;
   #last: Promise<void> | null = null;
   #isSuspect = false;
-  #unchecked = 0;
 
   private constructor(path: string, fd: number, { size, sum }: LogEnd, writing: Writing) {
     this.#path = path;
@@ -128,29 +122,6 @@ export class LogWriter {
     } catch (error) {
       if (fd !== null) closeQuietly(fd);
       removeQuietly(aside);
-      throw diskError(error, "write", path);
-    }
-  }
-
-  /**
-   * Takes over the log of a new thread that another process has prepared, and which is durable on return; null when it
-   * is not there as it was made.
-   */
-  static fromPrepared(path: string, prepared: PreparedLog, writing: Writing): LogWriter | null {
-    const { aside, size, sum } = prepared;
-    const isSynced = writing.syncer !== null;
-    let fd: number | null = null;
-    try {
-      fd = ifThere(() => openOwnFile(aside, O_WRONLY | O_APPEND));
-      if (fd === null) return null;
-      if (system.files.length(fd) !== size) {
-        closeQuietly(fd);
-        return null;
-      }
-      giveName(aside, path, { isSynced, isNew: true });
-      return new LogWriter(path, fd, { size, sum: BigInt(`0x${sum}`) }, writing);
-    } catch (error) {
-      if (fd !== null) closeQuietly(fd);
       throw diskError(error, "write", path);
     }
   }
@@ -273,11 +244,13 @@ export class LogWriter {
     throw refusal;
   }
 
+  /** A log must still be a plain file with one name and the length that this writer left. */
   #checkAlone(): void {
     let size: number;
     try {
-      if (this.#isNameDue()) checkName(this.#fd);
-      size = system.files.length(this.#fd);
+      const found = system.files.statOpen(this.#fd);
+      if (!found.isFile() || found.nlink !== 1) throw notPlain();
+      size = found.size;
     } catch (error) {
       throw this.#refuse(error, "write");
     }
@@ -288,13 +261,6 @@ export class LogWriter {
       "see which worker runs it: uncaged-workflow ps",
     );
     throw this.#refuse(foreign, "write");
-  }
-
-  // To look takes as long as a record takes that is not synced.
-  #isNameDue(): boolean {
-    if (this.#writing.syncer) return true;
-    this.#unchecked = (this.#unchecked + 1) % appendsAName;
-    return this.#unchecked === 0;
   }
 
   #write(bytes: Uint8Array, length = lengthOf(bytes)): void {
@@ -350,12 +316,6 @@ function closeQuietly(fd: number): void {
   } catch {
     // The descriptor is gone either way: close(2).
   }
-}
-
-/** A log must still be a plain file with one name: who removes it, or links it elsewhere, stops its writer. */
-function checkName(fd: number): void {
-  const found = system.files.statOpen(fd);
-  if (!found.isFile() || found.nlink !== 1) throw notPlain();
 }
 
 function truncateSynced(fd: number, size: number): void {

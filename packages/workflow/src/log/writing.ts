@@ -1,21 +1,13 @@
-import type { PreparedLog } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 
-/**
- * How a process writes logs; `syncer` null leaves the sync to the system. `made` are the folders whose names it has
- * made durable, `prepared` a log that another process has made for it.
- */
+/** How a process writes logs. Without a `syncer` it never syncs. `made` holds the folders whose names are durable. */
 export type Writing = {
   syncer: Syncer | null;
   made?: Set<string>;
-  prepared?: PreparedLog | null;
 };
 
-/** Writing that is synced at each step, with what another process has made for it. */
-export const durableWriting = (
-  made: readonly string[] = [],
-  prepared: PreparedLog | null = null,
-): Writing => ({ syncer: new Syncer(), made: new Set(made), prepared });
+/** Syncs each step. */
+export const durableWriting = (): Writing => ({ syncer: new Syncer(), made: new Set() });
 
 /**
  * Decides how a process makes its logs durable. One log alone is synced on the spot, which is the

@@ -186,7 +186,7 @@ export function removeQuietly(path: string, isSynced = false): void {
 
 /** The name that a file has while it is being written. */
 export function asideName(path: string): string {
-  const mark = Math.floor(system.scatter() * 2 ** 32).toString(16);
+  const mark = Math.floor(system.random() * 2 ** 32).toString(16);
   return join(dirname(path), `.${basename(path)}.${mark.padStart(8, "0")}.tmp`);
 }
 

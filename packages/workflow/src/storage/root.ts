@@ -10,6 +10,9 @@ import { bundlesDir, logsDir, namesIn, type Root, runDir } from "./paths.ts";
 /** The environment variable that moves the storage root. */
 export const rootVariable = "UNCAGED_WORKFLOW_STORAGE_ROOT";
 
+/** The environment variable that names the cluster on which threads run. */
+export const hostVariable = "UNCAGED_WORKFLOW_HOST";
+
 /**
  * Which storage root: a folder, or the one that an environment names, that of this process without it; or a
  * project's.

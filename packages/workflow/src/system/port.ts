@@ -1,3 +1,5 @@
+import { constants } from "node:fs";
+
 /*
  * Everything through which the product touches the world: files, locks, sockets, clocks, chance, processes and
  * the modules of bundles. What drives, records and observes threads reaches them here and nowhere else, so
@@ -7,15 +9,9 @@
  * return. S3 no function needs its `this`.
  */
 
-/** How a file is opened: open(2). By the headers of each system, since to load `node:fs` takes milliseconds. */
-export const [O_RDONLY, O_WRONLY, O_RDWR] = [0, 1, 2] as [number, number, number];
-const isMac = process.platform === "darwin";
-export const O_CREAT = isMac ? 0x200 : 0o100;
-export const O_EXCL = isMac ? 0x800 : 0o200;
-export const O_APPEND = isMac ? 0x8 : 0o2000;
-export const O_NONBLOCK = isMac ? 0x4 : 0o4000;
-const noFollowOfLinux = process.arch === "arm64" ? 0o100000 : 0o400000;
-export const O_NOFOLLOW = isMac ? 0x100 : noFollowOfLinux;
+/** The flags of open(2). */
+export const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
+  constants;
 
 /** The variables of an environment by their names; one that is undefined is not there. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -53,8 +49,6 @@ export type Files = {
   /** Takes flock(2)'s exclusive lock of an open file, without waiting; false when somebody has it. */
   lock(fd: number): boolean;
   statOpen(fd: number): FileStat;
-  /** The length of an open file, without the rest of what `statOpen` takes its time to give. */
-  length(fd: number): number;
   /** What a path leads to; null when it leads nowhere. */
   stat(path: string): FileStat | null;
   /** What is at a path, a symbolic link itself; null when nothing is. */
@@ -105,14 +99,12 @@ export type SocketOutcome =
   | { kind: "silent" }
   | { kind: "lost"; error: unknown };
 
-export type WhenLate = (act: () => void) => () => void;
-
 /** Unix sockets, by their whole path, however long it is. */
 export type Sockets = {
   /** Answers requests until the process ends. `answer` never rejects. The path must be free. */
   listen(path: string, answer: (request: SocketRequest) => Promise<SocketResponse>): void;
-  /** `whenLate` acts once the response is late, unless the function that it returns is called before. */
-  request(path: string, request: SocketRequest, whenLate: WhenLate): Promise<SocketOutcome>;
+  /** Sends one request. The outcome is `silent` when no response has come after `timeoutMs`. */
+  request(path: string, request: SocketRequest, timeoutMs: number): Promise<SocketOutcome>;
 };
 
 /** A process that can't be taken for a later one with the same pid. */
@@ -147,8 +139,6 @@ export type Processes = {
   signal(identity: ProcessIdentity, signal: "SIGTERM" | "SIGKILL"): void;
   /** Who the process with this pid is; null when there is none. */
   identify(pid: number): ProcessIdentity | null;
-  /** Whether a thread of the process with this pid waits for a disk, or a file system; false where that can't be seen. */
-  waitsForDisk(pid: number): boolean;
   /** Starts the worker's program as a process and a group of its own. */
   startWorker(args: readonly string[], surroundings: WorkerSurroundings): Child;
   /** Runs a program to its end, in this process's environment; null when there is none of this name. */
@@ -181,8 +171,6 @@ export type System = {
   readonly processes: Processes;
   /** A number from 0 on and below 1. Two processes never draw the same sequence. */
   random(): number;
-  /** The same without cryptography, which takes longer to begin: for what only must not meet by chance. */
-  scatter(): number;
   /** Loads the module of a file: its top level runs. */
   load(path: string): Promise<object>;
   /** Opens a database, which is made if it is not there; null where there are none. */

@@ -1,43 +1,31 @@
+import { mkdtempSync, readFileSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import {
-  type Clock,
-  type Column,
-  type Database,
-  type Files,
-  type FoundProcess,
-  O_RDONLY,
-  type Processes,
-  type ProcessIdentity,
-  type RunEnd,
-  type SocketOutcome,
-  type SocketRequest,
-  type Sockets,
-  type System,
-  type WhenLate,
+import { files } from "./files.ts";
+import type {
+  Clock,
+  Column,
+  Database,
+  FoundProcess,
+  Processes,
+  ProcessIdentity,
+  RunEnd,
+  SocketOutcome,
+  SocketRequest,
+  Sockets,
+  System,
 } from "./port.ts";
-import { link, readText } from "./libc.ts";
-import { linuxFiles } from "./linux-files.ts";
-import { nodeFiles } from "./node-files.ts";
 import { commandOf } from "./programs.ts";
 
-// A bundle shares the worker's process: what it does to a built-in later must not reach the worker.
+// Bundles share the worker's process. The clock and the process of the worker stay what they are when a bundle mocks
+// these functions; `process.exit` is replaced by the worker itself.
 const { now } = Date;
+const { setTimeout, clearTimeout, setImmediate } = globalThis;
 const { pid } = process;
 const exit = process.exit.bind(process);
 const kill = process.kill.bind(process);
-const chdir = process.chdir.bind(process);
-const cwd = process.cwd.bind(process);
-const onSignal: (signal: NodeJS.Signals, act: () => void) => void = process.on.bind(process);
-const { setTimeout, clearTimeout, setImmediate, fetch, Number, Response, URL, AbortController } =
-  globalThis;
 const monotonic = performance.now.bind(performance);
 const { serve, sleep, sleepSync, spawn, spawnSync, pathToFileURL, which } = Bun;
-const { random: scatter } = Math;
-const fillRandom = crypto.getRandomValues.bind(crypto);
-
-const withResolvers: <T>() => PromiseWithResolvers<T> = Promise.withResolvers.bind(Promise);
-
-const files: Files = linuxFiles() ?? nodeFiles();
 
 const clock: Clock = {
   now,
@@ -49,9 +37,9 @@ const clock: Clock = {
   sleep: (ms) => sleep(ms),
   sleepSync: (ms) => sleepSync(ms),
   turn() {
-    const { promise, resolve } = withResolvers<void>();
-    setImmediate(resolve);
-    return promise;
+    return new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   },
 };
 
@@ -63,8 +51,8 @@ const nobody = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "Connect
 const sockets: Sockets = {
   listen(path, answer) {
     // By its name alone, which is never too long.
-    const before = cwd();
-    chdir(dirname(path));
+    const before = process.cwd();
+    process.chdir(dirname(path));
     serve({
       unix: basename(path),
       maxRequestBodySize: largestBody,
@@ -75,61 +63,49 @@ const sockets: Sockets = {
         return new Response(body, { status });
       },
     });
-    chdir(before);
+    process.chdir(before);
   },
-  async request(path, request, whenLate) {
-    if (Buffer.byteLength(path) <= longestSocketPath) return await send(path, request, whenLate);
-    const folder = await makeTemporary();
+  async request(path, request, timeoutMs) {
+    if (Buffer.byteLength(path) <= longestSocketPath) return await send(path, request, timeoutMs);
+    const folder = makeTemporary();
     try {
-      link(dirname(path), join(folder, "r"));
-      return await send(join(folder, "r", basename(path)), request, whenLate);
+      symlinkSync(dirname(path), join(folder, "r"));
+      return await send(join(folder, "r", basename(path)), request, timeoutMs);
     } finally {
       files.removeTree(folder);
     }
   },
 };
 
-async function makeTemporary(): Promise<string> {
-  const { tmpdir } = await import("node:os");
-  const name = `uw-${random().toString(36).slice(2)}`;
+function makeTemporary(): string {
   try {
-    return makeIn(tmpdir(), name);
+    return mkdtempSync(join(tmpdir(), "uw-"));
   } catch {
-    // TMPDIR may name a folder that is not there.
-    return makeIn("/tmp", name);
+    // TMPDIR may name a folder that does not exist.
+    return mkdtempSync("/tmp/uw-");
   }
-}
-
-function makeIn(parent: string, name: string): string {
-  const folder = join(parent, name);
-  if (files.exists(parent) && files.makeFolder(folder) !== undefined) return folder;
-  throw new Error(`${folder} can't be made`);
 }
 
 async function send(
   unix: string,
   { method, path, body }: SocketRequest,
-  whenLate: WhenLate,
+  timeoutMs: number,
 ): Promise<SocketOutcome> {
   const controller = new AbortController();
-  let isLate = false;
-  const cancel = whenLate(() => {
-    isLate = true;
-    controller.abort();
-  });
+  const { signal } = controller;
+  const timer = setTimeout(() => controller.abort(), timeoutMs);
   try {
-    const { signal } = controller;
-    // A connection that is kept may be to a worker that has ended.
+    // A connection that is kept alive may lead to a worker that has exited.
     const given = { unix, method, signal, keepalive: false, ...(body !== undefined && { body }) };
     const response = await fetch(`http://worker${path}`, given);
     const text = await response.text();
     return { kind: "response", response: { status: response.status, body: text } };
   } catch (error) {
-    if (isLate) return { kind: "silent" };
+    if (signal.aborted) return { kind: "silent" };
     const { code } = error as { code?: unknown };
     return nobody.has(String(code)) ? { kind: "nobody" } : { kind: "lost", error };
   } finally {
-    cancel();
+    clearTimeout(timer);
   }
 }
 
@@ -163,7 +139,6 @@ const processes: Processes = {
       // It is gone, or another user's: who asks looks again.
     }
   },
-  waitsForDisk: (id) => isLinux && statesOf(id).includes("D"),
   startWorker(args, { folder, env, output }) {
     const child = spawn(commandOf("worker", args), {
       cwd: folder,
@@ -183,7 +158,7 @@ const processes: Processes = {
     }
   },
   onStop(act) {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) onSignal(signal, () => act());
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => act());
   },
   exit,
 };
@@ -192,35 +167,18 @@ const processes: Processes = {
 /** Whether a process has ended, and only its parent has not asked how: in a container there may be nobody who does. */
 const isDead = (state: string): boolean => state.startsWith("Z") || state.startsWith("X");
 
-function readFile(path: string): string {
-  const fd = files.open(path, O_RDONLY);
-  try {
-    return readText(fd);
-  } finally {
-    files.close(fd);
-  }
-}
-
-/** The states of a process's threads, by proc_pid_stat(5); none when it is gone. */
-function statesOf(id: number): string[] {
-  try {
-    const tasks = files.list(`/proc/${id}/task`);
-    return tasks.map((task) => fieldsOf(readFile(`/proc/${id}/task/${task}/stat`))[0] ?? "");
-  } catch {
-    return [];
-  }
-}
+const readText = (path: string): string => readFileSync(path, "utf8");
 
 /** Those from the state on, which is the third of all. */
 const fieldsOf = (stat: string): string[] => stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 
 function identifyByProc(id: number): ProcessIdentity | null {
   try {
-    const [state = "", ...fields] = fieldsOf(readFile(`/proc/${id}/stat`));
+    const [state = "", ...fields] = fieldsOf(readText(`/proc/${id}/stat`));
     const [threads, , startTime = null] = fields.slice(16);
     // Threads that have not ended yet have the files and the locks, also when the first one of all has ended.
     if (isDead(state) && Number(threads) <= 1) return null;
-    const bootId = readFile("/proc/sys/kernel/random/boot_id").trim();
+    const bootId = readText("/proc/sys/kernel/random/boot_id").trim();
     return { pid: id, startTime, bootId };
   } catch {
     return null;
@@ -230,11 +188,11 @@ function identifyByProc(id: number): ProcessIdentity | null {
 // proc(5): what can't be read is another user's, or gone; that of a zombie is empty.
 function findByProc(id: number, having: string): FoundProcess | null {
   try {
-    const environ = readFile(`/proc/${id}/environ`);
+    const environ = readText(`/proc/${id}/environ`);
     if (!environ.includes(having)) return null;
     const env = Object.fromEntries(environ.split("\0").map(variable));
     const identity = identifyByProc(id);
-    const argv = readFile(`/proc/${id}/cmdline`).split("\0").slice(0, -1);
+    const argv = readText(`/proc/${id}/cmdline`).split("\0").slice(0, -1);
     return identity && { identity, argv, env };
   } catch {
     return null;
@@ -255,7 +213,7 @@ function identifyByPs(id: number): ProcessIdentity | null {
 }
 
 const drawn = new Uint32Array(1);
-const random = (): number => (fillRandom(drawn)[0] as number) / 2 ** 32;
+const random = (): number => (crypto.getRandomValues(drawn)[0] as number) / 2 ** 32;
 
 /** How long one process waits for what another one writes, in milliseconds. */
 const databaseBusyMs = 1_000;
@@ -274,12 +232,6 @@ async function openDatabase(path: string): Promise<Database> {
   };
 }
 
-const plainPath = /^[\w./-]+$/;
-
-/** By what a file is imported: its path, unless that has signs with a meaning in a URL, which takes longer to make. */
-const addressOf = (path: string): string =>
-  plainPath.test(path) ? path : pathToFileURL(path).href;
-
 /** This machine. */
 export const realSystem: System = {
   files,
@@ -287,7 +239,6 @@ export const realSystem: System = {
   sockets,
   processes,
   random,
-  scatter,
-  load: async (path) => (await import(addressOf(path))) as object,
+  load: async (path) => (await import(pathToFileURL(path).href)) as object,
   openDatabase,
 };

@@ -81,8 +81,6 @@ export function createLog(
   const path = dataPath(root, hash, checkThreadId(request.threadId));
   const { fork } = request;
   const source = fork ? sourceOf(root, fork) : null;
-  const prepared = preparedThread(path, hash, request, writing, rounds);
-  if (prepared) return prepared;
   const timestamp = system.clock.now();
   const start = startRecord(hash, request, { source: source?.start, rounds, timestamp });
   const head = recordText(textOf(start));
@@ -107,23 +105,6 @@ export function createLog(
     if (at !== null) addDue(root, { hash, threadId: request.threadId, at }, writing.made);
   };
   return { start, writer: LogWriter.create(path, fill, writing), steps };
-}
-
-/** The thread whose log was prepared by who starts it; null where none was, or another one than this request makes. */
-function preparedThread(
-  path: string,
-  hash: string,
-  request: StartRequest,
-  writing: Writing,
-  rounds: number,
-): CreatedThread | null {
-  const { prepared } = writing;
-  if (!prepared || prepared.threadId !== request.threadId) return null;
-  const { timestamp } = prepared;
-  const start = startRecord(hash, request, { rounds, timestamp });
-  if (start.parameters.options.maxRounds !== prepared.rounds) return null;
-  const writer = LogWriter.fromPrepared(path, prepared, writing);
-  return writer && { start, writer, steps: [] };
 }
 
 // Its name is made durable by each worker once, and not for each thread.

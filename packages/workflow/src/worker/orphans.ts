@@ -3,7 +3,7 @@ import { maskOf } from "../contract/mask.ts";
 import { takeLock } from "../storage/lock.ts";
 import { lockPath, type Root, workerInfoPath } from "../storage/paths.ts";
 import type { FoundProcess } from "../system/port.ts";
-import { markVariable } from "../system/prewarm.ts";
+import { markVariable } from "../system/worker-env.ts";
 import { system } from "../system/system.ts";
 import { readWorkerInfo } from "./worker-info.ts";
 

@@ -18,16 +18,17 @@ import type { Threads } from "./threads.ts";
 
 const statusOf: Record<ErrorKind, number> = { usage: 400, missing: 404, failed: 409 };
 
-/** The control socket of a worker, which holds the hash's lock: a socket that is there before is a dead one. */
+/** The control socket of a worker. The worker holds the hash's lock, so a socket that exists already is a dead one. */
 export class ControlServer {
   readonly #path: string;
   readonly #threads: Threads;
   readonly #onChange: () => void;
-  #isListening = false;
   #isClosing = false;
 
-  /** How many requests are being answered. */
+  /** The number of requests that are being answered. */
   pending = 0;
+  /** Whether a request has come that is not a mere read. */
+  wasAsked = false;
 
   /** `onChange` is called after each request. */
   constructor(path: string, threads: Threads, onChange: () => void) {
@@ -37,16 +38,14 @@ export class ControlServer {
     removeFile(path);
   }
 
-  /** Listens from now on, if it has neither begun to nor been closed. */
   listen(): void {
-    if (this.#isListening || this.#isClosing) return;
-    system.sockets.listen(this.#path, (request) => this.answer(request));
-    this.#isListening = true;
+    system.sockets.listen(this.#path, (request) => this.#answer(request));
   }
 
-  /** Answers a request, however it came. Never rejects. */
-  async answer(request: SocketRequest): Promise<SocketResponse> {
+  /** Never rejects. */
+  async #answer(request: SocketRequest): Promise<SocketResponse> {
     if (this.#isClosing) return failure(workerClosing());
+    if (request.method !== "GET") this.wasAsked = true;
     this.pending += 1;
     try {
       return reply((await withOwnBuiltIns(() => answer(request, this.#threads))) ?? {}, 200);

@@ -31,12 +31,11 @@ export class WorkerInfoFile {
   readonly lostMarks: readonly string[];
   readonly #path: string;
 
-  /** @param own This process's identity, if that is known. */
-  constructor(path: string, mark = "", own: ProcessIdentity | null = null) {
+  constructor(path: string, mark = "") {
     this.#path = path;
     const { files, processes } = system;
     const { pid } = processes;
-    const identity = own ?? processes.identify(pid) ?? { pid, startTime: null, bootId: null };
+    const identity = processes.identify(pid) ?? { pid, startTime: null, bootId: null };
     const isThere = files.exists(path);
     const before = isThere ? readWorkerInfo(path) : null;
     this.followsLost = isThere && (before?.identity.bootId ?? identity.bootId) === identity.bootId;

@@ -6,61 +6,42 @@ import { controlTimeoutMs } from "../control/control.ts";
 import { durableWriting } from "../log/writing.ts";
 import { takeLock } from "../storage/lock.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../storage/paths.ts";
-import type { ProcessIdentity, SocketRequest, SocketResponse } from "../system/port.ts";
-import { markVariable, type PreparedLog } from "../system/prewarm.ts";
-import { whenOverdue } from "../system/overdue.ts";
 import { system } from "../system/system.ts";
+import { markVariable } from "../system/worker-env.ts";
 import { SharedEnv } from "./context.ts";
 import { Orphans } from "./orphans.ts";
 import { ControlServer } from "./server.ts";
 import { Threads } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
 
-const loadTimeoutMs = controlTimeoutMs - 2_000;
-/** The exit code of a worker that found another one in its place. */
+/** Shorter than a client's timeout, so that the reason reaches the client. */
+const loadTimeoutMs = controlTimeoutMs - 5_000;
+/** The exit code of a worker that did not get the lock. */
 const busyCode = 75;
-/** A worker that was started with a request listens after so many milliseconds, also where that is not answered yet. */
-const latestListenMs = 20;
-/** How long a worker that has let everything go still refuses the requests that were on their way to it. */
+/** How long a new worker waits for its first request, whatever its idle timeout is. */
+const firstRequestMs = 5_000;
+/** How long a worker that has released its threads still refuses requests that were sent before. */
 const lingerMs = 250;
 
-/** `mark` is what its environment has of {@link markVariable}, which the processes that it starts inherit. */
-export type WorkerOptions = {
-  root: Root;
-  hash: string;
-  idleMs: number;
-  mark?: string;
-  first?: FirstRequest | null;
-};
-
-/** A request that a worker is started with, and what takes the response to it. */
-export type FirstRequest = {
-  request: SocketRequest;
-  respond: (response: SocketResponse) => void;
-  /** Who this process is, where that is known. */
-  identity: ProcessIdentity | null;
-  /** Folders whose names are durable. */
-  made: string[];
-  /** The log of the thread that it starts. */
-  log: PreparedLog | null;
-};
+/** `mark` is the value of {@link markVariable}, which the processes of its bundle inherit. */
+export type WorkerOptions = { root: Root; hash: string; idleMs: number; mark?: string };
 
 /**
- * Runs the worker of a hash in this process, until it exits. It takes the hash's lock or exits with 75; serves
- * the control socket; and exits automatically when it has had nothing to run for `idleMs` milliseconds. It loads the
- * bundle at once, and again for each request that needs one that could not be loaded: that is then its answer.
+ * Runs the worker of a hash in this process until it exits. It takes the hash's lock or exits with 75, serves the
+ * control socket, and exits after `idleMs` milliseconds without work, but not before its first request or
+ * {@link firstRequestMs}. It loads the bundle at once, and again for each request that needs a bundle whose load has
+ * failed; the failure is then the response.
  *
- * All of its state is in this call. `isolate` is called once, before a bundle's top level runs: what a bundle may do to
- * the process that it shares is then kept from others.
+ * All state is in this call. `isolate` is called once, before the bundle's top level runs.
  */
 export function runWorker(
-  { root, hash, idleMs, mark = "", first = null }: WorkerOptions,
+  { root, hash, idleMs, mark = "" }: WorkerOptions,
   isolate: (threads: Threads) => void,
 ): void {
   const lock = takeLock(lockPath(root, hash), 0);
   if (!lock) system.processes.exit(busyCode);
 
-  const info = new WorkerInfoFile(workerInfoPath(root, hash), mark, first?.identity);
+  const info = new WorkerInfoFile(workerInfoPath(root, hash), mark);
   // Nothing is driven beside what a lost worker has left.
   const { lostMarks } = info;
   const orphans = new Orphans(lostMarks, () => info.forget(lostMarks));
@@ -77,37 +58,17 @@ export function runWorker(
     orphans,
     env: new SharedEnv(mark === "" ? {} : { [markVariable]: mark }),
     load,
-    writing: durableWriting(first?.made, first?.log),
+    writing: durableWriting(),
     note: (threadId, live) => info.note(threadId, live),
     onChange: rest,
   });
 
   system.processes.onStop(() => void close());
   server = new ControlServer(join(runDir(root), socketName(hash)), threads, rest);
-  // The request that this worker was started for is on its way. Should this fail, its own load reports it.
+  // The request for which this worker was started loads the bundle again if this fails, and reports why.
   void load().catch(() => undefined);
-  if (first) void answerFirst(server, first);
-  else server.listen();
+  server.listen();
   rest();
-
-  /**
-   * Answers the request that this process was started with, and listens when its thread has had its first turn: Bun
-   * takes longer to serve than a thread to commit a step. Who finds nobody listening until then, and this process alive, asks again.
-   */
-  async function answerFirst(own: ControlServer, { request, respond }: FirstRequest) {
-    const cancel = system.clock.after(latestListenMs, () => own.listen());
-    try {
-      const response = await own.answer(request);
-      await system.clock.turn();
-      cancel();
-      own.listen();
-      respond(response);
-    } catch (error) {
-      // Nobody can reach it, and whoever has sent the request asks another one.
-      console.error(messageOf(error));
-      void close();
-    }
-  }
 
   function load(): Promise<Bundle> {
     bundle ??= prepare().catch((error) => {
@@ -126,15 +87,15 @@ export function runWorker(
     return await inTime(hash, loaded);
   }
 
-  /** Arms the idle timer anew while there is nothing to run. */
+  /** Restarts the idle timer while there is nothing to run. */
   function rest(): void {
     cancelRest?.();
     cancelRest = null;
     if (closing || !isIdle()) return;
-    cancelRest = system.clock.after(idleMs, () => isIdle() && void close());
+    const ms = server?.wasAsked ? idleMs : Math.max(idleMs, firstRequestMs);
+    cancelRest = system.clock.after(ms, () => isIdle() && void close());
   }
 
-  // Asked again when the time is over: a request that came in between may still load the bundle.
   function isIdle(): boolean {
     return (server?.pending ?? 0) === 0 && !threads.busy;
   }
@@ -158,7 +119,7 @@ export function runWorker(
       try {
         await cleanUps[n]?.();
       } catch (error) {
-        // Of what can't be cleaned up nothing keeps the next worker from beginning; one that stays would.
+        // A failed cleanup must not block the exit: the next worker can start anyway.
         console.error(messageOf(error));
       }
     }
@@ -166,18 +127,14 @@ export function runWorker(
   }
 }
 
-// A top level that never ends must be an answer too, and come before the one who asked gives up.
+/** @throws WorkflowError `BUNDLE_LOAD_FAILED` when the bundle's top level does not end in time. */
 async function inTime(hash: string, loaded: Promise<Bundle>): Promise<Bundle> {
   const late = Promise.withResolvers<never>();
-  const cancel = whenOverdue(
-    loadTimeoutMs,
-    () => system.processes.pid,
-    () => {
-      const message = `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`;
-      const hint = "its top level may wait for something: do the work in run";
-      late.reject(WorkflowError.failed("BUNDLE_LOAD_FAILED", message, hint));
-    },
-  );
+  const cancel = system.clock.after(loadTimeoutMs, () => {
+    const message = `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`;
+    const hint = "its top level may wait for something: do the work in run";
+    late.reject(WorkflowError.failed("BUNDLE_LOAD_FAILED", message, hint));
+  });
   try {
     return await Promise.race([loaded, late.promise]);
   } finally {

@@ -1,0 +1,98 @@
+import { test } from "bun:test";
+import { open, useConsole } from "./browser.ts";
+
+const serving = useConsole("counter");
+
+const lost = /The server is not reached/;
+const back = /Connected again/;
+
+test("a server that is killed is reported in a notice, and when it is back nothing was missed", async () => {
+  const id = await serving.run("counter", { count: 60, delayMs: 100 });
+  const page = await open(serving, `/threads/${id}`);
+  await page.getByRole("article", { name: /^Step/ }).first().waitFor();
+  const { port } = serving;
+  await serving.stop("SIGKILL");
+  await page.getByText(lost).waitFor();
+  const again = page.getByText(back).waitFor();
+  await serving.serve(port);
+  await again;
+  await serving.until(id, "completed", 60);
+  await page.getByText("completed", { exact: true }).first().waitFor();
+  await page.getByRole("article", { name: "Step 60: count" }).waitFor();
+  await page.getByText("60", { exact: true }).first().waitFor();
+  await page.getByText(back).waitFor({ state: "detached" });
+}, 600_000);
+
+test("the list of threads is right again after the server was away", async () => {
+  const page = await open(serving);
+  await page.getByRole("table", { name: "Threads" }).waitFor();
+  const { port } = serving;
+  await serving.stop("SIGKILL");
+  await page.getByText(lost).waitFor();
+  const started = serving.spawn("run", "counter", "--json");
+  const { threadId } = (await new Response(started.stdout).json()) as { threadId: string };
+  await serving.serve(port);
+  await page.getByText(threadId).waitFor();
+  await serving.until(threadId, "completed");
+}, 600_000);
+
+test("a page that can't be loaded without a server shows what to do", async () => {
+  const page = await open(serving);
+  await page.getByRole("table", { name: "Threads" }).waitFor();
+  const { port } = serving;
+  await serving.stop();
+  await page.getByRole("link", { name: "Workflows" }).click();
+  await page.getByText(/Start the server again: uncaged-workflow serve/).waitFor();
+  await serving.serve(port);
+  await page.getByRole("link", { name: "counter", exact: true }).waitFor();
+}, 600_000);
+
+test("what the server was not reached for is over when it is back, and the notice covers no button", async () => {
+  const id = await serving.run("counter", { count: 1_000, delayMs: 50 });
+  await serving.until(id, "running", 10);
+  await serving.ok(`/api/threads/${id}/pause`, {});
+  await serving.until(id, "paused");
+  const page = await open(serving, `/threads/${id}`, { height: 500 });
+  await page.getByRole("article", { name: /^Step 8:/ }).waitFor();
+  await page.mouse.wheel(0, 600);
+  const { port } = serving;
+  await serving.stop("SIGKILL");
+  const resume = page.getByRole("button", { name: "Resume" });
+  await page.getByText(lost).waitFor();
+  await resume.click();
+  await page.getByText("The server can't be reached").first().waitFor();
+  const again = page.getByText(back).waitFor();
+  await serving.serve(port);
+  await again;
+  await page.getByRole("alert").first().waitFor({ state: "detached" });
+  await resume.click();
+  await page.getByRole("button", { name: "Pause" }).waitFor();
+  await serving.ok(`/api/threads/${id}/kill`, { force: true });
+}, 600_000);
+
+test("nine tabs on live threads are all live, and the browser has connections left", async () => {
+  const ids = await Promise.all(
+    Array.from({ length: 9 }, () => serving.run("counter", { count: 100_000, delayMs: 500 })),
+  );
+  const first = await open(serving, `/threads/${ids[0]}`);
+  const pages = [first];
+  for (const id of ids.slice(1)) {
+    const page = await first.context().newPage();
+    await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}`);
+    pages.push(page);
+  }
+  const steps = await Promise.all(
+    ids.map(async (id) => (await serving.until(id, "running", 5)).stepCount),
+  );
+  for (const [index, page] of pages.entries()) {
+    await page.bringToFront();
+    await page.waitForFunction(
+      (least) => Number(document.querySelector("dd")?.textContent) > least,
+      steps[index] ?? 0,
+    );
+  }
+  await first.bringToFront();
+  await first.getByRole("button", { name: "Pause" }).click();
+  await first.getByRole("button", { name: "Resume" }).waitFor();
+  for (const id of ids) await serving.ok(`/api/threads/${id}/kill`, { force: true });
+}, 600_000);

@@ -1,0 +1,84 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { keepPicture, open, useConsole } from "./browser.ts";
+import { byKeyboard, byMouse } from "./graph-hand.ts";
+import { nodeOf, scriptedModel, statusIs } from "./graph-runs.ts";
+
+const serving = useConsole();
+const model = await scriptedModel(serving);
+afterAll(model.stop);
+
+type Graph = { nodes: { id: string; data?: object }[]; connections: object[] };
+
+/** The graph that the browser keeps, once it has so many connections. */
+async function kept(page: Page, connections: number): Promise<Graph> {
+  const text = await page.waitForFunction((count) => {
+    const stored = localStorage.getItem("agentflow-workflow") ?? "{}";
+    const graph = JSON.parse(stored) as { connections?: unknown[] };
+    return graph.connections?.length === count ? stored : null;
+  }, connections);
+  return JSON.parse(String(await text.jsonValue())) as Graph;
+}
+
+describe.each([
+  ["by mouse", byMouse],
+  ["by keyboard", byKeyboard],
+])("alone %s", (_, handOf) => {
+  test("a graph is built from nothing, run, sent back with a note, approved, and cancelled, with reloads in the middle", async () => {
+    const page = await open(serving, "/editor/graph", { width: 1150 });
+    const hand = handOf(page);
+    await nodeOf(page, "node_1").waitFor();
+    await hand.add("Agent", "a", { x: 150, y: 120 });
+    await hand.add("Agent", "a", { x: 150, y: 560 });
+    await hand.add("User Approval", "u", { x: 520, y: 120 });
+    await hand.edit("node_2", async () => {
+      await hand.write(/^Name/, "Writer");
+      await hand.press("checkbox", "May call subagents");
+    });
+    await hand.edit("node_3", () => hand.write(/^Name/, "Geologist"));
+    await hand.connect(["node_1", "output"], ["node_2", "input"]);
+    await hand.connect(["node_2", "subagent"], ["node_3", "called"]);
+    await hand.connect(["node_2", "output"], ["node_4", "input"]);
+    await hand.connect(["node_4", "reject"], ["node_2", "input"]);
+    expect((await kept(page, 4)).connections).toEqual([
+      { source: "node_1", target: "node_2" },
+      { source: "node_2", target: "node_3", sourceHandle: "subagent" },
+      { source: "node_2", target: "node_4" },
+      { source: "node_4", target: "node_2", sourceHandle: "reject" },
+    ]);
+    await hand.press("tab", "Run");
+    await hand.write("Prompt", "Why is the sea salt?");
+    let go = model.hold();
+    await hand.press("button", "Run");
+    await page.getByText("Subagents: 1 running").waitFor();
+    await page.reload();
+    go();
+    await hand.press("tab", "Run");
+    await page.getByText("A first text.").waitFor();
+    await statusIs(page, "Paused");
+    await keepPicture(page, "graph-editor");
+    await page.reload();
+    await hand.press("tab", "Run");
+    await hand.write("Note (optional)", "Name the rivers.");
+    await hand.press("button", "Reject");
+    await page.getByText("User rejected this step. Feedback: Name the rivers.").waitFor();
+    await page.getByText("A second text.").waitFor();
+    await hand.write("Note (optional)", "Good.");
+    await hand.press("button", "Approve");
+    await page.getByText("User approved this step. Feedback: Good.").waitFor();
+    await statusIs(page, "Completed");
+    expect(await page.evaluate(() => localStorage.getItem("agentflow-run-id"))).toBeNull();
+    go = model.hold();
+    await hand.press("button", "Run");
+    await page.getByText("Subagents: 1 running").waitFor();
+    await page.reload();
+    await hand.press("tab", "Run");
+    await page.getByText("Subagents: 1 running").waitFor();
+    await hand.press("button", "Cancel");
+    await statusIs(page, "Cancelled");
+    go();
+    await hand.press("button", "Clear");
+    await hand.press("button", "Clear", page.getByRole("dialog"));
+    await page.getByText("Write a prompt and run the graph").waitFor();
+  }, 600_000);
+});

@@ -1,0 +1,99 @@
+import { afterAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openLocalHost } from "@uncaged/workflow/host";
+import type { Page } from "playwright-core";
+import { openPlans } from "../../../packages/workflow-plan/src/service.ts";
+import { keepPicture, open, useConsole } from "./browser.ts";
+import { keyboard } from "./hand.ts";
+import { darken, violationsOf } from "./violations.ts";
+
+/* The inbox: all that waits for a person, in one place, whoever has made it wait. */
+
+const serving = useConsole("asker");
+serving.more = {
+  ...serving.more,
+  ANTHROPIC_API_KEY: "none",
+  UNCAGED_PLAN_AGENT_COMMAND: join(
+    import.meta.dir,
+    "../../../packages/cli-workflow/test/agents/agent.sh",
+  ),
+  UNCAGED_PLAN_SANDBOX_MODE: "off",
+};
+
+const opened: { close(): void }[] = [];
+afterAll(() => opened.forEach((plans) => plans.close()));
+
+/** The plans of the console's home, as another program has them. */
+function otherProgram() {
+  const host = openLocalHost({ path: serving.path });
+  const home = join(serving.path, "plans");
+  const plans = openPlans({ host, home, env: {}, cwd: serving.folder });
+  opened.push(plans);
+  return plans;
+}
+
+const at = "2026-01-01T00:00:00.000Z";
+const planOf = (id: string, name: string, task: string) => ({
+  ...{ schema_version: "1.0" as const, id, name, description: `Wanted: ${name}` },
+  ...{ trigger: { type: "manual" as const }, created_at: at, updated_at: at },
+  steps: [{ id: "look", description: task, agent: "claude" as const, inputs: {}, depends_on: [] }],
+  failure_policy: { on_step_failure: "ask_user" as const, max_retries: 0, retry_delay_ms: 0 },
+  ...{ phase: "awaiting_confirmation" as const, metadata: { sandbox: "off" as const } },
+});
+
+const link = (page: Page, name: string | RegExp) =>
+  page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true });
+
+test("what waits appears, is counted, and is answered in place, by keyboard alone", async () => {
+  const page = await open(serving, "/inbox");
+  await page.getByText("Nothing waits for you").waitFor();
+  await link(page, "Inbox").waitFor();
+  const plans = otherProgram();
+  writeFileSync(join(serving.folder, "broken"), "do it\n");
+  await plans.create(planOf("wf_first", "First plan", "do it"));
+  const first = page.getByRole("region", { name: "To be confirmed: First plan" });
+  await first.getByText("do it").waitFor();
+  await link(page, "Inbox 1 waiting").waitFor();
+  const hand = keyboard(page);
+  await hand.press("button", "Confirm and run", first);
+  const decisions = page.getByRole("region", { name: "Decisions to take" });
+  await decisions.getByText("do it is broken").waitFor();
+  await decisions.getByRole("link", { name: "First plan" }).waitFor();
+  await first.waitFor({ state: "detached" });
+  await plans.create(planOf("wf_second", "Second plan", "do something else"));
+  const asking = await serving.run("asker");
+  const question = page.getByRole("region", { name: `Question of asker, ${asking}` });
+  await question.getByText("may I?").waitFor();
+  await page.getByRole("region", { name: "To be confirmed: Second plan" }).waitFor();
+  await link(page, "Inbox 3 waiting").waitFor();
+  expect(await page.title()).toStartWith("(3) ");
+  expect(await violationsOf(page)).toEqual([]);
+  await keepPicture(page, "inbox-light");
+  await darken(page);
+  expect(await violationsOf(page, "color-contrast")).toEqual([]);
+  await keepPicture(page, "inbox-dark");
+
+  await hand.write("Your answer", "yes");
+  await hand.press("button", "Send", question);
+  await question.waitFor({ state: "detached" });
+  await serving.until(asking, "completed");
+  await hand.press("button", "Abort look", decisions);
+  await decisions.waitFor({ state: "detached" });
+  await link(page, "Inbox 1 waiting").waitFor();
+  await page.locator("#main:focus-within").waitFor();
+  // Whoever confirms it: here it waits no more.
+  await plans.reject("wf_second");
+  await page.getByText("Nothing waits for you").waitFor();
+  await link(page, "Inbox").waitFor();
+}, 600_000);
+
+test("a phone shows the inbox, and every page its count", async () => {
+  await otherProgram().create(planOf("wf_third", "Third plan", "do it well"));
+  const page = await open(serving, "/workflows", { width: 380, height: 760 });
+  await link(page, "Inbox 1 waiting").click();
+  await page.getByRole("region", { name: "To be confirmed: Third plan" }).waitFor();
+  const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  expect([await violationsOf(page), tooWide]).toEqual([[], 0]);
+  await keepPicture(page, "inbox-phone");
+}, 600_000);

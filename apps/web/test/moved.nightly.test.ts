@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import { beforeAll, expect, test } from "bun:test";
+import { moveThread, movingRoot } from "@uncaged/workflow/host";
+import type { Page } from "playwright-core";
+import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
+import { keepPicture, open, useConsole } from "./browser.ts";
+
+const serving = useConsole("asker");
+
+beforeAll(async () => {
+  await serving.add("fails", bundleOf('yield step("greet", "hello"); throw new Error("no tea");'));
+}, 600_000);
+
+/** Moves a thread of the server's storage root to another one, and gives how that is named. */
+async function moveAway(threadId: string): Promise<string> {
+  const { hash } = await serving.ok<{ hash: string }>(`/api/threads/${threadId}`);
+  const path = join(serving.folder, "desk");
+  const from = movingRoot(serving.path, "laptop");
+  await moveThread(from, movingRoot(path, "desk"), { hash, threadId });
+  return `desk:${path}`;
+}
+
+/** The buttons of a thread's page, as their readers hear them, without those that each page has. */
+const buttonsOf = async (page: Page): Promise<string[]> => {
+  const names = await page
+    .getByRole("main")
+    .getByRole("button")
+    .evaluateAll((all) => all.map((one) => one.getAttribute("aria-label") ?? one.textContent));
+  return names.filter((name): name is string =>
+    /Fork|Rerun|Retry|Kill|Pause|Resume|Answer|Send/.test(name ?? ""),
+  );
+};
+
+test("a thread that moves to another host says where it is, and offers nothing that it refuses here", async () => {
+  const id = await serving.run("asker");
+  await serving.until(id, "waiting");
+  const page = await open(serving, `/threads/${id}`);
+  await page.getByRole("button", { name: "Kill" }).waitFor();
+  expect(await buttonsOf(page)).toContain("Answer");
+  const host = await moveAway(id);
+  await page.getByText(`It has moved to ${host}, and goes on there.`).waitFor();
+  await keepPicture(page, "thread-moved");
+  const left = await buttonsOf(page);
+  expect(left.length).toBeGreaterThan(0);
+  expect(left.filter((name) => !name.startsWith("Fork"))).toEqual([]);
+  expect(await page.getByRole("textbox").count()).toBe(0);
+
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}?view=graph`);
+  await page.getByText("moved", { exact: true }).first().waitFor();
+  await page.getByRole("button", { name: "More to do" }).click();
+  await page.getByRole("menuitem", { name: "Fork…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Fork" }).click();
+  await page.waitForURL((url) => !url.pathname.endsWith(id));
+  await page.getByRole("button", { name: "Kill" }).waitFor();
+
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}`);
+  await page.getByRole("button", { name: "More to do" }).click();
+  await page.getByRole("menuitem", { name: "Delete…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("The thread itself is on another host, and stays there.").waitFor();
+  expect(await dialog.getByText("Kill it first").count()).toBe(0);
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await page.waitForURL((url) => url.pathname === "/");
+}, 600_000);
+
+test("a thread that has failed and moved is retried on its new host alone", async () => {
+  const id = await serving.run("fails");
+  await serving.until(id, "failed");
+  const page = await open(serving, `/threads/${id}`);
+  await page.getByRole("button", { name: "Retry" }).waitFor();
+  const host = await moveAway(id);
+  await page.reload();
+  await page.getByText(`It has moved to ${host}.`).waitFor();
+  await keepPicture(page, "thread-failed-moved");
+  expect((await buttonsOf(page)).filter((name) => !name.startsWith("Fork"))).toEqual([]);
+}, 600_000);

@@ -1,0 +1,80 @@
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { PlanStore, type Started } from "./planned.ts";
+import { removeFolders } from "./program.ts";
+
+setDefaultTimeout(180_000);
+afterAll(removeFolders);
+
+const agent = join(import.meta.dir, "agents/with-tools.mjs");
+const missing = Bun.which("bwrap") ? "" : " (left out: bubblewrap is not installed)";
+
+for (const mode of ["off", "bubblewrap"]) {
+  const left = mode === "off" ? "" : missing;
+  test.skipIf(left !== "")(
+    `a step's agent finds its tools and the check of its commands; sandbox: ${mode}${left}`,
+    async () => {
+      const store = await PlanStore.open();
+      try {
+        const env = { UNCAGED_PLAN_SANDBOX_MODE: mode };
+        const { id } = await store.plan({ look: [] }, {}, env);
+        await store.json<Started>(["plan", "confirm", id, "--agent", agent]);
+        const { runs } = await store.untilPlan(
+          id,
+          ({ phase }) => phase === "completed" || phase === "failed",
+        );
+        const [step] = runs[0]?.steps ?? [];
+        expect(step?.error).toBeNull();
+        const [allowed, refused, ...rest] = String(JSON.parse(step?.output_json ?? "null")).split(
+          "\n",
+        );
+        expect(allowed).toBe("0 ");
+        expect(refused).toStartWith("2 refused: sudo is not allowed");
+        expect(rest).toEqual(["4", "sent", mode === "off" ? store.work : "/workspace/project"]);
+      } finally {
+        await store.stop();
+      }
+    },
+  );
+}
+
+test.skipIf(missing !== "")(
+  `an agent that needs no network runs without one, when the settings say so${missing}`,
+  async () => {
+    const store = await PlanStore.open();
+    try {
+      const env = { UNCAGED_PLAN_SANDBOX_MODE: "bubblewrap", UNCAGED_PLAN_SANDBOX_NETWORK: "none" };
+      const { id } = await store.plan({ look: [] }, {}, env);
+      const confirm = ["plan", "confirm", id, "--agent", agent];
+      const refused = await store.run(confirm);
+      expect([refused.code, refused.stderr]).toEqual([
+        1,
+        expect.stringContaining("agent.network to false"),
+      ]);
+      await store.ok(["plan", "config", "set", "agent.network", "false"]);
+      expect(await store.ok(["plan", "show", id])).toContain("without network");
+      await store.ok(confirm);
+      const { runs } = await store.untilPhase(id, "completed");
+      expect(runs[0]?.steps[0]?.output_json).toContain("sent");
+    } finally {
+      await store.stop();
+    }
+  },
+);
+
+test("a plan whose sandbox is not there is not confirmed, and nothing is started", async () => {
+  const store = await PlanStore.open();
+  try {
+    const env = {
+      UNCAGED_PLAN_SANDBOX_MODE: "container",
+      UNCAGED_PLAN_CONTAINER_IMAGE: "none-such",
+    };
+    const { id } = await store.plan({ look: [] }, {}, env);
+    const { code, stderr } = await store.run(["plan", "confirm", id]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("the sandbox is to be container, and there is none");
+    expect(await store.view(id)).toMatchObject({ phase: "awaiting_confirmation", runs: [] });
+  } finally {
+    await store.stop();
+  }
+});

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { programWords } from "./command.ts";
+import { PlanStore, type Started } from "./planned.ts";
+import { removeFolders } from "./program.ts";
+
+let store: PlanStore;
+beforeAll(async () => void (store = await PlanStore.open()));
+afterAll(async () => {
+  await store.stop();
+  removeFolders();
+});
+
+const asking = {
+  failure_policy: { on_step_failure: "ask_user", max_retries: 0, retry_delay_ms: 0 },
+};
+type Status = { wanted: { stepId: string }[]; running: object[]; next: string | null };
+
+async function untilWanted(id: string): Promise<void> {
+  await until(
+    async () => (await store.json<Status>(["plan", "status", id])).wanted.length > 0,
+    () => "no decision is wanted",
+  );
+}
+
+test("a decision is waited for, shown, and taken once of two", async () => {
+  const { id } = await store.plan({ look: [] }, asking);
+  store.mark("broken", ["look"]);
+  const { code, stdout } = await store.run(["plan", "confirm", id, "--wait", "--json"]);
+  expect(code).toBe(6);
+  const started = JSON.parse(stdout) as Started;
+  await untilWanted(id);
+  const shown = await store.run(["plan", "show", id]);
+  expect(shown.stderr).toContain(`uncaged-workflow plan answer ${id} retry`);
+  store.mark("broken", []);
+  const answers = await Promise.all(
+    [1, 2].map(() => store.run(["plan", "answer", id, "retry", "--json"])),
+  );
+  const taken = answers.filter((one) => one.code === 0);
+  expect(taken.map((one) => JSON.parse(one.stdout) as object)).toEqual([
+    { workflowId: id, runId: started.runId, stepId: "look", decision: "retry" },
+  ]);
+  expect(answers.find((one) => one.code !== 0)?.code).toBe(1);
+  const view = await store.untilPhase(id, "completed");
+  expect(view.runs).toHaveLength(1);
+  const late = await store.run(["plan", "answer", id, "skip"]);
+  expect(late).toMatchObject({ code: 1, stdout: "" });
+  expect(late.stderr).toMatch(/^error: [^\n]+\n$/);
+});
+
+test("secrets are stored for their owner alone, listed by name and shown nowhere", async () => {
+  const value = 'a "quoted"\nvalue of two lines';
+  await store.ok(["plan", "secret", "set", "BUILD_TOKEN"], { stdin: `${value}\n` });
+  expect(await store.json<string[]>(["plan", "secret", "list"])).toEqual(["BUILD_TOKEN"]);
+  const file = join(store.root, "plans/secrets.json");
+  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ BUILD_TOKEN: value });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  for (const [name, stdin] of [
+    ["PATH", "x"],
+    ["a b", "x"],
+    ["EMPTY_TOKEN", ""],
+    ["EMPTY_TOKEN", "\n"],
+  ] as const) {
+    const ended = await store.run(["plan", "secret", "set", name], { stdin });
+    expect(ended.code).toBeGreaterThan(0);
+    expect(ended.stdout).toBe("");
+    expect(ended.stderr).toMatch(/^error: [^\n]+\n$/);
+  }
+  const before = readFileSync(file, "utf8");
+  writeFileSync(file, "{ broken");
+  const broken = await store.run(["plan", "secret", "set", "OTHER_TOKEN"], { stdin: "x" });
+  expect(broken.code).toBe(1);
+  expect(readFileSync(file, "utf8")).toBe("{ broken");
+  writeFileSync(file, before);
+  await store.ok(["plan", "secret", "remove", "BUILD_TOKEN"]);
+  expect(await store.json<string[]>(["plan", "secret", "list"])).toEqual([]);
+});
+
+test("a secret is typed without being shown", async () => {
+  let shown = "";
+  const child = Bun.spawn([...programWords, "plan", "secret", "set", "TYPED_TOKEN"], {
+    ...{ cwd: store.folder, env: { ...store.env, TERM: "dumb" } },
+    terminal: {
+      ...{ cols: 80, rows: 24 },
+      data: (_terminal, bytes) => void (shown += new TextDecoder().decode(bytes)),
+    },
+  });
+  await until(() => shown.includes("TYPED_TOKEN: "));
+  child.terminal?.write("s3cret-valuX\x7fe\r");
+  expect(await child.exited).toBe(0);
+  expect(shown).toContain("stored TYPED_TOKEN");
+  expect(shown).not.toContain("s3cret");
+  const file = readFileSync(join(store.root, "plans/secrets.json"), "utf8");
+  expect(JSON.parse(file)).toEqual({ TYPED_TOKEN: "s3cret-value" });
+});
+
+test("ten commands at once on one home: one confirmation counts, and one run begins", async () => {
+  const { id } = await store.plan({ look: [] });
+  const ended = await Promise.all(
+    Array.from({ length: 10 }, (_, n) =>
+      store.run(
+        n % 2 === 0 ? ["plan", "confirm", id, "--json"] : ["plan", "secret", "set", `TOKEN_${n}`],
+        { stdin: `value ${n}` },
+      ),
+    ),
+  );
+  expect(ended.filter((one, n) => n % 2 === 0 && one.code === 0)).toHaveLength(1);
+  expect(ended.filter((one, n) => n % 2 === 1).map((one) => one.code)).toEqual([0, 0, 0, 0, 0]);
+  const { runs } = await store.untilPhase(id, "completed");
+  expect(runs).toHaveLength(1);
+  expect(await store.json<string[]>(["plan", "secret", "list"])).toEqual(
+    expect.arrayContaining([1, 3, 5, 7, 9].map((n) => `TOKEN_${n}`)),
+  );
+  expect(await store.json(["plan", "rebuild"])).toEqual({ runs: expect.any(Number) });
+  expect((await store.view(id)).runs).toEqual(runs);
+});

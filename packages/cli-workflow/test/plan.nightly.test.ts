@@ -1,0 +1,266 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { ask, create, PlanStore, planOf, type Plan, type Started, type Turned } from "./planned.ts";
+import { removeFolders } from "./program.ts";
+
+let store: PlanStore;
+beforeAll(async () => void (store = await PlanStore.open()));
+afterAll(async () => {
+  await store.stop();
+  removeFolders();
+});
+
+const keysOf = (value: object): string[] => Object.keys(value).toSorted();
+const sorted = (keys: string): string[] => keys.split(" ").toSorted();
+const statesOf = (steps: { step_id: string; status: string }[]) =>
+  Object.fromEntries(steps.map(({ status, step_id }) => [step_id, status]));
+
+test("a question, its answer and a change lead to one plan", async () => {
+  store.replies.push(
+    ask("Which ones?"),
+    create(planOf({ look: [] })),
+    create(planOf({ look: [], report: ["look"] })),
+  );
+  const asked = await store.json<Turned>(["plan", "new", "which builds fail?"]);
+  expect(asked).toEqual({
+    session: expect.stringMatching(/^ps_/),
+    turn: { type: "question", content: "Which ones?" },
+    workflow: null,
+  });
+  expect(await store.json<Plan[]>(["plan", "list"])).toEqual([]);
+  const made = await store.json<Turned>(["plan", "answer-question", asked.session, "mine"]);
+  expect(made.turn.type).toBe("plan");
+  expect(made.workflow?.phase).toBe("awaiting_confirmation");
+  const { id } = made.workflow as Plan;
+  const changed = await store.json<Turned>(["plan", "modify", id.slice(0, 8), "and tell me"]);
+  expect(changed.session).toBe(asked.session);
+  expect(changed.workflow?.id).toBe(id);
+  const [listed, ...others] = await store.json<Plan[]>(["plan", "list"]);
+  expect(others).toEqual([]);
+  expect(listed?.steps.map((step) => step.id)).toEqual(["look", "report"]);
+  expect(keysOf(listed as Plan)).toEqual(
+    sorted(
+      "schema_version id name description trigger steps failure_policy phase created_at updated_at metadata",
+    ),
+  );
+  expect(store.asked).toContain("which builds fail?");
+});
+
+test("the example of the reference is planned, confirmed, fails in one step and is retried", async () => {
+  const { id } = await store.plan({ a: [], b: ["a"], d: ["b"], c: [] });
+  store.mark("broken", ["a"]);
+  const started = await store.json<Started>(["plan", "confirm", id]);
+  expect(started).toEqual({
+    ...{ workflowId: id, phase: "executing" },
+    ...{ runId: expect.stringMatching(/^run_/), threadId: expect.stringMatching(/^[0-9A-Z]{26}$/) },
+  });
+  const failed = await store.untilPhase(id, "failed");
+  expect(failed.runs).toHaveLength(1);
+  const [first] = failed.runs;
+  expect(first).toMatchObject({
+    id: started.runId,
+    status: "failed",
+    error: expect.stringContaining("step a"),
+  });
+  expect(statesOf(first?.steps ?? [])).toEqual({
+    a: "failed",
+    b: "skipped",
+    d: "skipped",
+    c: "succeeded",
+  });
+  expect(keysOf(first as object)).toEqual(
+    sorted("id workflow_id trigger_data status started_at completed_at error duration_ms steps"),
+  );
+  expect(keysOf(first?.steps[0] as object)).toEqual(
+    sorted("id run_id step_id status output_json error started_at completed_at duration_ms"),
+  );
+  store.mark("broken", []);
+  const again = await store.json<Started>(["plan", "retry", id]);
+  expect(again.runId).not.toBe(started.runId);
+  const done = await store.untilPhase(id, "completed");
+  expect(done.runs.map((run) => run.status).toSorted()).toEqual(["completed", "failed"]);
+  const whole = done.runs.find((run) => run.id === again.runId);
+  expect(whole?.steps.map(({ output_json, step_id }) => [step_id, output_json]).toSorted()).toEqual(
+    ["a", "b", "c", "d"].map((step) => [step, JSON.stringify(`done: do ${step}`)]),
+  );
+  const refused = await store.run(["plan", "retry", id]);
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toMatch(/^error: [^\n]*completed[^\n]*executing[^\n]*\n$/);
+});
+
+describe("what can't be done is one line", () => {
+  const refused = async (args: string[], code: number, message: RegExp) => {
+    const ended = await store.run(args);
+    expect(ended).toMatchObject({ code, stdout: "" });
+    expect(ended.stderr).toMatch(/^error: [^\n]+\n$/);
+    expect(ended.stderr).toMatch(message);
+  };
+
+  test("and names both phases", async () => {
+    const { id } = await store.plan({ slow: [] });
+    await refused(["plan", "run", id], 1, /awaiting_confirmation.*executing/);
+    await refused(["plan", "pause", id], 1, /awaiting_confirmation.*paused/);
+    store.mark("waiting", ["slow"]);
+    await store.ok(["plan", "confirm", id]);
+    await refused(["plan", "confirm", id], 1, /executing/);
+    await refused(["plan", "delete", id], 1, /executing.*pause it or cancel it/);
+    await refused(["plan", "modify", id, "more"], 1, /executing/);
+    await store.ok(["plan", "pause", id]);
+    await refused(["plan", "run", id], 1, /paused.*executing/);
+    await refused(["plan", "modify", id, "more"], 1, /paused/);
+    store.mark("waiting", []);
+    await store.ok(["plan", "resume", id]);
+    await store.untilPhase(id, "completed");
+    await store.ok(["plan", "delete", id]);
+    await refused(["plan", "show", id], 4, /there is no plan/);
+  });
+
+  test("for ids and words that are none", async () => {
+    for (const id of ["nothing", "", "wf_", "../x", "x".repeat(300), "%"]) {
+      await refused(["plan", "show", id], 4, /there is no plan/);
+    }
+    await refused(["plan", "new", " "], 2, /blank/);
+    await refused(["plan", "new"], 2, /missing required argument/);
+    await refused(["plan", "answer-question", "ps_none", "yes"], 4, /there is no planner session/);
+    await refused(["plan", "answer", "wf_x", "maybe"], 2, /maybe/);
+    await refused(["plan", "answer", "wf_x", "skip"], 4, /there is no/);
+  });
+});
+
+test("what only looks, or fails, makes no plan home", async () => {
+  const { PlanStore: Fresh } = await import("./planned.ts");
+  const fresh = await Fresh.open();
+  const env = { ANTHROPIC_API_KEY: "" };
+  for (const args of [["list"], ["show", "x"], ["status"], ["confirm", "x"], ["new", " "]]) {
+    await fresh.run(["plan", ...args], { env });
+  }
+  expect(fresh.tree()).toEqual({});
+  expect(readdirSync(fresh.folder)).not.toContain(":memory:");
+  expect(await fresh.json(["plan", "tick"])).toEqual({ fired: [], next: null });
+  expect((await fresh.run(["plan", "new", "do it"], { env })).code).toBe(1);
+  expect(Object.keys(fresh.tree()).filter((path) => path.includes("planner/"))).toEqual([]);
+  await fresh.stop();
+});
+
+test("a plan is cancelled, and what it did stays to be seen", async () => {
+  const { id } = await store.plan({ slow: [] });
+  store.mark("waiting", ["slow"]);
+  await store.ok(["plan", "confirm", id]);
+  await store.untilPlan(id, ({ runs }) => runs[0]?.steps[0]?.status === "running");
+  await store.ok(["plan", "cancel", id]);
+  const view = await store.untilPhase(id, "failed");
+  expect(view.runs[0]).toMatchObject({ status: "failed", error: "cancelled by user" });
+  store.mark("waiting", []);
+});
+
+test("trigger data of 1 MB comes from stdin, and the steps get the beginning of it", async () => {
+  const { id } = await store.plan(
+    { look: [] },
+    { trigger: { type: "cron", expression: "0 9 * * 1-5", timezone: "Europe/Berlin" } },
+  );
+  expect(await store.json<Started>(["plan", "confirm", id])).toEqual({
+    ...{ workflowId: id, phase: "active", runId: null, threadId: null },
+  });
+  const data = "é".repeat(500_000);
+  const { runId } = await store.json<Started>(["plan", "run", id, "--data", "-"], { stdin: data });
+  const view = await store.untilPhase(id, "active");
+  expect(view.runs[0]).toMatchObject({ id: runId, status: "completed", trigger_data: data });
+  expect(view.trigger).toMatchObject({
+    type: "cron",
+    timezone: "Europe/Berlin",
+    last_fire_at: null,
+  });
+  expect(String(view.trigger.next_fire_at)).toMatch(/T0[78]:00:00/);
+});
+
+test("people get tables and what to do next", async () => {
+  const { id } = await store.plan(
+    { look: [], report: ["look"] },
+    { name: "Failing builds", trigger: { type: "cron", expression: "0 9 * * 1-5" } },
+  );
+  const shown = await store.run(["plan", "show", id]);
+  expect(shown.stdout).toMatch(
+    /^trigger +cron 0 9 \* \* 1-5 \(UTC\)\nnext +\d{4}-\d\d-\d\dT09:00:00/m,
+  );
+  expect(shown.stdout).toMatch(/^ {2}report +do report \(after look\)$/m);
+  expect(shown.stderr).toBe(`confirm it: uncaged-workflow plan confirm ${id}\n`);
+  await store.ok(["plan", "confirm", id, "--wait"]);
+  const list = await store.ok(["plan", "list"]);
+  expect(list).toMatch(
+    new RegExp(`^${id} +active +\\d{4}-.*T09:00:00.* +cron 0 9 .* Failing builds$`, "m"),
+  );
+});
+
+test("a damaged plan is named with its column, and the others are listed", async () => {
+  const { id: good } = await store.plan({ look: [] });
+  const { id } = await store.plan({ look: [] });
+  const database = new Database(join(store.root, "plans/plans.db"));
+  const [{ steps_json } = { steps_json: "" }] = database
+    .query<{ steps_json: string }, [string]>("SELECT steps_json FROM workflows WHERE id = ?")
+    .all(id);
+  const set = database.query("UPDATE workflows SET steps_json = ? WHERE id = ?");
+  set.run("[", id);
+  for (const command of ["list", "status"]) {
+    const { code, stderr } = await store.run(["plan", command]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(`^error: the plan ${id} is damaged: steps_json is no JSON; hint: .*\n$`),
+      ),
+    ]);
+  }
+  const listed = await store.run(["plan", "list", "--json"]);
+  const ids = (JSON.parse(listed.stdout) as Plan[]).map((plan) => plan.id);
+  expect([ids.includes(good), ids.includes(id)]).toEqual([true, false]);
+  set.run(steps_json, id);
+  database.close();
+});
+
+test("a run is waited for, and its return code is that of the command", async () => {
+  const { id } = await store.plan({ look: [] });
+  store.mark("broken", ["look"]);
+  const ended = await store.run(["plan", "confirm", id, "--wait", "--json"]);
+  expect(ended.code).toBe(1);
+  expect(JSON.parse(ended.stdout)).toMatchObject({ workflowId: id, status: "failed" });
+  store.mark("broken", []);
+});
+
+test("who waits for a run that is queued and cancelled learns so in one line", async () => {
+  const env = { UNCAGED_PLAN_MAX_RUNS: "1" };
+  const by = { trigger: { type: "cron", expression: "0 0 1 1 *" } };
+  const [first, manual, timed] = [
+    ...[await store.plan({ slow: [] }), await store.plan({ look: [] })],
+    await store.plan({ look: [] }, by),
+  ];
+  store.mark("waiting", ["slow"]);
+  await store.ok(["plan", "confirm", first?.id ?? ""]);
+  await store.ok(["plan", "confirm", timed?.id ?? ""]);
+  for (const [words, after] of [
+    [["confirm", manual?.id ?? ""], "failed"],
+    [["run", timed?.id ?? ""], "active"],
+  ] as const) {
+    const [, id] = words;
+    const waiting = store.run(["plan", ...words, "--wait"], { env });
+    const queued = await store.untilPlan(id, ({ phase }) => phase === "executing");
+    expect(queued.runs).toMatchObject([{ status: "running", steps: [] }]);
+    await store.ok(["plan", "cancel", id]);
+    expect(await waiting).toEqual({
+      ...{ code: 1, stdout: "" },
+      stderr: expect.stringMatching(
+        /^error: run_\w+ has ended before it began: cancelled by user[^\n]*\n$/,
+      ),
+    });
+    const { phase, runs } = await store.view(id);
+    expect([phase, runs[0]?.status, runs[0]?.steps]).toEqual([after, "failed", []]);
+    await refusedThread(runs[0]?.id ?? "");
+  }
+  store.mark("waiting", []);
+  await store.untilPhase(first?.id ?? "", "completed");
+});
+
+/** A run that was never begun has no thread. */
+async function refusedThread(runId: string): Promise<void> {
+  expect((await store.run(["thread", runId.slice(4)])).code).toBe(4);
+}

@@ -1,0 +1,143 @@
+import { isObject } from "../run/error.ts";
+
+/*
+ * Reads what another program sent as JSON. An SDK's type is not a check: any field may be absent, null or of another
+ * type. What can't be understood is an error that names the field, never a text made of an object.
+ */
+
+export type Fields = Record<string, unknown>;
+
+/** Content that can't be read as text. `message` names the field and what it has: the caller knows the sender. */
+export class UnreadableContent extends Error {
+  constructor(field: string, problem: string) {
+    super(`${field} ${problem}`);
+    this.name = "UnreadableContent";
+  }
+}
+
+/** The texts of a message's content, by what they are. */
+export type Said = { text: string; thinking: string; refusal: string };
+
+const textTypes = new Set<unknown>(["text", "output_text", "input_text", "summary_text"]);
+const thinkingTypes = new Set<unknown>(["thinking", "reasoning", "reasoning_text"]);
+/** Parts that add no text to an answer: the sources of a quote, thinking that nobody can read. */
+const silentTypes = new Set<unknown>(["reference", "redacted_thinking"]);
+const deepest = 8;
+
+/**
+ * Reads content: a text, a part (`{type: "text", text}`), or a list of both. Null and undefined are no text.
+ *
+ * @throws UnreadableContent for anything else, a part of an unknown type included.
+ */
+export function saidIn(content: unknown, field: string): Said {
+  const said: Said = { text: "", thinking: "", refusal: "" };
+  if (content !== null && content !== undefined) read(content, "text", field, said);
+  return said;
+}
+
+function read(content: unknown, to: keyof Said, field: string, said: Said, depth = 0): void {
+  if (typeof content === "string") {
+    said[to] += content;
+  } else if (Array.isArray(content) && depth < deepest) {
+    for (const part of content) read(part, to, field, said, depth + 1);
+  } else if (isObject(content) && depth < deepest) {
+    readPart(content, to, field, said, depth + 1);
+  } else {
+    throw notText(field, content);
+  }
+}
+
+function readPart(part: Fields, to: keyof Said, field: string, said: Said, depth: number): void {
+  const { type, text, thinking, refusal, content } = part;
+  if (silentTypes.has(type)) return;
+  if (type === "refusal") return read(refusal, "refusal", `${field}.refusal`, said, depth);
+  if (thinkingTypes.has(type)) {
+    const inner = thinking ?? text ?? content ?? part.summary;
+    return read(inner, "thinking", `${field}.thinking`, said, depth);
+  }
+  if (type !== undefined && type !== null && !textTypes.has(type)) {
+    throw new UnreadableContent(field, `has a part of type ${shownType(type)}`);
+  }
+  if (text !== undefined) return read(text, to, `${field}.text`, said, depth);
+  if (content !== undefined) return read(content, to, `${field}.content`, said, depth);
+  if (refusal !== undefined) return read(refusal, "refusal", `${field}.refusal`, said, depth);
+  throw new UnreadableContent(field, "has a part without text");
+}
+
+/** The text of content that has nothing else beside thinking. @throws UnreadableContent */
+export function textOfContent(content: unknown, field: string): string {
+  const { text, refusal } = saidIn(content, field);
+  if (refusal === "") return text;
+  throw new UnreadableContent(field, "has a refusal");
+}
+
+/** Thinking is not part of an answer: what can't be read of it is left out. */
+export function thoughtIn(content: unknown): string {
+  try {
+    const { text, thinking } = saidIn(content, "thinking");
+    return text + thinking;
+  } catch {
+    return "";
+  }
+}
+
+/** JSON in a text, or that of an object that was sent in place of its text. @throws UnreadableContent */
+export function jsonTextIn(value: unknown, field: string): string {
+  if (typeof value === "string") return value;
+  if (value === null || value === undefined) return "";
+  if (isObject(value)) return JSON.stringify(value);
+  throw notText(field, value);
+}
+
+/** An object's fields; those of null and undefined are none. @throws UnreadableContent */
+export function fieldsIn(value: unknown, field: string): Fields {
+  if (value === null || value === undefined) return {};
+  if (isObject(value)) return value;
+  throw new UnreadableContent(field, `is ${kindOf(value)}, not an object`);
+}
+
+/** A list; null and undefined are an empty one. @throws UnreadableContent */
+export function listIn(value: unknown, field: string): unknown[] {
+  if (value === null || value === undefined) return [];
+  if (Array.isArray(value)) return value as unknown[];
+  throw new UnreadableContent(field, `is ${kindOf(value)}, not a list`);
+}
+
+/** A name that the other program gave to something. @throws UnreadableContent without one. */
+export function nameIn(value: unknown, field: string): string {
+  if (typeof value === "string" && value !== "") return value;
+  throw new UnreadableContent(field, value === "" ? "is empty" : `is ${kindOf(value)}, not text`);
+}
+
+/** @throws UnreadableContent for what is not a place in a list. */
+export function indexIn(value: unknown, field: string): number {
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new UnreadableContent(field, `is ${kindOf(value)}, not an index`);
+}
+
+/** A text as it is, and "" for anything else. */
+export const wordIn = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** Why something ended, in a word; null where nothing says so. */
+export const reasonIn = (value: unknown): string | null =>
+  value === null || value === undefined || typeof value === "string"
+    ? (value ?? null)
+    : kindOf(value);
+
+/** A count, and `otherwise` for what is none. */
+export const countIn = (value: unknown, otherwise = 0): number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : otherwise;
+
+/** A value's kind, for a message. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+const notText = (field: string, value: unknown): UnreadableContent =>
+  new UnreadableContent(field, `is ${kindOf(value)}, not text`);
+
+const shownType = (type: unknown): string =>
+  typeof type === "string" ? JSON.stringify(type.slice(0, 40)) : kindOf(type);

@@ -1,0 +1,348 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { WAIT } from "@uncaged/workflow";
+import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
+import { some } from "../../workflow/test/fixtures/cases.ts";
+import { infoPath } from "../../workflow/src/storage/paths.ts";
+import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { ledgerOf } from "../src/ledger/ledger.ts";
+import { type Model, ModelRuns, type Run } from "./model-runs.ts";
+import type { Reply, ReplyTool } from "./wire.ts";
+
+/*
+ * A role that asks for the approval of its tool calls, whose process dies or leaves at each of its events: nothing is
+ * done without an approval or twice, and the model sees the conversation of a run that nothing disturbed.
+ */
+setDefaultTimeout(180_000);
+let models: ModelRuns;
+let host: Host;
+let servers: ModelRuns["servers"];
+
+const call = (name: string, n: number, more = {}): ReplyTool => ({ name, input: { n, ...more } });
+const usual = [
+  [call("mark", 1), call("deploy", 2), call("deploy", 3)],
+  [call("pay", 4), call("pay", 6)],
+];
+let turns = usual;
+/** The turn at which the worker is killed when it is asked for, once. */
+let killedAt = 0;
+
+function reply(body: object): Reply {
+  const { messages, input = [] } = body as Record<string, { role?: string }[] | undefined>;
+  const turn = (messages ?? input).filter(({ role }) => role === "assistant").length;
+  if (killedAt === turn + 1) {
+    killedAt = 0;
+    void models.kill();
+    return { fault: { kind: "hang" } };
+  }
+  const tools = turns[turn];
+  const thinking = `about turn ${turn}`;
+  return tools ? { thinking, text: `Turn ${turn}. `, tools } : { text: "all done" };
+}
+
+beforeAll(async () => {
+  models = await ModelRuns.open(reply);
+  ({ host, servers } = models);
+  await host.register("approve", join(import.meta.dir, "approve/approve.ts"));
+}, 180_000);
+afterAll(() => models.close());
+
+async function start(prompt: string, { die = "", at = 0, calls = usual } = {}): Promise<Run> {
+  turns = calls;
+  killedAt = at;
+  return await models.start("approve", prompt, die);
+}
+
+const marksIn = (run: Run): string[] => models.marksOf(run).sort();
+
+const answer = ({ ref, env, cwd }: Run, value: unknown, meta = {}) =>
+  host.control(ref, {
+    kind: "answer",
+    input: { content: JSON.stringify(value), value, meta },
+    ...{ env, cwd },
+  });
+
+/** The open question of a thread that waits, or how the thread ended. */
+async function asked(run: Run) {
+  const view = await settled(host, run.ref);
+  return view.status === "waiting" ? view.question.meta : view.status;
+}
+
+/** What is done to the worker while the thread waits. */
+const absences = {
+  nothing: async () => undefined,
+  killed: () => models.kill(),
+  // As one does that has nothing to run.
+  gone: () => signalWorkers(models.root, "SIGTERM"),
+};
+type Absence = keyof typeof absences;
+
+/**
+ * Resumes a thread whose process has died, and answers all its questions, each when its worker was treated so. At its end
+ * its ledger is what its server has counted.
+ */
+async function answered(run: Run, absence: Absence, answers: (meta: object) => unknown) {
+  const questions: Record<string, unknown>[] = [];
+  for (;;) {
+    const question = await asked(run);
+    if (question === "interrupted") {
+      await host.control(run.ref, { kind: "resume", env: run.env, cwd: run.cwd });
+    } else if (typeof question === "string") break;
+    else {
+      questions.push(question);
+      await absences[absence]();
+      if (absence !== "nothing") {
+        await until(
+          async () => {
+            const view = await host.read(run.ref);
+            return view.status === "waiting" && view.pid === null;
+          },
+          () => "its worker did not leave",
+        );
+      }
+      await answer(run, answers(question));
+    }
+  }
+  await models.expectCounted(run.ref);
+  return { view: await host.read(run.ref), questions };
+}
+
+const decisions = (meta: object): unknown => {
+  const { n } = (meta as { input: { n: number } }).input;
+  if (n === 3) return { approve: false, reason: "not on a Friday" };
+  return n === 6 ? { approve: true, input: { n: 6, note: " little" } } : true;
+};
+
+/** The server's ids of tool calls have the number of the request. */
+const withOwnIds = (body: object): string =>
+  JSON.stringify(body)
+    .replace(/"(toolu|call|fc)_\d+_/g, '"$1_')
+    .replace(/"(rs|msg)_\d+"/g, '"$1"');
+const bodiesOf = (model: Model): string[] => [
+  ...new Set(servers[model].came.map(({ body }) => withOwnIds(body))),
+];
+
+const undisturbed = new Map<Model, string[]>();
+async function conversationOf(model: Model): Promise<string[]> {
+  const known = undisturbed.get(model);
+  if (known) return known;
+  const run = await start(model);
+  const { view, questions } = await answered(run, "nothing", decisions);
+  expect(view.status).toBe("completed");
+  expect(questions.map(({ tool, input }) => [tool, input])).toEqual([
+    ["deploy", { n: 2 }],
+    ["deploy", { n: 3 }],
+    ["pay", { n: 6 }],
+  ]);
+  expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
+  const bodies = bodiesOf(model);
+  expect(bodies.length).toBe(3);
+  expect(bodies[1]).toContain("a person refused this call: not on a Friday");
+  expect(bodies[2]).toContain("A person has changed the input of this call to");
+  undisturbed.set(model, bodies);
+  return bodies;
+}
+
+describe.each(some(["claude", "gpt", "responses"] as const, 2))(
+  "a role of %s that asks for approvals",
+  (model) => {
+    test.each(some(["killed", "gone"] as const, model === "claude" ? 1 : 2))(
+      "goes on when its worker is %s while it waits",
+      async (absence) => {
+        const whole = await conversationOf(model);
+        const run = await start(model);
+        const { view } = await answered(run, absence, decisions);
+        expect(view.status).toBe("completed");
+        expect(view.steps.map(({ role }) => role)).toEqual([
+          ...[1, 2, 3].flatMap(() => [WAIT, "__input__"]),
+          model,
+        ]);
+        expect(bodiesOf(model)).toEqual(whole);
+        expect(servers[model].came.length).toBe(3);
+        expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
+        const attempts = await host.attempts(run.ref);
+        expect(
+          attempts.filter(({ role: name }) => name === model).map(({ status }) => status),
+        ).toEqual(["parked", "parked", "parked", "committed"]);
+        expect(ledgerOf(attempts).lost.tokens).toBe(0);
+      },
+    );
+
+    test.each(some([1, 2, 3], 3))("goes on when it is killed at turn %d", async (at) => {
+      const whole = await conversationOf(model);
+      const run = await start(model, { at });
+      const { view } = await answered(run, "nothing", decisions);
+      expect(view.status).toBe("completed");
+      expect(bodiesOf(model)).toEqual(whole);
+      expect(servers[model].came.length).toBe(4);
+      expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
+    });
+
+    test.each(some(["before 6", "after 6"], 2))("goes on when it is killed %s", async (die) => {
+      const run = await start(model, { die });
+      const { view, questions } = await answered(run, "nothing", decisions);
+      expect([view.status, questions.length]).toEqual(["completed", 3]);
+      // It is made again, with the same key: nobody is asked twice.
+      expect(marksIn(run).filter((one) => one !== "6 little")).toEqual(["1", "2", "4"]);
+      expect(bodiesOf(model)).toEqual(await conversationOf(model));
+    });
+  },
+);
+
+test("what may not be done twice is not done again once it was approved and begun", async () => {
+  for (const [die, marks] of [
+    ["before 2", ["4", "6 little"]],
+    ["after 2", ["2", "4", "6 little"]],
+  ] as const) {
+    const run = await start("claude", { die });
+    const { view } = await answered(run, "nothing", decisions);
+    expect(view.status).toBe("completed");
+    expect(bodiesOf("claude").at(-1)).toContain("it is not known whether deploy was done");
+    expect(marksIn(run).filter((one) => one !== "1")).toEqual([...marks]);
+  }
+});
+
+test("of two that answer at once one is taken, and an answer to another question is refused", async () => {
+  const run = await start("claude");
+  const first = await asked(run);
+  if (typeof first === "string") throw new Error(first);
+  const { token } = first;
+  expect(first).toMatchObject({ for: "tool", tool: "deploy", input: { n: 2 } });
+  expect((await host.attempts(run.ref)).map((one) => one.attempt)).toContain(String(first.attempt));
+  const both = await Promise.allSettled([
+    answer(run, { approve: true }, { token }),
+    answer(run, { approve: false, reason: "no" }, { token }),
+  ]);
+  expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  const second = await asked(run);
+  expect(second).toMatchObject({ input: { n: 3 } });
+  expect(answer(run, true, { token })).rejects.toThrow("the answer's token is not that of tool");
+  for (const bad of ["yes", {}, { approve: "yes" }, { approve: true, input: { n: "x" } }, 1]) {
+    expect(answer(run, bad)).rejects.toThrow("does not fit what tool asks for");
+  }
+  await host.control(run.ref, { kind: "kill" });
+  expect(marksIn(run)).toEqual([]);
+});
+
+test("an input that a person gives in its place must fit, also where only the tool knows", async () => {
+  const run = await start("claude", { calls: [[call("deploy", 2)]] });
+  await asked(run);
+  // A fork may bring any answer.
+  const { ref, env } = run;
+  const bad = { content: "?", value: { approve: true, input: { n: "two" } } };
+  const fork = await host.fork(ref, { keep: { atStep: 1 }, input: bad, env });
+  const other = { ...run, ref: fork };
+  expect(await asked(other)).toMatchObject({ input: { n: 2 } });
+  const view = await host.read(fork);
+  expect(view.status === "waiting" && view.question.content).toContain("does not fit: n: ");
+  await answer(other, true);
+  expect(await asked(other)).toBe("completed");
+  await answer(run, false);
+  expect(await asked(run)).toBe("completed");
+  expect(marksIn(run)).toEqual(["2"]);
+});
+
+test("an approval holds in a retry and in a fork that keeps it, and for no other input", async () => {
+  const run = await start("claude", { calls: [[call("deploy", 2)]] });
+  await asked(run);
+  await host.control(run.ref, { kind: "kill" });
+  const { env } = run;
+  const again = {
+    ...run,
+    ref: await host.fork(run.ref, retryOptions(await host.read(run.ref), { env })),
+  };
+  // The same question, with the same conversation behind it.
+  expect(await asked(again)).toMatchObject({ input: { n: 2 } });
+  await answer(again, true);
+  expect(await asked(again)).toBe("completed");
+  expect(servers.claude.came.length).toBe(2);
+  expect(marksIn(run)).toEqual(["2"]);
+  // Kept without the step: the model is asked anew, and asks for the same.
+  const kept = { ...run, ref: await host.fork(again.ref, { keep: { atStep: 2 }, env }) };
+  expect(await asked(kept)).toBe("completed");
+  expect(marksIn(run)).toEqual(["2", "2"]);
+  turns = [[call("deploy", 9)]];
+  const changed = { ...run, ref: await host.fork(again.ref, { keep: { atStep: 2 }, env }) };
+  expect(await asked(changed)).toMatchObject({ input: { n: 9 } });
+  await answer(changed, false);
+  expect(await asked(changed)).toBe("completed");
+  expect(marksIn(run)).toEqual(["2", "2"]);
+});
+
+test("an edited question is asked again: its answer is not to the call", async () => {
+  const run = await start("claude", { calls: [[call("deploy", 2)]] });
+  const question = await asked(run);
+  if (typeof question === "string") throw new Error(question);
+  const { steps } = await host.read(run.ref);
+  const edited = { ...steps[0], meta: { ...question, input: { n: 1 } } };
+  const { env, ref } = run;
+  const fork = { ...run, ref: await host.fork(ref, { keep: { atStep: 1 }, edit: edited, env }) };
+  await answer(fork, true);
+  expect(await asked(fork)).toMatchObject({ input: { n: 2 } });
+  await answer(fork, false);
+  expect(await asked(fork)).toBe("completed");
+  expect(marksIn(run)).toEqual([]);
+});
+
+test("a call that nobody decides on in time is refused, or made where its tool says so", async () => {
+  const run = await start("claude", { calls: [[call("late", 1), call("lenient", 2)]] });
+  await until(
+    async () => (await settled(host, run.ref)).status === "completed",
+    () => "it waits on",
+  );
+  expect(marksIn(run)).toEqual(["2"]);
+  expect(bodiesOf("claude").at(-1)).toContain("late was not run: nobody has decided on it in time");
+});
+
+test("a secret of the environment is not shown: such a call is not made", async () => {
+  const { key } = servers.claude;
+  const run = await start("claude", { calls: [[call("deploy", 2, { note: key })]] });
+  expect(await asked(run)).toBe("completed");
+  expect(marksIn(run)).toEqual([]);
+  expect(bodiesOf("claude").at(-1)).toContain("its input has a secret of the environment");
+  const { hash, threadId } = run.ref;
+  expect(readFileSync(infoPath(models.root, hash, threadId), "utf8")).not.toContain(key);
+  expect(JSON.stringify(await host.read(run.ref))).not.toContain(key);
+});
+
+test("a role that is durable as a whole asks for the call again, and its approval holds for the same input", async () => {
+  const run = await start("whole", { calls: [[call("deploy", 2)]] });
+  const { view, questions } = await answered(run, "gone", decisions);
+  expect([view.status, questions.length]).toEqual(["completed", 1]);
+  expect(marksIn(run)).toEqual(["2"]);
+  expect(servers.claude.came.length).toBe(3);
+});
+
+test("a result as large as can be recorded is not asked for again after a kill, and neither is one that is too large", async () => {
+  const run = await start("large", { at: 2, calls: [[call("big", 30), call("big", 40)]] });
+  const { view } = await answered(run, "nothing", () => true);
+  expect(view.status).toBe("completed");
+  expect(marksIn(run)).toEqual(["30", "40"]);
+  const [first, again, ...others] = servers.claude.came
+    .slice(1)
+    .map(({ body }) => JSON.stringify(body));
+  expect([first === again, others]).toEqual([true, []]);
+  expect(first).toContain("and can't be recorded: 31 MiB is the most");
+});
+
+test.each(["nothing", "killed"] as const)(
+  "members of a group ask one after the other, when no other is at work: %s",
+  async (absence) => {
+    const run = await start("group", { calls: [[call("deploy", 2)]] });
+    const { view, questions } = await answered(run, absence, () => true);
+    expect([view.status, questions.length]).toEqual(["completed", 3]);
+    expect(marksIn(run)).toEqual(["2", "2", "2"]);
+    expect(servers.claude.came.length).toBe(6);
+    expect(new Set(questions.map(({ token }) => token)).size).toBe(3);
+  },
+);
+
+test("steps of durable code ask, and what they asked is not shown to the next one", async () => {
+  const run = await start("steps", { calls: [[call("deploy", 2)]] });
+  const { view, questions } = await answered(run, "killed", () => true);
+  expect([view.status, questions.length]).toEqual(["completed", 2]);
+  expect(servers.claude.came.length).toBe(4);
+  expect(JSON.stringify(servers.claude.came.at(-1)?.body)).not.toContain(WAIT);
+});

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { durable, noUsage } from "@uncaged/workflow";
+import { openLocalHost, settled } from "@uncaged/workflow/host";
+import { runThread } from "@uncaged/workflow/testing";
+import { z } from "zod";
+import { openRoot } from "../../workflow/src/storage/root.ts";
+import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
+import { messageOf } from "../../workflow/test/fixtures/until.ts";
+import { openAccount } from "../src/ledger/budget.ts";
+import { ledgerOf } from "../src/ledger/ledger.ts";
+import { modelAgent } from "../src/llm/agent.ts";
+import type { ModelProvider } from "../src/llm/provider.ts";
+import { roleSteps } from "../src/role/durable.ts";
+import { role } from "../src/role/role.ts";
+import { anthropicServer } from "./anthropic-server.ts";
+import { expectCounted } from "./counted.ts";
+import { threadOf } from "./published.ts";
+import type { WireServer } from "./wire.ts";
+
+/* A thread whose limit is used up waits until somebody has raised it. */
+setDefaultTimeout(60_000);
+const folder = mkdtempSync(join(tmpdir(), "uncaged-budget-"));
+const host = openLocalHost({ path: join(folder, "root") });
+const turns = 8;
+let server: WireServer<{ model: string }>;
+beforeAll(async () => {
+  server = await anthropicServer((body) => {
+    const { messages } = body as { messages: { role: string }[] };
+    const n = messages.filter((message) => message.role === "assistant").length + 1;
+    return n > turns ? { text: "done" } : { tools: [{ name: "mark", input: { n } }] };
+  });
+  await host.register("approve", join(import.meta.dir, "approve/approve.ts"));
+});
+afterAll(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+test.each(["nothing", "SIGKILL"] as const)(
+  "a role goes on where it was when its limit is raised, and no turn counts twice: %s",
+  async (signal) => {
+    server.came.splice(0);
+    const cwd = mkdtempSync(join(folder, signal));
+    const env = {
+      ...{ PATH: process.env.PATH ?? "", ANTHROPIC_API_KEY: server.key },
+      ANTHROPIC_BASE_URL: server.url,
+    };
+    let limit = 3000;
+    const options = { maxTokens: limit, onBudget: "wait" };
+    const ref = await host.start({ workflow: "approve", prompt: "claude", env, cwd, options });
+    let waits = 0;
+    for (let view = await settled(host, ref); ; view = await settled(host, ref)) {
+      if (view.status === "interrupted") {
+        await host.control(ref, { kind: "resume", env, cwd });
+        continue;
+      }
+      await expectCounted(host, [ref], [server]);
+      const { total } = ledgerOf(await host.attempts(ref));
+      expect(total.tokens).toBeLessThanOrEqual(limit);
+      if (view.status !== "waiting") {
+        expect(view.status).toBe("completed");
+        break;
+      }
+      waits += 1;
+      const { content, meta } = view.question;
+      expect(meta).toMatchObject({ for: "budget", limit: "maxTokens", amount: limit });
+      expect(content).toContain(`${total.tokens.toLocaleString("en-US")} tokens are spent`);
+      if (signal !== "nothing")
+        await signalWorkers(openRoot({ path: join(folder, "root") }), signal);
+      const answer = (value: unknown) => {
+        const input = { content: JSON.stringify(value), value };
+        return host.control(ref, { kind: "answer", input, env, cwd });
+      };
+      const refused = [limit, 1, true, "more"].map((bad) => messageOf(answer(bad)));
+      for (const message of await Promise.all(refused)) {
+        expect(message).toContain("does not fit what budget asks for");
+      }
+      await answer((limit += 700));
+    }
+    expect(waits).toBeGreaterThan(1);
+    expect(server.came.length).toBe(turns + 1);
+    const marks = readFileSync(join(cwd, "marks"), "utf8").trim().split("\n").map(Number);
+    expect(marks).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  },
+);
+
+const model = "m";
+const prices = { [model]: { input: 0, output: 100 } };
+const answering = (outputTokens: number): ModelProvider => ({
+  name: "a model",
+  async answer({ maxTokens = Infinity }) {
+    const output_tokens = Math.min(outputTokens, maxTokens);
+    const isCut = output_tokens < outputTokens;
+    return {
+      ...{ id: "1", model, blocks: [], text: "done", thinking: "", toolUses: [] },
+      ...{ stop: isCut ? "truncated" : "end", finishReason: "stop" },
+      usage: { ...noUsage, output_tokens },
+    };
+  },
+});
+
+const group = (outputTokens: number, members: number) =>
+  durable(async function* (step, input, options) {
+    const play = roleSteps(step, input, options);
+    const agent = modelAgent(answering(outputTokens), { model, maxTokens: 4096 });
+    const one = role({ description: "", systemPrompt: "", schema: z.object({}), agent });
+    yield* step.all(Array.from({ length: members }, () => play("player", one)));
+    return "";
+  });
+
+test("roles at once whose limit is used up ask once, and all go on", async () => {
+  const options = { prices, maxCost: 0.5, onBudget: "wait" };
+  const outcome = await runThread(group(1500, 6), { options, answers: ["10"] });
+  expect(outcome.status).toBe("completed");
+  const waits = outcome.steps.filter(({ meta }) => meta.for === "budget");
+  expect(waits.map((step) => step.role)).toEqual(["__wait__", "__input__"]);
+});
+
+test("an answer that the limit has cut off is asked for again when it is raised", async () => {
+  const options = { prices, maxCost: 0.2, onBudget: "wait" };
+  const { steps, status } = await runThread(group(3000, 1), { options, answers: ["5"] });
+  expect([status, steps.length]).toEqual(["completed", 3]);
+  // Both were paid.
+  expect(steps.at(-1)?.meta.cost).toBeCloseTo(0.5);
+});
+
+test("a budget that fails, which is the default, and one that says something else", async () => {
+  for (const onBudget of [undefined, "fail", "ask"]) {
+    const options = { prices, maxCost: 0.1, ...(onBudget && { onBudget }) };
+    const outcome = await runThread(group(3000, 1), { options, answers: ["5"] });
+    const code = onBudget === "ask" ? "BAD_BUDGET" : "BUDGET_EXCEEDED";
+    expect(outcome).toMatchObject({ status: "failed", error: { code } });
+  }
+});
+
+test("a turn that another process has paid counts once, and one of this process not again", () => {
+  const account = openAccount(threadOf({ steps: [], options: { prices, maxCost: 1 } }));
+  const paid = { model, usage: { ...noUsage, output_tokens: 1000 }, cost: null };
+  account.counted("a", null);
+  for (const turn of ["a", "b", "b"]) account.counted(turn, paid);
+  expect(account.remaining()).toBe(0.9);
+});

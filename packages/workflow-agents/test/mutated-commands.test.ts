@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isWorkflowError } from "@uncaged/workflow";
+import { readClaudeCode } from "../src/command/claude-code.ts";
+import { commandAgent } from "../src/command/command.ts";
+import type { LineReader } from "../src/command/reader.ts";
+import { mutationsOf } from "./mutations.ts";
+import { observed, threadOf } from "./published.ts";
+
+/* What a command agent puts out, with each field in every type: the answer or an error in words, never an empty answer. */
+setDefaultTimeout(180_000);
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "uncaged-commands-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const answer = "the sum is fixed";
+const usage = { input_tokens: 3, output_tokens: 5 };
+const message = {
+  id: "m1",
+  model: "claude-opus-5-5",
+  usage,
+  content: [{ type: "text", text: answer }],
+};
+const lines = [
+  { type: "system", subtype: "init", session_id: "s1", model: "claude-opus-5-5" },
+  { type: "assistant", message, session_id: "s1" },
+  { type: "result", subtype: "success", is_error: false, result: answer, session_id: "s1", usage },
+];
+
+async function run(output: readonly unknown[], reader: LineReader = readClaudeCode) {
+  const file = join(folder, "output");
+  writeFileSync(file, output.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  // Steps of plans take an empty answer.
+  const agent = commandAgent({ argv: ["cat", file], output: reader, allowsEmpty: true });
+  return await observed(() => agent(threadOf({ env: { PATH: process.env.PATH ?? "" } }), ""));
+}
+
+test("an answer of Claude Code is the answer or an error in words", async () => {
+  expect((await run(lines)).text).toBe(answer);
+  const [, , result] = lines;
+  for (const { name, events } of mutationsOf([result])) {
+    const { error, events: published, text } = await run([...lines.slice(0, 2), ...events]);
+    const seen = JSON.stringify([text, published]) + (error instanceof Error ? error.message : "");
+    expect({ name, seen }).not.toMatchObject({
+      seen: expect.stringMatching(/\[object |undefined|\bNaN\b|TypeError/),
+    });
+    expect(error === null || isWorkflowError(error)).toBe(true);
+    // Null, nothing, and an empty text or list are an empty answer; whatever else is not text is none.
+    const isEmpty = /^(nothing|null|an empty text|an empty list) at result result /.test(name);
+    if (error === null && !isEmpty) expect({ name, text }).toEqual({ name, text: answer });
+  }
+});
+
+test("a result that is no text fails the command, by a reader of one's own too", async () => {
+  const odd = { ...lines[2], result: { text: { a: 1 } } };
+  expect((await run([...lines.slice(0, 2), odd])).error).toMatchObject({
+    code: "COMMAND_FAILED",
+    message: 'the command "cat" failed: result.text has a part without text',
+  });
+  const own: LineReader = () => (line) => [
+    { kind: "result", text: (line as { result: string }).result },
+  ];
+  expect((await run([{ result: [1] }], own)).error).toMatchObject({
+    code: "COMMAND_FAILED",
+    message: 'the command "cat" failed: its result is a list, not text',
+  });
+});

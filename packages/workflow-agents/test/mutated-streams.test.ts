@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { isWorkflowError } from "@uncaged/workflow";
+import { z } from "zod";
+import { toolRegistry } from "../src/tools/registry.ts";
+import { tool } from "../src/tools/tools.ts";
+import { allModels, type Model, threadAt } from "./models.ts";
+import { mutationsOf } from "./mutations.ts";
+import { observed } from "./published.ts";
+import type { Reply } from "./wire.ts";
+
+/*
+ * Each field of a recorded answer, of each protocol, in every type that another program may send it in. What comes of it
+ * is the answer or an error in words: never a text that was made of an object.
+ */
+setDefaultTimeout(180_000);
+
+type Event = { name: string; data: unknown };
+const key = "sk-test-0123456789abcdef";
+const garbled =
+  /\[object |undefined|\bNaN\b|TypeError|answer that is no JSON|is not a|Cannot read|can't access/;
+
+/** The events of a stream, without a last line that is not JSON. */
+const eventsIn = (stream: string): Event[] =>
+  stream.split("\n\n").flatMap((text) => {
+    const name = /^event: (.*)$/m.exec(text)?.[1] ?? "";
+    const data = /^data: (\{.*)$/m.exec(text)?.[1];
+    return data === undefined ? [] : [{ name, data: JSON.parse(data) as unknown }];
+  });
+
+/** A recorded event's name follows its type only where the protocol has no other. */
+const streamOf = (events: readonly Event[]): string =>
+  [
+    ...events.map(
+      ({ name, data }) => `${name && `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`,
+    ),
+  ]
+    .concat("data: [DONE]\n\n")
+    .join("");
+
+const isMadeOf = (text: string, whole: string): boolean => {
+  let at = 0;
+  for (const letter of whole) if (letter === text[at]) at += 1;
+  return at === text.length;
+};
+
+const replies: [string, Reply[]][] = [
+  ["a text", [{ thinking: "let me see", text: "the answer of the model" }]],
+  [
+    "a call of a tool",
+    [
+      { text: "I look. ", tools: [{ name: "look", input: { at: "here", n: 2 } }] },
+      { text: "the end" },
+    ],
+  ],
+];
+
+describe.each(allModels)("of the $name protocol", (model) => {
+  describe.each(replies)("%s", (_, script) => {
+    const recorded: string[] = [];
+    let streams: string[] = [];
+    let asked = 0;
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () =>
+        new Response(streams[asked++] ?? streams.at(-1), {
+          headers: { "content-type": "text/event-stream" },
+        }),
+    });
+    beforeAll(async () => recorded.push(...(await recordedOf(model, script))));
+    afterAll(() => server.stop(true));
+
+    const run = async (given: string[]) => {
+      streams = given;
+      asked = 0;
+      const inputs: unknown[] = [];
+      const look = tool({
+        name: "look",
+        description: "Looks.",
+        input: z.looseObject({}),
+        execute: async (input) => void inputs.push(input),
+      });
+      const agent = model.agent({ maxRetries: 0, tools: toolRegistry([look]), maxTurns: 3 });
+      const thread = threadAt(model, { url: `http://127.0.0.1:${server.port}`, key });
+      return { ...(await observed(() => agent(thread, "You look"))), inputs };
+    };
+
+    test("is what was recorded where nothing is changed", async () => {
+      const { error, text } = await run(recorded.map((stream) => streamOf(eventsIn(stream))));
+      expect([error, text]).toEqual([null, script.at(-1)?.text]);
+    });
+
+    test("is the answer or an error in words, whatever a field is", async () => {
+      const [first = "", ...rest] = recorded;
+      const events = eventsIn(first);
+      const whole = script.map(({ text = "" }) => text).join("");
+      let answered = 0;
+      const wrong: unknown[] = [];
+      for (const { name, events: sent } of mutationsOf(events.map(({ data }) => data))) {
+        const mutated = sent.map((data, at) => ({ name: events[at]?.name ?? "", data }));
+        const {
+          error,
+          events: published,
+          inputs,
+          spent,
+          text,
+        } = await run([streamOf(mutated), ...rest]);
+        const seen = JSON.stringify([text, published, inputs]);
+        const odd = garbled.exec(seen + (error instanceof Error ? error.message : ""))?.[0];
+        const isKnown = error === null || isWorkflowError(error);
+        const deltas = published.flatMap(({ payload, type }) =>
+          type === "llm_token" || type === "llm_thinking" ? [typeof payload.delta] : [],
+        );
+        const counts = spent.flatMap(({ usage }) => Object.values(usage));
+        const found = {
+          ...(odd !== undefined && { odd }),
+          ...(!isKnown && { error }),
+          ...(error === null && !isMadeOf(text, whole) && { text }),
+          ...(error instanceof Error && error.message.includes("\n") && { lines: error.message }),
+          ...(deltas.some((type) => type !== "string") && { deltas }),
+          ...(counts.some((count) => !Number.isSafeInteger(count) || count < 0) && { counts }),
+        };
+        if (Object.keys(found).length > 0) wrong.push({ name, ...found });
+        if (error === null) answered += 1;
+      }
+      expect(wrong).toEqual([]);
+      expect(answered).toBeGreaterThan(0);
+    });
+  });
+});
+
+/** What a server of the protocol streams, as it stands on the wire. */
+async function recordedOf(model: Model, script: Reply[]): Promise<string[]> {
+  const server = await model.serve(script);
+  const streams: string[] = [];
+  const between = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const to = new URL(server.url).origin + pathname + search;
+      const { headers, method } = request;
+      const response = await fetch(to, { method, headers, body: await request.text() });
+      streams.push(await response.text());
+      return new Response(streams.at(-1), response);
+    },
+  });
+  try {
+    const look = tool({
+      name: "look",
+      description: "",
+      input: z.object({}),
+      execute: async () => 1,
+    });
+    const agent = model.agent({ maxRetries: 0, tools: toolRegistry([look]) });
+    const url = server.url.replace(new URL(server.url).host, `127.0.0.1:${between.port}`);
+    const { error } = await observed(() => agent(threadAt(model, { url, key }), "You look"));
+    expect(error).toBeNull();
+    return streams;
+  } finally {
+    await between.stop(true);
+    await server.stop();
+  }
+}

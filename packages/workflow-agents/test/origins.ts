@@ -1,0 +1,37 @@
+/** A request that came to a server, as it was sent. */
+export type Request = {
+  path: string;
+  method: string;
+  headers: Record<string, string>;
+  body: string;
+};
+
+export type Origin = { url: string; came: Request[]; stop: () => void };
+
+/**
+ * A server on a port of its own, which is an origin of its own. It redirects as `answer` says and answers every other
+ * request with what came.
+ */
+export function origin(answer: (url: URL) => Response | null = () => null): Origin {
+  const came: Request[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const url = new URL(request.url);
+      const { method } = request;
+      const headers = Object.fromEntries(request.headers);
+      came.push({ path: url.pathname, method, headers, body: await request.text() });
+      return answer(url) ?? Response.json(came.at(-1));
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    came,
+    stop: () => void server.stop(true),
+  };
+}
+
+/** A redirect, with `location` as it is. */
+export const redirect = (status: number, location?: string): Response =>
+  new Response("moved", { status, headers: location === undefined ? {} : { location } });

@@ -1,0 +1,121 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { removeFolders, Store } from "../../cli-workflow/test/program.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { isAlive } from "./processes.ts";
+
+/* What a worker that is killed has started: it ends with the worker, or at the latest before a step runs again. */
+const source = join(import.meta.dir, "bundles/starting.ts");
+type View = { status: string; pid: number | null; steps: { content: string }[] };
+type Orphan = { pid: number; command: string; ended: string | null };
+
+const store = new Store();
+const names: string[] = [];
+beforeAll(async () => void (await store.ok(["add", "starting", source])), 180_000);
+afterEach(() => {
+  for (const pid of names.splice(0).flatMap(pidsIn)) if (isAlive(pid)) process.kill(pid, "SIGKILL");
+});
+afterAll(removeFolders);
+
+const pidsIn = (name: string): number[] => {
+  const file = join(store.folder, name);
+  return existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean).map(Number) : [];
+};
+const runningIn = (name: string): number[] => pidsIn(name).filter(isAlive);
+
+/** Starts a thread that starts processes, two in each way, and waits until they run. */
+async function start(ways: string[], { end = false, more = [] as string[] } = {}) {
+  const name = `started-${names.length}-${Math.random()}`;
+  names.push(name);
+  const params = JSON.stringify({ ways, name, end });
+  const id = await store.ok(["run", "starting", "--params", params, ...more]);
+  await until(() => pidsIn(name).length === 2 * ways.length);
+  return { id, name };
+}
+
+/** The process that had the lock of a thread's version last. */
+async function lastWorker(id: string): Promise<number> {
+  const { hash } = await store.json<{ hash: string }>(["thread", id]);
+  const [first = ""] = readFileSync(join(store.root, "run", `${hash}.holder`), "utf8").split("\n");
+  return (JSON.parse(first) as { pid: number }).pid;
+}
+
+async function otherVersion(): Promise<string> {
+  const file = join(store.folder, "other.ts");
+  const descriptor = '{ description: "", roles: { starter: { description: "", schema: {} } } }';
+  const text = `export { run } from ${JSON.stringify(source)};\nexport const descriptor = ${descriptor};\n`;
+  writeFileSync(file, text);
+  return (await store.json<{ hash: string }>(["add", "other", file])).hash;
+}
+
+async function killWorker(id: string): Promise<void> {
+  let pid: number | null = null;
+  await until(async () => (pid = (await store.json<View>(["thread", id])).pid) !== null);
+  process.kill(Number(pid), "SIGKILL");
+  await until(() => !isAlive(Number(pid)));
+}
+
+test("the commands of twenty tools end with their worker, and what those have started", async () => {
+  const twenty = await Promise.all(Array.from({ length: 20 }, () => start(["tool"])));
+  expect(twenty.flatMap(({ name }) => runningIn(name))).toHaveLength(40);
+  await killWorker(twenty[0]?.id ?? "");
+  await until(() => twenty.every(({ name }) => runningIn(name).length === 0));
+}, 180_000);
+
+describe.if(process.platform === "linux")("on Linux", () => {
+  test("nothing of a killed worker runs beside a resumed step, and the resume reports it", async () => {
+    const { id, name } = await start(["tool", "deaf", "session", "node", "bun", "given"]);
+    await killWorker(id);
+    const { code, stderr } = await store.run(["resume", id, "--wait"]);
+    expect(code).toBe(0);
+    const { steps } = await store.json<View>(["thread", id]);
+    expect(steps.map(({ content }) => content)).toEqual(["[]"]);
+    expect(runningIn(name)).toEqual([]);
+    const report = /ended what a killed worker had left running: .*\d+ sleep 1000/;
+    expect(stderr).toMatch(report);
+    expect((await store.run(["follow", id])).stdout).toMatch(report);
+    expect(await store.ok(["logs", id])).toMatch(
+      /worker_start .*"orphans":\[\{"pid":\d+,"command":"/,
+    );
+  }, 180_000);
+
+  test("a kill and a fork onto another version end it, too", async () => {
+    const killed = await start(["node"]);
+    await killWorker(killed.id);
+    // The system may still be closing what the worker held.
+    const found = async () => (await store.run(["doctor"])).stdout;
+    const report = /was killed and has left running: (?=.*\bkill \d+ \d+)/;
+    await until(async () => report.test(await found()));
+    const { orphans } = await store.json<{ orphans: Orphan[] }>(["kill", killed.id]);
+    expect(orphans.filter(({ ended }) => ended === null)).toEqual([]);
+    expect(new Set(orphans.map(({ pid }) => pid))).toEqual(new Set(pidsIn(killed.name)));
+
+    const forked = await start(["given"]);
+    await killWorker(forked.id);
+    const other = await store.ok([
+      "fork",
+      forked.id,
+      "--on",
+      await otherVersion(),
+      "--at-step",
+      "0",
+    ]);
+    const { steps } = await store.until<View>(other, "completed");
+    expect(steps.map(({ content }) => content)).toEqual(["[]"]);
+  }, 180_000);
+
+  test("what a bundle has started without the mark, and what a worker left that was not lost, runs on", async () => {
+    const { id, name } = await start(["free"]);
+    await killWorker(id);
+    expect(await store.json(["kill", id])).toEqual({ threadId: id, resumed: [] });
+    expect(runningIn(name)).toHaveLength(2);
+
+    const ended = await start(["daemon"], { end: true, more: ["--wait"] });
+    const worker = await lastWorker(ended.id);
+    await until(() => !isAlive(worker));
+    const after = await start(["node"], { end: true, more: ["--wait"] });
+    expect(runningIn(ended.name)).toHaveLength(2);
+    expect(runningIn(after.name)).toHaveLength(2);
+  }, 180_000);
+});

@@ -1,0 +1,166 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openLocalHost, settled, type ThreadRef } from "@uncaged/workflow/host";
+import { z } from "zod";
+import { bundlePath, runDir } from "../../workflow/src/storage/paths.ts";
+import { openRoot } from "../../workflow/src/storage/root.ts";
+import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { role } from "../src/index.ts";
+import { expectCounted, untilRead } from "./counted.ts";
+import { limitedServer } from "./limited/server.ts";
+import { models, threadAt } from "./models.ts";
+import { failureOf, observed } from "./published.ts";
+
+/* Threads of several versions, so in several processes, share what a provider allows them. */
+const folder = mkdtempSync(join(tmpdir(), "uncaged-limits-"));
+const host = openLocalHost({ path: join(folder, "root") });
+const root = openRoot({ path: join(folder, "root") });
+
+const versions = 5;
+beforeAll(async () => {
+  const { hash } = await host.register("version-0", join(import.meta.dir, "limited/limited.ts"));
+  const text = readFileSync(bundlePath(root, hash), "utf8");
+  for (let n = 1; n < versions; n += 1) {
+    const file = join(folder, `version-${n}.esm.js`);
+    writeFileSync(file, text.replaceAll("version-0", `version-${n}`));
+    await host.register(`version-${n}`, file);
+  }
+}, 180_000);
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+afterAll(async () => {
+  await signalWorkers(root, "SIGKILL");
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+type Provider = "claude" | "gpt";
+
+async function serve(provider: Provider) {
+  const server = await limitedServer(provider);
+  stops.push(server.stop);
+  return server;
+}
+
+const envOf = ({ url, key }: { url: string; key: string }) => ({
+  PATH: process.env.PATH ?? "",
+  ...{ ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: url },
+  ...{ OPENAI_API_KEY: key, OPENAI_BASE_URL: url },
+});
+
+type Server = Awaited<ReturnType<typeof serve>>;
+
+/** Starts threads of some versions, one of each in turn. */
+const begin = (provider: Provider, server: Server, count: number, of: number) =>
+  Promise.all(
+    Array.from({ length: count }, (_, n) =>
+      host.start({
+        workflow: `version-${n % of}`,
+        prompt: `${provider} thread ${n}`,
+        env: envOf(server),
+        cwd: folder,
+      }),
+    ),
+  );
+
+const notCompleted = async (threads: readonly ThreadRef[]) => {
+  const ends = await Promise.all(threads.map((ref) => settled(host, ref)));
+  return ends.filter(({ status }) => status !== "completed");
+};
+
+/** The most calls of others that were served between two of one thread. */
+function longestGap(served: readonly string[]): number {
+  const last = new Map<string, number>();
+  let longest = 0;
+  for (const [at, prompt] of served.entries()) {
+    longest = Math.max(longest, at - (last.get(prompt) ?? at));
+    last.set(prompt, at);
+  }
+  return longest;
+}
+
+describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (provider) => {
+  test("are all answered, in turn, and say how long they wait", async () => {
+    const server = await serve(provider);
+    const threads = await begin(provider, server, 50, versions);
+    expect(await notCompleted(threads)).toEqual([]);
+    expect(server.served).toHaveLength(150);
+    expect(longestGap(server.served)).toBeLessThan(100);
+    const last = await host.attempts(threads.at(-1) as ThreadRef);
+    const waits = last.flatMap(({ notes }) => notes.filter(({ type }) => type === "llm_wait"));
+    // It may have begun before the first answer had said what the limits are.
+    expect(waits.map(({ payload }) => payload)).toContainEqual({
+      delay_ms: expect.any(Number),
+      reason: `${provider === "claude" ? "Anthropic" : "the OpenAI API"} limits requests`,
+    });
+    const buckets = readdirSync(runDir(root)).filter((name) => name.endsWith(".shared"));
+    expect(buckets.length).toBeGreaterThan(0);
+    for (const name of buckets) {
+      expect(readFileSync(join(runDir(root), name), "utf8")).not.toContain(server.key);
+    }
+    expect((await host.verify()).problems).toEqual([]);
+    await expectCounted(host, threads, [server]);
+  }, 180_000);
+});
+
+test("calls that wait in a worker that is killed hold up nobody", async () => {
+  const server = await serve("claude");
+  const first = await begin("claude", server, 30, 1);
+  await until(() => server.served.length >= 10);
+  server.hang(true);
+  await untilRead(host, first, [server]);
+  await signalWorkers(root, "SIGKILL");
+  server.hang(false);
+  const killed = server.served.length;
+  const [other] = await begin("claude", server, 1, 1);
+  expect((await settled(host, other as ThreadRef)).status).toBe("completed");
+  expect(server.served.length - killed).toBe(3);
+  expect((await settled(host, first[0] as ThreadRef)).status).not.toBe("running");
+  await expectCounted(host, [...first, other as ThreadRef], [server]);
+}, 180_000);
+
+describe.each(models)("a role of $name", (model) => {
+  const used = () => ({
+    "anthropic-ratelimit-requests-limit": "1",
+    "anthropic-ratelimit-requests-remaining": "0",
+    "anthropic-ratelimit-requests-reset": new Date(Date.now() + 120_000).toISOString(),
+    "x-ratelimit-limit-requests": "1",
+    "x-ratelimit-remaining-requests": "0",
+    "x-ratelimit-reset-requests": "120s",
+  });
+  const asker = (deadline: string) =>
+    role({
+      description: "Asks",
+      agent: model.agent(),
+      systemPrompt: "",
+      schema: z.object({}),
+      retry: { deadline },
+    });
+
+  test("does not wait beyond its deadline, and nothing is spent", async () => {
+    const server = await model.serve([{ text: "well", headers: used() }]);
+    stops.push(server.stop);
+    await asker("1m")(threadAt(model, server));
+    const run = await observed(async () => (await asker("1m")(threadAt(model, server))).content);
+    expect(run.error).toMatchObject({ code: "LLM_RATE_LIMIT", status: null, isFree: true });
+    expect(String(run.error)).toMatch(/limits requests: .* beyond the role's deadline/);
+    expect([run.spent, server.came.length]).toEqual([[], 1]);
+  });
+
+  test("is ended at once while it waits", async () => {
+    const server = await model.serve([{ text: "well", headers: used() }]);
+    stops.push(server.stop);
+    await asker("10m")(threadAt(model, server));
+    const stop = new AbortController();
+    const thread = threadAt(model, server, { signal: stop.signal });
+    const ended = failureOf(asker("10m")(thread));
+    await Bun.sleep(0);
+    stop.abort(new Error("killed"));
+    expect(await ended).toEqual(new Error("killed"));
+    expect(server.came.length).toBe(1);
+  });
+});

@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
+import { valuesPath } from "../../workflow/src/storage/paths.ts";
+import { type Model as Served, ModelRuns, type Run } from "./model-runs.ts";
+import type { Fault, Reply } from "./wire.ts";
+import { some } from "../../workflow/test/fixtures/cases.ts";
+
+/*
+ * A role with five turns and eight tool calls whose process dies at each of its events: what was recorded is neither
+ * paid nor done again, and the model sees the conversation of a run that nothing disturbed.
+ */
+let models: ModelRuns;
+let host: Host;
+let servers: ModelRuns["servers"];
+
+const calls = [[1, 2], [3], [4, 5, 6], [7, 8]];
+const last = calls.length + 1;
+const toolName = { current: "mark" };
+
+/** What happens at a turn, once. */
+type Event =
+  | { turn: number; kind: "asked" | "answering" }
+  | { turn: number; fault: Fault }
+  | { turn: number; text: string };
+let event: Event | null = null;
+
+type Body = { messages?: { role?: string }[]; input?: { role?: string }[] };
+
+/** The turn that a request asks for. Each has words of the model's own: by them the Responses API's items are counted, too. */
+const turnOf = ({ messages, input = [] }: Body): number =>
+  (messages ?? input).filter(({ role }) => role === "assistant").length + 1;
+
+function reply(body: Body): Reply {
+  const turn = turnOf(body);
+  const now = event?.turn === turn ? event : null;
+  if (now) event = null;
+  if (now && "kind" in now) {
+    if (now.kind === "answering") {
+      const held = models.killInAnswer();
+      return {
+        text: "I begin to mark what there is",
+        held,
+        fault: { kind: "half-event", after: 5 },
+      };
+    }
+    void models.kill();
+    return { fault: { kind: "hang" } };
+  }
+  const fault = now && "fault" in now ? now.fault : undefined;
+  const isAskedAgain = JSON.stringify(body).includes("does not fit the JSON Schema");
+  if (isAskedAgain || (now && "text" in now)) return { text: "no fields" };
+  if (turn === last) return { thinking: "enough", text: '{"done": true}', fault };
+  const tools = (calls[turn - 1] ?? []).map((n) => ({ name: toolName.current, input: { n } }));
+  return { thinking: `turn ${turn}`, text: `I mark ${turn}. `, tools, fault };
+}
+
+type Model = Served | "whole";
+beforeAll(async () => {
+  models = await ModelRuns.open(reply);
+  ({ host, servers } = models);
+  await host.register("turns", join(import.meta.dir, "turns/turns.ts"));
+}, 180_000);
+afterAll(() => models.close());
+
+async function start(model: Model, { die = "", at = null as Event | null } = {}): Promise<Run> {
+  event = at;
+  return await models.start("turns", model, die);
+}
+
+const markedIn = (run: Run): number[] => models.marksOf(run).map(Number.parseFloat);
+
+/** The server's ids of tool calls and items have the number of the request: here that of the turn. */
+function withOwnIds(text: string): string {
+  const id = /"(toolu|call|fc|rs|msg)_(\d+)/g;
+  const requests = [...new Set([...text.matchAll(id)].map(([, , n]) => n))];
+  return text.replace(id, (_, name: string, n: string) => `"${name}_${requests.indexOf(n)}`);
+}
+
+/** The bodies that came, by turn: what the model was shown. */
+function bodiesOf(model: Model): Map<number, string[]> {
+  const bodies = new Map<number, string[]>();
+  for (const { body } of servers[model === "whole" ? "claude" : model].came) {
+    const turn = turnOf(body as Body);
+    bodies.set(turn, [...(bodies.get(turn) ?? []), withOwnIds(JSON.stringify(body))]);
+  }
+  return bodies;
+}
+
+/** Has the thread go on once its worker is gone, and gives how it ends: its ledger is then what its server has counted. */
+async function resumed({ ref, env, cwd }: Run) {
+  expect((await settled(host, ref)).status).toBe("interrupted");
+  await host.control(ref, { kind: "resume", env, cwd });
+  const view = await settled(host, ref);
+  await models.expectCounted(ref);
+  return view;
+}
+
+const undisturbed = new Map<Model, Map<number, string[]>>();
+async function conversationOf(model: Model): Promise<Map<number, string[]>> {
+  const known = undisturbed.get(model);
+  if (known) return known;
+  const run = await start(model);
+  const view = await settled(host, run.ref);
+  expect([view.status, view.steps[0]?.content ?? view]).toEqual(["completed", '{"done": true}']);
+  expect(markedIn(run)).toEqual(numbers);
+  await models.expectCounted(run.ref);
+  const bodies = bodiesOf(model);
+  expect([...bodies.values()].map(({ length }) => length)).toEqual([1, 1, 1, 1, 1]);
+  const reasoned = bodies.get(last)?.[0]?.match(/"encrypted_content":"sealed:/g) ?? [];
+  expect(reasoned.length).toBe(model === "responses" ? calls.length : 0);
+  undisturbed.set(model, bodies);
+  return bodies;
+}
+
+/** Every request was one of the undisturbed run, byte for byte; those of `twice` came again. */
+function expectSame(model: Model, whole: Map<number, string[]>, twice: number[]): void {
+  const bodies = bodiesOf(model);
+  for (let turn = 1; turn <= last; turn += 1) {
+    const [text = ""] = whole.get(turn) ?? [];
+    expect({ turn, bodies: bodies.get(turn) }).toEqual({
+      turn,
+      bodies: twice.includes(turn) ? [text, text] : [text],
+    });
+  }
+}
+
+const numbers = calls.flat();
+
+describe.each(some(["claude", "gpt", "responses"] as const, 2))(
+  "a role of %s goes on after its process was killed",
+  (model) => {
+    const turns = Array.from({ length: last }, (_, at) => at + 1);
+    const kinds = ["asked", "answering"] as const;
+    const moments = turns.flatMap((turn) => kinds.map((kind) => ({ turn, kind })));
+    test.each(some(moments, 4, 1))("when turn $turn was $kind", async (at) => {
+      const whole = await conversationOf(model);
+      const run = await start(model, { at });
+      const view = await resumed(run);
+      expect([view.status, view.steps[0]?.content ?? view]).toEqual([
+        "completed",
+        '{"done": true}',
+      ]);
+      expectSame(model, whole, [at.turn]);
+      expect(markedIn(run)).toEqual(numbers);
+    });
+
+    test.each(some(numbers, 3, 1))("in tool call %d, before and after its effect", async (n) => {
+      const whole = await conversationOf(model);
+      for (const moment of ["before", "after"]) {
+        const run = await start(model, { die: `${moment} ${n}` });
+        expect((await resumed(run)).status).toBe("completed");
+        expectSame(model, whole, []);
+        // Calls of one turn run at once: those that had not been recorded are made again.
+        const turn = calls.find((each) => each.includes(n)) ?? [];
+        const others = numbers.filter((each) => !turn.includes(each));
+        expect(markedIn(run).filter((each) => !turn.includes(each))).toEqual(others);
+        expect(new Set(markedIn(run))).toEqual(new Set(numbers));
+      }
+    });
+
+    test("when the last answer was there and its step was not committed", async () => {
+      const whole = await conversationOf(model);
+      const run = await start(model, { die: "end" });
+      expect((await resumed(run)).status).toBe("completed");
+      expectSame(model, whole, []);
+      expect(markedIn(run)).toEqual(numbers);
+      const attempts = await host.attempts(run.ref);
+      expect(attempts.map(({ status }) => status)).toEqual(["lost", "committed"]);
+    });
+  },
+);
+
+const overloaded = { status: 529, type: "overloaded_error", message: "Overloaded" } as const;
+
+async function retried({ ref, env }: Run) {
+  const fork = await host.fork(ref, retryOptions(await host.read(ref), { env }));
+  const view = await settled(host, fork);
+  await models.expectCounted(ref, fork);
+  return view;
+}
+
+describe("a retry goes on", () => {
+  const faults: Record<string, Fault> = {
+    "a turn that was refused": { kind: "status", ...overloaded },
+    "an overload in mid-stream": { kind: "error-event", after: 3, ...overloaded },
+    "a lost connection": { kind: "half-event", after: 3 },
+  };
+  test.each(Object.entries(faults))("behind %s", async (_name, fault) => {
+    const whole = await conversationOf("claude");
+    const run = await start("claude", { at: { turn: 4, fault } });
+    expect((await settled(host, run.ref)).status).toBe("failed");
+    expect((await retried(run)).status).toBe("completed");
+    expectSame("claude", whole, [4]);
+    expect(markedIn(run)).toEqual(numbers);
+  });
+
+  test("behind a tool that exits the process", async () => {
+    const whole = await conversationOf("claude");
+    const run = await start("claude", { die: "exit 3" });
+    const failed = await settled(host, run.ref);
+    expect(failed).toMatchObject({ status: "failed", error: { code: "BUNDLE_EXITED" } });
+    expect((await retried(run)).status).toBe("completed");
+    expectSame("claude", whole, []);
+    expect(markedIn(run)).toEqual(numbers);
+  });
+
+  test("and asks again for an answer that did not fit, and for nothing else", async () => {
+    const whole = await conversationOf("claude");
+    const run = await start("claude", { at: { turn: last, text: "no fields" } });
+    expect((await settled(host, run.ref)).status).toBe("failed");
+    const { came } = servers.claude;
+    expect(came.length).toBe(last + 2);
+    expect((await retried(run)).status).toBe("completed");
+    expect(came.length).toBe(last + 3);
+    const [text = ""] = whole.get(last) ?? [];
+    expect(bodiesOf("claude").get(last)).toEqual([text, text]);
+    // It was asked for twice more in the first try, in its conversation.
+    expect([last + 1, last + 2].map((turn) => bodiesOf("claude").get(turn)?.length)).toEqual([
+      1, 1,
+    ]);
+    expect(markedIn(run)).toEqual(numbers);
+  });
+
+  test("with the whole role where that is all that is durable", async () => {
+    const run = await start("whole", { die: "end" });
+    expect((await resumed(run)).status).toBe("completed");
+    expect(markedIn(run)).toEqual([...numbers, ...numbers]);
+  });
+
+  test("and a fork that leaves steps out does them again", async () => {
+    const run = await start("claude");
+    expect((await settled(host, run.ref)).status).toBe("completed");
+    const { env } = run;
+    const fork = await host.fork(run.ref, { keep: { atStep: 0 }, env });
+    expect((await settled(host, fork)).status).toBe("completed");
+    expect(servers.claude.came.length).toBe(2 * last);
+  });
+});
+
+test("a call that may not be made twice is reported to the model as unknown", async () => {
+  toolName.current = "pay";
+  try {
+    for (const moment of ["before", "after"]) {
+      const run = await start("claude", { die: `${moment} 3` });
+      expect((await resumed(run)).status).toBe("completed");
+      const shown = bodiesOf("claude").get(3)?.join("") ?? "";
+      expect(shown).toContain("it is not known whether pay was done");
+      expect(markedIn(run)).toEqual(numbers.filter((n) => n !== 3 || moment === "after"));
+    }
+  } finally {
+    toolName.current = "mark";
+  }
+});
+
+test("what can't be read any more of what was recorded fails the thread, and nothing is done again", async () => {
+  const run = await start("claude", { at: { turn: last, kind: "asked" } });
+  expect((await settled(host, run.ref)).status).toBe("interrupted");
+  const values = valuesPath(models.root, run.ref.hash, run.ref.threadId);
+  const whole = readFileSync(values, "utf8");
+  writeFileSync(values, whole.replaceAll("marked 3", "mark\n  3"));
+  expect(await resumed(run)).toMatchObject({ status: "failed", error: { code: "LOG_CORRUPT" } });
+  expect(markedIn(run)).toEqual(numbers);
+  writeFileSync(values, whole);
+  expect((await retried(run)).status).toBe("completed");
+  expect([markedIn(run), servers.claude.came.length]).toEqual([numbers, last + 1]);
+});

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { WorktreeMeta } from "@uncaged/workflow";
+import { openLocalHost, settled, type ThreadRef } from "@uncaged/workflow/host";
+import { TestRepository } from "./worktree/repository.ts";
+
+/* What goes with a thread, whatever has become of its repository, and what stays. */
+const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-removal-")));
+const root = join(folder, "root");
+const host = openLocalHost({ path: root });
+const source = join(import.meta.dir, "worktree/writers.ts");
+
+beforeAll(async () => void (await host.register("writers", source)), 180_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
+
+let count = 0;
+const repositoryOf = () => new TestRepository(join(folder, `repository-${(count += 1)}`));
+
+async function play(repository: TestRepository) {
+  const env = { ...repository.env, PLACE: repository.folder };
+  const cwd = repository.folder;
+  const ref = await host.start({ workflow: "writers", prompt: "go", env, cwd });
+  return await ended(ref);
+}
+
+async function ended(ref: ThreadRef) {
+  const view = await settled(host, ref);
+  expect(view.status).toBe("completed");
+  return { ref, view, trees: view.steps.map(({ meta }) => meta.worktree as WorktreeMeta) };
+}
+
+const treeOf = ({ threadId }: ThreadRef) => join(root, "worktrees", threadId, "thread");
+const left = () => readdirSync(join(root, "worktrees"));
+const removal = (ref: ThreadRef) => host.remove(ref).catch((error: Error) => error.message);
+
+test("a worktree that its user has locked keeps its thread", async () => {
+  const repository = repositoryOf();
+  const { ref } = await play(repository);
+  repository.git("worktree", "lock", "--reason", "I look at it", treeOf(ref));
+  expect(await removal(ref)).toBe(`the worktree ${treeOf(ref)} of ${ref.threadId} is locked`);
+  expect((await host.read(ref)).steps.length).toBe(3);
+  repository.git("worktree", "unlock", treeOf(ref));
+  await host.remove(ref);
+  expect([left(), repository.git("for-each-ref", "refs/uncaged")]).toEqual([[], ""]);
+}, 30_000);
+
+test("a repository that was moved, or deleted, does not keep a thread", async () => {
+  const [moved, deleted] = [repositoryOf(), repositoryOf()];
+  const refs = [(await play(moved)).ref, (await play(deleted)).ref];
+  renameSync(moved.folder, `${moved.folder}-moved`);
+  rmSync(deleted.folder, { recursive: true });
+  for (const ref of refs) await host.remove(ref);
+  expect(left()).toEqual([]);
+}, 30_000);
+
+test("what a removal that was broken off has left is collected", async () => {
+  const repository = repositoryOf();
+  const { ref } = await play(repository);
+  const kept = await play(repository);
+  for (const name of readdirSync(join(root, "logs", ref.hash))) {
+    if (name.startsWith(ref.threadId)) rmSync(join(root, "logs", ref.hash, name));
+  }
+  const late = Date.now() + 2 * 3_600_000;
+  const seen = await host.collect({ dryRun: true, now: late });
+  expect(seen.leftovers).toEqual([join(root, "worktrees", ref.threadId)]);
+  expect(existsSync(treeOf(ref))).toBe(true);
+  await host.collect({ now: late });
+  expect(left()).toEqual([kept.ref.threadId]);
+  expect(repository.git("for-each-ref", `refs/uncaged/${ref.threadId}`)).toBe("");
+  for (const { commit } of kept.trees) repository.git("cat-file", "-e", commit);
+  await host.remove(kept.ref);
+}, 30_000);
+
+test("a removal that git keeps from being done says so, and a gc finishes it", async () => {
+  const repository = repositoryOf();
+  const { ref } = await play(repository);
+  const config = join(repository.folder, ".git/config");
+  const text = readFileSync(config, "utf8");
+  writeFileSync(config, `${text}[broken\n`);
+  expect(await removal(ref)).toMatch(
+    /^the refs of the thread's worktrees stay in .*: fatal: bad config/,
+  );
+  expect(await removal(ref)).toMatch(/^there is no thread/);
+  writeFileSync(config, text);
+  const past = new Date(Date.now() - 2 * 3_600_000);
+  utimesSync(join(root, "worktrees", ref.threadId), past, past);
+  await host.collect();
+  expect([left(), repository.git("for-each-ref", "refs/uncaged")]).toEqual([[], ""]);
+}, 30_000);
+
+test("nothing but its own is removed, whatever its notes say", async () => {
+  const repository = repositoryOf();
+  const { ref } = await play(repository);
+  const own = `${repository.folder}-own`;
+  repository.git("worktree", "add", "-q", "-b", "mine", own);
+  const note = `${treeOf(ref)}.json`;
+  const said = JSON.parse(readFileSync(note, "utf8")) as object;
+  writeFileSync(
+    note,
+    JSON.stringify({ ...said, entry: join(repository.folder, ".git/worktrees/own") }),
+  );
+  await host.remove(ref);
+  expect(existsSync(join(own, "README.md"))).toBe(true);
+  expect(repository.git("worktree", "list").trim().split("\n").length).toBe(2);
+  expect(left()).toEqual([]);
+}, 30_000);
+
+test("a fork onto another version, and one after a rollback, begin with the files of their step", async () => {
+  const repository = repositoryOf();
+  const first = await play(repository);
+  const other = join(folder, "version");
+  mkdirSync(other);
+  const entries = ["even", "odd"]
+    .map((name) => `${name}: { description: "new", schema: {} }`)
+    .join();
+  const text = `export { run } from ${JSON.stringify(source)};\nexport const descriptor = { description: "new", roles: { ${entries} } };\n`;
+  writeFileSync(join(other, "other.ts"), text);
+  await host.register("writers", join(other, "other.ts"));
+  const env = { ...repository.env, PLACE: repository.folder };
+  const onto = await ended(await host.fork(first.ref, { keep: { atStep: 2 }, on: "writers", env }));
+  await host.rollback("writers");
+  const back = await ended(await host.fork(onto.ref, { keep: { atStep: 1 }, on: "writers", env }));
+  expect(back.ref.hash).toBe(first.ref.hash);
+  for (const { view, trees } of [onto, back]) {
+    expect(view.steps.map(({ content }) => content)).toEqual(["1\n", "1\n2\n", "1\n2\n3\n"]);
+    expect(trees[0]).toEqual(first.trees[0] as WorktreeMeta);
+    expect(repository.files(trees[2]?.commit ?? "")).toContain("file 3");
+  }
+  // The first goes before the fork of its fork, which still has the commit that it has copied of both.
+  for (const { ref } of [first, onto]) await host.remove(ref);
+  repository.git("reflog", "expire", "--expire=now", "--all");
+  repository.git("gc", "-q", "--prune=now");
+  for (const { commit } of back.trees) repository.git("cat-file", "-e", commit);
+  await host.remove(back.ref);
+  expect(repository.git("for-each-ref", "refs/uncaged")).toBe("");
+}, 60_000);

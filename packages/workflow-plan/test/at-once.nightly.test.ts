@@ -1,0 +1,222 @@
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Host } from "@uncaged/workflow/host";
+import { removeStores } from "../../workflow/test/fixtures/store.ts";
+import { codeOf, messageOf, until } from "../../workflow/test/fixtures/until.ts";
+import type { PlannerOutput } from "../src/index.ts";
+import { runService, tick } from "../src/service.ts";
+import { command, cron, does, hello, poll, TestHome, workflow } from "./home.ts";
+import { positionIn } from "../src/service/notice.ts";
+import { plan } from "./parts.ts";
+
+/* What happens around runs at once, and what fails for one of them. Each change comes when it does most harm. */
+setDefaultTimeout(120_000);
+afterEach(removeStores);
+
+/** A host one of whose methods does something else before, or in place of, what it does. */
+function hostWith(host: Host, name: keyof Host, act: (...args: never[]) => unknown): Host {
+  return new Proxy(host, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key);
+      if (typeof value !== "function") return value;
+      const bound = value.bind(target) as (...args: unknown[]) => unknown;
+      if (key !== name) return bound;
+      return async (...args: never[]) => (await act(...args)) ?? (await bound(...args));
+    },
+  });
+}
+
+const slow = plan([does("slow", "wait"), does("next", "say next", ["slow"])]);
+
+/** A plan that was confirmed, whose agents work in a folder of their own. */
+async function confirmed(home: TestHome, output: PlannerOutput) {
+  const made = workflow(output);
+  const cwd = join(home.store.folder, made.id);
+  mkdirSync(cwd, { recursive: true });
+  const { id } = await home.plans.create({ ...made, metadata: { cwd } });
+  await home.plans.confirm(id);
+  const calls = join(cwd, "calls");
+  const begun = () => until(() => existsSync(calls) && readFileSync(calls, "utf8") !== "");
+  return { id, begun, go: () => writeFileSync(join(cwd, "go"), "") };
+}
+
+test("a plan that is confirmed within the service itself is looked at", async () => {
+  const home = new TestHome();
+  const stop = new AbortController();
+  const { host, store } = home;
+  const env = { ...store.env, PATH: process.env.PATH ?? "" };
+  const ready = Promise.withResolvers<void>();
+  const opened = home.open();
+  const over = runService({
+    ...{ home: home.home, host, env, open: () => opened, everyMs: 20, signal: stop.signal },
+    commandOf: async (_of, script) => ({ argv: ["sh", "-c", script], cwd: store.folder, env }),
+    onReady: ready.resolve,
+    report: () => undefined,
+  });
+  await ready.promise;
+  const { id } = await opened.create(
+    workflow(hello({ trigger: { ...poll, check_script: "echo it" } })),
+  );
+  await opened.confirm(id);
+  await until(async () => (await home.plans.show(id)).trigger_state?.last_result === "it\n");
+  stop.abort();
+  await over;
+});
+
+test("a resume takes back a pause that still waits for a step", async () => {
+  const home = new TestHome();
+  const { begun, go, id } = await confirmed(home, slow);
+  await begun();
+  await home.plans.pause(id);
+  expect((await home.plans.resume(id)).phase).toBe("executing");
+  go();
+  expect((await home.ended(id)).phase).toBe("completed");
+});
+
+test("who sees a plan paused that is resumed meanwhile does not pause its run again", async () => {
+  const home = new TestHome();
+  const { begun, go, id } = await confirmed(home, slow);
+  await begun();
+  await home.plans.pause(id);
+  const host = hostWith(home.host, "row", async () => {
+    if (home.plans.get(id).phase === "paused") await home.plans.resume(id);
+  });
+  await home.open({ host }).refresh();
+  expect(home.plans.get(id).phase).toBe("executing");
+  go();
+  expect((await home.ended(id)).phase).toBe("completed");
+});
+
+test("a run is cancelled also when another process writes its end first", async () => {
+  const home = new TestHome();
+  const { begun, id } = await confirmed(home, slow);
+  await begun();
+  const host: Host = new Proxy(home.host, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key);
+      if (typeof value !== "function") return value;
+      const bound = value.bind(target) as (...args: unknown[]) => unknown;
+      if (key !== "control") return bound;
+      return async (...args: unknown[]) => {
+        const done = await bound(...args);
+        await home.plans.refresh();
+        return done;
+      };
+    },
+  });
+  expect((await home.open({ host }).cancel(id)).workflow.phase).toBe("failed");
+});
+
+test("a draft that another one has replaced while it was confirmed stays, and is not confirmed", async () => {
+  const home = new TestHome();
+  const { plans } = home;
+  const { id } = await plans.create(workflow(hello({ trigger: cron })));
+  await plans.confirm(id);
+  const changedTo = (name: string) => plans.replace({ ...plans.get(id), name });
+  await changedTo("First");
+  const other = home.open({ check: () => changedTo("Second") });
+  expect(await messageOf(other.confirm(id))).toContain("this plan has changed");
+  expect([plans.get(id).name, plans.draft(id)?.name]).toEqual(["A plan", "Second"]);
+  rmSync(plans.folder, { recursive: true });
+  expect(plans.draft(id)).toBeNull();
+  expect(await messageOf(plans.confirm(id))).toContain("is active and can't become active");
+});
+
+test("a run that can't be resumed keeps no other one from it, and no trigger from firing", async () => {
+  const home = new TestHome();
+  const [bad, good] = [await confirmed(home, slow), await confirmed(home, slow)];
+  const waiting = await confirmed(home, hello({ trigger: poll }));
+  for (const { begun } of [bad, good]) await begun();
+  await home.store.signalWorkers("SIGKILL");
+  const [run] = (await home.plans.show(bad.id)).runs;
+  const host = hostWith(home.host, "control", (ref: { threadId: string }) => {
+    if (run?.id.endsWith(ref.threadId)) throw new Error("it can't be resumed");
+  });
+  const env = { ...home.store.env, PATH: process.env.PATH ?? "" };
+  const cwd = home.store.folder;
+  const ticked = tick(home.open({ host }), {
+    ...{ host, env },
+    commandOf: async () => ({ argv: ["echo", "it"], cwd, env }),
+  });
+  expect(await messageOf(ticked)).toContain("it can't be resumed");
+  expect((await home.plans.show(waiting.id)).trigger_state?.last_result).toBe("it\n");
+  for (const { id } of [bad, good]) {
+    const { pending } = positionIn(home.plans.get(id).metadata);
+    expect(pending.map(({ text }) => text)).toEqual([expect.stringContaining("was interrupted")]);
+  }
+  good.go();
+  expect((await home.ended(good.id)).phase).toBe("completed");
+  expect(home.plans.get(bad.id).phase).toBe("executing");
+});
+
+test("a plan of another program that was never confirmed here fails its run with one line", async () => {
+  const home = new TestHome();
+  const { id } = await home.plans.create(workflow(hello({ trigger: cron })));
+  home.plans.database.run("UPDATE workflows SET phase = 'active'");
+  expect(await codeOf(home.plans.run(id))).toBe("EXECUTOR_ERROR");
+  const { phase, runs } = await home.plans.show(id);
+  expect([phase, runs[0]?.status]).toEqual(["active", "failed"]);
+  expect(runs[0]?.error).toContain("it was never confirmed");
+});
+
+test("a question expires after the time that the settings name, and trigger data has no secret", async () => {
+  const home = new TestHome({ runOptions: { agentCommand: "false", answerMs: 3_600_000 } });
+  home.plans.secrets.set("A_TOKEN", "value-of-a-token");
+  const asking = plan([does("bad", "x")], { on_step_failure: "ask_user" });
+  const { id } = await home.plans.create(workflow({ ...asking, trigger: cron }));
+  await home.plans.confirm(id);
+  await home.plans.run(id, { data: "use value-of-a-token" });
+  await until(async () => (await home.plans.wanted()).length === 1);
+  const [wanted] = await home.plans.wanted();
+  expect(wanted?.expiresAt ?? 0).toBeGreaterThan(Date.now() + 3_000_000);
+  expect((await home.plans.show(id)).runs[0]?.trigger_data).toBe("use [secret:A_TOKEN]");
+});
+
+test("an answer behind the expiry of its question is refused, and the run is aborted", async () => {
+  const home = new TestHome({ runOptions: { agentCommand: command, answerMs: 1_500 } });
+  const asking = plan([does("bad", "max-turns"), does("next", "say it", ["bad"])], {
+    on_step_failure: "ask_user",
+  });
+  const { id } = await home.plans.create(workflow(asking));
+  const { runId } = await home.plans.confirm(id);
+  await until(async () => (await home.plans.wanted()).length === 1);
+  const [wanted] = await home.plans.wanted();
+  // Nobody drives the run when the time is over.
+  await home.store.signalWorkers("SIGKILL");
+  await until(() => Date.now() > (wanted?.expiresAt ?? Infinity));
+  const late = await messageOf(home.plans.answer(id, "retry"));
+  expect(late).toContain("the answer comes too late");
+  expect(late).not.toContain("\n");
+  const env = { ...home.store.env, PATH: process.env.PATH ?? "" };
+  await home.host.wake({ env });
+  const { phase, runs } = await home.ended(id);
+  expect([phase, runs[0]?.steps.map(({ status }) => status)]).toEqual([
+    "failed",
+    ["failed", "skipped"],
+  ]);
+  const calls = readFileSync(join(home.store.folder, "calls"), "utf8").trimEnd().split("\n");
+  expect(calls).toHaveLength(1);
+  expect(await messageOf(home.plans.answer(runId ?? "", "retry"))).toContain(
+    "waits for no decision",
+  );
+});
+
+test("rows that are made again do not undo an end that another process writes meanwhile", async () => {
+  const home = new TestHome();
+  const { begun, go, id } = await confirmed(home, slow);
+  await begun();
+  // It is asked for when the log has been read.
+  const host = hostWith(home.host, "descriptor", async () => {
+    go();
+    await home.ended(id);
+  });
+  const { database } = home.plans;
+  database.run("CREATE TABLE undone (id TEXT)");
+  database.run(`CREATE TRIGGER undo AFTER UPDATE OF status ON workflow_runs
+    WHEN old.status <> 'running' AND new.status = 'running'
+    BEGIN INSERT INTO undone VALUES (new.id); END`);
+  expect(await home.open({ host }).rebuild()).toEqual({ runs: 1 });
+  expect(database.rows("SELECT * FROM undone")).toEqual([]);
+  expect([home.plans.get(id).phase, home.plans.runs()]).toEqual(["completed", []]);
+});

@@ -1,0 +1,107 @@
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { failureOf } from "../../workflow-agents/test/published.ts";
+import { removeStores } from "../../workflow/test/fixtures/store.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { ServiceProcess } from "./daemon/process.ts";
+import { cron, does, hello, TestHome, workflow } from "./home.ts";
+import { plan } from "./parts.ts";
+import { bot, closeBots } from "./router/chat.ts";
+
+/* One damaged row of `workflows`: it is named, and the other plans are as if it were not there. */
+setDefaultTimeout(180_000);
+const services: ServiceProcess[] = [];
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((service) => service.kill()));
+  await closeBots();
+  await removeStores();
+});
+
+const damage = (home: TestHome, id: string, column: string, value: string) =>
+  home.plans.database.run(`UPDATE workflows SET ${column} = ? WHERE id = ?`, value, id);
+
+test("the other plans are listed, and each damaged one is named with its column", async () => {
+  const home = new TestHome();
+  const { plans } = home;
+  const columns = {
+    trigger_json: ["{", "is no JSON"],
+    steps_json: ['{"a": 1}', "has no list"],
+    failure_policy_json: ["[]", "has no object"],
+    metadata_json: ["7", "has no object"],
+  } as const;
+  const expected: string[] = [];
+  for (const [column, [value, problem]] of Object.entries(columns)) {
+    const { id } = await plans.create(workflow(hello()));
+    damage(home, id, column, value);
+    expected.push(`the plan ${id} is damaged: ${column} ${problem}`);
+  }
+  const good = await plans.create(workflow(hello()));
+  const named: string[] = [];
+  const all = await plans.list((_id, error) => named.push((error as Error).message));
+  expect(all.map(({ id }) => id)).toEqual([good.id]);
+  expect(named.toSorted()).toEqual(expected.toSorted());
+  expect(String(await failureOf(plans.list()))).toContain("is damaged");
+});
+
+test("a damaged plan with a run that goes on keeps no other from being shown, run, confirmed and notified", async () => {
+  const { home, notices, plans, texts, write } = await bot();
+  const owner = { channel: "telegram", chatJid: "42", sender: "7" };
+  const waits = await plans.create(workflow(plan([does("a", "wait")], {}, { name: "Waits" })));
+  const { runId } = await plans.confirm(waits.id);
+  for (const column of ["trigger_json", "steps_json", "metadata_json"])
+    damage(home, waits.id, column, "{");
+  const { id } = await plans.create(workflow(hello({ name: "Waits" }), { metadata: { owner } }));
+  expect((await plans.show(id)).phase).toBe("awaiting_confirmation");
+  await plans.confirm(id);
+  expect((await home.ended(id)).phase).toBe("completed");
+  await notices.send();
+  expect(texts()).toEqual(["Waits has completed.\nhello:\nsaid hello"]);
+  const [list] = await write("/list");
+  expect(list).toContain(`completed  Waits`);
+  expect(list).toContain(`the plan ${waits.id} is damaged: metadata_json is no JSON`);
+  // Its run ends all the same; only its phase has to wait for the repair.
+  writeFileSync(join(home.store.folder, "go"), "");
+  const runOf = () => plans.findRun(runId ?? "");
+  await until(async () => (await plans.refresh(), runOf().status === "completed"));
+  expect(await plans.remove(waits.id).then(() => "removed", String)).toContain("is executing");
+  damage(home, waits.id, "trigger_json", JSON.stringify(waits.trigger));
+  await plans.refresh();
+  expect(await failureOf(plans.show(waits.id))).toMatchObject({
+    hint: expect.stringContaining(`plan delete ${waits.id}`),
+  });
+  await plans.remove(waits.id);
+  expect(await plans.list()).toHaveLength(1);
+});
+
+test("a service starts, names what is damaged once, and lets the others fire", async () => {
+  const home = new TestHome();
+  const [broken = "", good = ""] = await Promise.all(
+    [0, 1].map(async () => {
+      const trigger = { type: "poll", interval_seconds: 1, check_script: "cat items" } as const;
+      const output = hello({ trigger: { ...trigger, diff_mode: "any_change" } });
+      const { id } = await home.plans.create(
+        workflow(output, { metadata: { fire_on_first_check: true } }),
+      );
+      await home.plans.confirm(id);
+      return id;
+    }),
+  );
+  writeFileSync(join(home.store.folder, "items"), "one\n");
+  damage(home, broken, "trigger_json", "{");
+  const awaiting = await home.plans.create(workflow(hello({ trigger: cron })));
+  damage(home, awaiting.id, "steps_json", "null");
+  const service = new ServiceProcess(home);
+  services.push(service);
+  await until(async () => (await home.plans.show(good)).runs.length > 0);
+  await home.ended(good);
+  const errors = service.lines.filter(({ kind }) => kind === "error");
+  expect(errors).toHaveLength(2);
+  for (const [workflowId, problem] of [
+    [broken, "trigger_json is no JSON"],
+    [awaiting.id, "steps_json has no list"],
+  ] as const) {
+    const error = expect.stringContaining(`the plan ${workflowId} is damaged: ${problem}`);
+    expect(errors).toContainEqual({ kind: "error", workflowId, error });
+  }
+});

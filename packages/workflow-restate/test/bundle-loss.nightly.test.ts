@@ -1,0 +1,69 @@
+// @cluster: it starts a server, and workers that have nothing of a bundle.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ThreadRef } from "@uncaged/workflow/host";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { ClusterClient } from "../src/client/client.ts";
+import { frame, numbered } from "../src/client/frame.ts";
+import type { RestateHost } from "../src/index.ts";
+import { TestCluster } from "./fixtures/cluster.ts";
+import { missingServer } from "./fixtures/server.ts";
+
+let cluster: TestCluster;
+let host: RestateHost;
+beforeAll(async () => {
+  if (missingServer !== "") return;
+  cluster = await TestCluster.balanced(1);
+  host = cluster.open();
+});
+afterAll(async () => {
+  if (missingServer === "") await cluster.stop();
+});
+
+/** A new worker in the place of all others: it has nothing yet. */
+const next = async () => cluster.use([await cluster.work({ register: false })]);
+
+const asking = (note: string) => `export const descriptor = { description: "asks", roles: {} };
+export async function* run(input) {
+  if (input.steps.length === 0) yield { role: "__wait__", content: "go on?", meta: { for: "go" } };
+  yield { role: "goes", content: "${note}", meta: {} };
+  return { returnCode: 0, summary: "" };
+}`;
+
+const statusOf = async (ref: ThreadRef) => (await host.read(ref)).status;
+const noted = () =>
+  readFileSync(join(cluster.folder, `worker-${cluster.workers.length - 1}.log`), "utf8");
+
+describe.skipIf(missingServer !== "")(`a bundle that is${missingServer}`, () => {
+  const spoil = {
+    async missing(client: ClusterClient, hash: string) {
+      const before = Number.MAX_SAFE_INTEGER;
+      await client.call("bundle", hash, "discard", { before });
+      await client.call("bundle", hash, "remove", { before });
+    },
+    damaged: (client: ClusterClient, hash: string) =>
+      client.call("bundle", hash, "piece", frame({ key: numbered("code", 0) }, [Buffer.from("x")])),
+  };
+  const codes = { missing: "BUNDLE_MISSING", damaged: "BUNDLE_CHANGED" };
+
+  test.each(["missing", "damaged"] as const)(
+    "%s is named by the worker in one line, and its thread goes on once it is added again",
+    async (how) => {
+      const text = asking(how);
+      const hash = await cluster.put(host, text);
+      const ref = await host.start({ workflow: hash, cwd: "/", env: {} });
+      await until(async () => (await statusOf(ref)) === "waiting");
+      await spoil[how](new ClusterClient(cluster.cluster.address), hash);
+      await next();
+      await host.control(ref, { kind: "answer", input: { content: "yes" }, env: {} });
+      await until(async () => (await statusOf(ref)) === "interrupted");
+      const lines = noted().trim().split("\n");
+      expect(lines).toEqual([expect.stringContaining(`${ref.threadId} can't be driven: `)]);
+      expect(lines[0]).toContain(`(${codes[how]}); hint: `);
+      await cluster.put(host, text);
+      await until(async () => (await statusOf(ref)) === "completed");
+      expect((await host.read(ref)).steps.at(-1)?.content).toBe(how);
+    },
+  );
+});

@@ -1,0 +1,167 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Step } from "@uncaged/workflow";
+import fc from "fast-check";
+import { validate } from "../src/check/check.ts";
+import type { Checkpoint } from "../src/state/checkpoint.ts";
+import { generatedWorkflows } from "./generated.ts";
+import type { Generated } from "./generated/draft.ts";
+import { runEngine } from "./generated/engine.ts";
+import { countsOf, endOf, foldOf, runBundle } from "./generated/run.ts";
+
+const workflows = process.env.TEST_CASES === "all" ? 1000 : 250;
+const seed = 20_261;
+// Of a longer log so many beginnings are tried, spread over it.
+const mostBeginnings = 6;
+
+setDefaultTimeout(600_000);
+
+/** Checks so many workflows, and shows the smallest that breaks the property, with the seed. */
+const forAll = (
+  property: (generated: Generated) => Promise<void>,
+  { isCounting = true, runs = workflows } = {},
+): Promise<void> =>
+  fc.assert(fc.asyncProperty(generatedWorkflows(isCounting), property), { seed, numRuns: runs });
+
+const overJson = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
+
+/** Numbers from 0 to `last`: all when they are few, else some of them. */
+function spread(last: number, first: number): number[] {
+  const stride = Math.max(1, (last + 1) / mostBeginnings);
+  const count = Math.min(last + 1, mostBeginnings);
+  return Array.from({ length: count }, (_, at) =>
+    Math.min(last, Math.floor(at * stride + (first % stride))),
+  );
+}
+
+describe("a thread that was stopped anywhere", () => {
+  test("goes on to the same end, and does no committed step again", () =>
+    forAll(async (generated) => {
+      const whole = await runBundle(generated);
+      if (!generated.mayFail) expect(whole).toMatchObject({ status: "completed" });
+      for (const kept of spread(whole.steps.length, generated.seed)) {
+        const again = await runBundle(generated, whole.steps.slice(0, kept));
+        // Where a Stop or a failure ends what runs beside it, time says how far that came.
+        if (generated.isTimed) expectNoneTwice(generated, again.steps);
+        else {
+          expect(again.status).toBe(whole.status);
+          expect(countsOf(again.steps)).toEqual(countsOf(whole.steps));
+          expect(endOf(generated, again.steps)).toEqual(endOf(generated, whole.steps));
+        }
+      }
+    }));
+
+  function expectNoneTwice({ hasCycles }: Generated, steps: readonly Step[]): void {
+    if (hasCycles) return;
+    expect(Object.entries(countsOf(steps)).filter(([, count]) => count > 1)).toEqual([]);
+  }
+});
+
+describe("the fold of a thread's first steps", () => {
+  let sideBySide = 0;
+  let otherwiseOrdered = 0;
+
+  test("is the checkpoint that an Engine gives at that step", () =>
+    forAll(async (generated) => {
+      const [{ steps }, { checkpoints }] = await Promise.all([
+        runBundle(generated),
+        runEngine(generated),
+      ]);
+      const folded = foldsOf(generated, steps);
+      const given = checkpoints.map(({ checkpoint }) => comparable(generated, checkpoint));
+      if (generated.isSerial) return expect(folded).toEqual(given);
+      // What runs concurrently is not always committed in the same order by both.
+      sideBySide += 1;
+      if (!Bun.deepEquals(folded, given)) otherwiseOrdered += 1;
+    }));
+
+  test("is the state in memory when nothing is in flight", () =>
+    forAll(
+      async (generated) => {
+        if (!generated.isSerial) return;
+        const { checkpoints } = await runEngine(generated);
+        for (const { checkpoint, snapshot } of checkpoints) {
+          expect(snapshot.variables).toEqual(checkpoint.variables);
+          expect(snapshot.artifacts).toEqual(Object.keys(checkpoint.artifacts));
+        }
+      },
+      { runs: 300 },
+    ));
+
+  afterAll(() => {
+    expect(sideBySide).toBeGreaterThan(workflows / 10);
+    expect(otherwiseOrdered / sideBySide).toBeLessThan(0.1);
+  });
+
+  function foldsOf(generated: Generated, steps: readonly Step[]): object[] {
+    return steps.flatMap(({ role }, at) =>
+      role.startsWith("__") ? [] : comparable(generated, foldOf(generated, steps.slice(0, at + 1))),
+    );
+  }
+
+  // The number of the last event counts those of what is in flight too.
+  function comparable({ isSerial }: Generated, checkpoint: Checkpoint): object {
+    const copy: Record<string, unknown> = overJson(checkpoint);
+    const own = ["createdAt", "workflowID", "threadId", "steps", "status"];
+    for (const name of isSerial ? own : [...own, "eventSeq"]) delete copy[name];
+    return copy;
+  }
+});
+
+describe("an Engine", () => {
+  test("goes on from every checkpoint to the same variables", () =>
+    // A checkpoint does not hold how far a chain inside of a construct is, so that chain runs again:
+    // there no step may count what it wrote itself, and no BREAK may stand in a chain that is marked.
+    forAll(
+      async (generated) => {
+        const { checkpoints, context } = await runEngine(generated);
+        const { variables, status } = context.snapshot();
+        for (const at of spread(checkpoints.length - 1, generated.seed)) {
+          const { checkpoint } = checkpoints[at] as (typeof checkpoints)[number];
+          const again = await runEngine(generated, overJson(checkpoint));
+          expect(again.events.map(({ seq }) => seq)).toEqual(
+            again.events.map((_, index) => checkpoint.eventSeq + 1 + index),
+          );
+          if (generated.isTimed) continue;
+          const end = again.context.snapshot();
+          expect(end.variables).toEqual(variables);
+          if (checkpoint.currentStepID !== "RETURN") expect(end.status).toBe(status);
+        }
+      },
+      { isCounting: false },
+    ));
+
+  test("numbers its events without a gap and ends with one that says so", () =>
+    forAll(async (generated) => {
+      const { events } = await runEngine(generated);
+      expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
+      const ends = events.filter(({ type }) => /^workflow_(done|failed|cancelled)$/.test(type));
+      expect(ends).toEqual(events.slice(-1));
+    }));
+});
+
+describe("a generated workflow", () => {
+  test("is valid, and survives JSON", () =>
+    forAll(async ({ document, subflows }) => {
+      for (const one of [document, ...Object.values(subflows)]) {
+        const violations = validate(one, { customTypes: ["Custom"] });
+        expect(violations.filter(({ severity }) => severity === "error")).toEqual([]);
+        expect(overJson(one)).toEqual(one);
+      }
+    }));
+
+  test("has commits that survive JSON and do not grow with the log", () =>
+    forAll(async (generated) => {
+      const { steps } = await runBundle(generated);
+      const sizes = new Map<string, number[]>();
+      for (const { role, meta } of steps) {
+        expect(overJson(meta)).toEqual(meta);
+        const { outputs: _outputs, variables: _variables, ...rest } = meta;
+        const place = `${role} ${String(meta.phase)} ${(meta.path as [] | undefined)?.length}`;
+        const size = JSON.stringify(rest).length;
+        sizes.set(place, [...(sizes.get(place) ?? []), size]);
+      }
+      for (const [place, own] of sizes) {
+        expect([place, Math.max(...own) - Math.min(...own) < 300]).toEqual([place, true]);
+      }
+    }));
+});

@@ -1,0 +1,62 @@
+import {
+  closeSync,
+  existsSync,
+  fdatasync,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  watch,
+  writeSync,
+} from "node:fs";
+import { promisify } from "node:util";
+import { lock } from "./lock.ts";
+import { type Files, O_RDONLY } from "./port.ts";
+
+const absent = { throwIfNoEntry: false } as const;
+const syncDataLater = promisify(fdatasync);
+
+/**
+ * The files of this machine. The functions of `node:fs` are bound when this module is loaded, before any bundle: a
+ * bundle that replaces them, as mocks do, does not change what its worker writes.
+ */
+export const files: Files = {
+  open: (path, flags) => openSync(path, flags, 0o600),
+  close: closeSync,
+  read: (fd, buffer, from, position) => readSync(fd, buffer, from, buffer.length - from, position),
+  write: (fd, bytes, from) => writeSync(fd, bytes, from),
+  truncate: ftruncateSync,
+  sync: fsyncSync,
+  syncData: fdatasyncSync,
+  syncDataLater,
+  lock,
+  statOpen: (fd) => fstatSync(fd),
+  stat: (path) => statSync(path, absent) ?? null,
+  statLink: (path) => lstatSync(path, absent) ?? null,
+  exists: existsSync,
+  list: (folder) => readdirSync(folder),
+  rename: renameSync,
+  remove: (path) => rmSync(path, { force: true }),
+  removeFolder: (folder) => rmdirSync(folder),
+  removeTree: (folder) => rmSync(folder, { recursive: true, force: true }),
+  makeFolder: (folder) => mkdirSync(folder, { recursive: true, mode: 0o700 }),
+  syncFolder(folder) {
+    const fd = openSync(folder, O_RDONLY);
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  },
+  watch: (path, onChange, onError) =>
+    watch(path, { persistent: false }, (_event, name) => onChange(name ?? "")).on("error", onError),
+};

@@ -1,0 +1,262 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { killThread, resumeThread } from "../src/local/control.ts";
+import { listWorkers } from "../src/local/live.ts";
+import { allThreads } from "../src/local/threads.ts";
+import { bundlePath, dataPath, infoPath } from "../src/storage/paths.ts";
+import { blocking, bundleOf } from "./fixtures/bundles.ts";
+import { useImpatientSockets } from "./fixtures/impatient.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { codeOf, until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+/** Counts beside a thread that misbehaves when its prompt is `evil`. */
+const besides = (evil: string) =>
+  bundleOf(`
+    if (input.steps.length === 0) yield step("begin");
+    if (input.prompt === "evil" && input.steps.length === 0) { ${evil} }
+    for (let n = Math.max(0, input.steps.length - 1); n < 60; n += 1) { await sleep(10); yield step("count", String(n)); }
+  `);
+
+describe("a bundle that misbehaves fails its own thread and no other (F20)", () => {
+  const evils: [string, string, string][] = [
+    ["throws", 'throw new Error("on purpose");', "on purpose"],
+    ["throws what is no error", "throw { odd: 1 };", "object"],
+    ["calls process.exit", "process.exit(3);", "process.exit(3)"],
+    [
+      "calls process.exit and catches it",
+      "try { process.exit(3); } catch {} await sleep(1e6);",
+      "process.exit(3)",
+    ],
+    [
+      "calls process.exit in a timer",
+      "setTimeout(() => process.exit(3)); await sleep(1e6);",
+      "process.exit(3)",
+    ],
+    [
+      "throws in a timer",
+      'setTimeout(() => { throw new Error("in a timer"); }, 5); await sleep(1e6);',
+      "in a timer",
+    ],
+    [
+      "throws in a callback of Node",
+      'process.nextTick(() => { throw new Error("in a tick"); }); await sleep(1e6);',
+      "in a tick",
+    ],
+    ["yields nothing that is a step", "yield { foo: 1 };", "role is undefined"],
+    ["yields a BigInt", 'yield step("a", "", { n: 1n });', "meta.n is a bigint"],
+    ["yields a reserved role", 'yield step("__end__");', "reserved"],
+    ["yields a record of 65 MiB", 'yield step("a", "x".repeat(65 << 20));', "longer than 64 Mi"],
+    [
+      "yields a record of 40 Mi characters of three bytes",
+      'yield step("a", "漢".repeat(40 << 20));',
+      "too large",
+    ],
+    ["returns no result", "return 1;", "the result is"],
+  ];
+  for (const [what, evil, message] of evils) {
+    test(what, async () => {
+      const store = new TestStore();
+      const hash = await store.add(besides(evil));
+      const good = await store.start(hash, "good");
+      const bad = await store.start(hash, "evil");
+      const { result } = await store.whenStatus(bad, "failed");
+      expect(result?.summary).toContain(message);
+      expect(store.roles(bad).slice(0, 2)).toEqual([undefined, "begin"]);
+      expect(store.roles(bad)).toHaveLength(3);
+      expect((await store.read(good)).status).toBe("running");
+      await store.whenStatus(good, "completed");
+      expect(store.notes(good).match(/"type":"worker_start"/g)).toHaveLength(1);
+    });
+  }
+
+  test("leaves a rejection that nobody caught to the only thread that runs", async () => {
+    const store = new TestStore();
+    const ref = await store.start(
+      await store.add(besides('void Promise.reject(new Error("nobody")); await sleep(1e6);')),
+      "evil",
+    );
+    expect((await store.whenStatus(ref, "failed")).result?.summary).toBe("nobody");
+  });
+
+  test("fails nobody for a rejection that may be another's, and notes it", async () => {
+    const store = new TestStore();
+    const hash = await store.add(besides('void Promise.reject(new Error("nobody"));'));
+    const good = await store.start(hash, "good");
+    const bad = await store.start(hash, "evil");
+    await store.whenStatus(good, "completed");
+    await store.whenStatus(bad, "completed");
+    expect(store.notes(bad)).toContain("nobody");
+  });
+
+  test("fails nobody for the late rejection of a thread that has ended", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      besides('setTimeout(() => void Promise.reject(new Error("late")), 300); return done;'),
+    );
+    const bad = await store.start(hash, "evil");
+    await store.whenStatus(bad, "completed");
+    const good = await store.start(hash, "good");
+    await store.whenStatus(good, "completed", "failed");
+    expect((await store.read(good)).result?.summary).toBe("done");
+  });
+});
+
+describe("a bundle that blocks its worker", () => {
+  test("is ended by kill --force, and its siblings go on where they stood", async () => {
+    const store = new TestStore();
+    const hash = await store.add(besides("await sleep(50); for (;;);"));
+    const good = await store.start(hash, "good");
+    const bad = await store.start(hash, "evil");
+    await store.whenSteps(good, 2);
+    await until(async () => (await listWorkers(store.root))[0]?.state === "silent");
+    const before = store.lines(good).length;
+    useImpatientSockets();
+    expect(await codeOf(killThread(store.root, bad))).toBe("WORKER_SILENT");
+    const killed = await killThread(store.root, bad, { force: true, env: {} });
+    expect(killed).toEqual({ threadId: bad.threadId, resumed: [good.threadId] });
+    expect(store.lines(bad).at(-1)).toMatchObject({ role: "__end__", meta: { reason: "killed" } });
+    const { steps } = await store.whenStatus(good, "completed");
+    expect(steps.length).toBeGreaterThanOrEqual(before - 1);
+    expect(steps.map(({ content }) => content).slice(1)).toEqual(
+      Array.from({ length: 60 }, (_, n) => String(n)),
+    );
+  }, 180_000);
+
+  test("in the finally of a thread that has ended is ended by kill --force too", async () => {
+    const store = new TestStore();
+    const aborted = 'await new Promise((done) => signal.addEventListener("abort", done));';
+    const body = `try { yield step("a"); ${aborted} await sleep(300); } finally { ${blocking} }`;
+    const hash = await store.add(besides(body));
+    const bad = await store.start(hash, "evil");
+    await until(() => store.roles(bad).includes("a"));
+    const good = await store.start(hash, "good");
+    await killThread(store.root, bad);
+    const before = store.lines(bad);
+    await until(async () => (await listWorkers(store.root))[0]?.state === "silent");
+    expect(await codeOf(killThread(store.root, bad))).toBe("THREAD_ENDED");
+    const killed = await killThread(store.root, bad, { force: true, env: {} });
+    expect(killed).toEqual({ threadId: bad.threadId, resumed: [good.threadId] });
+    expect(store.lines(bad)).toEqual(before);
+    await store.whenStatus(good, "completed");
+    expect(await codeOf(killThread(store.root, bad, { force: true }))).toBe("THREAD_ENDED");
+  }, 180_000);
+});
+
+describe("a bundle that can't be loaded by its worker", () => {
+  test("reaches the starter with file and line, and leaves no log", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      bundleOf("", "\nif (!globalThis.no) throw new Error('no such key');"),
+    );
+    const error = await store.start(hash).then(
+      () => null,
+      (thrown: Error) => thrown,
+    );
+    expect(error?.message).toContain(`${bundlePath(store.root, hash)}:2:`);
+    expect(error?.message).toContain("no such key");
+    expect(allThreads(store.root)).toEqual([]);
+    expect(await codeOf(store.start(hash))).toBe("BUNDLE_LOAD_FAILED");
+    await until(() => store.workers().length === 0);
+  });
+
+  test("because it calls process.exit says so", async () => {
+    const store = new TestStore();
+    const hash = await store.add(bundleOf("", "\nprocess.exit(0);"));
+    const error = await store.start(hash).then(
+      () => null,
+      (thrown: Error) => thrown,
+    );
+    expect(error?.message).toContain("process.exit(0)");
+    await until(() => store.workers().length === 0);
+  });
+
+  test("because its top level never ends is answered in time, and the worker goes away", async () => {
+    const store = new TestStore();
+    const hash = await store.add(bundleOf("", "\nawait new Promise(() => {});"));
+    expect(await codeOf(store.start(hash))).toBe("BUNDLE_LOAD_FAILED");
+    expect(allThreads(store.root)).toEqual([]);
+    await until(() => store.workers().length === 0);
+  }, 180_000);
+
+  test("because its top level blocks is answered in time, and the worker is ended", async () => {
+    const store = new TestStore();
+    const hash = await store.add(bundleOf("", `\n${blocking}`));
+    expect(await codeOf(store.start(hash))).toBe("BUNDLE_LOAD_FAILED");
+    expect(allThreads(store.root)).toEqual([]);
+    await until(() => store.workers().length === 0);
+  }, 180_000);
+
+  test("because it was changed or is gone says which file, and a repaired one runs", async () => {
+    const store = new TestStore();
+    const source = bundleOf('yield step("a");');
+    const hash = await store.add(source);
+    const path = bundlePath(store.root, hash);
+    await Bun.write(path, `${source}\n// changed`);
+    expect(await codeOf(store.start(hash))).toBe("BUNDLE_CHANGED");
+    await store.add(source);
+    const ref = await store.start(hash);
+    await store.whenStatus(ref, "completed");
+    expect(allThreads(store.root)).toEqual([ref]);
+  });
+});
+
+describe("a bundle that changes what the process is made of", () => {
+  test("harms no log: steps, answers, ends, and the taking up of threads", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      `import fs from "node:fs"; import { syncBuiltinESMExports } from "node:module";\n${bundleOf(`
+        if (input.steps.length === 0) yield step("first");
+        if (input.prompt === "evil") {
+          JSON.stringify = () => "no"; JSON.parse = () => 1; Date.now = () => NaN;
+          try { Bun.JSONL.parse = () => []; } catch {}
+          fs.writeSync = (fd, bytes) => bytes.length;
+          fs.fdatasyncSync = fs.fsyncSync = fs.ftruncateSync = fs.renameSync = () => {};
+          fs.fdatasync = (fd, done) => done(new Error("theirs"));
+          fs.readSync = () => 0;
+          for (const name of Object.keys(fs)) if (name.endsWith("Sync")) fs[name] = () => undefined;
+          syncBuiltinESMExports();
+        }
+        if (input.steps.length < 2) yield step("patched");
+        let answer = input.steps.find(({ role }) => role === "__input__");
+        if (!answer) answer = yield step("__wait__", "?", { for: "leave" });
+        yield step("heard", answer.content, answer.meta);
+      `)}`,
+    );
+    const bad = await store.start(hash, "evil");
+    await store.whenStatus(bad, "waiting");
+    const good = await store.start(hash, "good");
+    for (const ref of [bad, good]) {
+      await store.whenStatus(ref, "waiting");
+      await resumeThread(store.root, ref, { env: {}, input: { content: "ü", value: { a: 1 } } });
+      const { steps } = await store.whenStatus(ref, "completed");
+      expect(steps.at(-1)).toMatchObject({ content: "ü", meta: { for: "leave", value: { a: 1 } } });
+      expect(steps.every(({ timestamp }) => timestamp > 1e12)).toBe(true);
+    }
+  });
+});
+
+describe("a bundle that prints a lot", () => {
+  test("finds it in its debug log, shortened where it is too long, and is not slowed down", async () => {
+    const store = new TestStore();
+    const ref = await store.start(
+      await store.add(
+        bundleOf(`
+          for (let n = 0; n < 20000; n += 1) console.log("line " + n);
+          console.log("x".repeat(5 << 20));
+          console.error({ deep: { er: 1 } }, "%s", 1);
+          yield step("a");
+        `),
+      ),
+    );
+    await store.whenStatus(ref, "completed");
+    await until(() => store.notes(ref).includes("ended: returned"));
+    expect(store.notes(ref)).toContain("line 19999");
+    expect(statSync(infoPath(store.root, ref.hash, ref.threadId)).size).toBeLessThan(4 << 20);
+    expect(existsSync(dataPath(store.root, ref.hash, ref.threadId))).toBe(true);
+    expect(readFileSync(dataPath(store.root, ref.hash, ref.threadId), "utf8")).not.toContain(
+      "line",
+    );
+  });
+});

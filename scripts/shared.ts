@@ -1,0 +1,100 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { makeTestedCommand } from "./build.ts";
+
+/* What the test files of a run share, and its removal. */
+export type Environment = Record<string, string | undefined>;
+
+/** What a stage's test files share beside the built command. */
+export type Shared = "cluster" | "browser";
+
+/** Holds the home and all temporary files of a run. Short: paths of Unix sockets below it are limited. */
+const folder = mkdtempSync(join(tmpdir(), "gate-"));
+const home = join(folder, "home");
+mkdirSync(home);
+process.env.TMPDIR = folder;
+process.once("exit", () => {
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+const closers: (() => Promise<void>)[] = [];
+const started = new Map<string, Promise<Environment>>();
+
+const starts: Record<Shared | "command", () => Promise<Environment>> = {
+  async command() {
+    const { buildConsole } = await import("../apps/web/test/built.ts");
+    await buildConsole();
+    const built = await makeTestedCommand();
+    closers.push(() => rm(built, { recursive: true, force: true }));
+    return { TEST_COMMAND: built };
+  },
+  async cluster() {
+    const { startCluster } = await import("../packages/workflow-restate/src/cluster.ts");
+    const cluster = await startCluster({ folder: join(folder, "servers") });
+    closers.push(() => cluster.stop());
+    return { TEST_CLUSTER: cluster.url };
+  },
+  async browser() {
+    const { launchServer } = await import("../apps/web/test/launch.ts");
+    const browser = await launchServer();
+    closers.push(() => browser.close());
+    return { TEST_BROWSER: browser.wsEndpoint() };
+  },
+};
+
+/** The environment of `bun test`: starts what the files share when a stage first needs it. */
+export async function testEnvironment(
+  cases: "some" | "all",
+  shared: readonly Shared[],
+): Promise<Environment> {
+  const needed = ["command", ...shared] as const;
+  const all = needed.map((name) => {
+    const known = started.get(name) ?? starts[name]();
+    started.set(name, known);
+    return known;
+  });
+  // `CI` keeps `bun test` from writing snapshots. Nothing else depends on it.
+  const own = { ...plainEnvironment(), CI: "1", TEST_CASES: cases };
+  return Object.assign(own, ...(await Promise.all(all))) as Environment;
+}
+
+/** The environment of tools: no color, whatever the caller's terminal or `CI` asks for. */
+export const plainEnvironment = (): Environment => ({
+  ...process.env,
+  NO_COLOR: "1",
+  CI: undefined,
+  HOME: home,
+});
+
+/** Processes whose command line or environment names the run's folder, which only its own do. Linux only. */
+function processesOfRun(): number[] {
+  const read = (pid: string, file: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, "latin1");
+    } catch {
+      return "";
+    }
+  };
+  return (process.platform === "linux" ? readdirSync("/proc") : [])
+    .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+    .filter((pid) => `${read(pid, "cmdline")}${read(pid, "environ")}`.includes(folder))
+    .map(Number);
+}
+
+/** Ends all that the run has started. */
+export async function endShared(): Promise<void> {
+  await Promise.allSettled(started.values());
+  await Promise.allSettled(closers.map((close) => close()));
+  for (let left = processesOfRun(); left.length > 0; left = processesOfRun()) {
+    for (const pid of left) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It ended in between.
+      }
+    }
+    await Bun.sleep(50);
+  }
+}

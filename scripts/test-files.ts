@@ -1,0 +1,51 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/* Which test files there are, and which of them each stage of the gate runs. */
+export const top = join(import.meta.dir, "..");
+
+/** All test files by name. A pattern given to `bun test` would also match copies in built folders. */
+const named = [
+  ...new Bun.Glob("{packages,apps,examples,bench,scripts,test}/**/*.test.ts").scanSync(top),
+]
+  .filter((path) => !/(^|\/)(node_modules|dist|template)\//.test(path))
+  .sort()
+  .map((path) => `./${path}`);
+
+const holds = (path: string, pattern: RegExp): boolean =>
+  pattern.test(readFileSync(join(top, path), "utf8"));
+
+const isNightly = (path: string): boolean => path.endsWith(".nightly.test.ts");
+
+/** Tries more cases of its tables when `TEST_CASES` is `all`. */
+const hasMoreCases = (path: string): boolean => holds(path, /fixtures\/cases\.ts"/);
+
+export type TestFiles = {
+  /** Files that share a Restate server, one after the other. */
+  cluster: string[];
+  /** Files that share a Chromium. */
+  browser: string[];
+  /** Files that build what is published. */
+  pack: string[];
+  /** All others, by package; `repository` for those of no package. */
+  packages: Record<string, string[]>;
+};
+
+function stageOf(path: string): string {
+  if (path.startsWith("./apps/web/test/")) return "browser";
+  if (holds(path, /^\/\/ @cluster\b/m)) return "cluster";
+  if (/^\.\/test\/(pack|standalone)\b/.test(path)) return "pack";
+  return /^\.\/(?:packages|apps)\/([^/]+)/.exec(path)?.[1] ?? "repository";
+}
+
+function byStage(paths: readonly string[]): TestFiles {
+  const grouped = Object.groupBy(paths, stageOf) as Record<string, string[]>;
+  const { cluster = [], browser = [], pack = [], ...packages } = grouped;
+  return { cluster, browser, pack, packages };
+}
+
+/** The files of `npm test`. */
+export const everyChange = byStage(named.filter((path) => !isNightly(path)));
+
+/** The files of `npm run test:all`: the nightly ones, and those that have more cases there. */
+export const nightly = byStage(named.filter((path) => isNightly(path) || hasMoreCases(path)));
