@@ -25,6 +25,7 @@ describe("the exported names", () => {
       attemptTime
       concurrently
       createRoleModerator
+      decisionOf
       drainsOnPause
       durable
       durationHint
@@ -66,6 +67,7 @@ describe("the exported names", () => {
       type Blobs
       type Bundle
       type ConcurrencyOptions
+      type Decision
       type Descriptor
       type DurableProgram
       type DurableStep

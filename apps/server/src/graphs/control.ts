@@ -1,5 +1,4 @@
 import type { GraphDocument } from "@uncaged/workflow-graph";
-import { decisionOf } from "@uncaged/workflow-graph/run";
 import { graphSource, providersOf } from "@uncaged/workflow-graph/source";
 import {
   type Host,
@@ -121,13 +120,13 @@ export class GraphControl {
    * Answers a question. Of two answers at once one is taken, whichever servers they come by: the worker of the thread
    * decides.
    *
-   * @throws WorkflowError `RUN_RESUMING`.
+   * @throws WorkflowError `RUN_RESUMING`, `NOT_A_DECISION` (usage).
    */
-  async answer({ ref }: GraphRun, { meta: { token } }: Step, given: unknown): Promise<void> {
+  async answer({ ref }: GraphRun, { meta: { token } }: Step, value: unknown): Promise<void> {
     const { host, env } = this.#context;
-    const value = decisionOf(given);
     const meta = { requestId: crypto.randomUUID(), ...(token !== undefined && { token }) };
-    const input = { content: JSON.stringify(value), value, meta };
+    const content = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+    const input = { content, value, meta };
     try {
       await host.control(ref, { kind: "answer", input, env });
     } catch (error) {

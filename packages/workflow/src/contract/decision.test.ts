@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { decisionOf } from "./decision.ts";
+import type { JsonSchema } from "./contract.ts";
+import { decidedValue, decisionOf } from "./decision.ts";
 
 const approvals = ["approve", "approved", "yes", "true"];
 const rejections = ["reject", "rejected", "no", "false"];
@@ -77,12 +78,60 @@ describe("a decision", () => {
   });
 
   test("is nothing but these words and booleans", () => {
+    const isWord = (one: unknown) =>
+      typeof one === "boolean" ||
+      (typeof one === "string" && words.includes(one.trim().toLowerCase()));
     const values = fc.jsonValue().filter((value) => {
       const { approved, decision } = Object(value) as Record<string, unknown>;
-      return [value, approved, decision].every(
-        (one) => typeof one !== "boolean" && !words.includes(String(one).trim().toLowerCase()),
-      );
+      return ![value, approved, decision].some(isWord);
     });
     fc.assert(fc.property(values, (value) => expect(decisionOf(value)).toBe(null)));
+  });
+});
+
+describe("the value that answers a question", () => {
+  const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
+  const short = { properties: { decision: { enum: ["reject", "approve"] } } };
+
+  test("is the decision, in the form that the question asks for", () => {
+    const given = { decision: "Yes", note: "go", more: 1 };
+    expect(decidedValue({ for: "approval", schema }, given)).toEqual({
+      decision: "approve",
+      note: "go",
+    });
+    expect(decidedValue({ for: "release", schema }, "no")).toEqual({
+      decision: "reject",
+      note: "",
+    });
+    expect(decidedValue({ for: "release", schema: short }, given)).toEqual({ decision: "approve" });
+    for (const value of ["", "fine", {}, null, ["approve"]]) {
+      expect(decidedValue({ for: "approval", schema }, value)).toBe(null);
+    }
+  });
+
+  test("to a tool call is a decision too, beside those with an input or a reason", () => {
+    const wait = { for: "tool", schema: { properties: { approve: { type: "boolean" } } } };
+    expect(decidedValue(wait, "yes")).toEqual({ approve: true });
+    expect(decidedValue(wait, { decision: "reject", note: "why" })).toEqual({
+      approve: false,
+      reason: "why",
+    });
+    const edited = { approve: true, input: { n: 1 } };
+    expect(decidedValue(wait, edited)).toBe(edited);
+    for (const value of ["fine", {}, null, 1]) expect(decidedValue(wait, value)).toBe(null);
+  });
+
+  test("is any value where a question asks for no decision", () => {
+    const others: (JsonSchema | undefined)[] = [
+      undefined,
+      true,
+      { type: "boolean" },
+      { properties: { decision: { type: "string" } } },
+      { properties: { decision: { enum: ["approve", "reject", "later"] } } },
+      { properties: { decision: { enum: ["approve", "reject"] }, amount: { type: "number" } } },
+    ];
+    for (const other of others) {
+      expect(decidedValue({ for: "approval", schema: other }, "fine")).toBe(undefined);
+    }
   });
 });

@@ -1,3 +1,6 @@
+import type { WaitMeta } from "./contract.ts";
+import { isRecord } from "./show.ts";
+
 /** A person's decision on an approval. */
 export type Decision = { decision: "approve" | "reject"; note: string };
 
@@ -35,4 +38,35 @@ function wordOf(value: unknown): Decision["decision"] | null {
     default:
       return null;
   }
+}
+
+/**
+ * The value that answers a question, where the question asks for a decision: that of an approval, whose schema has a
+ * `decision` of approve or reject, and perhaps a `note`; or that of a tool call. Undefined for any other question,
+ * which takes any value that fits its schema; null where the value is not a decision.
+ */
+export function decidedValue(wait: WaitMeta, value: unknown): unknown {
+  const { properties } = isRecord(wait.schema) ? wait.schema : {};
+  if (!isRecord(properties)) return undefined;
+  if (wait.for === "tool" && isRecord(properties.approve)) return callDecision(value);
+  if (!isApproval(properties)) return undefined;
+  const given = decisionOf(value);
+  if (!given || Object.hasOwn(properties, "note")) return given;
+  return { decision: given.decision };
+}
+
+/** What a tool call takes may also have another input, or a reason. */
+function callDecision(value: unknown): unknown {
+  if (isRecord(value) && Object.hasOwn(value, "approve")) return value;
+  const given = decisionOf(value);
+  if (!given) return null;
+  const { decision, note } = given;
+  return { approve: decision === "approve", ...(note.trim() !== "" && { reason: note }) };
+}
+
+function isApproval({ decision, note: _, ...others }: Record<string, unknown>): boolean {
+  const options: unknown = isRecord(decision) ? decision.enum : undefined;
+  if (!Array.isArray(options) || options.length !== 2 || Object.keys(others).length > 0)
+    return false;
+  return options.includes("approve") && options.includes("reject");
 }
