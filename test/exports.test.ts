@@ -34,6 +34,7 @@ describe("the exported names", () => {
       eventsChannel
       foundProblems
       gitSettings
+      isApproval
       isStepQuestion
       isWorkflowError
       knownEvent
@@ -170,6 +171,7 @@ describe("the exported names", () => {
       hashOf
       hostVariable
       isAnythingDue
+      isApproval
       isMoving
       isTerminal
       isThreadId

@@ -41,15 +41,14 @@ function wordOf(value: unknown): Decision["decision"] | null {
 }
 
 /**
- * The value that answers a question, where the question asks for a decision: that of an approval, whose schema has a
- * `decision` of approve or reject, and perhaps a `note`; or that of a tool call. Undefined for any other question,
- * which takes any value that fits its schema; null where the value is not a decision.
+ * The value that answers a question, where the question is an approval or asks for a tool call. Undefined for any other
+ * question, which takes any value that fits its schema; null where the value is not a decision.
  */
 export function decidedValue(wait: WaitMeta, value: unknown): unknown {
   const { properties } = isRecord(wait.schema) ? wait.schema : {};
   if (!isRecord(properties)) return undefined;
   if (wait.for === "tool" && isRecord(properties.approve)) return callDecision(value);
-  if (!isApproval(properties)) return undefined;
+  if (!isApproval(wait)) return undefined;
   const given = decisionOf(value);
   if (!given || Object.hasOwn(properties, "note")) return given;
   return { decision: given.decision };
@@ -64,7 +63,10 @@ function callDecision(value: unknown): unknown {
   return { approve: decision === "approve", ...(note.trim() !== "" && { reason: note }) };
 }
 
-function isApproval({ decision, note: _, ...others }: Record<string, unknown>): boolean {
+/** Whether a question is an approval: its schema has a `decision` of approve or reject, and at most a `note` beside it. */
+export function isApproval({ schema }: WaitMeta): boolean {
+  if (!isRecord(schema) || !isRecord(schema.properties)) return false;
+  const { decision, note: _, ...others } = schema.properties;
   const options: unknown = isRecord(decision) ? decision.enum : undefined;
   if (!Array.isArray(options) || options.length !== 2 || Object.keys(others).length > 0)
     return false;
