@@ -192,7 +192,8 @@ function Items({ session, writing, graph, run, isBusy }: ItemsProps) {
   );
   const newest = Math.max(0, items.length - pages * mostItems);
   const from = asked ? Math.min(newest, items.indexOf(asked)) : newest;
-  const answer = (given: ApprovalInput) => void session.answer(given);
+  const onAnswer = (given: ApprovalInput) => void session.answer(given);
+  const ask = asking && { subject: asking.subject, onAnswer };
   return (
     <>
       {from > 0 && (
@@ -205,7 +206,7 @@ function Items({ session, writing, graph, run, isBusy }: ItemsProps) {
           <RunItemView
             key={from + index}
             item={item}
-            onAnswer={item === asked ? answer : null}
+            asked={item === asked ? ask : null}
             isBusy={isBusy}
           />
         ))}

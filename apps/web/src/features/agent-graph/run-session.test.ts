@@ -49,8 +49,13 @@ const record = (status: RunRecord["status"], more: Partial<RunRecord> = {}): Run
   ...more,
 });
 const asks = "GET /api/run/R1/events";
-const paused = record("paused", { waitingForInput: true, currentNodeId: "p", question: 3 });
-const askingP = { nodeId: "p", question: 3 };
+const paused = record("paused", {
+  waitingForInput: true,
+  currentNodeId: "p",
+  question: 3,
+  state: { pre_approval_output: "draft" },
+});
+const askingP = { nodeId: "p", question: 3, subject: "draft" };
 const json =
   (value: unknown, status = 200) =>
   () =>

@@ -26,8 +26,8 @@ export type ShownRun = {
   graph: RunGraph;
   status: RunStatus;
   logs: readonly WorkflowLogEntry[];
-  /** The approval that can be answered now, and the number of its question. */
-  asking: { nodeId: string; question: number } | null;
+  /** The approval that can be answered now, the number of its question, and what is to be approved. */
+  asking: { nodeId: string; question: number; subject: unknown } | null;
   /** It is paused, and what runs beside its approval goes on. */
   isPausing: boolean;
   /** It is paused, and nothing is left that could be answered. */
@@ -223,13 +223,14 @@ export class RunSession {
     waitingForInput,
     currentNodeId,
     question,
+    state,
   }: RunResult | RunRecord): void {
     const isWaiting = status === "paused" && waitingForInput === true;
     const nodeId = isWaiting ? currentNodeId : null;
     const canAnswer = typeof nodeId === "string" && typeof question === "number";
     const run: ShownRun = {
       ...{ runId, status, logs, graph: workflow ?? this.#state.run?.graph ?? {} },
-      asking: canAnswer ? { nodeId, question } : null,
+      asking: canAnswer ? { nodeId, question, subject: state?.pre_approval_output } : null,
       isPausing: isWaiting && !canAnswer,
       isLost: status === "paused" && !isWaiting,
     };
