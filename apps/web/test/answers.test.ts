@@ -131,7 +131,6 @@ test.each(["inbox", "thread"])(
     expect(await card.getByRole("combobox").count()).toBe(0);
     const note = card.getByLabel("Note (optional)");
     await note.fill("shorter");
-    await note.press("Enter");
     expect(await violationsOf(page)).toEqual([]);
     await keepPicture(page, `approval-${where}-light`);
     for (const look of [
@@ -163,12 +162,12 @@ test.each(["inbox", "thread"])(
 test("a decision on a question that was answered elsewhere meanwhile is refused, and decides nothing", async () => {
   const id = await askedTwice();
   const { page } = await approvalOf(id, `/threads/${id}`);
-  // The page learns nothing of what goes on.
-  await page.route("**/api/**", (route) =>
-    route.request().method() === "POST" ? route.continue() : route.abort(),
-  );
-  await serving.ok(`/api/threads/${id}/input`, { value: "approve", question: 2 });
-  await serving.until(id, "waiting", 4);
+  // While the click is on its way, another program answers, and the next question is asked.
+  await page.route("**/input", async (route) => {
+    await serving.ok(`/api/threads/${id}/input`, { value: "approve", question: 2 });
+    await serving.until(id, "waiting", 4);
+    await route.continue();
+  });
   const refused = page.waitForResponse((response) => response.url().endsWith("/input"));
   await page.getByRole("button", { name: "Approve", exact: true }).click();
   expect((await refused).status()).toBe(409);
@@ -176,7 +175,10 @@ test("a decision on a question that was answered elsewhere meanwhile is refused,
 }, 600_000);
 
 test("a form sends no decision that was not chosen", async () => {
-  const { page, id } = await asked("form");
+  const id = await serving.run("form");
+  await serving.until(id, "waiting");
+  const page = await open(serving, `/threads/${id}`);
+  await page.getByLabel("decision").waitFor();
   await press(page, "Answer");
   await page
     .getByText(/needed|choose/i)

@@ -21,7 +21,7 @@ export default defineCommand({
   },
   examples: [
     "uncaged-workflow resume @last --follow",
-    "uncaged-workflow resume @last --input '{\"version\":2}'",
+    "uncaged-workflow resume @last --input '{\"approved\":true}'",
     "uncaged-workflow resume @last --approve --follow",
     "uncaged-workflow resume 01KQXKW1 --token 5f0c2d --input yes",
   ],
