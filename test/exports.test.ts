@@ -58,6 +58,7 @@ describe("the exported names", () => {
       type AgentFn
       type Answer
       type Answered
+      type ApprovalDecision
       type AskOutside
       type Attempt
       type AttemptError
@@ -68,7 +69,6 @@ describe("the exported names", () => {
       type Blobs
       type Bundle
       type ConcurrencyOptions
-      type Decision
       type Descriptor
       type DurableProgram
       type DurableStep

@@ -1,19 +1,21 @@
-import { type Decision, decisionOf } from "@uncaged/workflow";
-import type { ApprovalMeta } from "./state.ts";
+import { type ApprovalDecision, decisionOf, type JsonSchema } from "@uncaged/workflow";
 
 /** The answer to an approval. */
-export type ApprovalInput = Decision;
+export type ApprovalInput = ApprovalDecision;
 
 /** An answer, and the approval that it was given to. */
 export type Review = ApprovalInput & { nodeId: string };
 
+/** An approval's question, whose schema shows which version has asked it. */
+type Asked = { schema?: JsonSchema & { required?: unknown } };
+
 /** The decision that a recorded answer to an approval is; null for none: the approval still waits. */
-export function reviewOf(asked: ApprovalMeta | null, answer: unknown): ApprovalInput | null {
+export function reviewOf(asked: Asked | null, answer: unknown): ApprovalInput | null {
   return decisionOf(answer) ?? (asked && isOld(asked) ? oldDecision(answer) : null);
 }
 
 /** Approvals of earlier versions did not require a decision. */
-const isOld = ({ schema }: ApprovalMeta): boolean => schema?.required === undefined;
+const isOld = ({ schema }: Asked): boolean => schema?.required === undefined;
 
 /** Earlier versions took any answer but a rejection for an approval; their threads must replay as they ran. */
 function oldDecision(answer: unknown): ApprovalInput {

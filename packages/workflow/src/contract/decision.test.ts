@@ -12,7 +12,9 @@ const styled = (word: string) =>
   fc
     .tuple(padding, padding, fc.array(fc.boolean(), { minLength: word.length }))
     .map(([before, after, upper]) => {
-      const letters = [...word].map((letter, at) => (upper[at] ? letter.toUpperCase() : letter));
+      const letters = word
+        .split("")
+        .map((letter, at) => (upper[at] ? letter.toUpperCase() : letter));
       return `${before}${letters.join("")}${after}`;
     });
 

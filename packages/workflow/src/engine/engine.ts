@@ -179,8 +179,7 @@ export class ThreadEngine {
   }
 
   /**
-   * Gives a waiting thread its answer; the `__input__` step is durable when this resolves. `question` is the number of
-   * the step that it answers.
+   * Answers the question of step `question`, or the open one; the `__input__` step is durable when this resolves.
    * @throws WorkflowError why it is refused, which is logged.
    */
   answer(input: InputRequest, question?: number): Promise<void> {

@@ -10,9 +10,9 @@ import {
   TriangleAlert,
   UserRoundCheck,
 } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
+import { ApprovalForm } from "../../ui/approval-form.tsx";
 import { Prose } from "../../ui/prose.tsx";
-import { ApprovalForm } from "../answer/approval-form.tsx";
 import {
   type AgentItem,
   type ApprovalItem,

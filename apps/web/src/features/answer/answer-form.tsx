@@ -6,10 +6,10 @@ import { type ReactNode, type SubmitEvent, useEffect, useMemo, useRef, useState 
 import { moment } from "../../lib/format.ts";
 import { fieldsOf, type FormField } from "../../lib/schema.ts";
 import { answerThread, threadKeys } from "../../lib/threads.ts";
+import { ApprovalForm } from "../../ui/approval-form.tsx";
 import { Button } from "../../ui/button.tsx";
 import { TextArea, useSchemaForm } from "../../ui/field.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import { ApprovalForm } from "./approval-form.tsx";
 import { CallAnswer } from "./call-answer.tsx";
 import { decided, type Question, questionOf, requestOf, takesText, textRequest } from "./answer.ts";
 

@@ -1,23 +1,23 @@
-import type { Decision } from "@uncaged/workflow";
+import type { ApprovalDecision } from "@uncaged/workflow";
 import { Check, X } from "lucide-react";
 import { useState } from "react";
-import { isRecord } from "../../lib/json.ts";
-import { Button } from "../../ui/button.tsx";
-import { TextArea } from "../../ui/field.tsx";
-import { Prose } from "../../ui/prose.tsx";
-import { Nothing, Value, Values } from "../../ui/value.tsx";
+import { isRecord } from "../lib/json.ts";
+import { Button } from "./button.tsx";
+import { TextArea } from "./field.tsx";
+import { Prose } from "./prose.tsx";
+import { Nothing, Value, Values } from "./value.tsx";
 
 type Props = {
   /** What is to be approved; undefined where the question does not carry it. */
   subject: unknown;
   isBusy: boolean;
-  onDecide: (decision: Decision) => void;
+  onDecide: (decision: ApprovalDecision) => void;
 };
 
 /** Shows what is to be approved, in full, and takes the decision on it. */
 export function ApprovalForm({ subject, isBusy, onDecide }: Props) {
   const [note, setNote] = useState("");
-  const decide = (decision: Decision["decision"]) => onDecide({ decision, note });
+  const decide = (decision: ApprovalDecision["decision"]) => onDecide({ decision, note });
   return (
     <div className="flex max-w-520 min-w-0 flex-col gap-7">
       {subject !== undefined && (
