@@ -22,7 +22,7 @@ export function ApprovalForm({ subject, isBusy, onDecide }: Props) {
     <div className="flex max-w-520 min-w-0 flex-col gap-7">
       {subject !== undefined && (
         <section className="flex flex-col gap-4" aria-label="To be approved">
-          <h3 className="text-small text-muted">To be approved</h3>
+          <p className="text-small font-medium text-muted">To be approved</p>
           <div className="rounded-md border bg-surface p-7.5">
             <Subject subject={subject} />
           </div>
