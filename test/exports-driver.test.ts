@@ -81,6 +81,7 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       type Driven
       type Drivers
       type Driving
+      type GivenAnswer
       type InputRequest
       type JournalPlace
       type Location

@@ -60,8 +60,7 @@ describe("the exported names of the agent graphs", () => {
 
   test("of @uncaged/workflow-graph/run", () => {
     expect(listOf("workflow-graph/src/run")).toMatchInlineSnapshot(`
-      "decisionOf
-      foldRun
+      "foldRun
       importProblem
       logEntryOf
       runResult

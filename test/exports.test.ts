@@ -25,6 +25,7 @@ describe("the exported names", () => {
       attemptTime
       concurrently
       createRoleModerator
+      decisionOf
       drainsOnPause
       durable
       durationHint
@@ -33,6 +34,7 @@ describe("the exported names", () => {
       eventsChannel
       foundProblems
       gitSettings
+      isApproval
       isStepQuestion
       isWorkflowError
       knownEvent
@@ -56,6 +58,7 @@ describe("the exported names", () => {
       type AgentFn
       type Answer
       type Answered
+      type ApprovalDecision
       type AskOutside
       type Attempt
       type AttemptError
@@ -166,6 +169,7 @@ describe("the exported names", () => {
       hashOf
       hostVariable
       isAnythingDue
+      isApproval
       isMoving
       isThreadId
       isWorkflowError

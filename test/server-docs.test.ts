@@ -85,7 +85,7 @@ test("the guide's commands do what it describes", async () => {
   expect(stdout).toMatch(/\{"runID":"\w{26}","status":"(running|paused|stopped)"\}data: /);
   expect(stdout).toContain('"content":"User approved this step. Feedback: soon"');
   expect(stdout).toMatch(
-    /"status":"cancelled",.*"waitingForInput":false,"currentNodeId":"again"\}retry:/,
+    /"status":"cancelled",.*"waitingForInput":false,"currentNodeId":"again","question":null\}retry:/,
   );
   expect(stdout).toContain("event: plans\n");
 }, 180_000);

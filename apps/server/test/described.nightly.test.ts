@@ -205,7 +205,7 @@ test("what is about graphs gives what is described", async () => {
   const again = { status: 200, send: { runId, nodeId: "ok" } };
   const fork = JSON.parse(await fits("POST /api/retry", again)) as { runId: string };
   await running.serving.until(fork.runId, "waiting");
-  await fits("POST /api/resume-stream", { status: 200, send: { runId: fork.runId } });
+  await fits("POST /api/resume-stream", { status: 200, send: { runId: fork.runId, input: "yes" } });
   await fits("POST /api/cancel", { status: 200, send: { runId } });
   await fits("POST /api/cancel", { status: 404, send: { runId: nobody } });
   const ended = { "Last-Event-ID": (await lastId(`run/${runId}`)) ?? "" };

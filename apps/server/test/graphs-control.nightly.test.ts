@@ -80,8 +80,8 @@ test("of two answers at once one is taken, by whichever server they come", async
   };
   const runId = await paused(endless);
   const both = [
-    send("resume", drawn.serving.port, { runId, input: { note: "json" } }),
-    send("resume-stream", port, { runId, input: { note: "stream" } }),
+    send("resume", drawn.serving.port, { runId, input: { approved: true, note: "json" } }),
+    send("resume-stream", port, { runId, input: { approved: true, note: "stream" } }),
   ];
   const late = await Promise.race(both.map(refusedOf));
   expect(late).toMatch(

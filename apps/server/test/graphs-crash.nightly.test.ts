@@ -49,7 +49,7 @@ test("a run that waits is answered after the crash, and one in flight goes on wh
   expect(await drawn.run(runId)).toEqual(paused);
   const before = requests();
   const streaming = drawn
-    .stream("resume-stream", { runId, input: { note: "go" } })
+    .stream("resume-stream", { runId, input: { approved: true, note: "go" } })
     .catch(() => undefined);
   await drawn.until(runId, () => requests() > before);
   await crash();
@@ -173,7 +173,7 @@ test("paused runs of another program become waiting threads under their old ids,
     expect((await drawn.serving.ask(`/api/run/${id}`)).status).toBe(404);
   }
   expect((await drawn.run("5")).status).toBe("paused");
-  const done = await drawn.post("resume", { runId: "1700000000001", input: "go" });
+  const done = await drawn.post("resume", { runId: "1700000000001", input: "approve" });
   expect(done.body).toMatchObject({
     status: "completed",
     state: { end: expect.any(String) as unknown },

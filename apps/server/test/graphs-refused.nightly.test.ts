@@ -141,22 +141,42 @@ test("a run that does not wait takes no answer, and one that has not failed is n
   expect([cancelled.status, cancelled.body]).toEqual([200, ended.body]);
 });
 
-test("whatever is answered is an approval or a rejection", async () => {
-  const given = ["Please REJECT this", { decision: "Reject" }, {}, undefined, "", 5, ["reject"]];
-  const inputs = [...given, { decision: 5, note: 7 }, { note: "n".repeat(900_000) }];
+test("an answer that is not a decision is refused, and the run goes on waiting", async () => {
+  const { body } = await drawn.post("run", { graph: small });
+  const { runId } = body;
+  const inputs = ["Please REJECT this", {}, undefined, null, "", 5, ["reject"], { note: "yes" }];
+  for (const input of [...inputs, { decision: "approve", approved: false }]) {
+    const [status, error] = await refused("resume", { runId, input });
+    expect(status).toBe(400);
+    expect(error).toContain("must be approve or reject");
+    expect((await refused("resume-stream", { runId, input }))[0]).toBe(400);
+  }
+  expect(await drawn.run(runId)).toMatchObject({ status: "paused", waitingForInput: true });
+  const note = "n".repeat(900_000);
+  const { body: done } = await drawn.post("resume", { runId, input: { approved: true, note } });
+  expect(done).toMatchObject({
+    status: "completed",
+    state: { ok_approval: { decision: "approve", note } },
+  });
+});
+
+test("each form of a decision is taken", async () => {
+  const inputs = [
+    "Rejected",
+    false,
+    { decision: "Reject" },
+    "yes",
+    { decision: "approve", note: 7 },
+  ];
   const answers = await Promise.all(
     inputs.map(async (input) => {
       const { body } = await drawn.post("run", { graph: small });
       const { status, body: done } = await drawn.post("resume", { runId: body.runId, input });
-      const { decision, note } = done.state.ok_approval as { decision: string; note: string };
-      return [status, done.status, decision, note.length];
+      return [status, done.status, done.state.ok_approval];
     }),
   );
-  const of = (decision: string, note = 0) => [200, "completed", decision, note];
-  expect(answers).toEqual([
-    ...[of("reject"), of("reject"), of("approve"), of("approve"), of("approve"), of("approve")],
-    ...[of("approve"), of("approve"), of("approve", 900_000)],
-  ]);
+  const of = (decision: string) => [200, "completed", { decision, note: "" }];
+  expect(answers).toEqual(["reject", "reject", "reject", "approve", "approve"].map(of));
 });
 
 test("the config and the graph to begin with are files, and without one the built-in providers", async () => {

@@ -164,11 +164,35 @@ test("controls need no body", async () => {
 test("an answer reaches a waiting thread once", async () => {
   const id = await serving.run("asker");
   await serving.until(id, "waiting");
-  expect(await refusal(`/api/threads/${id}/input`, {})).toBe("400 BAD_REQUEST");
-  await serving.ok(`/api/threads/${id}/input`, { content: "[1,2]" });
+  const path = `/api/threads/${id}/input`;
+  for (const body of [{}, { question: 1 }, { content: "1", question: "1" }]) {
+    expect(await refusal(path, body)).toBe("400 BAD_REQUEST");
+  }
+  for (const question of [0, 2]) {
+    expect(await refusal(path, { content: "1", question })).toBe("409 STALE_ANSWER");
+  }
+  await serving.ok(path, { value: [1, 2], question: 1 });
   const { last } = await serving.until(id, "completed");
   expect(last).toMatchObject({ role: "heard", content: "[1,2]", meta: { value: [1, 2] } });
   expect(await refusal(`/api/threads/${id}/input`, { content: "late" })).toBe("409 THREAD_ENDED");
+});
+
+test("an approval takes a decision, and nothing else", async () => {
+  const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
+  const id = await serving.run("asker", { wait: { for: "approval", schema } });
+  const path = `/api/threads/${id}/input`;
+  await serving.until(id, "waiting");
+  const values = ["", "fine", {}, null, 5, ["approve"], { decision: "approve", approved: false }];
+  for (const value of values) {
+    const { status, body } = await serving.ask<Failure>(path, { value });
+    expect([status, body.error.code]).toEqual([400, "NOT_A_DECISION"]);
+    expect(body.error.message).toContain("must be approve or reject");
+  }
+  expect(await refusal(path, { content: "fine" })).toBe("400 NOT_A_DECISION");
+  await serving.until(id, "waiting");
+  await serving.ok(path, { value: "No" });
+  const { last } = await serving.until(id, "completed");
+  expect(last).toMatchObject({ meta: { value: { decision: "reject", note: "" } } });
 });
 
 test("an answer's value may differ from its text", async () => {

@@ -1,7 +1,9 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { open, useConsole } from "./browser.ts";
+import type { Thread } from "../../server/src/api-types.ts";
+import { keepPicture, open, useConsole } from "./browser.ts";
+import { violationsOf } from "./violations.ts";
 
 /** A workflow that asks, for an answer of a type, and then publishes or not. */
 const asking = (type: string, condition: string) => ({
@@ -23,6 +25,19 @@ const wait = (meta: object) =>
     yield step("reported", JSON.stringify(answer.meta.value ?? answer.content));
   `);
 
+const report = Array.from({ length: 60 }, (_, n) => `- finding ${n + 1}`).join("\n");
+const graph = {
+  nodes: [
+    { id: "s", type: "start", x: 0, y: 0, data: { initialInput: `# Report\n\n${report}` } },
+    { id: "first", type: "approval", x: 200, y: 0, data: { prompt: "Publish **this**?" } },
+    { id: "second", type: "approval", x: 400, y: 0, data: { prompt: "Really?" } },
+  ],
+  connections: [
+    { source: "s", target: "first" },
+    { source: "first", target: "second", sourceHandle: "approve" },
+  ],
+};
+
 const serving = useConsole();
 
 beforeAll(async () => {
@@ -34,7 +49,11 @@ beforeAll(async () => {
   for (const [name, flow] of Object.entries(flows)) {
     await serving.add(name, JSON.stringify(flow), `${name}.json`);
   }
+  await serving.add("graph", JSON.stringify(graph), "graph.json");
   await serving.add("open", wait({}));
+  const choice = { enum: ["approve", "reject"] };
+  const properties = { decision: choice, isUrgent: { type: "boolean" } };
+  await serving.add("form", wait({ schema: { type: "object", properties } }));
   await serving.add("text", wait({ schema: { type: "string", minLength: 1 } }));
 }, 600_000);
 
@@ -74,12 +93,97 @@ test("an open question, and one for a text, is answered by what is typed and by 
     const { page, id } = await asked(workflow);
     expect(await page.getByRole("button", { name: /^(Approve|Reject)$/ }).count()).toBe(0);
     await page.getByLabel("Your answer").fill(text);
-    await press(page, "Send");
+    await press(page, "Answer");
     expect((await serving.until(id, "completed")).steps.at(-1)?.content).toBe(answer);
   }
   const { page, id } = await asked("string");
   expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);
   await page.getByLabel("Your answer").fill("12");
-  await press(page, "Send");
+  await press(page, "Answer");
   expect((await serving.until(id, "completed")).result?.summary).toBe("published 12");
+}, 600_000);
+
+/** Where an approval is shown: its region of the inbox, or the page of its thread. */
+async function approvalOf(id: string, path: string, look = {}) {
+  const page = await open(serving, path, look);
+  const card = path === "/inbox" ? page.getByRole("region", { name: new RegExp(id) }) : page;
+  await card.getByRole("region", { name: "To be approved" }).waitFor();
+  return { page, card };
+}
+
+const askedTwice = async () => {
+  const started = { workflow: "graph", prompt: graph.nodes[0]?.data.initialInput };
+  const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", started);
+  await serving.until(threadId, "waiting");
+  return threadId;
+};
+
+test.each(["inbox", "thread"])(
+  "an approval is shown whole, and decided by a button alone: %s",
+  async (where) => {
+    const id = await askedTwice();
+    const path = where === "inbox" ? "/inbox" : `/threads/${id}`;
+    const { page, card } = await approvalOf(id, path, { width: 1440, height: 900 });
+    const subject = card.getByRole("region", { name: "To be approved" });
+    await subject.getByRole("listitem").getByText("finding 60", { exact: true }).waitFor();
+    await subject.getByText("Report", { exact: true }).waitFor();
+    expect(await card.getByRole("button", { name: /^(Answer|Send)$/ }).count()).toBe(0);
+    expect(await card.getByRole("combobox").count()).toBe(0);
+    const note = card.getByLabel("Note (optional)");
+    await note.fill("shorter");
+    expect(await violationsOf(page)).toEqual([]);
+    await keepPicture(page, `approval-${where}-light`);
+    for (const look of [
+      { width: 380, height: 800 },
+      { width: 1440, height: 900, theme: "dark" },
+    ]) {
+      const { page: other } = await approvalOf(id, path, look);
+      expect(await violationsOf(other)).toEqual([]);
+      const tooWide = () => document.documentElement.scrollWidth - innerWidth;
+      expect(await other.evaluate(tooWide)).toBe(0);
+      await keepPicture(other, `approval-${where}-${look.width}`);
+    }
+    const { steps } = await serving.ok<Thread>(`/api/threads/${id}`);
+    expect(steps.at(-1)?.role).toBe("__wait__");
+    await card.getByRole("button", { name: "Approve", exact: true }).click();
+    await card.getByText("Really?").waitFor();
+    await card.getByRole("button", { name: "Reject", exact: true }).click();
+    const done = await serving.until(id, "completed");
+    expect(
+      done.steps.flatMap(({ meta, role }) => (role === "__input__" ? [meta.value] : [])),
+    ).toEqual([
+      { decision: "approve", note: "shorter" },
+      { decision: "reject", note: "" },
+    ]);
+  },
+  600_000,
+);
+
+test("a decision on a question that was answered elsewhere meanwhile is refused, and decides nothing", async () => {
+  const id = await askedTwice();
+  const { page } = await approvalOf(id, `/threads/${id}`);
+  // While the click is on its way, another program answers, and the next question is asked.
+  await page.route("**/input", async (route) => {
+    await serving.ok(`/api/threads/${id}/input`, { value: "approve", question: 2 });
+    await serving.until(id, "waiting", 4);
+    await route.continue();
+  });
+  const refused = page.waitForResponse((response) => response.url().endsWith("/input"));
+  await page.getByRole("button", { name: "Approve", exact: true }).click();
+  expect((await refused).status()).toBe(409);
+  expect((await serving.ok<Thread>(`/api/threads/${id}`)).steps).toHaveLength(4);
+}, 600_000);
+
+test("a form sends no decision that was not chosen", async () => {
+  const id = await serving.run("form");
+  await serving.until(id, "waiting");
+  const page = await open(serving, `/threads/${id}`);
+  await page.getByLabel("decision").waitFor();
+  await press(page, "Answer");
+  await page.getByText("This must be filled in.").first().waitFor();
+  expect(await serving.ok<Thread>(`/api/threads/${id}`)).toMatchObject({ status: "waiting" });
+  await page.getByLabel("decision").selectOption("reject");
+  await press(page, "Answer");
+  const { steps } = await serving.until(id, "completed");
+  expect(steps.at(-1)?.content).toBe('{"decision":"reject"}');
 }, 600_000);

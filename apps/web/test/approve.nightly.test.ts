@@ -22,7 +22,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => model.stop());
 
-test("a waiting call shows its tool and input, and is approved, edited or refused", async () => {
+test("a waiting call shows its tool and input, and is approved, edited or rejected", async () => {
   const started = { workflow: "deploys", prompt: "claude" };
   const { threadId: id } = await serving.ok<{ threadId: string }>("/api/threads", started);
   await serving.until(id, "waiting");
@@ -49,10 +49,9 @@ test("a waiting call shows its tool and input, and is approved, edited or refuse
 
   const thread = await open(serving, `/threads/${id}`, { theme: "dark" });
   await thread.getByText('"n":3').first().waitFor();
-  await thread.getByRole("button", { name: "Refuse", exact: true }).click();
-  await thread.getByLabel("Reason").fill("not on a Friday");
-  await keepPicture(thread, "approve-refuse");
-  await thread.getByRole("button", { name: "Refuse the call" }).click();
+  await thread.getByLabel("Reason for a rejection").fill("not on a Friday");
+  await keepPicture(thread, "approve-reject");
+  await thread.getByRole("button", { name: "Reject", exact: true }).click();
   const { steps } = await serving.until(id, "completed");
   expect(steps.at(-1)?.content).toContain("a person refused this call: not on a Friday");
   const marks = join(serving.folder, "marks");

@@ -54,7 +54,7 @@ describe.each([
     await page.reload();
     go();
     await hand.press("tab", "Run");
-    await page.getByText("A first text.").waitFor();
+    await page.getByText("A first text.").first().waitFor();
     await statusIs(page, "Paused");
     await keepPicture(page, "graph-editor");
     await page.reload();
@@ -62,7 +62,7 @@ describe.each([
     await hand.write("Note (optional)", "Name the rivers.");
     await hand.press("button", "Reject");
     await page.getByText("User rejected this step. Feedback: Name the rivers.").waitFor();
-    await page.getByText("A second text.").waitFor();
+    await page.getByText("A second text.").first().waitFor();
     await hand.write("Note (optional)", "Good.");
     await hand.press("button", "Approve");
     await page.getByText("User approved this step. Feedback: Good.").waitFor();

@@ -119,7 +119,7 @@ describe.each([
     await serving.until(id, "waiting");
     const page = await open(serving, `/threads/${id}?view=timeline`);
     const hand = by(page);
-    await hand.press("button", "Answer");
+    await hand.press("button", "Go to question");
     await hand.press("button", "Approve");
     await page.getByText("you answered true").waitFor();
     await status(page, "completed");
@@ -191,7 +191,7 @@ test("a question that is gone to before the thread's log has come is shown when 
     await route.continue();
   });
   await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}?view=timeline`);
-  await page.getByRole("button", { name: "Answer" }).click();
+  await page.getByRole("button", { name: "Go to question" }).click();
   await page.waitForURL((url) => !url.searchParams.has("view"));
   held.resolve();
   await page.getByRole("button", { name: "Approve" }).waitFor();

@@ -75,7 +75,7 @@ test("what waits appears, is counted, and is answered in place, by keyboard alon
   await keepPicture(page, "inbox-dark");
 
   await hand.write("Your answer", "yes");
-  await hand.press("button", "Send", question);
+  await hand.press("button", "Answer", question);
   await question.waitFor({ state: "detached" });
   await serving.until(asking, "completed");
   await hand.press("button", "Abort look", decisions);

@@ -37,7 +37,7 @@ test("of three runs each is shown, answered and forgotten on its own", async () 
   await selected(page, 1).waitFor();
   await page.getByRole("tab", { name: "Run" }).click();
   await page.getByLabel("Your answer").fill("blue");
-  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("button", { name: "Answer" }).click();
   await tab(page, 1, "completed").waitFor();
   await stepOf(page, "Stop_1").getByText("done").waitFor();
   await tab(page, 0, "waiting").waitFor();

@@ -162,7 +162,7 @@ describe("the editor of a saved step workflow", () => {
     await stepOf(page, "Pause_1").getByText("waiting").waitFor();
     await page.getByRole("tab", { name: "Run" }).click();
     await page.getByLabel("Your answer").fill("blue");
-    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("button", { name: "Answer" }).click();
     await inRun(page, "blue").waitFor();
     await page.getByRole("button", { name: "Forget Run" }).click();
     await bar(page).waitFor({ state: "detached" });

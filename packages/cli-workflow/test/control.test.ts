@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { asker } from "../../workflow/test/fixtures/bundles.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
@@ -71,6 +72,40 @@ test("an answer with another question's token is refused, and one with none need
   await store.ok(["resume", id, "--token", "t1", "--input", "yes"]);
   const { steps } = await store.until<View>(id, "completed");
   expect(steps.find(({ role }) => role === "__input__")?.meta.token).toBe("t1");
+});
+
+test("an approval takes a decision: anything else is refused with exit code 2, and it goes on waiting", async () => {
+  const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
+  const file = join(store.folder, "asker.esm.js");
+  writeFileSync(file, asker);
+  await store.ok(["add", "asker", file]);
+  const ask = async () => {
+    const wait = JSON.stringify({ for: "approval", schema });
+    const { stdout } = await store.run(["run", "asker", "--option", `wait=${wait}`, "--wait"]);
+    return stdout.trim();
+  };
+  const id = await ask();
+  for (const text of ["", "fine", "{}", "null", "0", '["approve"]', '{"decision":"later"}']) {
+    const { code, stderr } = await store.run(["resume", id, "--input", text]);
+    expect([code, stderr.split("\n")[0]]).toEqual([
+      2,
+      expect.stringContaining("must be approve or reject"),
+    ]);
+  }
+  const edited = await store.run(["resume", id, "--edit", "{}"]);
+  expect(edited).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("no tool call to edit"),
+  });
+  expect(await read(id)).toMatchObject({ status: "waiting", steps: [{ role: "__wait__" }] });
+  const decided = async (thread: string, ...args: string[]) => {
+    await store.ok(["resume", thread, ...args, "--wait"]);
+    return (await read(thread)).steps[1]?.meta.value;
+  };
+  expect(await decided(id, "--input", "no")).toEqual({ decision: "reject", note: "" });
+  expect(await decided(await ask(), "--approve")).toEqual({ decision: "approve", note: "" });
+  const why = ["--refuse", "too long"];
+  expect(await decided(await ask(), ...why)).toEqual({ decision: "reject", note: "too long" });
 });
 
 test("an answer to a thread that was paused while it waited reports that it stays paused", async () => {

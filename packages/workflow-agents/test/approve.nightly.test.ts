@@ -6,7 +6,7 @@ import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 import { infoPath } from "../../workflow/src/storage/paths.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
-import { until } from "../../workflow/test/fixtures/until.ts";
+import { messageOf, until } from "../../workflow/test/fixtures/until.ts";
 import { ledgerOf } from "../src/ledger/ledger.ts";
 import { type Model, ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
@@ -219,8 +219,11 @@ test("of two that answer at once one is taken, and an answer to another question
   const second = await asked(run);
   expect(second).toMatchObject({ input: { n: 3 } });
   expect(answer(run, true, { token })).rejects.toThrow("the answer's token is not that of tool");
-  for (const bad of ["yes", {}, { approve: "yes" }, { approve: true, input: { n: "x" } }, 1]) {
-    expect(answer(run, bad)).rejects.toThrow("does not fit what tool asks for");
+  for (const bad of ["later", {}, 1, null, { decision: "approve", approved: false }]) {
+    expect(await messageOf(answer(run, bad))).toContain("must be approve or reject");
+  }
+  for (const bad of [{ approve: "yes" }, { approve: true, input: { n: "x" } }]) {
+    expect(await messageOf(answer(run, bad))).toContain("does not fit what tool asks for");
   }
   await host.control(run.ref, { kind: "kill" });
   expect(marksIn(run)).toEqual([]);

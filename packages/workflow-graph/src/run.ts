@@ -11,7 +11,7 @@ export {
   type RunView,
 } from "./run/run.ts";
 export { importProblem } from "./run/imported.ts";
-export { type ApprovalInput, decisionOf } from "./state/review.ts";
+export type { ApprovalInput } from "./state/review.ts";
 
 // Log
 export {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { agent, approval, drawn, published, start, texts } from "./drawn.ts";
-import { decisionOf } from "../src/state/review.ts";
+import { reviewOf } from "../src/state/review.ts";
 import type { GraphAgents } from "../src/index.ts";
 
 const nodes = [start("s"), agent("a"), approval("ask", { prompt: "Good?" }), agent("b")];
@@ -37,7 +37,7 @@ describe("an approval", () => {
 
   test("hands its note to the next agent once, whatever it passes on its way", async () => {
     const { result, log } = await published(() =>
-      drawn(nodes, links, { answers: [rejected("shorter"), "fine"] }),
+      drawn(nodes, links, { answers: [rejected("shorter"), "yes"] }),
     );
     const noted = "a(in)\n\nReviewer feedback (rejected): shorter";
     expect(texts(result).filter((text) => /^[ab]: /.test(text))).toEqual([
@@ -65,10 +65,38 @@ describe("an approval", () => {
 
   test("hands over a note of 1 MB whole", async () => {
     const note = "n".repeat(1_000_000);
-    const outcome = await drawn(nodes, links, { answers: [rejected(note), "fine"] });
+    const outcome = await drawn(nodes, links, { answers: [rejected(note), "yes"] });
     expect(outcome.status).toBe("completed");
     const asked = outcome.steps.filter(({ role }) => role === "a")[1]?.content;
     expect(asked === `a(a(in)\n\nReviewer feedback (rejected): ${note})`).toBe(true);
+  });
+
+  test("goes on waiting where an answer is not a decision, and nothing follows", async () => {
+    const answers = [
+      "fine",
+      "{}",
+      "",
+      "null",
+      "Please REJECT this",
+      '{"decision":"approve","approved":false}',
+    ];
+    const { result, log } = await published(() => drawn(nodes, links, { answers }));
+    expect(result).toMatchObject({ status: "waiting", wait: { content: "Good?" } });
+    expect(result.steps.map(({ role }) => role).filter((role) => !role.startsWith("__"))).toEqual([
+      ...["s", "a"],
+    ]);
+    const warned = log.filter((line) => line.startsWith("ask warn: "));
+    expect(warned).toHaveLength(answers.length);
+    // A resumed run is where it was, and takes a decision.
+    const resumed = await drawn(nodes, links, { steps: result.steps, answers: ["later", "Yes"] });
+    expect(texts(resumed).at(-1)).toBe("b: b(a(in))");
+    expect(resumed.status).toBe("completed");
+  });
+
+  test("that is never decided on ends with the rounds of its thread", async () => {
+    const outcome = await drawn(nodes, links, { answers: () => "fine", maxRounds: 20 });
+    expect(outcome).toMatchObject({ status: "failed", message: "Round limit reached" });
+    expect(outcome.steps.map(({ role }) => role)).not.toContain("b");
   });
 
   test.each([
@@ -80,8 +108,12 @@ describe("an approval", () => {
     [{ decision: 5, note: 7 }, "approve", ""],
     [["reject"], "approve", ""],
     [null, "approve", ""],
-  ])("takes %j as %s", (answer, decision, note) => {
-    expect(decisionOf(answer)).toEqual({ decision: decision as "approve", note });
+  ])("of an earlier version's log is read as it was then: %j is %s", (answer, decision, note) => {
+    const asked = { for: "approval", nodeId: "ask", run: 1, input: "" } as const;
+    const old = { ...asked, schema: { properties: { decision: { enum: ["approve", "reject"] } } } };
+    expect(reviewOf(old, answer)).toEqual({ decision: decision as "approve", note });
+    const current = { ...asked, schema: { required: ["decision"] } };
+    expect(reviewOf(current, answer)?.decision).not.toBe("approve");
   });
 });
 
@@ -89,7 +121,7 @@ describe("approvals beside other work", () => {
   test("of two at once the second waits for its turn", async () => {
     const both = [start("s"), approval("p"), approval("q"), agent("a"), agent("b")];
     const { result, log } = await published(() =>
-      drawn(both, "s -> p, q; p -approve-> a; q -approve-> b", { answers: ["ok", "ok"] }),
+      drawn(both, "s -> p, q; p -approve-> a; q -approve-> b", { answers: ["approve", "approve"] }),
     );
     expect(
       result.steps.map(({ role, meta }) =>
@@ -122,7 +154,7 @@ describe("approvals beside other work", () => {
     order.length = 0;
     const outcome = await drawn([start("s"), approval("ask"), ...all], text, {
       agents,
-      answers: ["ok"],
+      answers: ["yes"],
     });
     expect(outcome.status).toBe("completed");
     expect(order.slice(4)).toEqual(["+next", "-next", "+late1", "-late1", "+late2", "-late2"]);
@@ -145,7 +177,7 @@ test("an approval that the graph has no more is answered in vain", async () => {
   const asked = await drawn(nodes, links);
   const answered = [
     ...asked.steps,
-    { role: "__input__", content: "ok", meta: { for: "approval" } },
+    { role: "__input__", content: "yes", meta: { for: "approval" } },
   ];
   const { result, log } = await published(() =>
     drawn([start("s"), agent("a")], "s -> a", { steps: answered }),

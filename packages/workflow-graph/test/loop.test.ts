@@ -72,7 +72,7 @@ describe("a loop", () => {
 
   test("by an approval directly on itself asks again", async () => {
     const ask = [start("s"), approval("ask")];
-    const answers = ["reject", "reject", "fine"];
+    const answers = ["reject", "reject", "approve"];
     const outcome = await drawn(ask, "s -> ask; ask -reject-> ask", { answers });
     expect(outcome.steps.map(({ role }) => role)).toEqual([
       "s",

@@ -4,7 +4,7 @@
 // Driving
 export { type Driving, engineFor } from "./worker/drive.ts";
 export { describeOutcome, killed } from "./engine/ending.ts";
-export { answerStep, isOver, notWaiting, timeoutStep } from "./engine/answer.ts";
+export { answerStep, type GivenAnswer, isOver, notWaiting, timeoutStep } from "./engine/answer.ts";
 export type { JournalPlace } from "./worker/journal.ts";
 export { recordEvents, SharedEnv } from "./worker/context.ts";
 export {

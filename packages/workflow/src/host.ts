@@ -67,6 +67,9 @@ export { follow, retryOptions, settled, type ThreadDiff, threadDiff } from "./ho
 export { type FileChange, fileDiff, type WorktreeDiff } from "./local/file-diff.ts";
 export { endedStatus, goesOn, isMoving, movedError } from "./thread/thread.ts";
 
+// Approvals
+export { isApproval } from "./contract/decision.ts";
+
 // Fixtures
 export { checkFixture, type Fixture } from "./contract/fixture.ts";
 export { fixtureOf, recordedInput } from "./host/fixture.ts";

@@ -24,6 +24,7 @@ export {
   WAIT,
   type WaitMeta,
 } from "./contract/contract.ts";
+export { type ApprovalDecision, decisionOf, isApproval } from "./contract/decision.ts";
 export { type Answer, noAnswer, sleepsUntil, type WaitRequest } from "./contract/wait.ts";
 export { stepKey } from "./contract/key.ts";
 export { type Mask, maskOf } from "./contract/mask.ts";

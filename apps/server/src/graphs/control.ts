@@ -1,11 +1,9 @@
 import type { GraphDocument } from "@uncaged/workflow-graph";
-import { decisionOf } from "@uncaged/workflow-graph/run";
 import { graphSource, providersOf } from "@uncaged/workflow-graph/source";
 import {
   type Host,
   isWorkflowError,
   settled,
-  type Step,
   type ThreadRef,
   type ThreadView,
   toErrorRecord,
@@ -107,13 +105,13 @@ export class GraphControl {
   }
 
   /**
-   * The question that a run waits at, for an answer to it and to no later one.
+   * The number of the question that a run waits at.
    *
    * @throws WorkflowError `RUN_RESUMING`, `RUN_NOT_WAITING`.
    */
-  async question({ ref }: GraphRun): Promise<Step> {
+  async question({ ref }: GraphRun): Promise<number> {
     const view = await this.#asked(ref);
-    if (view.status === "waiting") return view.question;
+    if (view.status === "waiting") return view.steps.length;
     throw isAnswered(view) ? resuming() : notWaiting();
   }
 
@@ -121,15 +119,15 @@ export class GraphControl {
    * Answers a question. Of two answers at once one is taken, whichever servers they come by: the worker of the thread
    * decides.
    *
-   * @throws WorkflowError `RUN_RESUMING`.
+   * @throws WorkflowError `RUN_RESUMING`, `NOT_A_DECISION` (usage).
    */
-  async answer({ ref }: GraphRun, { meta: { token } }: Step, given: unknown): Promise<void> {
+  async answer({ ref }: GraphRun, question: number, value: unknown): Promise<void> {
     const { host, env } = this.#context;
-    const value = decisionOf(given);
-    const meta = { requestId: crypto.randomUUID(), ...(token !== undefined && { token }) };
-    const input = { content: JSON.stringify(value), value, meta };
+    const meta = { requestId: crypto.randomUUID() };
+    const content = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+    const input = { content, value, meta };
     try {
-      await host.control(ref, { kind: "answer", input, env });
+      await host.control(ref, { kind: "answer", input, question, env });
     } catch (error) {
       if (isWorkflowError(error) && taken.has(error.code)) throw resuming();
       throw error;
@@ -234,9 +232,9 @@ function notRun(error: unknown): unknown {
 
 /** An answer that came when another one was being taken, or had been. */
 const taken: ReadonlySet<string> = new Set([
-  "ANSWER_TOKEN",
   "NOT_LIVE",
   "NOT_WAITING",
+  "STALE_ANSWER",
   "THREAD_ENDED",
 ]);
 

@@ -58,12 +58,17 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     return await runs.result(run);
   };
   /** Answers the run of a request; `cursor` is where it waited. */
-  const resume = async ({ input, runId }: Resume): Promise<{ run: GraphRun; cursor: string }> => {
+  const resume = async ({
+    input,
+    question,
+    runId,
+  }: Resume): Promise<{ run: GraphRun; cursor: string }> => {
     const run = await runs.get(runId, unknownId);
     // First of all: an answer that comes too late must not be taken for the next question.
-    const question = await control.question(run);
+    const open = await control.question(run);
+    if (question !== undefined && question !== open) throw staleAnswer(question, open);
     const cursor = await cursorAt(context, run.ref);
-    await control.answer(run, question, input);
+    await control.answer(run, open, input);
     await records.keep(run);
     return { run, cursor };
   };
@@ -155,6 +160,13 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   });
   return { app: routes.app, close: () => records.close() };
 }
+
+const staleAnswer = (question: number, open: number): WorkflowError =>
+  WorkflowError.failed(
+    "STALE_ANSWER",
+    `The answer is to question ${question}, and question ${open} is open.`,
+    "read what is asked now: GET /api/run/:runId",
+  );
 
 async function named(runs: GraphRuns, runId: string): Promise<GraphRun> {
   if (isRunId(runId)) return await runs.get(runId);

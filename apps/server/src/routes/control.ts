@@ -1,9 +1,20 @@
 import { z } from "@hono/zod-openapi";
-import { retryOptions } from "@uncaged/workflow/host";
+import { retryOptions, WorkflowError } from "@uncaged/workflow/host";
 import * as request from "../schema/request.ts";
 import * as schema from "../schema/thread.ts";
 import { flag } from "../schema/value.ts";
 import { type Context, Routes } from "./route.ts";
+
+type Given = Pick<z.infer<typeof request.inputBody>, "content" | "value" | "meta">;
+
+/** @throws WorkflowError `BAD_REQUEST` (usage) for an answer with neither a text nor a value. */
+function inputOf({ content, value, meta }: Given) {
+  if (content !== undefined) return { content, value, meta };
+  if (value === undefined) {
+    throw WorkflowError.usage("BAD_REQUEST", "value: is missing", 'send {"value": "approve"}');
+  }
+  return { content: typeof value === "string" ? value : JSON.stringify(value), value, meta };
+}
 
 export function controlRoutes({ host, env, cwd }: Context) {
   const routes = new Routes("Control");
@@ -33,8 +44,9 @@ export function controlRoutes({ host, env, cwd }: Context) {
     params: request.idPath,
     body: request.inputBody,
     answer: ["The answer is committed.", schema.controlledSchema],
-    async run({ params, body: { durability, ...input } }) {
-      return host.control(await host.find(params.id), { kind: "answer", input, durability, env });
+    async run({ params, body: { durability, question, ...given } }) {
+      const command = { kind: "answer", input: inputOf(given), question, durability, env } as const;
+      return host.control(await host.find(params.id), command);
     },
   });
   routes.add("POST /threads/{id}/kill", {

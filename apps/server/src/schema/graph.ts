@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { number, optionalText, text } from "./value.ts";
+import { number, optionalNumber, optionalText, text } from "./value.ts";
 
 const runId = text.openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
 const given = text.min(1).describe("The run's id; that of a record that was imported is one too.");
@@ -18,8 +18,12 @@ export const resumeGraphBody = z
       .unknown()
       .optional()
       .describe(
-        "A text rejects when it contains `reject`, an object when its `decision` is that; its `note` is kept.",
+        "approve, approved, yes, true or reject, rejected, no, false; or `{decision, note?}` with one of these; or " +
+          "`{approved: boolean, note?}`. Anything else: 400.",
       ),
+    question: optionalNumber.describe(
+      "The `question` of the run that the answer is to. Where another one is open: 409 `STALE_ANSWER`.",
+    ),
   })
   .openapi("ResumeGraph");
 
@@ -46,6 +50,7 @@ export const runResultSchema = z
     state: z.record(text, z.unknown()),
     waitingForInput: z.boolean(),
     currentNodeId: text.nullable(),
+    question: number.nullable().describe("The number of the open question's step."),
     workflow: z.record(text, z.unknown()),
   })
   .openapi("RunResult");

@@ -58,13 +58,20 @@ export const startBody = z
 export const resumeBody = z.strictObject({ durability }).openapi("ResumeThread");
 export const killBody = z.strictObject({ force: z.boolean().optional() }).openapi("KillThread");
 
-export const inputBody = z
-  .strictObject({
-    content: text.describe("The answer as text."),
-    value: z.unknown().optional().openapi({
-      description: "What it is as JSON; when absent, the content's own value if it is JSON.",
-    }),
-    meta: optionalFields,
+const inputSchema = z.strictObject({
+  content: text.describe("The answer as text."),
+  value: z.unknown().optional().openapi({
+    description: "What it is as JSON; when absent, the content's own value if it is JSON.",
+  }),
+  meta: optionalFields,
+});
+
+export const inputBody = inputSchema
+  .extend({
+    content: optionalText.describe("The answer as text; needed where there is no value."),
+    question: optionalNumber.describe(
+      "The number of the `__wait__` step that is answered. Where another one is open: 409 `STALE_ANSWER`.",
+    ),
     durability,
   })
   .openapi("AnswerThread");
@@ -95,10 +102,7 @@ export const forkBody = retryBody
         "The steps to keep: up to a role's last step, the first N, or a list from 0. " +
           "Without it all but the last step, which so runs again.",
       ),
-    input: inputBody
-      .omit({ durability: true })
-      .optional()
-      .describe("An answer to put after the kept steps."),
+    input: inputSchema.optional().describe("An answer to put after the kept steps."),
   })
   .openapi("ForkThread");
 

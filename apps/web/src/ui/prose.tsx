@@ -16,11 +16,13 @@ type Props = {
   isGrowing?: boolean;
   /** Laid out as Markdown when it is whole, unless that would take too long. */
   isMarkdown?: boolean;
+  /** Shown whole at first, also when it is long. */
+  isOpen?: boolean;
 };
 
 /** A text of any length: what is long is shortened until it is asked for, JSON is formatted. */
-export function Prose({ text, isGrowing = false, isMarkdown = false }: Props) {
-  const [isWhole, setWhole] = useState(false);
+export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = false }: Props) {
+  const [isWhole, setWhole] = useState(isOpen);
   const json = useMemo(() => (isGrowing ? null : jsonIn(text)), [text, isGrowing]);
   const shown = json ?? (isGrowing ? endOf(text) : text);
   const lines = useMemo(() => shown.split("\n"), [shown]);

@@ -1,18 +1,18 @@
-import { type ThreadView, WorkflowError } from "@uncaged/workflow/host";
+import { isApproval, type Step, type ThreadView, WorkflowError } from "@uncaged/workflow/host";
 import { wrongUse } from "../session/failure.ts";
 import { jsonOf } from "./values.ts";
 
-/** The options with which a person decides on the tool call that a thread asks for. */
+/** The options with which a person decides on the approval or the tool call that a thread asks for. */
 export type DecisionOptions = { approve?: boolean; edit?: string; refuse?: string };
 
-/** What a question for a tool call takes as its answer. */
-export type Decision = { approve: boolean; input?: unknown; reason?: string };
+/** A decision as an answer to a question for a tool call has it. */
+export type CallDecision = { approve: boolean; input?: unknown; reason?: string };
 
 /** The decision that the options are, or undefined for none. @throws WorkflowError `BAD_JSON`, or wrong use. */
-export async function decisionOf(
+export async function callDecision(
   { approve, edit, refuse }: DecisionOptions,
   input: string | undefined,
-): Promise<Decision | undefined> {
+): Promise<CallDecision | undefined> {
   const isYes = approve === true || edit !== undefined;
   if (!isYes && refuse === undefined) return undefined;
   const others = [
@@ -31,27 +31,32 @@ export async function decisionOf(
     : { approve: true, input: await jsonOf("--edit", edit) };
 }
 
-/** The answer that decides on the call which a thread asks for, and on no other one. */
-export function answerFor(view: ThreadView, decision: Decision, token: string | undefined) {
+/** The answer that decides on what a thread asks for. @throws WorkflowError `NO_CALL` where it asks for no decision. */
+export function answerFor(view: ThreadView, decision: CallDecision, token: string | undefined) {
   const { threadId } = view;
-  if (view.status !== "waiting" || view.question.meta.for !== "tool") {
-    const what =
-      view.status === "waiting"
-        ? `waits for ${String(view.question.meta.for)}`
-        : `is ${view.status}`;
-    throw WorkflowError.failed(
-      "NO_CALL",
-      `${threadId} ${what}: there is no tool call to decide on`,
-      view.status === "waiting"
-        ? `answer it: uncaged-workflow resume ${threadId} --input 'your answer'`
-        : `see the thread: uncaged-workflow thread ${threadId}`,
-    );
+  if (view.status !== "waiting") {
+    const hint = `see the thread: uncaged-workflow thread ${threadId}`;
+    throw noCall(`${threadId} is ${view.status}: there is nothing to decide on`, hint);
   }
-  const seen = view.question.meta.token;
-  const bound = token ?? (typeof seen === "string" ? seen : undefined);
+  const value = answerTo(view.question, decision);
+  if (value === null) {
+    const what = decision.input === undefined ? "nothing to decide on" : "no tool call to edit";
+    const hint = `answer it: uncaged-workflow resume ${threadId} --input 'your answer'`;
+    throw noCall(`${threadId} waits for ${String(view.question.meta.for)}: there is ${what}`, hint);
+  }
   return {
-    content: JSON.stringify(decision),
-    value: decision,
-    meta: { ...(bound !== undefined && { token: bound }) },
+    content: JSON.stringify(value),
+    value,
+    meta: { ...(token !== undefined && { token }) },
   };
 }
+
+/** A decision as the question takes it; null where it asks for none. */
+function answerTo({ meta }: Step, decision: CallDecision): object | null {
+  if (meta.for === "tool") return decision;
+  if (!isApproval({ for: "", ...meta }) || decision.input !== undefined) return null;
+  const { approve, reason = "" } = decision;
+  return { decision: approve ? "approve" : "reject", note: reason };
+}
+
+const noCall = (message: string, hint: string) => WorkflowError.failed("NO_CALL", message, hint);

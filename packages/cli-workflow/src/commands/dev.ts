@@ -69,9 +69,10 @@ export default defineCommand({
       else if (key === "q" || key === ctrlC) development.stop();
     });
     const answer = async () => {
-      if (!development.isWaiting) return;
+      const { question } = development;
+      if (question === null) return;
       const text = await keys?.ask("answer: ");
-      if (typeof text === "string") await development.answer(text);
+      if (typeof text === "string") await development.answer(text, question);
     };
     session.interruption().addEventListener("abort", () => development.stop());
     for (const signal of ["SIGTERM", "SIGHUP"]) process.once(signal, () => development.stop());

@@ -1,5 +1,5 @@
 import { type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
-import { answerFor, decisionOf, type DecisionOptions } from "../arguments/decision.ts";
+import { answerFor, callDecision, type DecisionOptions } from "../arguments/decision.ts";
 import { forEachThread, noteOrphans } from "../arguments/names.ts";
 import { type StartOptions, startOptions } from "../arguments/options.ts";
 import { inputOf } from "../arguments/values.ts";
@@ -13,9 +13,9 @@ export default defineCommand({
     command
       .argument("<ids...>", "the threads, or @last")
       .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
-      .option("--approve", "have the tool call be made that the thread asks for")
+      .option("--approve", "approve what the thread asks for: an approval, or a tool call")
       .option("--edit <json>", "approve the call with this input in place of the model's, or @file")
-      .option("--refuse <reason>", "refuse the call; the model reads the reason")
+      .option("--refuse <reason>", "reject it; the reason is passed on")
       .option("--token <token>", "the question's token: an answer to another question is refused");
     startOptions(command);
   },
@@ -26,18 +26,20 @@ export default defineCommand({
     "uncaged-workflow resume 01KQXKW1 --token 5f0c2d --input yes",
   ],
   async run(session, options: Options, ids: string[]) {
-    const decision = await decisionOf(options, options.input);
+    const decision = await callDecision(options, options.input);
     const answer = decision ? undefined : await inputOf(options.input, options.token);
     // By it the answer is taken once, also when a worker is lost with it and the next one is asked.
     const requestId = crypto.randomUUID();
     const { env, host } = session;
     const given = { env, durability: options.durability };
     const resume = async (ref: ThreadRef) => {
-      const decided = decision && answerFor(await host.read(ref), decision, options.token);
-      const input = decided ?? answer;
-      if (!input) return await host.control(ref, { kind: "resume", ...given });
-      const meta = { ...input.meta, requestId };
-      return await host.control(ref, { kind: "answer", input: { ...input, meta }, ...given });
+      const view = decision || answer ? await host.read(ref) : null;
+      const answered = view && decision ? answerFor(view, decision, options.token) : answer;
+      if (!answered) return await host.control(ref, { kind: "resume", ...given });
+      // The question that is open now is answered, and not one that is asked meanwhile.
+      const question = view?.status === "waiting" ? view.steps.length : undefined;
+      const input = { ...answered, meta: { ...answered.meta, requestId } };
+      return await host.control(ref, { kind: "answer", input, question, ...given });
     };
     if (options.wait || options.follow) {
       const [id = "", ...others] = ids;

@@ -85,14 +85,14 @@ export class Development {
     this.#thread.repeat(hash, keep).catch((error: unknown) => this.#failed(error, false));
   }
 
-  /** Whether the thread that is shown waits for an answer. */
-  get isWaiting(): boolean {
-    return this.#thread.isWaiting;
+  /** The number of the question that the shown thread waits at; null where it does not wait. */
+  get question(): number | null {
+    return this.#thread.question;
   }
 
-  /** Answers the question of the thread, with JSON or a text. */
-  async answer(text: string): Promise<void> {
-    await this.#thread.answer(text).catch((error: unknown) => this.#failed(error, false));
+  /** Answers a question of the thread, with JSON or a text. */
+  async answer(text: string, question: number): Promise<void> {
+    await this.#thread.answer(text, question).catch((error: unknown) => this.#failed(error, false));
   }
 
   #greet(keys: string): void {

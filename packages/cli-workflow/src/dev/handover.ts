@@ -78,16 +78,17 @@ export class Handover {
     });
   }
 
-  get isWaiting(): boolean {
-    return this.#live?.isWaiting === true;
+  /** The number of the question that the shown thread waits at; null where it does not wait. */
+  get question(): number | null {
+    return this.#live?.question ?? null;
   }
 
-  /** Answers the question of the thread that is shown. */
-  async answer(content: string): Promise<void> {
+  /** Answers a question of the thread that is shown. */
+  async answer(content: string, question: number): Promise<void> {
     const { env } = this.#given.start;
     const input = { content };
     if (!this.#live) return;
-    await this.#session.host.control(this.#live.ref, { kind: "answer", input, env });
+    await this.#session.host.control(this.#live.ref, { kind: "answer", input, question, env });
   }
 
   /** Ends what runs, and leaves what waits for an answer. */

@@ -22,8 +22,8 @@ export class LiveThread {
   readonly #view: View;
   readonly #kept: number;
   readonly #onRest: OnRest;
-  /** Whether its question has no answer yet. */
-  isWaiting = false;
+  /** The number of its question that has no answer yet. */
+  question: number | null = null;
   #steps = 0;
   #spinner: Spinner | null = null;
 
@@ -65,8 +65,9 @@ export class LiveThread {
     const end = endOf(item);
     if (end && this.#onRest(end, this.#steps)) return;
     // It still waits when its worker goes.
-    if (end?.status === "waiting" && this.isWaiting) return;
-    this.isWaiting = end?.status === "waiting" || (this.isWaiting && item.kind !== "step");
+    if (end?.status === "waiting" && this.question !== null) return;
+    if (end?.status === "waiting") this.question = this.#steps;
+    else if (item.kind === "step") this.question = null;
     if (this.#session.json) streamItem(this.#session, item, end);
     else this.#write(item);
     if (!end) return;

@@ -56,6 +56,11 @@ test("what a person can do is a command to type", () => {
   expect(whatNext(id, { ...waiting, question: approval })).toBe(
     `approve it: uncaged-workflow resume ${id} --approve; or change it: --edit JSON; or refuse it: --refuse REASON`,
   );
+  const schema = { properties: { decision: { enum: ["approve", "reject"] } } };
+  const asked = { ...question, meta: { for: "approval", schema } };
+  expect(whatNext(id, { ...waiting, question: asked })).toBe(
+    `approve it: uncaged-workflow resume ${id} --approve; or reject it: uncaged-workflow resume ${id} --refuse REASON`,
+  );
   expect(whatNext(id, ended("failed", 1))).toContain(`retry ${id} --on <name>`);
   expect(whatNext(id, ended("completed", 0))).toBeNull();
   expect(whatNext(id, stopped)).toContain(`retry ${id} --max-rounds N`);

@@ -1,5 +1,6 @@
 import {
   failureOf,
+  isApproval,
   sleepsUntil,
   type Step,
   type ThreadResult,
@@ -73,6 +74,9 @@ export function hintOf(state: ThreadStatus): string | null {
 function answerHint(threadId: string, { meta }: Step): string {
   const resume = `uncaged-workflow resume ${threadId}`;
   if (meta.for === "budget") return `raise the limit: ${resume} --input N`;
+  if (isApproval({ for: "", ...meta })) {
+    return `approve it: ${resume} --approve; or reject it: ${resume} --refuse REASON`;
+  }
   return meta.for === "tool"
     ? `approve it: ${resume} --approve; or change it: --edit JSON; or refuse it: --refuse REASON`
     : `answer it: ${resume} --input 'your answer'`;

@@ -167,7 +167,7 @@ async function endOf(
     if (input) {
       const refusal = await refusalOf(host.control(ref, { kind: "answer", input, env }));
       // This version asks otherwise than the recorded one did.
-      if (refusal?.code === "ANSWER_INVALID") return { view, durationMs: null, refusal };
+      if (refusal && otherQuestion.has(refusal.code)) return { view, durationMs: null, refusal };
       if (refusal) throw refusal;
     } else if (view.status === "interrupted" && !isResumed) {
       isResumed = true;
@@ -178,6 +178,9 @@ async function endOf(
     }
   }
 }
+
+/** Why a recorded answer does not fit what is asked now. */
+const otherQuestion: ReadonlySet<string> = new Set(["ANSWER_INVALID", "NOT_A_DECISION"]);
 
 /** Why a command was refused; null when it was not. @throws what is no `WorkflowError`. */
 async function refusalOf(done: Promise<unknown>): Promise<WorkflowError | null> {

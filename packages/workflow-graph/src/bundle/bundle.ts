@@ -27,7 +27,7 @@ import { Interpreter } from "../interpreter/interpreter.ts";
 import { importedLogEvent } from "../interpreter/log.ts";
 import { Outline } from "../outline/outline.ts";
 import { type ImportedRun, importedRun } from "../run/imported.ts";
-import { GraphState, type Progress } from "../state/state.ts";
+import { type ApprovalMeta, GraphState, type Progress } from "../state/state.ts";
 import { textOf } from "../state/arrivals.ts";
 
 /** How the threads of a graph's bundle run. */
@@ -91,7 +91,7 @@ async function* runThread(
   const [asked, answer] = steps.slice(-2);
   if (asked?.role === WAIT && answer?.role === INPUT && asked.meta.for === "approval") {
     // It was answered while no interpreter was there to report it.
-    interpreter.logAnswer(String(asked.meta.nodeId), answer);
+    interpreter.logAnswer(asked.meta as ApprovalMeta, answer);
   }
   yield* interpreter.items(reached);
   return { returnCode: 0, summary: summaryOf([...state.outputs.values()].at(-1)) };

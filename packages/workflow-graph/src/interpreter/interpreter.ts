@@ -18,7 +18,7 @@ import {
 import type { GraphAgents } from "../agent/agent.ts";
 import type { Outline } from "../outline/outline.ts";
 import type { ApprovalMeta, GraphState, NodeMeta, NodeRun, Progress } from "../state/state.ts";
-import { decisionOf } from "../state/review.ts";
+import { reviewOf } from "../state/review.ts";
 import { textOf } from "../state/arrivals.ts";
 import { type Done, execute } from "./execute.ts";
 import { type LogType, logEvent } from "./log.ts";
@@ -224,9 +224,7 @@ export class Interpreter {
 
   /** Asks what a node's agent asks while it works: when nothing else is in flight. */
   async #askFor(id: string, wait: RoleOutput, turn: Turn): Promise<RoleOutput> {
-    this.#rounds += 2;
-    const { maxRounds } = this.#around;
-    if (this.#rounds >= maxRounds) throw outOfRounds(maxRounds);
+    this.#addQuestion();
     this.#logWait(id);
     const { questions } = this.#around;
     const ask = async () => questions.given(wait) ?? (await this.#scheduler.ask(wait));
@@ -236,6 +234,13 @@ export class Interpreter {
     questions.take(answer);
     this.log(id, "input_received", answer.content);
     return answer;
+  }
+
+  /** Counts the steps of a question and its answer. @throws RunFailure when they would be the last ones. */
+  #addQuestion(): void {
+    this.#rounds += 2;
+    const { maxRounds } = this.#around;
+    if (this.#rounds >= maxRounds) throw outOfRounds(maxRounds);
   }
 
   async #ask(run: NodeRun): Promise<void> {
@@ -256,18 +261,31 @@ export class Interpreter {
     };
     const content = prompt.trim() || "Approval required before continuing.";
     const wait = { role: WAIT, content, meta };
-    const answer = await this.#scheduler.ask(wait);
-    if (answer.role !== INPUT) throw noAnswer(`the graph waits at ${node.id}`);
-    this.#state.apply(wait);
-    this.logAnswer(node.id, answer);
-    return answer;
+    for (;;) {
+      const answer = await this.#scheduler.ask(wait);
+      if (answer.role !== INPUT) throw noAnswer(`the graph waits at ${node.id}`);
+      this.#state.apply(wait);
+      if (this.logAnswer(meta, answer)) return answer;
+      // A driver that does not check answers: nothing follows, and the approval is asked for again.
+      this.#state.apply(answer);
+      this.#addQuestion();
+      this.#logWait(node.id);
+    }
   }
 
-  logAnswer(nodeId: string, { content, meta }: RoleOutput): void {
-    const { decision, note } = decisionOf(Object.hasOwn(meta, "value") ? meta.value : content);
+  /** Logs the answer to an approval. Returns false where it is not a decision. */
+  logAnswer(asked: ApprovalMeta, { content, meta }: RoleOutput): boolean {
+    const { nodeId } = asked;
+    const review = reviewOf(asked, Object.hasOwn(meta, "value") ? meta.value : content);
+    if (review === null) {
+      this.log(nodeId, "warn", "The answer is neither approve nor reject");
+      return false;
+    }
+    const { decision, note } = review;
     const done = decision === "reject" ? "rejected" : "approved";
     const feedback = note.trim() === "" ? "" : ` Feedback: ${note}`;
     this.log(nodeId, "input_received", `User ${done} this step.${feedback}`);
+    return true;
   }
 }
 
@@ -276,8 +294,10 @@ const recordedAgent =
   (recorded: RecordedAnswers, { node, run }: NodeRun): GraphAgents =>
   async () => ({ output: recorded(node.id, run).meta.output });
 
-/** What an answer must be that is no text, as a form asks for it. */
+/** The form of a decision, which requires one. */
 export const answerSchema = {
+  type: "object",
+  required: ["decision"],
   properties: {
     decision: { title: "Decision", enum: ["approve", "reject"] },
     note: { title: "Note", type: "string", format: "multiline" },

@@ -1,9 +1,8 @@
-import { type RoleOutput, WAIT } from "@uncaged/workflow";
+import { decisionOf, type RoleOutput, WAIT } from "@uncaged/workflow";
 import { type Graph, readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
 import { answerSchema, tokenOf } from "../interpreter/interpreter.ts";
 import type { WorkflowLogEntry } from "../interpreter/log.ts";
-import { decisionOf } from "../state/review.ts";
 import type { ApprovalMeta, ImportedState } from "../state/state.ts";
 import type { RunRecord } from "./run.ts";
 
@@ -65,7 +64,10 @@ function importedState(graph: Graph, state: Fields): ImportedState {
     outputs: Object.fromEntries(own.filter(([key]) => !isAnswer(key))),
     previousOutput: state.previous_output,
     answers: Object.fromEntries(
-      answers.map(([key, value]) => [key.replace(/_approval$/, ""), decisionOf(value)]),
+      answers.flatMap(([key, value]) => {
+        const answer = decisionOf(value);
+        return answer ? [[key.replace(/_approval$/, ""), answer]] : [];
+      }),
     ),
     queued: idsIn(state.__pending_approval_queue__)
       .filter((id) => graph.nodes.some((node) => node.id === id && node.kind === "approval"))

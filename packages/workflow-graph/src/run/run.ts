@@ -60,6 +60,8 @@ export type RunResult = {
   state: Record<string, unknown>;
   waitingForInput: boolean;
   currentNodeId: string | null;
+  /** The number of the open question's step, which an answer names; null while nothing can be answered. */
+  question?: number | null;
   workflow?: Partial<GraphDocument>;
 };
 
@@ -72,6 +74,7 @@ export type RunRecord = {
   state?: Record<string, unknown>;
   currentNodeId?: string | null;
   waitingForInput?: boolean;
+  question?: number | null;
 };
 
 /** What is known of a thread that runs a graph: what `thread --json` and the HTTP API show of it, and more is taken. */
@@ -108,6 +111,7 @@ export function runResult({
     state,
     waitingForInput: status === "paused",
     currentNodeId: isOver ? null : currentNodeId,
+    question: thread.status === "waiting" ? thread.steps.length : null,
   };
 }
 

@@ -1,13 +1,24 @@
-export type Decision = "approve" | "reject";
+import { type ApprovalDecision, decisionOf, type JsonSchema } from "@uncaged/workflow";
 
 /** The answer to an approval. */
-export type ApprovalInput = { decision: Decision; note: string };
+export type ApprovalInput = ApprovalDecision;
 
 /** An answer, and the approval that it was given to. */
 export type Review = ApprovalInput & { nodeId: string };
 
-/** What an answer means, whatever its form: a text with "reject" in it rejects, and so does such a `decision`. */
-export function decisionOf(answer: unknown): ApprovalInput {
+/** An approval's question, whose schema shows which version has asked it. */
+type Asked = { schema?: JsonSchema & { required?: unknown } };
+
+/** The decision that a recorded answer to an approval is; null for none: the approval still waits. */
+export function reviewOf(asked: Asked | null, answer: unknown): ApprovalInput | null {
+  return decisionOf(answer) ?? (asked && isOld(asked) ? oldDecision(answer) : null);
+}
+
+/** Approvals of earlier versions did not require a decision. */
+const isOld = ({ schema }: Asked): boolean => schema?.required === undefined;
+
+/** Earlier versions took any answer but a rejection for an approval; their threads must replay as they ran. */
+function oldDecision(answer: unknown): ApprovalInput {
   if (typeof answer === "string") {
     return { decision: /reject/i.test(answer) ? "reject" : "approve", note: "" };
   }

@@ -1,7 +1,7 @@
-import { INPUT, isStepQuestion, type RoleOutput, WAIT } from "@uncaged/workflow";
+import { INPUT, isStepQuestion, type JsonSchema, type RoleOutput, WAIT } from "@uncaged/workflow";
 import type { GraphNode } from "../document/graph.ts";
 import type { Origins, Outline } from "../outline/outline.ts";
-import { type ApprovalInput, decisionOf, type Review } from "./review.ts";
+import { type ApprovalInput, type Review, reviewOf } from "./review.ts";
 import { type Arrival, Arrivals, inputOf, reviewsOf } from "./arrivals.ts";
 
 /** One run of a node. */
@@ -34,6 +34,7 @@ export type ApprovalMeta = {
   run: number;
   /** What reached the approval, and is passed on. */
   input: unknown;
+  schema?: JsonSchema & { required?: unknown };
   imported?: ImportedState;
   [more: string]: unknown;
 };
@@ -199,8 +200,10 @@ export class GraphState {
       this.isLost = true;
       return;
     }
+    const answer = reviewOf(asked, given);
+    if (answer === null) return;
     const own = this.approvals.find(({ node }) => node.id === id);
-    const review = { ...decisionOf(given), nodeId: id };
+    const review = { ...answer, nodeId: id };
     this.reviews.set(id, review);
     this.current = this.current === own ? null : this.current;
     this.queued = this.queued.filter((one) => one !== own);

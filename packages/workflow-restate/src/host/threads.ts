@@ -205,7 +205,10 @@ export async function controlThread<Command extends ThreadCommand>(
       case "resume":
         return await call((await context.isDriven(meta)) ? "resume" : "takeUp");
       case "answer":
-        return await call("answer", { input: withValue(command.input) });
+        return await call("answer", {
+          input: withValue(command.input),
+          question: command.question,
+        });
       case "kill":
         return { ...(await call("kill")), resumed: [] };
     }

@@ -9,7 +9,7 @@ import {
 import {
   answerStep,
   compileForAnswer,
-  type InputRequest,
+  type GivenAnswer,
   killed,
   type Mask,
   notFound,
@@ -311,12 +311,12 @@ export const threadObject = (drive: Drive, mask: Mask) =>
 
       kill,
 
-      answer: async (ctx: Object, { input }: { input: InputRequest }) => {
+      answer: async (ctx: Object, given: GivenAnswer) => {
         const meta = await metaOf(ctx);
         if (!meta) return missing(ctx.key);
         const away = rules.movedAway(meta);
         if (away) return away;
-        const id = requestIdOf(input);
+        const id = requestIdOf(given.input);
         if (id !== undefined && (await ctx.get(`r:${id}`)) !== null) return done(meta);
         const refused = async ({ error }: Refusal, stepID: unknown = null) => {
           const entry = {
@@ -332,7 +332,9 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         const now = await ctx.date.now();
         const wait = question.meta as Parameters<typeof timeoutStep>[0];
         const parts = { judge: compileForAnswer, now: () => now };
-        const step = await answerStep(meta.threadId, wait, input, parts).catch(
+        // The start record is the first one.
+        const asked = { number: meta.records - 1, wait };
+        const step = await answerStep(meta.threadId, asked, given, parts).catch(
           (error: unknown): Refusal => ({ error: toErrorRecord(error) }),
         );
         if ("error" in step) return await refused(step, wait.stepID);

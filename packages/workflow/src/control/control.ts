@@ -90,7 +90,8 @@ export type InputRequest = {
   meta?: Record<string, unknown>;
 };
 
-export type AnswerRequest = Surroundings & { input: InputRequest };
+/** `question` is the number of the `__wait__` step that the answer is to: it answers no other one. */
+export type AnswerRequest = Surroundings & { input: InputRequest; question?: number };
 
 /** An answer with the value that its text is as JSON, unless it brings another. */
 export function withValue(input: InputRequest): InputRequest {

@@ -91,6 +91,10 @@ const waking: Shape = {
 const leaving: Shape = {
   to: [(to) => isRecord(to) && isText(to.id) && isText(to.name), "the id and the name of a host"],
 };
+const answering: Shape = {
+  ...surroundings,
+  question: [orNone(Number.isInteger), "a step's number"],
+};
 const removal: Shape = { force: [(force) => typeof force === "boolean", "true or false"] };
 
 /** The body of a request to start a thread. @throws WorkflowError `BAD_REQUEST` (usage), as each of these. */
@@ -113,7 +117,7 @@ export const resumeRequest = (body: string): ResumeRequest =>
 export const wakeRequest = (body: string): WakeRequest => shaped(body, waking) as WakeRequest;
 
 export function answerRequest(body: string): AnswerRequest {
-  const request = shaped(body, surroundings) as AnswerRequest;
+  const request = shaped(body, answering) as AnswerRequest;
   check("input", request.input, input);
   return request;
 }

@@ -6,10 +6,12 @@ import {
   type Step,
   type WaitMeta,
 } from "../contract/contract.ts";
+import { decidedValue } from "../contract/decision.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
-import { abort, withResolvers } from "../contract/intrinsics.ts";
+import { abort, stringifyJson, withResolvers } from "../contract/intrinsics.ts";
 import { OwnMap } from "../contract/own-collections.ts";
-import type { InputRequest } from "../control/control.ts";
+import { type AnswerRequest, type InputRequest, withValue } from "../control/control.ts";
+import { show } from "../contract/show.ts";
 import { requestIdOf, takenIds } from "../thread/selection.ts";
 import { sleep } from "./generator.ts";
 
@@ -61,7 +63,13 @@ export const refusedNote = (reason: string): string => `answer refused: ${reason
 
 const done = Promise.resolve();
 
-type Question = { wait: WaitMeta; answer: PromiseWithResolvers<Step>; over: AbortController };
+/** An answer, and the number of the question that it is to, if its sender names one. */
+export type GivenAnswer = Pick<AnswerRequest, "input" | "question">;
+
+/** A `__wait__` step, and its number in its thread. */
+export type AskedQuestion = { number: number; wait: WaitMeta };
+
+type Question = AskedQuestion & { answer: PromiseWithResolvers<Step>; over: AbortController };
 
 /**
  * The question that a thread waits at, and the answers that it gets. Of answers with the same `requestId`
@@ -88,9 +96,9 @@ export class Answers {
     return this.#question?.wait ?? null;
   }
 
-  /** The last committed step is a question. */
-  ask(wait: WaitMeta): void {
-    this.#question = { wait, answer: withResolvers(), over: new AbortController() };
+  /** The last committed step, which has this number, is a question. */
+  ask(wait: WaitMeta, number: number): void {
+    this.#question = { wait, number, answer: withResolvers(), over: new AbortController() };
   }
 
   /** Resolves with the committed answer, or what stands for one when the time for it is over. */
@@ -108,13 +116,14 @@ export class Answers {
 
   /**
    * Takes an answer; its step is durable when this resolves.
-   * @throws WorkflowError `NOT_WAITING`, `ANSWER_TOKEN`, `ANSWER_LATE`, `ANSWER_INVALID`; the refusal is logged.
+   * @throws WorkflowError `NOT_WAITING`, `STALE_ANSWER`, `ANSWER_TOKEN`, `ANSWER_LATE`, `NOT_A_DECISION`,
+   * `ANSWER_INVALID`; the refusal is logged.
    */
-  give(input: InputRequest): Promise<void> {
+  give(input: InputRequest, question?: number): Promise<void> {
     const id = requestIdOf(input);
     const before = id === undefined ? undefined : this.#given.get(id);
     if (before) return before;
-    const given = this.#take(input);
+    const given = this.#take(input, question);
     if (id === undefined) return given;
     this.#given.set(id, given);
     void this.#forgetRefused(id, given);
@@ -129,7 +138,7 @@ export class Answers {
     }
   }
 
-  async #take(input: InputRequest): Promise<void> {
+  async #take(input: InputRequest, number: number | undefined): Promise<void> {
     const question = this.#question;
     try {
       // Whoever comes meanwhile is asked too, should the one before be refused.
@@ -137,7 +146,8 @@ export class Answers {
       if (!question || this.#question !== question) throw notWaiting(this.#engine.threadId);
       await this.#alone(async () => {
         const { threadId } = this.#engine;
-        await this.#commit(question, await answerStep(threadId, question.wait, input, this.#parts));
+        const answer = { input, question: number };
+        await this.#commit(question, await answerStep(threadId, question, answer, this.#parts));
       });
     } catch (error) {
       const stepID = question?.wait.stepID;
@@ -199,18 +209,22 @@ export class Answers {
 }
 
 /**
- * The `__input__` step that an answer becomes. One that brings a token must bring the question's: who
- * answers an earlier question has not seen this one. One without a token is taken.
- * @throws WorkflowError `SLEEPING`, `ANSWER_TOKEN`, `ANSWER_LATE`, `ANSWER_INVALID`.
+ * The `__input__` step that an answer becomes. An answer that names its question, by number or token, is to no other
+ * one: its sender has not seen this one.
+ * @throws WorkflowError `SLEEPING`, `STALE_ANSWER`, `ANSWER_TOKEN`, `ANSWER_LATE`, `NOT_A_DECISION`, `ANSWER_INVALID`.
  */
 export async function answerStep(
   threadId: string,
-  wait: WaitMeta,
-  input: InputRequest,
+  { number, wait }: AskedQuestion,
+  { input: given, question }: GivenAnswer,
   { judge, now }: Pick<AnswerParts, "judge" | "now">,
 ): Promise<RoleOutput> {
   if (wait.sleep === true) throw sleeping(threadId, wait);
-  const token = input.meta?.token;
+  if (question !== undefined && question !== number) {
+    const message = `the answer is to the question of step ${question}, and that of step ${number} is open`;
+    throw refused("STALE_ANSWER", threadId, message);
+  }
+  const token = given.meta?.token;
   if (token !== undefined && token !== wait.token) {
     throw refused("ANSWER_TOKEN", threadId, `the answer's token is not that of ${wait.for}`);
   }
@@ -219,6 +233,7 @@ export async function answerStep(
     const message = `the answer comes too late: ${wait.for} could be answered until ${late}`;
     throw refused("ANSWER_LATE", threadId, message);
   }
+  const input = withDecision(wait, given);
   const violation = await violationOf(wait, "value" in input ? input.value : input.content, judge);
   if (violation) {
     const message = `the answer does not fit what ${wait.for} asks for: ${violation}`;
@@ -227,6 +242,22 @@ export async function answerStep(
   const meta: InputMeta = { ...input.meta, for: wait.for };
   if ("value" in input) meta.value = input.value;
   return { role: INPUT, content: input.content, meta };
+}
+
+/**
+ * An answer whose value is the decision that its question asks for; any other answer as it is.
+ * @throws WorkflowError `NOT_A_DECISION` (usage)
+ */
+export function withDecision(wait: WaitMeta, input: InputRequest): InputRequest {
+  const { content, value = content } = withValue(input);
+  const decided = decidedValue(wait, value);
+  if (decided === undefined) return input;
+  if (decided !== null) return { ...input, content: stringifyJson(decided), value: decided };
+  throw WorkflowError.usage(
+    "NOT_A_DECISION",
+    `the answer to ${wait.for} must be approve or reject, not ${show(content)}`,
+    'answer with one of these words, or with {"decision": "reject", "note": "why"}',
+  );
 }
 
 async function violationOf(

@@ -29,9 +29,10 @@ function answers(steps: Step[] = []) {
     },
     onBroken: () => undefined,
   });
+  let asked = 0;
   const give = (requestId?: string, reason?: string) => {
     refusal = reason;
-    given.ask({ for: "pause", stepID: "Pause_A" });
+    given.ask({ for: "pause", stepID: "Pause_A" }, (asked += 1));
     return given.give({ content: "yes", meta: { requestId } }).then(
       () => "taken",
       (error: Error) => error.message,
@@ -39,7 +40,7 @@ function answers(steps: Step[] = []) {
   };
   /** Gives several at once to one question. */
   const giveAll = (...values: string[]) => {
-    given.ask({ for: "pause", stepID: "Pause_A", schema: true });
+    given.ask({ for: "pause", stepID: "Pause_A", schema: true }, (asked += 1));
     const outcomes = values.map((value) =>
       given.give({ content: value, value }).then(
         () => "taken",
@@ -48,7 +49,7 @@ function answers(steps: Step[] = []) {
     );
     return Promise.all(outcomes);
   };
-  return { give, giveAll, refused, taken: () => taken };
+  return { given, give, giveAll, refused, taken: () => taken };
 }
 
 describe("answers", () => {
@@ -88,6 +89,29 @@ describe("answers", () => {
     expect(await Promise.all([first, giveAll("no", "yes")])).toEqual([
       ["taken", "NOT_WAITING"],
       ["ANSWER_INVALID", "taken"],
+    ]);
+    expect(taken()).toBe(2);
+  });
+
+  test("to another question than the open one are stale, also when they come with one to that", async () => {
+    const { given, taken } = answers();
+    const give = (number: number, requestId?: string) =>
+      given.give({ content: `to ${number}`, meta: { requestId } }, number).then(
+        () => "taken",
+        (error: { code?: string }) => error.code,
+      );
+    given.ask({ for: "first" }, 3);
+    expect(await Promise.all([give(1), give(3, "a"), give(3)])).toEqual([
+      "STALE_ANSWER",
+      "taken",
+      "NOT_WAITING",
+    ]);
+    given.ask({ for: "second" }, 5);
+    expect(await Promise.all([give(3), give(3, "a"), give(5), give(3)])).toEqual([
+      "STALE_ANSWER",
+      "taken",
+      "taken",
+      "NOT_WAITING",
     ]);
     expect(taken()).toBe(2);
   });

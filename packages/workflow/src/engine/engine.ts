@@ -109,7 +109,7 @@ export class ThreadEngine {
     this.#drains = drainsOnPause in thread.run;
     this.steps = thread.steps.length;
     this.last = thread.steps[this.steps - 1] ?? null;
-    if (this.last?.role === WAIT) this.#answers.ask(this.last.meta as WaitMeta);
+    if (this.last?.role === WAIT) this.#answers.ask(this.last.meta as WaitMeta, this.steps);
   }
 
   /** Begins to drive. A thread whose last step is `__wait__` first waits for its answer. */
@@ -179,11 +179,11 @@ export class ThreadEngine {
   }
 
   /**
-   * Gives a waiting thread its answer; the `__input__` step is durable when this resolves.
+   * Answers the question of step `question`, or the open one; the `__input__` step is durable when this resolves.
    * @throws WorkflowError why it is refused, which is logged.
    */
-  answer(input: InputRequest): Promise<void> {
-    return this.#answers.give(input);
+  answer(input: InputRequest, question?: number): Promise<void> {
+    return this.#answers.give(input, question);
   }
 
   /** Continues a thread that waits and whose time has come. Gives whether it was this call that did. */
@@ -221,7 +221,7 @@ export class ThreadEngine {
       const step = await this.#commit(pulled.value);
       if (!step || this.over) return;
       if (step.role !== WAIT || this.steps >= maxRounds) continue;
-      this.#answers.ask(step.meta as WaitMeta);
+      this.#answers.ask(step.meta as WaitMeta, this.steps);
       const given = await this.#awaitAnswer();
       if (given === stopped) return;
       answer = given;

@@ -37,6 +37,14 @@ export const asker = bundle(`
   const { schema } = input.params ?? {};
   if (!answer) answer = yield step("__wait__", "may I?", { for: "leave", stepID: "may", schema });
   yield step("thanks", answer.content);`);
+/** Asks twice, for a decision and again for one. */
+export const approvals = bundle(`
+  const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
+  const answers = input.steps.filter(({ role }) => role === "__input__");
+  for (let n = answers.length; n < 2; n += 1) {
+    answers.push(yield step("__wait__", "may I?", { for: "approval", stepID: "may", schema }));
+  }
+  yield step("decided", JSON.stringify(answers.map(({ meta }) => meta.value)));`);
 export const failing = bundle('yield step("a"); throw new TypeError("no such model");');
 /** Its second role lets nothing else run in its process for six seconds. What it prints is there before its first step. */
 export const blocking = bundle(`

@@ -283,11 +283,20 @@ export type Observed = { cursor: string } & (
   | { kind: "removed" }
 );
 
-/** What is done to a thread. An answer's `meta.requestId` is its idempotency key. */
+/**
+ * What is done to a thread. An answer's `meta.requestId` is its idempotency key; `question` is the number of the
+ * `__wait__` step that it answers: where another one is open it is refused with `STALE_ANSWER`.
+ */
 export type ThreadCommand =
   | { kind: "pause" }
   | { kind: "resume"; env: Environment; durability?: Durability }
-  | { kind: "answer"; input: InputRequest; env: Environment; durability?: Durability }
+  | {
+      kind: "answer";
+      input: InputRequest;
+      question?: number;
+      env: Environment;
+      durability?: Durability;
+    }
   /** `force` ends a worker that does not answer; its other threads are resumed with `env`. */
   | { kind: "kill"; force?: boolean; env?: Environment };
 

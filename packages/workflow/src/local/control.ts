@@ -73,11 +73,12 @@ export async function resumeThread(
     env,
     durability,
     input: given,
-  }: { env: Environment; durability?: Durability; input?: InputRequest },
+    question,
+  }: { env: Environment; durability?: Durability; input?: InputRequest; question?: number },
 ): Promise<Controlled> {
   const surroundings = await surroundingsOf(root, ref, env);
   const input = given && withValue(given);
-  const body = { ...surroundings, durability, input } satisfies Partial<AnswerRequest>;
+  const body = { ...surroundings, durability, input, question } satisfies Partial<AnswerRequest>;
   const request = { ...toThread("POST", ref, input ? "input" : "resume"), body };
   const { threadId, hash } = ref;
   // A live worker reads the log itself, and one is started only for a thread that can go on.

@@ -6,6 +6,7 @@ import {
   type JsonSchema,
   type Step,
   WAIT,
+  type WaitMeta,
   type WorkflowOptions,
 } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
@@ -20,7 +21,7 @@ import {
   type Started,
   type StartRequest,
 } from "../control/control.ts";
-import type { SchemaJudge } from "../engine/answer.ts";
+import { type SchemaJudge, withDecision } from "../engine/answer.ts";
 import { InfoLog } from "../log/info.ts";
 import {
   type LogOutline,
@@ -99,7 +100,7 @@ export function createLog(
     add(head);
     if (fork && source) copySteps(source.path, fork, addStep);
     const { input } = fork ?? request;
-    if (input) addStep(inputStep(input));
+    if (input) addStep(inputStep(input, steps[steps.length - 1]));
     commits.note(root, request.threadId);
     const at = wakesAt(steps[steps.length - 1] ?? null);
     if (at !== null) addDue(root, { hash, threadId: request.threadId, at }, writing.made);
@@ -304,7 +305,10 @@ const edited = (step: Step, { content, meta }: NonNullable<ForkRequest["edit"]>)
   meta: meta ?? step.meta,
 });
 
-function inputStep({ content, value, meta }: InputRequest): Step {
+/** @throws WorkflowError `NOT_A_DECISION` (usage) */
+function inputStep(input: InputRequest, last: Step | undefined): Step {
+  const isAnswer = last?.role === WAIT;
+  const { content, value, meta } = isAnswer ? withDecision(last.meta as WaitMeta, input) : input;
   const valued = value === undefined ? {} : { value };
   return { role: INPUT, content, meta: { ...meta, ...valued }, timestamp: system.clock.now() };
 }

@@ -231,7 +231,7 @@ export class Threads {
         if (!withOwnBuiltIns(continues)) hadEnded(threadId);
       }
     }
-    await this.#live.get(threadId)?.engine.answer(request.input);
+    await this.#live.get(threadId)?.engine.answer(request.input, request.question);
     this.#parts.onChange();
     return { threadId };
   }

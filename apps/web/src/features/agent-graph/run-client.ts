@@ -19,8 +19,12 @@ const post = { method: "POST" } as const;
 export const startRun = (graph: unknown, signal: AbortSignal) =>
   streamOf("/run-stream", { ...post, json: { graph }, signal });
 
-export const answerRun = (runId: string, input: ApprovalInput, signal: AbortSignal) =>
-  streamOf("/resume-stream", { ...post, json: { runId, input }, signal });
+export const answerRun = (
+  runId: string,
+  question: number,
+  input: ApprovalInput,
+  signal: AbortSignal,
+) => streamOf("/resume-stream", { ...post, json: { runId, question, input }, signal });
 
 export const followRun = (runId: string, signal: AbortSignal) =>
   streamOf(`${pathOf("run", runId)}/events`, { signal });

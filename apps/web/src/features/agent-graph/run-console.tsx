@@ -187,10 +187,13 @@ function Items({ session, writing, graph, run, isBusy }: ItemsProps) {
     if (box && box.scrollHeight - box.scrollTop - box.clientHeight < 400)
       box.scrollTop = box.scrollHeight;
   }, [items.length, logs.length, status, written]);
-  const asked = items.findLast((item) => item.kind === "approval" && item.nodeId === asking);
+  const asked = items.findLast(
+    (item) => item.kind === "approval" && item.nodeId === asking?.nodeId,
+  );
   const newest = Math.max(0, items.length - pages * mostItems);
   const from = asked ? Math.min(newest, items.indexOf(asked)) : newest;
-  const answer = (given: ApprovalInput) => void session.answer(given);
+  const onAnswer = (given: ApprovalInput) => void session.answer(given);
+  const ask = asking && { subject: asking.subject, onAnswer };
   return (
     <>
       {from > 0 && (
@@ -203,7 +206,7 @@ function Items({ session, writing, graph, run, isBusy }: ItemsProps) {
           <RunItemView
             key={from + index}
             item={item}
-            onAnswer={item === asked ? answer : null}
+            asked={item === asked ? ask : null}
             isBusy={isBusy}
           />
         ))}

@@ -10,9 +10,8 @@ import {
   TriangleAlert,
   UserRoundCheck,
 } from "lucide-react";
-import { type ReactNode, useState } from "react";
-import { Button } from "../../ui/button.tsx";
-import { TextArea } from "../../ui/field.tsx";
+import type { ReactNode } from "react";
+import { ApprovalForm } from "../../ui/approval-form.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import {
   type AgentItem,
@@ -36,12 +35,12 @@ function State({ state }: { state: AgentItem["state"] }) {
 
 type Props = {
   item: RunItem;
-  /** Answers the approval; null when it can't be answered now. */
-  onAnswer: ((answer: ApprovalInput) => void) | null;
+  /** What the approval asks about, and what takes its answer; null when it can't be answered now. */
+  asked: { subject: unknown; onAnswer: (answer: ApprovalInput) => void } | null;
   isBusy: boolean;
 };
 
-export function RunItemView({ item, onAnswer, isBusy }: Props) {
+export function RunItemView({ item, asked, isBusy }: Props) {
   switch (item.kind) {
     case "prompt":
       return (
@@ -62,7 +61,7 @@ export function RunItemView({ item, onAnswer, isBusy }: Props) {
         </Item>
       );
     case "approval":
-      return <ApprovalView item={item} onAnswer={onAnswer} isBusy={isBusy} />;
+      return <ApprovalView item={item} asked={asked} isBusy={isBusy} />;
     case "line":
       return <LineView {...item} />;
   }
@@ -145,11 +144,10 @@ const Calls = ({ calls }: { calls: readonly Call[] }) => (
   </ul>
 );
 
-type ApprovalProps = { item: ApprovalItem } & Pick<Props, "onAnswer" | "isBusy">;
+type ApprovalProps = { item: ApprovalItem } & Pick<Props, "asked" | "isBusy">;
 
-function ApprovalView({ item, onAnswer, isBusy }: ApprovalProps) {
+function ApprovalView({ item, asked, isBusy }: ApprovalProps) {
   const { name, prompt, answer, isOver } = item;
-  const [note, setNote] = useState("");
   if (answer !== null) {
     const isRejected = answer.startsWith("User rejected");
     const state = isRejected ? (
@@ -163,38 +161,11 @@ function ApprovalView({ item, onAnswer, isBusy }: ApprovalProps) {
       </Item>
     );
   }
-  const isAsked = onAnswer !== null;
-  const decide = (decision: ApprovalInput["decision"]) => onAnswer?.({ decision, note });
   return (
-    <Item icon={<UserRoundCheck />} name={name} look={isAsked ? "border-amber bg-amber-soft" : ""}>
+    <Item icon={<UserRoundCheck />} name={name} look={asked ? "border-amber bg-amber-soft" : ""}>
       <Prose text={prompt} isMarkdown />
-      {isAsked ? (
-        <>
-          <TextArea
-            label="Note (optional)"
-            rows={2}
-            value={note}
-            onChange={({ target }) => setNote(target.value)}
-          />
-          <div className="flex flex-wrap gap-5">
-            <Button
-              look="solid"
-              icon={<CircleCheck />}
-              isBusy={isBusy}
-              onClick={() => decide("approve")}
-            >
-              Approve
-            </Button>
-            <Button
-              look="danger"
-              icon={<CircleX />}
-              isBusy={isBusy}
-              onClick={() => decide("reject")}
-            >
-              Reject
-            </Button>
-          </div>
-        </>
+      {asked ? (
+        <ApprovalForm subject={asked.subject} isBusy={isBusy} onDecide={asked.onAnswer} />
       ) : (
         <p className="text-small text-muted">
           {isOver

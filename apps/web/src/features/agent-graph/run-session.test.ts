@@ -49,7 +49,13 @@ const record = (status: RunRecord["status"], more: Partial<RunRecord> = {}): Run
   ...more,
 });
 const asks = "GET /api/run/R1/events";
-const paused = record("paused", { waitingForInput: true, currentNodeId: "p" });
+const paused = record("paused", {
+  waitingForInput: true,
+  currentNodeId: "p",
+  question: 3,
+  state: { pre_approval_output: "draft" },
+});
+const askingP = { nodeId: "p", question: 3, subject: "draft" };
 const json =
   (value: unknown, status = 200) =>
   () =>
@@ -89,16 +95,23 @@ test("a run is started with a copy of the graph, and its id is kept until it end
       return stream(begun, log("one"), done(paused))();
     },
   ];
-  answers["POST /api/resume-stream"] = [stream(begun, log("two"), done(record("completed")))];
+  const completed = stream(begun, log("two"), done(record("completed")));
+  answers["POST /api/resume-stream"] = [
+    async (request) => {
+      sent = await request.json();
+      return completed();
+    },
+  ];
   const session = made();
   const edited = structuredClone(graph);
   await session.start(edited);
   edited.nodes[0] = { id: "other", type: "agent" };
   expect(sent).toEqual({ graph });
   const { run } = session.snapshot();
-  expect(run).toMatchObject({ runId: "R1", asking: "p", graph, logs: [{ content: "one" }] });
+  expect(run).toMatchObject({ runId: "R1", asking: askingP, graph, logs: [{ content: "one" }] });
   expect(store.get(runKey)).toBe("R1");
   await session.answer({ decision: "approve", note: "fine" });
+  expect(sent).toEqual({ runId: "R1", question: 3, input: { decision: "approve", note: "fine" } });
   expect(session.snapshot()).toMatchObject({ busy: null, run: { status: "completed" } });
   expect(store.size).toBe(0);
 });
@@ -144,7 +157,7 @@ test("after a reload an unknown run is forgotten, and one that can't be read is 
   kept.recover();
   await until(kept, ({ problem }) => problem !== null);
   expect(store.get(runKey)).toBe("R1");
-  expect((await until(kept, status("paused"))).run?.asking).toBe("p");
+  expect((await until(kept, status("paused"))).run?.asking).toEqual(askingP);
   expect(kept.snapshot().problem).toBeNull();
   expect(store.get(runKey)).toBe("R1");
 });
@@ -158,7 +171,7 @@ test("after a reload a run that waits can be answered, one that was lost says so
     session.recover();
     return (await until(session, ({ run }) => run !== null)).run;
   };
-  expect(await shown(paused)).toMatchObject({ asking: "p", isLost: false });
+  expect(await shown(paused)).toMatchObject({ asking: askingP, isLost: false });
   expect(store.size).toBe(1);
   expect(await shown(record("paused"))).toMatchObject({ asking: null, isLost: true });
   for (const ended of ["completed", "failed", "cancelled"] as const) {
@@ -176,7 +189,7 @@ test("an answer that comes too late shows what the run does now", async () => {
   await session.start(graph);
   await session.answer({ decision: "reject", note: "" });
   expect(session.snapshot()).toMatchObject({
-    ...{ busy: null, problem: "Run is already being resumed.", run: { asking: "p" } },
+    ...{ busy: null, problem: "Run is already being resumed.", run: { asking: askingP } },
   });
   await session.answer({ decision: "reject", note: "" });
   expect(session.snapshot()).toMatchObject({ problem: null, run: { status: "completed" } });
@@ -233,7 +246,7 @@ test("a run begins again at a node: the new run is shown", async () => {
   await session.start(graph);
   await session.retry("s");
   expect(sent).toEqual({ runId: "R1", nodeId: "s" });
-  expect(session.snapshot().run).toMatchObject({ runId: "R2", asking: "p" });
+  expect(session.snapshot().run).toMatchObject({ runId: "R2", asking: askingP });
   expect(store.get(runKey)).toBe("R2");
 });
 

@@ -26,8 +26,10 @@ export type ShownRun = {
   graph: RunGraph;
   status: RunStatus;
   logs: readonly WorkflowLogEntry[];
-  /** The approval that can be answered now. */
-  asking: string | null;
+  /** The approval that can be answered now, the number of its question, and what is to be approved. */
+  asking: { nodeId: string; question: number; subject: unknown } | null;
+  /** It is paused, and what runs beside its approval goes on. */
+  isPausing: boolean;
   /** It is paused, and nothing is left that could be answered. */
   isLost: boolean;
 };
@@ -105,10 +107,11 @@ export class RunSession {
 
   async answer(answer: ApprovalInput): Promise<void> {
     const { run } = this.#state;
-    if (!run) return;
+    if (!run?.asking) return;
+    const { question } = run.asking;
     const signal = this.#begin();
     this.#set({ busy: "answering", problem: null });
-    await this.#read(answerRun(run.runId, answer, signal), signal, run.graph);
+    await this.#read(answerRun(run.runId, question, answer, signal), signal, run.graph);
   }
 
   /** The status that is shown is the server's: it comes by the stream, or is asked for. */
@@ -207,7 +210,7 @@ export class RunSession {
     const before = this.#state.run?.runId === runId ? this.#state.run.logs : [];
     const run: ShownRun = {
       ...{ runId, graph, status: "running", logs: before },
-      ...{ asking: null, isLost: false },
+      ...{ asking: null, isPausing: false, isLost: false },
     };
     this.#set({ run, busy: null, starting: null, problem: null });
   }
@@ -219,11 +222,16 @@ export class RunSession {
     workflow,
     waitingForInput,
     currentNodeId,
+    question,
+    state,
   }: RunResult | RunRecord): void {
     const isWaiting = status === "paused" && waitingForInput === true;
+    const nodeId = isWaiting ? currentNodeId : null;
+    const canAnswer = typeof nodeId === "string" && typeof question === "number";
     const run: ShownRun = {
       ...{ runId, status, logs, graph: workflow ?? this.#state.run?.graph ?? {} },
-      asking: isWaiting ? (currentNodeId ?? null) : null,
+      asking: canAnswer ? { nodeId, question, subject: state?.pre_approval_output } : null,
+      isPausing: isWaiting && !canAnswer,
       isLost: status === "paused" && !isWaiting,
     };
     // An interrupted run has not ended: a reload finds it, to continue it.
@@ -246,7 +254,7 @@ export class RunSession {
         this.#show(record);
         // What runs beside an approval goes on after the run has paused.
         const { run } = this.#state;
-        if (!run || (!isActive(run.status) && run.asking === null)) return;
+        if (!run || !(isActive(run.status) || run.isPausing || run.asking)) return;
         if (await this.#catchUp(followRun(runId, signal), signal)) return;
       } catch (error) {
         if (signal.aborted) return;

@@ -1,10 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { decisionOf } from "@uncaged/workflow";
 import type { AnswerThread, NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
 import { Check, Send, X } from "lucide-react";
 import { type ReactNode, type SubmitEvent, useEffect, useMemo, useRef, useState } from "react";
 import { moment } from "../../lib/format.ts";
-import { fieldsOf } from "../../lib/schema.ts";
+import { fieldsOf, type FormField } from "../../lib/schema.ts";
 import { answerThread, threadKeys } from "../../lib/threads.ts";
+import { ApprovalForm } from "../../ui/approval-form.tsx";
 import { Button } from "../../ui/button.tsx";
 import { TextArea, useSchemaForm } from "../../ui/field.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
@@ -27,7 +29,7 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
     mutationFn: (answer: AnswerThread) => answerThread(threadId, answer),
     onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
   });
-  const { call, expiresAt } = question;
+  const { approval, call, expiresAt } = question;
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (asked > 0)
@@ -45,6 +47,12 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
           call={call}
           isBusy={send.isPending}
           onAnswer={send.mutate}
+        />
+      ) : approval ? (
+        <ApprovalForm
+          subject={approval.subject}
+          isBusy={send.isPending}
+          onDecide={(decision) => send.mutate(requestOf(question, decision))}
         />
       ) : (
         <Form question={question} isBusy={send.isPending} onAnswer={send.mutate} />
@@ -89,7 +97,7 @@ function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
           isBusy={isBusy}
           disabled={text.trim() === ""}
         >
-          Send
+          Answer
         </Button>
       </Buttons>
     </form>
@@ -99,7 +107,7 @@ function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
 const hintOf = (schema: unknown): string | undefined => fieldsOf(schema)[0]?.hint ?? undefined;
 
 function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
-  const all = useMemo(() => fieldsOf(question.schema), [question]);
+  const all = useMemo(() => fieldsOf(question.schema).map(chosen), [question]);
   const { decision } = question;
   // What the buttons decide is not asked for a second time.
   const fields = all.filter(({ name }) => decision === null || name !== (decision.property ?? ""));
@@ -120,13 +128,23 @@ function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
       >
         {!decision && (
           <Button look="solid" type="submit" icon={<Send />} isBusy={isBusy}>
-            Send
+            Answer
           </Button>
         )}
       </Buttons>
     </form>
   );
 }
+
+/** A field that holds nothing before the reader has chosen: an answer has no default. */
+function chosen(field: FormField): FormField {
+  const { choices, kind } = field;
+  if (kind === "boolean") return { ...field, kind: "choice", choices: [true, false], draft: "" };
+  return kind === "choice" && isDecision(choices) ? { ...field, isRequired: true } : field;
+}
+
+const isDecision = (choices: readonly unknown[]): boolean =>
+  choices.length > 1 && choices.every((choice) => decisionOf(choice) !== null);
 
 type ButtonsProps = {
   question: Question;

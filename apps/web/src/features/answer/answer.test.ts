@@ -7,6 +7,7 @@ const question = (meta: Record<string, unknown>) =>
     content: "Ship it?",
     meta: { for: "approval", ...meta },
     timestamp: 0,
+    number: 3,
   });
 
 describe("a decision", () => {
@@ -25,7 +26,7 @@ describe("a decision", () => {
   test("is a value where a boolean is asked for", () => {
     const asked = question({ schema: { type: "boolean" } });
     expect(decided(asked, undefined, false)).toBe(false);
-    expect(requestOf(asked, true)).toEqual({ content: "true", value: true });
+    expect(requestOf(asked, true)).toEqual({ content: "true", value: true, question: 3 });
   });
 
   test("goes into the property for it, beside what else was filled in", () => {
@@ -42,11 +43,24 @@ describe("a decision", () => {
       expect(requestOf(pause, decided(pause, undefined, false))).toEqual({
         content: '{"approved":false}',
         value: { approved: false },
-        meta: { token: "t" },
+        question: 3,
       });
     }
     const bool = question({ for: "pause", form: { type: "boolean" } });
     expect(decided(bool, undefined, false)).toBe(false);
+  });
+});
+
+describe("an approval", () => {
+  const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
+
+  test("carries what is to be approved, and is not a form", () => {
+    expect(question({ schema, input: { text: "a" } }).approval).toEqual({ subject: { text: "a" } });
+    expect(question({ schema }).approval).toEqual({ subject: undefined });
+    expect(question({}).approval).toBeNull();
+    expect(
+      question({ schema: { properties: { decision: { type: "string" } } } }).approval,
+    ).toBeNull();
   });
 });
 
@@ -61,9 +75,9 @@ describe("a text", () => {
   test("is sent with its JSON left to the server, unless a text is asked for", () => {
     expect(textRequest(question({ token: "t" }), '{"a":1}')).toEqual({
       content: '{"a":1}',
-      meta: { token: "t" },
+      question: 3,
     });
     const asked = question({ schema: { type: "string" } });
-    expect(textRequest(asked, "12")).toEqual({ content: "12", value: "12" });
+    expect(textRequest(asked, "12")).toEqual({ content: "12", value: "12", question: 3 });
   });
 });

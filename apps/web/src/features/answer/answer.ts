@@ -1,8 +1,11 @@
-import type { AnswerThread, Step } from "@uncaged/workflow-server/api-types";
+import { isApproval } from "@uncaged/workflow";
+import type { AnswerThread, NumberedStep } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "../../lib/json.ts";
 
 /** What a thread asks for with its `__wait__` step. */
 export type Question = {
+  /** The number of its step, which an answer to it names. */
+  number: number;
   text: string;
   /** What a form asks for; null where anything is taken, as a text or as the JSON that a text is. */
   schema: unknown;
@@ -12,7 +15,8 @@ export type Question = {
   decision: { property: string | null } | null;
   /** The tool call that a person is to decide on; null for any other question. */
   call: AskedCall | null;
-  token: unknown;
+  /** What is to be approved, undefined where the question does not carry it; null where it is not an approval. */
+  approval: { subject: unknown } | null;
 };
 
 /** A call that a model wants to make. */
@@ -20,22 +24,23 @@ export type AskedCall = { tool: string; input: unknown };
 
 const decisive = /^(approved?|ok|accept(ed)?|confirm(ed)?|allow(ed)?)$/i;
 
-export function questionOf({ content, meta }: Step): Question {
-  const { expiresAt, token } = meta;
+export function questionOf({ content, meta, number }: NumberedStep): Question {
+  const { expiresAt } = meta;
   const asked = meta.schema ?? meta.form;
   // A Pause of a step workflow that asks for nothing in particular asks for an approval.
-  const isApproval = meta.for === "pause" && !asksForContent(asked);
-  const schema = isApproval || asked === undefined || asked === true ? null : asked;
+  const isPause = meta.for === "pause" && !asksForContent(asked);
+  const schema = isPause || asked === undefined || asked === true ? null : asked;
   return {
+    number,
     text: content,
     schema,
     expiresAt: typeof expiresAt === "number" ? expiresAt : null,
-    decision: isApproval ? { property: "approved" } : decisionOf(schema),
+    decision: isPause ? { property: "approved" } : decisionOf(schema),
     call:
       typeof meta.tool === "string" && meta.for === "tool"
         ? { tool: meta.tool, input: meta.input }
         : null,
-    token,
+    approval: isApproval({ for: "", ...meta }) ? { subject: meta.input } : null,
   };
 }
 
@@ -58,16 +63,15 @@ export const takesText = ({ schema }: Question): boolean =>
 
 /** The request that answers with a text as it was typed. */
 export const textRequest = (question: Question, text: string): AnswerThread =>
-  question.schema === null ? { content: text, ...metaOf(question) } : requestOf(question, text);
+  question.schema === null
+    ? { content: text, question: question.number }
+    : requestOf(question, text);
 
 /** The request that answers with a value. */
 export function requestOf(question: Question, value: unknown): AnswerThread {
   const content = typeof value === "string" ? value : (JSON.stringify(value) ?? "null");
-  return { content, value, ...metaOf(question) };
+  return { content, value, question: question.number };
 }
-
-const metaOf = ({ token }: Question): Pick<AnswerThread, "meta"> =>
-  token === undefined ? {} : { meta: { token } };
 
 /** What a decision answers, beside what else was filled in. */
 export function decided({ decision }: Question, value: unknown, isYes: boolean): unknown {

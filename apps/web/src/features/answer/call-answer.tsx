@@ -1,6 +1,6 @@
 import type { AnswerThread } from "@uncaged/workflow-server/api-types";
 import { Check, Pencil, X } from "lucide-react";
-import { type ReactNode, type SubmitEvent, useState } from "react";
+import { type SubmitEvent, useState } from "react";
 import { isRecord } from "../../lib/json.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea, TextField } from "../../ui/field.tsx";
@@ -16,14 +16,10 @@ type Props = {
 
 /** Decides on a tool call: as it is, with another input, or not at all. */
 export function CallAnswer({ question, call, isBusy, onAnswer }: Props) {
-  const [mode, setMode] = useState<"decide" | "edit" | "refuse">("decide");
+  const [isEditing, setEditing] = useState(false);
+  const [reason, setReason] = useState("");
   const decide = (value: object) => onAnswer(requestOf(question, value));
-  const back = (
-    <Button icon={<X />} onClick={() => setMode("decide")}>
-      Cancel
-    </Button>
-  );
-  const Form = mode === "edit" ? Edited : Refused;
+  const given = reason.trim();
   return (
     <div className="flex max-w-400 flex-col gap-7">
       <div className="flex flex-col gap-4">
@@ -32,38 +28,51 @@ export function CallAnswer({ question, call, isBusy, onAnswer }: Props) {
         </h3>
         {isRecord(call.input) && <Values values={call.input} />}
       </div>
-      {mode === "decide" ? (
-        <div className="flex flex-wrap gap-5">
-          <Button
-            look="solid"
-            icon={<Check />}
-            isBusy={isBusy}
-            onClick={() => decide({ approve: true })}
-          >
-            Approve
-          </Button>
-          <Button icon={<Pencil />} disabled={isBusy} onClick={() => setMode("edit")}>
-            Edit
-          </Button>
-          <Button look="danger" icon={<X />} disabled={isBusy} onClick={() => setMode("refuse")}>
-            Refuse
-          </Button>
-        </div>
+      {isEditing ? (
+        <Edited call={call} isBusy={isBusy} onDecide={decide} onCancel={() => setEditing(false)} />
       ) : (
-        <Form call={call} isBusy={isBusy} back={back} onDecide={decide} />
+        <>
+          <TextField
+            label="Reason for a rejection (optional)"
+            hint={`The model reads it in place of the result of ${call.tool}.`}
+            value={reason}
+            onChange={({ target }) => setReason(target.value)}
+          />
+          <div className="flex flex-wrap gap-5">
+            <Button
+              look="solid"
+              icon={<Check />}
+              isBusy={isBusy}
+              onClick={() => decide({ approve: true })}
+            >
+              Approve
+            </Button>
+            <Button icon={<Pencil />} disabled={isBusy} onClick={() => setEditing(true)}>
+              Edit
+            </Button>
+            <Button
+              look="danger"
+              icon={<X />}
+              isBusy={isBusy}
+              onClick={() => decide({ approve: false, ...(given !== "" && { reason: given }) })}
+            >
+              Reject
+            </Button>
+          </div>
+        </>
       )}
     </div>
   );
 }
 
-type FormProps = {
+type EditedProps = {
   call: AskedCall;
   isBusy: boolean;
-  back: ReactNode;
   onDecide: (value: object) => void;
+  onCancel: () => void;
 };
 
-function Edited({ call, isBusy, back, onDecide }: FormProps) {
+function Edited({ call, isBusy, onDecide, onCancel }: EditedProps) {
   const [text, setText] = useState(() => JSON.stringify(call.input, null, 2));
   const [problem, setProblem] = useState<string | null>(null);
   const submit = (event: SubmitEvent) => {
@@ -94,33 +103,9 @@ function Edited({ call, isBusy, back, onDecide }: FormProps) {
         <Button look="solid" type="submit" icon={<Check />} isBusy={isBusy}>
           Approve with this input
         </Button>
-        {back}
-      </div>
-    </form>
-  );
-}
-
-function Refused({ call, isBusy, back, onDecide }: FormProps) {
-  const [reason, setReason] = useState("");
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const given = reason.trim();
-    onDecide({ approve: false, ...(given !== "" && { reason: given }) });
-  };
-  return (
-    <form onSubmit={submit} className="flex flex-col gap-7">
-      <TextField
-        label="Reason"
-        hint={`The model reads it in place of the result of ${call.tool}.`}
-        autoFocus
-        value={reason}
-        onChange={({ target }) => setReason(target.value)}
-      />
-      <div className="flex flex-wrap gap-5">
-        <Button look="danger" type="submit" icon={<X />} isBusy={isBusy}>
-          Refuse the call
+        <Button icon={<X />} onClick={onCancel}>
+          Cancel
         </Button>
-        {back}
       </div>
     </form>
   );

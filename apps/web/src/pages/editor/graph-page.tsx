@@ -51,7 +51,7 @@ function GraphEditor({ document, notice, buttons, save, name }: Edited & { name:
   // A run that another program left has an id that no thread has.
   const { cards } = useThreadLog(run && threadId.test(run.runId) ? run.runId : null);
   const now = useNow(1_000, isActive);
-  const asking = run?.asking ?? null;
+  const asking = run?.asking?.nodeId ?? null;
   const live = useMemo(() => liveNodes(cards, asking, now), [cards, asking, now]);
   const content = (
     <GraphRun

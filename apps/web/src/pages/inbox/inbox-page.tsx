@@ -129,7 +129,11 @@ function Question({ thread, now }: { thread: ThreadRow; now: number }) {
           </span>
         </div>
         {error && <FailureNotice error={error} />}
-        {question ? <Prose text={question.content} /> : !error && <Skeleton lines={2} />}
+        {question ? (
+          <Prose text={question.content} isMarkdown={question.meta.for === "approval"} />
+        ) : (
+          !error && <Skeleton lines={2} />
+        )}
       </div>
       {question && (
         <AnswerForm key={question.number} thread={thread} question={question} asked={0} />

@@ -87,7 +87,7 @@ export function Controls(props: Props) {
       {status === "running" && !isPausing && act("Pause", <Pause />, pause)}
       {asksFor && (
         <Button look="solid" icon={<MessageSquareReply />} onClick={onAnswer}>
-          Answer
+          Go to question
         </Button>
       )}
       {(isPausing || status === "paused" || status === "interrupted") &&

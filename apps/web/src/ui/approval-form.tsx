@@ -1,0 +1,53 @@
+import type { ApprovalDecision } from "@uncaged/workflow";
+import { Check, X } from "lucide-react";
+import { useState } from "react";
+import { isRecord } from "../lib/json.ts";
+import { Button } from "./button.tsx";
+import { TextArea } from "./field.tsx";
+import { Prose } from "./prose.tsx";
+import { Nothing, Value, Values } from "./value.tsx";
+
+type Props = {
+  /** What is to be approved; undefined where the question does not carry it. */
+  subject: unknown;
+  isBusy: boolean;
+  onDecide: (decision: ApprovalDecision) => void;
+};
+
+/** Shows what is to be approved, in full, and takes the decision on it. */
+export function ApprovalForm({ subject, isBusy, onDecide }: Props) {
+  const [note, setNote] = useState("");
+  const decide = (decision: ApprovalDecision["decision"]) => onDecide({ decision, note });
+  return (
+    <div className="flex max-w-520 min-w-0 flex-col gap-7">
+      {subject !== undefined && (
+        <section className="flex flex-col gap-4" aria-label="To be approved">
+          <p className="text-small font-medium text-muted">To be approved</p>
+          <div className="rounded-md border bg-surface p-7.5">
+            <Subject subject={subject} />
+          </div>
+        </section>
+      )}
+      <TextArea
+        label="Note (optional)"
+        rows={2}
+        value={note}
+        onChange={({ target }) => setNote(target.value)}
+      />
+      <div className="flex flex-wrap gap-5">
+        <Button look="solid" icon={<Check />} isBusy={isBusy} onClick={() => decide("approve")}>
+          Approve
+        </Button>
+        <Button look="danger" icon={<X />} isBusy={isBusy} onClick={() => decide("reject")}>
+          Reject
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function Subject({ subject }: { subject: unknown }) {
+  if (subject === null || subject === "") return <Nothing>Nothing came before it.</Nothing>;
+  if (typeof subject === "string") return <Prose text={subject} isMarkdown isOpen />;
+  return isRecord(subject) ? <Values values={subject} /> : <Value value={subject} />;
+}
