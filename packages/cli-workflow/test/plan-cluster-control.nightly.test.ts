@@ -65,11 +65,12 @@ describe.skipIf(missingServer !== "")(`a plan on a cluster${missingServer}`, () 
     const request = { tools: [{ name: "create_workflow_request", input: {} }] };
     store.replies.push(request, create(planOf({ look: [] }, { name: "Builds" })));
     store.replies.push(create(planOf({ look: [], report: ["look"] }, { name: "Builds" })));
-    const lines = ["which builds fail?", "and report it", "yes", "/list"];
-    const { code, stderr, stdout } = await store.run(["plan", "chat"], {
-      ...{ stdin: lines.join("\n"), cwd: store.work },
-    });
+    const chat = (lines: string[]) =>
+      store.run(["plan", "chat"], { ...{ stdin: lines.join("\n"), cwd: store.work } });
+    const { code, stderr, stdout } = await chat(["which builds fail?", "and report it", "/list"]);
     expect([code, stderr]).toEqual([0, ""]);
+    const hashes = [...stdout.matchAll(/confirm it with \/confirm (\w{8})/g)];
+    expect((await chat([`/confirm ${hashes.at(-1)?.[1]}`])).stdout).toContain("Confirmed: Builds");
     expect(stdout).toContain("2. report (after look): do report");
     const [id = ""] = /wf_\w+(?= {2}\w+ {2}manual {2}Builds)|wf_\w+/.exec(stdout) ?? [];
     const done = await store.untilPhase(id, "completed");

@@ -18,7 +18,7 @@ export const chat = defineSubcommand({
   declare: agentOption,
   examples: [
     "uncaged-workflow plan chat",
-    "printf '%s\\n' 'watch my builds' yes | uncaged-workflow plan chat",
+    "printf '%s\\n' 'watch my builds' | uncaged-workflow plan chat",
   ],
   run: (session, options: AgentOptions) =>
     withPlans(session, { ...options, creates: true }, async (plans, service) => {

@@ -8,12 +8,17 @@ export interface Channel {
   /** Sends a text of any length; gives the id of its last message, by which it can be edited. */
   sendMessage(jid: string, text: string): Promise<string>;
   editMessage?(jid: string, messageId: string, text: string): Promise<void>;
-  sendConfirmation(jid: string, workflow: Workflow): Promise<void>;
+  /** Sends a text that waits for an answer. */
+  sendQuestion(jid: string, text: string): Promise<Sent>;
+  sendConfirmation(jid: string, workflow: Workflow): Promise<Sent>;
   isConnected(): boolean;
   ownsJid(jid: string): boolean;
   disconnect(): Promise<void>;
   setTyping?(jid: string, isTyping: boolean): Promise<void>;
 }
+
+/** A question as sent: the ids of its messages, and the place of the last one in its chat's order; null when unknown. */
+export type Sent = { ids: string[]; order: number | null };
 
 /** A message as it came in. */
 export type NewMessage = {
@@ -29,6 +34,11 @@ export type NewMessage = {
 export type MessageMetadata = {
   /** The platform's id of it: what comes twice with one id is handled once. */
   id?: string;
+  /**
+   * Its place in its chat's order, which is the platform's: messages and questions of one chat are compared by it. Missing
+   * where the channel can't know it, as for the lines of a pipe.
+   */
+  order?: number;
   /** The button that it is the press of. */
   button?: Button;
   [key: string]: unknown;

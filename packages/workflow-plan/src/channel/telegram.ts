@@ -10,6 +10,7 @@ import {
   type ChannelOptions,
   readButton,
   reasonOf,
+  type Sent,
   waited,
 } from "./channel.ts";
 import { markdownV2, messagesOf } from "./text.ts";
@@ -96,9 +97,11 @@ export class TelegramChannel implements Channel {
   }
 
   async sendMessage(jid: string, text: string): Promise<string> {
-    let id = "";
-    for (const message of messagesOf(text)) id = await this.#send(jid, message);
-    return id;
+    return (await this.#sendAll(jid, text)).at(-1) ?? "";
+  }
+
+  async sendQuestion(jid: string, text: string): Promise<Sent> {
+    return sentAs(await this.#sendAll(jid, text));
   }
 
   async editMessage(jid: string, messageId: string, text: string): Promise<void> {
@@ -111,16 +114,18 @@ export class TelegramChannel implements Channel {
     for (const message of rest) await this.#send(jid, message);
   }
 
-  async sendConfirmation(jid: string, workflow: Workflow): Promise<void> {
+  async sendConfirmation(jid: string, workflow: Workflow): Promise<Sent> {
     const messages = messagesOf(await this.#options.describe(workflow));
     const last = messages.pop() ?? workflow.name;
-    for (const message of messages) await this.#send(jid, message);
+    const ids: string[] = [];
+    for (const message of messages) ids.push(await this.#send(jid, message));
     const planned = { workflowId: workflow.id, planHash: planHash(workflow) };
     const row = Object.entries(buttons).map(([action, text]) => ({
       text,
       callback_data: buttonText({ action: action as Button["action"], ...planned }),
     }));
-    await this.#send(jid, last, { reply_markup: { inline_keyboard: [row] } });
+    ids.push(await this.#send(jid, last, { reply_markup: { inline_keyboard: [row] } }));
+    return sentAs(ids);
   }
 
   async setTyping(jid: string, isTyping: boolean): Promise<void> {
@@ -157,13 +162,13 @@ export class TelegramChannel implements Channel {
 
   #take({ chat, from, msg, update }: Context, text: string): void {
     if (!chat || !from || !msg) return;
-    const replyTo = msg.reply_to_message?.message_id;
+    const replyTo = repliedTo(msg);
     this.#options.onMessage(String(chat.id), {
       text,
       sender: String(from.id),
       timestamp: new Date(msg.date * 1000).toISOString(),
-      ...(replyTo !== undefined && { replyTo: String(replyTo) }),
-      metadata: { id: `update ${update.update_id}` },
+      ...(replyTo !== undefined && { replyTo }),
+      metadata: { id: `update ${update.update_id}`, order: msg.message_id },
     });
   }
 
@@ -175,6 +180,13 @@ export class TelegramChannel implements Channel {
       this.#options.onMessage(String(chat.id), { text: "", sender: String(from.id), metadata });
     }
     await context.answerCallbackQuery(button ? {} : { text: "This button is not known." });
+  }
+
+  /** Sends a text of any length; gives the ids of its messages. */
+  async #sendAll(jid: string, text: string): Promise<string[]> {
+    const ids: string[] = [];
+    for (const message of messagesOf(text)) ids.push(await this.#send(jid, message));
+    return ids;
   }
 
   async #send(jid: string, text: string, extra: Extra = {}): Promise<string> {
@@ -210,6 +222,17 @@ export class TelegramChannel implements Channel {
       }
     }
   }
+}
+
+/** Telegram numbers the messages of a chat, of the bot and of its users, in one ascending order. */
+const sentAs = (ids: string[]): Sent => ({ ids, order: Number(ids.at(-1)) || null });
+
+/** The id of the message that a message replies to. In a topic every message refers to the topic's first one. */
+function repliedTo(message: NonNullable<Context["msg"]>): string | undefined {
+  if (message.external_reply ?? message.reply_to_story) return "elsewhere";
+  const id = message.reply_to_message?.message_id;
+  const isTopic = message.is_topic_message === true && id === message.message_thread_id;
+  return id === undefined || isTopic ? undefined : String(id);
 }
 
 const isAnswer = (error: unknown, pattern: RegExp): boolean =>

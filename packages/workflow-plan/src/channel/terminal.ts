@@ -1,5 +1,12 @@
 import type { Workflow } from "../plan/plan.ts";
-import { type Channel, type ChannelOptions, reasonOf } from "./channel.ts";
+import { planHash } from "../plan/hash.ts";
+import {
+  buttonHashLength,
+  type Channel,
+  type ChannelOptions,
+  reasonOf,
+  type Sent,
+} from "./channel.ts";
 
 /** The chat of the terminal: there is one. */
 export const terminalJid = "local";
@@ -9,6 +16,11 @@ export type TerminalOptions = ChannelOptions & {
   show: (
     message: { type: "assistant"; text: string } | { type: "plan-ready"; workflowName: string },
   ) => void;
+  /**
+   * Resolves when all that was typed so far is read. Without it the input is a pipe, whose lines may have been written
+   * at any time.
+   */
+  allTyped?: () => Promise<unknown>;
 };
 
 /** The terminal as a channel: what is written at it comes in by {@link TerminalChannel.receive}. */
@@ -16,6 +28,7 @@ export class TerminalChannel implements Channel {
   readonly name = "terminal";
   readonly #options: TerminalOptions;
   #isConnected = false;
+  #order = 0;
 
   constructor(options: TerminalOptions) {
     this.#options = options;
@@ -39,11 +52,18 @@ export class TerminalChannel implements Channel {
     return Promise.resolve();
   }
 
-  /** Takes what the user has written. */
-  receive(text: string): void {
+  /** The next place in the order of what is asked and of the lines that are begun. */
+  place(): number {
+    this.#order += 1;
+    return this.#order;
+  }
+
+  /** Takes a line; `order` is the place at which it was begun, undefined for one of a pipe. */
+  receive(text: string, order?: number): void {
     const timestamp = new Date().toISOString();
+    const metadata = order === undefined ? {} : { order };
     try {
-      this.#options.onMessage(terminalJid, { text, sender: terminalJid, timestamp });
+      this.#options.onMessage(terminalJid, { text, sender: terminalJid, timestamp, metadata });
     } catch (error) {
       this.#options.log(`terminal: ${reasonOf(error)}`);
     }
@@ -55,8 +75,27 @@ export class TerminalChannel implements Channel {
     return Promise.resolve("");
   }
 
-  async sendConfirmation(_jid: string, workflow: Workflow): Promise<void> {
-    this.#options.show({ type: "assistant", text: await this.#options.describe(workflow) });
-    this.#options.show({ type: "plan-ready", workflowName: workflow.name });
+  async sendQuestion(jid: string, text: string): Promise<Sent> {
+    await this.#options.allTyped?.();
+    await this.sendMessage(jid, text);
+    return this.#asked();
+  }
+
+  async sendConfirmation(_jid: string, workflow: Workflow): Promise<Sent> {
+    const { allTyped, describe, show } = this.#options;
+    show({ type: "assistant", text: await describe(workflow) });
+    if (allTyped) {
+      await allTyped();
+      show({ type: "plan-ready", workflowName: workflow.name });
+    } else {
+      const hash = planHash(workflow).slice(0, buttonHashLength);
+      show({ type: "assistant", text: `${workflow.name}: confirm it with /confirm ${hash}` });
+    }
+    return this.#asked();
+  }
+
+  /** The place of a question that is shown, before which all that was typed earlier has been read. */
+  #asked(): Sent {
+    return { ids: [], order: this.place() };
   }
 }

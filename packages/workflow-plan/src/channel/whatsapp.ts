@@ -2,7 +2,14 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
-import { type Channel, type ChannelOptions, type NewMessage, reasonOf, waited } from "./channel.ts";
+import {
+  type Channel,
+  type ChannelOptions,
+  type NewMessage,
+  reasonOf,
+  type Sent,
+  waited,
+} from "./channel.ts";
 import { messagesOf } from "./text.ts";
 
 /** The key by which WhatsApp names a message. */
@@ -45,8 +52,15 @@ export type WhatsAppEvents = {
   "messages.upsert": { messages: WhatsAppMessage[]; type: string };
 };
 
+/** The server's receipt of a message that was sent: `t` is when the server took it, in seconds of its clock. */
+export type MessageAck = { attrs: { id?: string; t?: string; error?: string } };
+
 /** What the channel uses of WhatsApp's client. */
 export type WhatsAppSocket = {
+  /** The client's connection, which gives what the server sends. */
+  ws: {
+    on(event: "CB:ack,class:message", listener: (ack: MessageAck) => void): unknown;
+  };
   ev: {
     on<E extends keyof WhatsAppEvents>(
       event: E,
@@ -69,12 +83,16 @@ export type WhatsAppOptions = ChannelOptions & {
   phone?: string;
   /** Opens a connection with the credentials of a folder. */
   openSocket: (authDir: string) => Promise<WhatsAppSocket>;
+  /** How long the server may take to acknowledge a question, in milliseconds. */
+  ackMs?: number;
   /** Waits before another connection. */
   wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
 const firstWaitMs = 1_000;
 const longestWaitMs = 300_000;
+const longestAckMs = 20_000;
+const mostAcks = 200;
 /** The status codes with which WhatsApp ends a connection for good, and for a new one at once. */
 const ended = { loggedOut: 401, restartRequired: 515 };
 const howToAnswer = "Answer yes, no or modify; or write what is to change.";
@@ -84,6 +102,8 @@ export class WhatsAppChannel implements Channel {
   readonly name = "whatsapp";
   readonly #options: WhatsAppOptions;
   readonly #closed = new AbortController();
+  /** Of the messages sent last: when the server took each, as soon as it has said so. */
+  readonly #acks = new Map<string, PromiseWithResolvers<number | null>>();
   #socket: WhatsAppSocket | null = null;
   #isConnected = false;
   #waitMs = firstWaitMs;
@@ -118,12 +138,18 @@ export class WhatsAppChannel implements Channel {
   }
 
   async sendMessage(jid: string, text: string): Promise<string> {
-    let id = "";
-    for (const message of messagesOf(text)) {
-      const sent = await this.#open().sendMessage(jid, { text: message });
-      id = sent?.key.id ?? "";
-    }
-    return id;
+    return (await this.#sendAll(jid, text)).at(-1) ?? "";
+  }
+
+  /**
+   * The order is the server's clock: of a message that comes it is the timestamp, of one that is sent the receipt's. The
+   * timestamp that the client gives a message of its own is the local clock's.
+   */
+  async sendQuestion(jid: string, text: string): Promise<Sent> {
+    const ids = await this.#sendAll(jid, text);
+    const order = await this.#takenAt(ids.at(-1) ?? "");
+    if (order === null) this.#options.log("whatsapp: a question was not acknowledged");
+    return { ids, order };
   }
 
   async editMessage(jid: string, messageId: string, text: string): Promise<void> {
@@ -133,13 +159,41 @@ export class WhatsAppChannel implements Channel {
     for (const message of rest) await this.sendMessage(jid, message);
   }
 
-  async sendConfirmation(jid: string, workflow: Workflow): Promise<void> {
+  async sendConfirmation(jid: string, workflow: Workflow): Promise<Sent> {
     const text = await this.#options.describe(workflow);
-    await this.sendMessage(jid, `${text}\n\n${howToAnswer}`);
+    return await this.sendQuestion(jid, `${text}\n\n${howToAnswer}`);
   }
 
   async setTyping(jid: string, isTyping: boolean): Promise<void> {
     await this.#open().sendPresenceUpdate(isTyping ? "composing" : "paused", jid);
+  }
+
+  async #sendAll(jid: string, text: string): Promise<string[]> {
+    const ids: string[] = [];
+    for (const message of messagesOf(text)) {
+      const sent = await this.#open().sendMessage(jid, { text: message });
+      ids.push(sent?.key.id ?? "");
+    }
+    return ids;
+  }
+
+  /** When the server took a message, by its clock; null when it does not say. */
+  async #takenAt(id: string): Promise<number | null> {
+    const { ackMs = longestAckMs } = this.#options;
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, this.#closed.signal]);
+    const late = waited(ackMs, signal).then(() => null);
+    return await Promise.race([this.#ackOf(id).promise, late]).finally(() => over.abort());
+  }
+
+  /** The receipt of a message, which may come before the message's id is known here. */
+  #ackOf(id: string): PromiseWithResolvers<number | null> {
+    const known = this.#acks.get(id);
+    if (known) return known;
+    const ack = Promise.withResolvers<number | null>();
+    this.#acks.set(id, ack);
+    for (const old of [...this.#acks.keys()].slice(0, -mostAcks)) this.#acks.delete(old);
+    return ack;
   }
 
   #open(): WhatsAppSocket {
@@ -194,6 +248,9 @@ export class WhatsAppChannel implements Channel {
       }
       if (connection === "close") over.resolve(lastDisconnect?.error);
     });
+    socket.ws.on("CB:ack,class:message", ({ attrs: { error, id, t } }) => {
+      if (id !== undefined) this.#ackOf(id).resolve(error ? null : Number(t) || null);
+    });
     socket.ev.on("messages.upsert", ({ messages, type }) => {
       if (type === "notify") for (const message of messages) this.#take(message);
     });
@@ -232,7 +289,7 @@ export class WhatsAppChannel implements Channel {
       ...{ text, sender },
       ...(seconds && { timestamp: new Date(seconds * 1000).toISOString() }),
       ...(replyTo && { replyTo }),
-      ...(key.id && { metadata: { id: key.id } }),
+      metadata: { ...(key.id && { id: key.id }), ...(seconds && { order: seconds }) },
     };
     try {
       this.#options.onMessage(jid, taken);

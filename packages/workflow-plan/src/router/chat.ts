@@ -2,7 +2,8 @@ import { writeFileAtomic } from "@uncaged/workflow/host";
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { NewMessage } from "../channel/channel.ts";
+import type { NewMessage, Sent } from "../channel/channel.ts";
+import { terminalJid } from "../channel/terminal.ts";
 
 /** What a chat is in the middle of; it survives a restart. */
 export type ChatState = {
@@ -10,6 +11,8 @@ export type ChatState = {
   session: string | null;
   /** The plan whose confirmation was asked for last. */
   asked: Asked | null;
+  /** The questions that were asked last, by what each is about. */
+  questions: Record<string, Question>;
   /** The ids of the messages that were handled last. */
   taken: string[];
   /** The messages that came and are not handled yet, in their order. */
@@ -24,9 +27,38 @@ export type Asked = {
   wants: "answer" | "change";
 };
 
+/** A question of a chat. An order of null: it was not shown, or its place is unknown. */
+export type Question = Sent & {
+  /** Of the plan that was shown. */
+  planHash?: string;
+  /** What the planner asked. */
+  text?: string;
+};
+
+/**
+ * What a message is to a question: its answer, written before it, a reply to another message, without a place in the
+ * chat's order, or to a question that this chat was not asked.
+ */
+export type Standing = "answer" | "early" | "elsewhere" | "unordered" | "unasked";
+
+/**
+ * What a message is to a question. Only the places in the chat's own order are compared, never a clock of this machine; a
+ * reply to the question's last message comes after it in any case.
+ */
+export function standingOf({ metadata, replyTo }: NewMessage, question?: Question): Standing {
+  if (!question) return "unasked";
+  const { ids, order } = question;
+  if (replyTo !== undefined && replyTo === ids.at(-1)) return "answer";
+  if (order === null) return "unasked";
+  if (replyTo !== undefined && !ids.includes(replyTo)) return "elsewhere";
+  if (metadata?.order === undefined) return "unordered";
+  return metadata.order > order ? "answer" : "early";
+}
+
 /** How long a plain answer to a confirmation counts. */
 export const answerMs = 10 * 60_000;
 const mostTaken = 200;
+const mostQuestions = 100;
 const rate = { messages: 10, ms: 60_000 };
 
 /**
@@ -48,7 +80,10 @@ export class Chat {
     const name = createHash("sha256").update(`${channel} ${jid}`).digest("hex").slice(0, 24);
     this.#channel = channel;
     this.#path = join(folder, `chat_${name}.json`);
-    this.#state = { session: null, asked: null, taken: [], waiting: [], ...readState(this.#path) };
+    const fresh = { session: null, asked: null, questions: {}, taken: [], waiting: [] };
+    this.#state = { ...fresh, ...readState(this.#path) };
+    // The places are those of another terminal, and this one has shown nothing yet.
+    if (jid === terminalJid) this.#state.questions = {};
   }
 
   get state(): Readonly<ChatState> {
@@ -64,6 +99,25 @@ export class Chat {
       this.#path,
       `${JSON.stringify({ channel: this.#channel, jid, ...this.#state })}\n`,
     );
+  }
+
+  /** Keeps a question, in place of the one before about the same. */
+  ask(about: string, question: Question, change: Partial<ChatState> = {}): void {
+    const { [about]: _, ...others } = this.#state.questions;
+    const kept = Object.entries(others).slice(1 - mostQuestions);
+    this.set({ ...change, questions: { ...Object.fromEntries(kept), [about]: question } });
+  }
+
+  /** Keeps that a question was repeated: its place stays, and the repetition can be replied to as well. */
+  remind(about: string, { ids, order }: Sent): void {
+    const { [about]: known } = this.#state.questions;
+    const all = [...(known?.ids ?? []), ...ids];
+    this.ask(about, { ...known, ids: all, order: known?.order ?? order });
+  }
+
+  /** What a message is to the question about something. */
+  standing(message: NewMessage, about: string): Standing {
+    return standingOf(message, this.#state.questions[about]);
   }
 
   /** Whether a message came before. One without an id, as the terminal's, never did. */

@@ -2,17 +2,21 @@ import { reasonOf } from "../channel/channel.ts";
 import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import type { Plans } from "../service/plans.ts";
+import type { RunRow } from "../service/rows.ts";
 import type { Conversation } from "./conversation.ts";
 import { planLines, shortIds, statusLines } from "./views.ts";
 
-/** What a command acts on, and by whom. */
+/** What a command acts on. */
 export type CommandCall = {
   plans: Plans;
   conversation: Conversation;
-  by: string;
-  now: number;
   reply: (text: string) => Promise<void>;
-  confirm: (id: string) => Promise<void>;
+  /** Confirms the plan with an id or a hash. */
+  confirm: (named: string) => Promise<void>;
+  /** Decides about the failed step with an id of its own, or of its run or plan. */
+  answer: (named: string, decision: string) => Promise<void>;
+  /** Whether a failed run was reported only after the command was written, which is then the answer. */
+  isUnseen: (run: RunRow | undefined) => Promise<boolean>;
 };
 
 /** A command of a chat: `/name` or `!name` and its arguments. */
@@ -123,10 +127,12 @@ const commands: readonly ChatCommand[] = [
       await reply(lines.join("\n"));
     },
   },
-  about("confirm", "confirms a plan", async (id, { confirm }) => {
-    await confirm(id);
-    return null;
-  }),
+  {
+    name: "confirm",
+    usage: "/confirm ID",
+    description: "confirms a plan, by its id or the hash that it was shown with",
+    execute: async (args, { confirm }) => await confirm(idIn(args, "/confirm ID").id),
+  },
   about(
     "run",
     "runs a plan now",
@@ -137,6 +143,8 @@ const commands: readonly ChatCommand[] = [
     " [DATA]",
   ),
   about("retry", "does again what has failed", async (id, call) => {
+    const [last] = (await call.plans.show(id)).runs;
+    if (await call.isUnseen(last)) return null;
     const { runId } = await call.plans.retry(id);
     return `${nameOf(call, id)} runs again (${runId}).`;
   }),
@@ -187,10 +195,9 @@ const commands: readonly ChatCommand[] = [
     name: "answer",
     usage: "/answer ID DECISION",
     description: "decides about a step that has failed: retry, skip or abort",
-    async execute(args, { by, plans, reply }) {
+    async execute(args, { answer }) {
       const { id, rest } = idIn(args, "/answer ID DECISION");
-      const { decision, stepId } = await plans.answer(id, rest.toLowerCase(), { by });
-      await reply(`${stepId}: ${decision}`);
+      await answer(id, rest.toLowerCase());
     },
   },
   {

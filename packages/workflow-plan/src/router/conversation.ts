@@ -6,6 +6,7 @@ import type { Planner } from "../planner/planner.ts";
 import { newSession, type PlannerSession } from "../planner/session.ts";
 import { Planning, type Turned } from "../planning/planning.ts";
 import type { Plans } from "../service/plans.ts";
+import { transcriptOf } from "../planner/transcript.ts";
 import type { Chat } from "./chat.ts";
 
 export type ConversationOptions = {
@@ -33,6 +34,24 @@ export class Conversation {
     return this.#current()?.status === "conversing";
   }
 
+  /** What the planner's question is kept by, while the session is open. */
+  get about(): string {
+    return this.#current()?.id ?? "";
+  }
+
+  /** Repeats the planner's question behind a line; false when it has none. */
+  async remind(lead: string): Promise<boolean> {
+    const { channel, chat } = this.#options;
+    const session = this.#current();
+    const known = chat.state.questions[this.about];
+    const text = known?.text ?? (session && lastTextIn(session));
+    if (!session || !text) return false;
+    const sent = await channel.sendQuestion(chat.jid, this.#clean(`${lead}\n${text}`));
+    if (known) chat.remind(session.id, sent);
+    else chat.ask(session.id, { ...sent, text: this.#clean(text) });
+    return true;
+  }
+
   /** Begins a new session with a request. */
   async begin(text: string): Promise<void> {
     this.#session = newSession();
@@ -56,9 +75,13 @@ export class Conversation {
   /** Shows a plan, and asks for its confirmation. */
   async ask(workflow: Workflow): Promise<void> {
     const { channel, chat, now } = this.#options;
-    await channel.sendConfirmation(chat.jid, this.#clean(workflow));
-    const shown = { workflowId: workflow.id, planHash: planHash(workflow) };
-    chat.set({ asked: { ...shown, at: now(), wants: "answer" } });
+    const { id: workflowId } = workflow;
+    const hash = planHash(workflow);
+    // Until it is shown, and when it can't be, nothing confirms it.
+    chat.ask(workflowId, { ids: [], order: null });
+    const sent = await channel.sendConfirmation(chat.jid, this.#clean(workflow));
+    const asked = { workflowId, planHash: hash, at: now(), wants: "answer" as const };
+    chat.ask(workflowId, { ...sent, planHash: hash }, { asked });
   }
 
   /** Breaks off what the planner is doing at the moment. */
@@ -121,10 +144,22 @@ export class Conversation {
     const { turn, workflow } = await this.#planned(session, text);
     await channel.setTyping?.(chat.jid, false).catch(this.#report);
     if (session.status === "cancelled") return await status("The planning was cancelled.");
-    if (turn.type === "error") return await status(`There is no plan: ${turn.content}`);
-    if (!workflow) return await status(turn.content);
+    if (!workflow) {
+      const isError = turn.type === "error";
+      if (channel.editMessage)
+        await status(isError ? "The planning has failed." : "The planner has answered.");
+      return await this.#ask(session, isError ? `There is no plan: ${turn.content}` : turn.content);
+    }
     await status("The plan is ready.");
     await this.ask(workflow);
+  }
+
+  /** Asks what the planner wants to know, in a message of its own: an edited one has the place of its first text. */
+  async #ask({ id }: PlannerSession, question: string): Promise<void> {
+    const { channel, chat } = this.#options;
+    const text = this.#clean(question);
+    const sent = await channel.sendQuestion(chat.jid, text).catch(this.#report);
+    chat.ask(id, { ids: [], order: null, ...sent, text });
   }
 
   async #planned(session: PlannerSession, text: string): Promise<Omit<Turned, "session">> {
@@ -169,3 +204,7 @@ export class Conversation {
     this.#options.log(`${this.#options.channel.name}: ${reasonOf(error)}`);
   };
 }
+
+/** What the planner said last, also in a session that was stored before questions were. */
+const lastTextIn = (session: PlannerSession): string | undefined =>
+  transcriptOf(session).findLast(({ by }) => by === "planner")?.text;

@@ -40,7 +40,10 @@ export async function openMessaging(options: MessagingOptions): Promise<Messagin
   const bots = config ? await openChannels(config, { ...given, home: plans.home }) : [];
   for (const bot of bots) router.add(bot);
   const { channels } = router;
-  const notices = new Notices({ plans, host, channels: () => channels, log, now: options.now });
+  const notices = new Notices({
+    ...{ plans, host, log, now: options.now, channels: () => channels },
+    onAsked: (channel, jid, asked) => router.chat(channel, jid).ask(asked.about, asked),
+  });
   return {
     ...{ router, notices, channels },
     connect() {

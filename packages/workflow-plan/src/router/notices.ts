@@ -1,6 +1,6 @@
 import type { Step } from "@uncaged/workflow";
 import { type Host, isWorkflowError, type Observed, type ThreadRef } from "@uncaged/workflow/host";
-import { type Channel, reasonOf } from "../channel/channel.ts";
+import { type Channel, reasonOf, type Sent } from "../channel/channel.ts";
 import { terminalJid } from "../channel/terminal.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { threadIdOf } from "../plan/terms.ts";
@@ -9,6 +9,7 @@ import type { Plans, PlanView } from "../service/plans.ts";
 import type { RunRow } from "../service/rows.ts";
 import { findThread } from "../service/threads.ts";
 import type { FailureQuestion } from "../state/record.ts";
+import { failureOf, shortName } from "./step-decisions.ts";
 
 export type NoticesOptions = {
   plans: Plans;
@@ -16,10 +17,19 @@ export type NoticesOptions = {
   channels: () => readonly Channel[];
   log: (line: string) => void;
   now?: () => number;
+  /** Keeps in a chat what it was asked, and what that is about. */
+  onAsked?: (channel: Channel, jid: string, asked: Sent & { about: string }) => void;
 };
 
-/** Where the owner of a plan reads. */
-type Reader = { channel: Channel; jid: string; send: (text: string) => Promise<void> };
+/** Where the owner of a plan reads. A text that is about something waits for an answer. */
+type Reader = {
+  channel: Channel;
+  jid: string;
+  send: (text: string, about?: string | null) => Promise<void>;
+};
+
+/** What the owner of a plan is sent, and what an answer to it would be about. */
+type Notice = { text: string; about: string | null };
 
 /** The position of a run of which all is reported. */
 const over = "over";
@@ -109,8 +119,11 @@ export class Notices {
     const wanted = name === "tui" ? "terminal" : name;
     const channel = this.#options.channels().find((one) => one.name === wanted);
     if (!channel) return null;
-    const send = async (text: string): Promise<void> => {
-      await channel.sendMessage(chatJid, this.#clean(text));
+    const send = async (text: string, about: string | null = null): Promise<void> => {
+      const clean = this.#clean(text);
+      if (about === null) return void (await channel.sendMessage(chatJid, clean));
+      const sent = await channel.sendQuestion(chatJid, clean);
+      this.#options.onAsked?.(channel, chatJid, { ...sent, about });
     };
     return { channel, jid: chatJid, send };
   }
@@ -121,15 +134,15 @@ export class Notices {
     const items = await this.#newItems(run, from);
     let position = from;
     for (const [at, item] of items.entries()) {
-      const text = await this.#textOf(workflow, run, item, items[at + 1]);
-      if (text !== null && this.#isRecent(timeOf(item))) await reader.send(text);
+      const notice = await this.#noticeOf(workflow, run, item, items[at + 1]);
+      if (notice && this.#isRecent(timeOf(item))) await reader.send(notice.text, notice.about);
       position = item.kind === "end" ? over : item.cursor;
-      if (text !== null) await this.#moveRun(workflow.id, run.id, position);
+      if (notice) await this.#moveRun(workflow.id, run.id, position);
     }
     if (items.length === 0 && run.status !== "running") {
-      const text = await this.#textOf(workflow, run, null, undefined);
-      if (text !== null && this.#isRecent(Date.parse(run.completed_at ?? "")))
-        await reader.send(text);
+      const notice = await this.#noticeOf(workflow, run, null, undefined);
+      if (notice && this.#isRecent(Date.parse(run.completed_at ?? "")))
+        await reader.send(notice.text, notice.about);
       position = over;
     }
     if (position !== undefined && position !== from)
@@ -155,19 +168,20 @@ export class Notices {
   }
 
   /** The notice about a record of a run's thread; about the run's end when there is none. */
-  async #textOf(
+  async #noticeOf(
     workflow: Workflow,
     run: RunRow,
     item: Observed | null,
     next: Observed | undefined,
-  ): Promise<string | null> {
+  ): Promise<Notice | null> {
     if (item?.kind === "step") {
       const isAnswered = next?.kind === "step" || next?.kind === "end";
-      return noticeText(workflow, run.id, item.step, isAnswered);
+      return stepNotice(workflow, run.id, item.step, isAnswered);
     }
     const { runs } = await this.#options.plans.show(workflow.id);
     const ended = runs.find(({ id }) => id === run.id);
-    return ended ? endText(workflow, ended) : null;
+    const text = ended ? endText(workflow, ended) : null;
+    return text === null ? null : { text, about: ended?.status === "failed" ? run.id : null };
   }
 
   #isRecent(at: number): boolean {
@@ -210,16 +224,18 @@ const timeOf = (item: Observed): number => {
 const longestOutput = 3_000;
 
 /** What the owner of a plan is sent about a record; null when it is nothing to report. */
-function noticeText(
+function stepNotice(
   { name }: Workflow,
   runId: string,
   { content, meta, role }: Step,
   isAnswered: boolean,
-): string | null {
-  if (meta.event === "notice") return `**${name}**, ${role}: ${content}`;
+): Notice | null {
+  if (meta.event === "notice") return { text: `**${name}**, ${role}: ${content}`, about: null };
   if (role !== "__wait__" || meta.for !== "step_failure" || isAnswered) return null;
-  const { error, stepId } = meta as FailureQuestion;
-  return `**${name}**: the step ${stepId} has failed: ${error}\nAnswer retry, skip or abort (or /answer ${runId} and one of these).`;
+  const { error, stepId, token } = meta as FailureQuestion;
+  const about = failureOf({ runId, token });
+  const how = `Answer retry, skip or abort (or /answer ${shortName(about)} and one of these).`;
+  return { text: `**${name}**: the step ${stepId} has failed: ${error}\n${how}`, about };
 }
 
 /** What the owner is sent about a run that has ended: its outputs, or what has failed. Null while it goes on. */

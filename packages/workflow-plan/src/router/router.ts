@@ -1,20 +1,22 @@
 import { isWorkflowError } from "@uncaged/workflow";
 import {
-  type Button,
   type Channel,
   type NewMessage,
   type OnInboundMessage,
   reasonOf,
+  type Sent,
 } from "../channel/channel.ts";
-import { planHash } from "../plan/hash.ts";
 import type { ChannelContext, Workflow } from "../plan/plan.ts";
+import { decisions } from "../plan/terms.ts";
 import type { Planner } from "../planner/planner.ts";
 import type { Plans } from "../service/plans.ts";
-import { decisions } from "../plan/terms.ts";
-import { answerMs, type Asked, Chat, waitingChats } from "./chat.ts";
+import { Chat, waitingChats } from "./chat.ts";
 import { findCommand, readCommand } from "./commands.ts";
+import { actionOf, Confirmations } from "./confirmations.ts";
 import { Conversation } from "./conversation.ts";
 import type { Classifier } from "./intent.ts";
+import { reasons, type Received } from "./received.ts";
+import { StepDecisions } from "./step-decisions.ts";
 
 export type RouterOptions = {
   plans: Plans;
@@ -28,18 +30,13 @@ export type RouterOptions = {
   now?: () => number;
 };
 
-const answers: Record<string, Button["action"]> = {
-  ...{ yes: "confirm", y: "confirm", confirm: "confirm", "1": "confirm" },
-  ...{ modify: "modify", m: "modify", "2": "modify" },
-  ...{ no: "cancel", n: "cancel", cancel: "cancel", "3": "cancel" },
-};
-
-/** A message with the channel and the chat that it came by. */
-type Received = { channel: Channel; chat: Chat; message: NewMessage };
-
 /**
  * The one way from a user to the plans, whatever the channel is. In this order: who may write, how often, a command, the
  * planner's question, the confirmation of a plan or a decision about a step, and what else the text may be.
+ *
+ * A word decides only what its chat was asked before it was written, in the order of the channel. A command that names
+ * what it decides is refused when that was shown after it, or has changed since. Where there is no order, as in a pipe,
+ * a command decides by a name that only the question has: the plan's hash, or the failure's.
  */
 export class Router {
   /** What a channel is constructed with. */
@@ -47,10 +44,22 @@ export class Router {
   readonly #options: RouterOptions;
   readonly #channels: Channel[] = [];
   readonly #chats = new Map<string, Chat>();
+  readonly #confirmations: Confirmations;
+  readonly #steps: StepDecisions;
   readonly #conversations = new Map<Chat, Conversation>();
 
   constructor(options: RouterOptions) {
     this.#options = options;
+    const desk = {
+      ...{ plans: options.plans, now: () => this.#now() },
+      conversationOf: (received: Received) => this.#conversationOf(received),
+      ownPlans: (received: Received) => this.#ownPlans(received),
+      reply: (received: Received, text: string) => this.#reply(received, text),
+      question: (received: Received, text: string) => this.#question(received, text),
+      replyState: (received: Received) => this.#replyState(received),
+    };
+    this.#confirmations = new Confirmations(desk);
+    this.#steps = new StepDecisions(desk);
   }
 
   /** The channels that messages come by and go to. */
@@ -69,7 +78,7 @@ export class Router {
     if (!this.#isAllowed(channel, message.sender))
       return this.#log(`${channel.name}: ${JSON.stringify(message.sender)} may not write`);
     try {
-      const chat = this.#chatOf(channel, jid);
+      const chat = this.chat(channel, jid);
       if (chat.knows(message)) return;
       const received = { channel, chat, message };
       if (this.#isRefused(received)) return this.#settle(received);
@@ -84,7 +93,7 @@ export class Router {
   /** Handles what came by a channel to a process that died before it had. */
   resume(channel: Channel): void {
     for (const jid of waitingChats(this.#options.plans.folder, channel.name))
-      this.#attempt(channel, () => this.#chatOf(channel, jid));
+      this.#attempt(channel, () => this.chat(channel, jid));
   }
 
   /** Resolves when all messages that have come are handled. */
@@ -135,10 +144,10 @@ export class Router {
   }
 
   async #answer(received: Received): Promise<void> {
-    const { channel, chat, message } = received;
-    const { metadata, sender } = message;
+    const { chat, message } = received;
+    const { metadata } = message;
     const conversation = this.#conversationOf(received);
-    if (metadata?.button) return await this.#press(received, metadata.button);
+    if (metadata?.button) return await this.#confirmations.press(received, metadata.button);
     const text = message.text.trim();
     if (text === "") return;
     const command = readCommand(text);
@@ -147,97 +156,56 @@ export class Router {
       if (!found) throw new Error(`there is no command /${command.name}; /help lists them`);
       return await found.execute(command.args, {
         ...{ plans: this.#options.plans, conversation },
-        ...{ by: `${channel.name}:${sender}`, now: this.#now() },
         reply: (answer) => this.#reply(received, answer),
-        confirm: (id) => this.#confirm(received, id),
+        confirm: (named) => this.#confirmations.confirmNamed(received, named),
+        answer: (named, decision) => this.#steps.decideNamed(received, named, decision),
+        isUnseen: (run) => this.#steps.isUnseen(received, run),
       });
     }
-    if (conversation.isOpen()) return await conversation.write(text);
+    if (conversation.isOpen()) return await this.#answerPlanner(received, text);
+    const decision = decisions.find((one) => one === text.toLowerCase());
+    if (decision) return await this.#steps.decide(received, decision);
     const { asked } = chat.state;
-    if (asked && (await this.#answerAsked(received, asked, text))) return;
-    const isDecision = decisions.some((one) => one === text.toLowerCase());
-    if (isDecision && (await this.#decide(received, text))) return;
+    if (asked && (await this.#confirmations.answer(received, asked, text))) return;
+    if (actionOf(text)) return await this.#replyState(received);
     await this.#intend(received, text);
   }
 
-  /** Takes a text as the answer to a confirmation; false when it is none, or too late for one. */
-  async #answerAsked(received: Received, asked: Asked, text: string): Promise<boolean> {
-    const { chat } = received;
-    const isLate = this.#now() - asked.at > answerMs;
-    const action = answers[text.toLowerCase()];
-    const { planHash: hash, workflowId } = asked;
-    if (!isLate && asked.wants === "answer" && action) {
-      await this.#press(received, { action, workflowId, planHash: hash });
-      return true;
-    }
-    if (!isLate) {
-      await this.#conversationOf(received).change(workflowId, text);
-      return true;
-    }
-    chat.set({ asked: null });
-    if (!action) return false;
-    await this.#reply(
-      received,
-      `That was asked more than ten minutes ago. Confirm it with /confirm ${workflowId}, or look at it with /show ${workflowId}.`,
-    );
-    return true;
+  /** Takes a text to the planner. Nothing is decided by that, so a line of a pipe counts too. */
+  async #answerPlanner(received: Received, text: string): Promise<void> {
+    const { chat, message } = received;
+    const conversation = this.#conversationOf(received);
+    const standing = chat.standing(message, conversation.about);
+    const counts = standing === "answer" || message.metadata?.order === undefined;
+    if (counts || !(await conversation.remind(reasons[standing]))) await conversation.write(text);
   }
 
-  /** Does what a button, or the word in its place, wants of a plan as it was shown. */
-  async #press(received: Received, { action, planHash: hash, workflowId }: Button): Promise<void> {
-    const { plans } = this.#options;
-    const { chat } = received;
-    const id = plans.get(workflowId).id;
-    const shown = plans.draft(id) ?? plans.get(id);
-    if (!planHash(shown).startsWith(hash)) {
-      const how = `/show ${id} shows it as it is now.`;
-      return await this.#reply(received, `This plan has changed. ${how}`);
-    }
-    if (action === "confirm") return await this.#confirm(received, id, hash);
-    if (action === "modify") {
-      chat.set({ asked: { workflowId: id, planHash: hash, at: this.#now(), wants: "change" } });
-      return await this.#reply(received, "What is to change?");
-    }
-    await plans.reject(id);
-    chat.set({ asked: null, session: null });
-    await this.#reply(
-      received,
-      `${shown.name} is not confirmed. Change it with /modify ${id} and what is to change, or remove it with /delete ${id}.`,
-    );
-  }
-
-  async #confirm(received: Received, id: string, hash?: string): Promise<void> {
-    const { plans } = this.#options;
-    const { phase, runId, workflowId } = await plans.confirm(id, hash ? { planHash: hash } : {});
-    received.chat.set({ asked: null, session: null });
-    const { name } = plans.get(workflowId);
-    const what = runId === null ? `is ${phase}` : `runs now (${runId})`;
-    await this.#reply(received, `Confirmed: ${name} ${what}.`);
-  }
-
-  /** Takes a text as the decision about the one step that this chat was asked about; false when there is none. */
-  async #decide(received: Received, decision: string): Promise<boolean> {
-    const { plans } = this.#options;
-    const { channel, chat, message } = received;
+  /** The plans of a chat. One that is damaged is nobody's. */
+  async #ownPlans({ channel, chat, message }: Received): Promise<Workflow[]> {
     const own = contextOf(channel, chat.jid, message.sender);
-    const asked = await plans.wanted();
-    // One that is damaged is nobody's, and keeps no other from being decided about.
-    const isOwn = new Set(
-      (await plans.list(() => {})).flatMap((plan) => (isOwner(plan, own) ? plan.id : [])),
+    return (await this.#options.plans.list(() => {})).filter((plan) => isOwner(plan, own));
+  }
+
+  /** Answers what nothing waits for. */
+  async #replyState(received: Received): Promise<void> {
+    const { plans } = this.#options;
+    const open = (await this.#ownPlans(received)).filter(
+      ({ id, phase }) => phase === "awaiting_confirmation" || plans.draft(id) !== null,
     );
-    const wanted = asked.filter(({ workflowId }) => isOwn.has(workflowId));
-    const [one, ...others] = wanted;
-    if (!one) return false;
-    if (others.length > 0) {
-      const lines = wanted.map(({ runId, stepId }) => `/answer ${runId} ${decision} (${stepId})`);
-      const all = ["More than one step waits for a decision. Which one?", ...lines];
-      await this.#reply(received, all.join("\n"));
-      return true;
-    }
-    const by = `${channel.name}:${message.sender}`;
-    await plans.answer(one.runId, decision.toLowerCase(), { by, stepId: one.stepId });
-    await this.#reply(received, `${one.stepId}: ${decision.toLowerCase()}`);
-    return true;
+    const lines = open.map(({ id, name }) => `${name} is not confirmed: /show ${id}`);
+    const state = ["Nothing waits for that answer. /status shows what goes on.", ...lines];
+    await this.#reply(received, state.join("\n"));
+  }
+
+  /** Sends a text that is to be answered. Where it can't be sent, nothing answers it. */
+  async #question(received: Received, text: string): Promise<Sent> {
+    const { channel, chat } = received;
+    this.#settle(received);
+    const clean = this.#options.plans.secrets.hidden(text);
+    return await channel.sendQuestion(chat.jid, clean).catch((error: unknown) => {
+      this.#log(`${channel.name}: ${reasonOf(error)}`);
+      return { ids: [], order: null };
+    });
   }
 
   async #intend(received: Received, text: string): Promise<void> {
@@ -265,7 +233,8 @@ export class Router {
     });
   }
 
-  #chatOf(channel: Channel, jid: string): Chat {
+  /** A chat of a channel; the messages that wait in it are handled. */
+  chat(channel: Channel, jid: string): Chat {
     const key = `${channel.name} ${jid}`;
     const known = this.#chats.get(key);
     if (known) return known;

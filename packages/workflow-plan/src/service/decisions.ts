@@ -18,8 +18,8 @@ export type Wanted = {
   expiresAt: number | null;
 };
 
-/** What is decided, by whom, and about which step. */
-export type DecisionOptions = { by?: string; stepId?: string };
+/** What is decided, by whom, and about which step, or exactly which question. */
+export type DecisionOptions = { by?: string; stepId?: string; token?: string };
 
 /** What a run waits for; null when it does not. */
 export async function wantedBy(
@@ -42,7 +42,7 @@ export async function decide(
   host: Host,
   run: RunRow,
   decision: Decision,
-  { by, env, stepId }: DecisionOptions & { env: Environment },
+  { by, env, stepId, token: asked }: DecisionOptions & { env: Environment },
 ): Promise<Pick<Wanted, "workflowId" | "runId" | "stepId"> & { decision: Decision }> {
   const wanted = await wantedBy(host, run);
   if (wanted === null) throw new ExecutorError(`${run.id} waits for no decision`);
@@ -51,6 +51,8 @@ export async function decide(
     throw new ExecutorError(message);
   }
   const { ref, token, workflowId, runId } = wanted;
+  if (asked !== undefined && asked !== token)
+    throw new ExecutorError(`${runId} waits for another decision by now`);
   const value = by === undefined ? decision : { decision, by };
   const input = { content: decision, value, meta: { token } };
   await host.control(ref, { kind: "answer", input, env });

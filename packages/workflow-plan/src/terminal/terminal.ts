@@ -4,6 +4,7 @@ import { TerminalChannel } from "../channel/terminal.ts";
 import type { CueclawConfig } from "../config/form.ts";
 import { readCommand } from "../router/commands.ts";
 import type { Messaging } from "../router/messaging.ts";
+import type { Router } from "../router/router.ts";
 import type { Plans } from "../service/plans.ts";
 import {
   type CommandContext,
@@ -33,6 +34,8 @@ export type TerminalChatOptions = {
 };
 
 const tickMs = 500;
+/** How long the keys that were pressed before a question are waited for; they are read within a few milliseconds. */
+const typedBeforeMs = 100;
 const prompt = "> ";
 
 /**
@@ -49,8 +52,10 @@ class TerminalChat {
   #lines: Interface | null = null;
   readonly #isInteractive: boolean;
   readonly #follower: Follower;
-  readonly #context: CommandContext;
+  readonly #context: Omit<CommandContext, "send">;
   #channel: TerminalChannel | null = null;
+  /** The place at which the line that is being typed was begun; null while it is empty. */
+  #begun: number | null = null;
   #theme: number;
   #isOver = false;
   #isTicking = false;
@@ -73,7 +78,6 @@ class TerminalChat {
       setThemeVersion: (change) => {
         this.#theme = change(this.#theme);
       },
-      send: (text) => this.#channel?.receive(text),
       follow: (id) => this.#follower.follow(id),
       exit: () => this.#end(),
     };
@@ -82,7 +86,11 @@ class TerminalChat {
   async run(): Promise<void> {
     const messaging = await this.#options.open((given) => {
       const show = (message: ChatMessage) => this.#show(message);
-      this.#channel = new TerminalChannel({ ...given, show });
+      const allTyped = () => Bun.sleep(typedBeforeMs);
+      this.#channel = new TerminalChannel({
+        ...{ ...given, show },
+        ...(this.#isInteractive && { allTyped }),
+      });
       return this.#channel;
     });
     messaging.connect();
@@ -131,34 +139,55 @@ class TerminalChat {
 
   async #read({ router }: Messaging): Promise<void> {
     const { input, output } = this.#options;
-    // Not before: lines that come while nobody iterates are lost.
     const lines = createInterface({
       ...{ input, prompt, terminal: this.#isInteractive, completer: completed },
       ...(this.#isInteractive && { output }),
     });
     this.#lines = lines;
-    if (this.#isInteractive) lines.prompt();
-    for await (const line of lines) {
-      if (!this.#isInteractive && line.trim() !== "") this.#show({ type: "user", text: line });
-      await this.#take(line.trim());
-      if (!this.#isInteractive) await router.idle();
-      if (this.#isOver) return;
-      if (this.#isInteractive) lines.prompt();
+    const closed = Promise.withResolvers<void>();
+    let work = Promise.resolve();
+    lines.on("close", closed.resolve);
+    lines.on("line", (line) => {
+      const order = this.#begun ?? undefined;
+      this.#begun = null;
+      work = work.then(() => this.#next(line, order, router));
+    });
+    if (this.#isInteractive) {
+      // Behind the listener of readline, which has put the key into the line.
+      input.on("keypress", () => this.#noteBegin(lines));
+      lines.prompt();
     }
-    await router.idle();
+    await closed.promise;
+    await work;
+    if (!this.#isOver) await router.idle();
   }
 
-  async #take(text: string): Promise<void> {
+  /** Notes when a line is begun: an answer that was begun before its question does not count. */
+  #noteBegin({ line }: Interface): void {
+    if (line === "") this.#begun = null;
+    else this.#begun ??= this.#channel?.place() ?? null;
+  }
+
+  async #next(line: string, order: number | undefined, router: Router): Promise<void> {
+    if (this.#isOver) return;
+    if (!this.#isInteractive && line.trim() !== "") this.#show({ type: "user", text: line });
+    await this.#take(line.trim(), order);
+    if (!this.#isInteractive) await router.idle();
+    else if (!this.#isOver) this.#lines?.prompt();
+  }
+
+  async #take(text: string, order: number | undefined): Promise<void> {
     if (text === "") return;
+    const send = (line: string) => this.#channel?.receive(line, order);
     const command = readCommand(text);
-    if (!command) return this.#channel?.receive(text);
+    if (!command) return send(text);
     const found = findCommand(command.name);
     if (!found) {
       const unknown = `there is no command /${command.name}; /help lists them`;
       return this.#show({ type: "error", text: unknown });
     }
     try {
-      await found.execute(command.args, this.#context);
+      await found.execute(command.args, { ...this.#context, send });
     } catch (error) {
       this.#show({ type: "error", text: reasonOf(error) });
     }

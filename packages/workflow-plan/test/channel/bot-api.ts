@@ -140,12 +140,14 @@ export function botApi() {
       chat: number | string,
       text: string | null,
       from: number | string | null = chat,
+      more: Json = {},
     ): Json =>
       push({
         message: {
           ...{ message_id: nextMessage++, date: 1_700_000_000, chat: chatOf(chat) },
           ...(from !== null && { from: user(from) }),
           ...(text !== null && { text }),
+          ...more,
         },
       }),
     press: (chat: number | string, data: string, from: number | string = chat): Json =>

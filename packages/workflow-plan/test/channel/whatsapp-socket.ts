@@ -1,4 +1,5 @@
 import type {
+  MessageAck,
   WhatsAppEvents,
   WhatsAppMessage,
   WhatsAppSocket,
@@ -6,7 +7,7 @@ import type {
 
 /*
  * No server speaks WhatsApp's protocol locally: the channel is tested at its boundary, with a socket that has the events
- * and methods of the real client.
+ * and methods of the real client. The server's clock moves by a second for each message.
  */
 type Sent = { id: string; chat: string; text: string; edits: string[] };
 
@@ -17,9 +18,12 @@ export function whatsAppClient() {
   const typing: string[] = [];
   const refused: string[] = [];
   const sockets: ReturnType<typeof socketOf>[] = [];
+  const silence = { acks: false };
   let nextId = 1;
+  let now = 1_700_000_000;
 
   function socketOf() {
+    const receipts: ((ack: MessageAck) => void)[] = [];
     const listeners: { [E in keyof WhatsAppEvents]: ((update: WhatsAppEvents[E]) => void)[] } = {
       "connection.update": [],
       "messages.upsert": [],
@@ -28,6 +32,7 @@ export function whatsAppClient() {
       for (const listener of listeners[event]) listener(update);
     };
     const socket: WhatsAppSocket = {
+      ws: { on: (_, listener) => receipts.push(listener) },
       ev: { on: (event, listener) => void listeners[event].push(listener) },
       sendMessage(jid, { edit, text }) {
         const why = refused.shift();
@@ -40,6 +45,9 @@ export function whatsAppClient() {
         }
         const message = { id: `W${nextId++}`, chat: jid, text, edits: [] };
         sent.push(message);
+        const t = String((now += 1));
+        const ack = { attrs: { id: message.id, t } };
+        if (!silence.acks) for (const listener of receipts) queueMicrotask(() => listener(ack));
         return Promise.resolve({ key: { id: message.id, remoteJid: jid, fromMe: true } });
       },
       sendPresenceUpdate: (_, jid) => Promise.resolve(void typing.push(jid)),
@@ -50,7 +58,7 @@ export function whatsAppClient() {
   }
 
   return {
-    ...{ sent, folders, typing, refused },
+    ...{ sent, folders, typing, refused, silence },
     openings: () => sockets.length,
     emit: <E extends keyof WhatsAppEvents>(event: E, update: WhatsAppEvents[E]) =>
       sockets.at(-1)?.emit(event, update),
@@ -62,10 +70,18 @@ export function whatsAppClient() {
       queueMicrotask(() => queueMicrotask(open));
       return Promise.resolve(made.socket);
     },
-    write(chat: string, text: string | null, more: Partial<WhatsAppMessage["key"]> = {}) {
+    /** Writes as a user: at the server's time, or one that is given, and perhaps in reply to a message. */
+    write(
+      chat: string,
+      text: string | null,
+      more: Partial<WhatsAppMessage["key"]> = {},
+      { at = (now += 1), replyTo }: { at?: number; replyTo?: string } = {},
+    ) {
       const key = { remoteJid: chat, fromMe: false, id: `IN${nextId++}`, ...more };
-      const message = text === null ? {} : { conversation: text };
-      const received: WhatsAppMessage = { key, message, messageTimestamp: 1_700_000_000 };
+      const quoting = { extendedTextMessage: { text, contextInfo: { stanzaId: replyTo ?? null } } };
+      const plain = text === null ? {} : { conversation: text };
+      const message = replyTo === undefined ? plain : quoting;
+      const received: WhatsAppMessage = { key, message, messageTimestamp: at };
       sockets.at(-1)?.emit("messages.upsert", { type: "notify", messages: [received] });
       return received;
     },

@@ -106,3 +106,22 @@ test("a sender is named by his telephone, in a group and with an anonymous id to
   expect(client.sent.at(-1)?.text).toContain("Answer yes, no or modify");
   await channel.disconnect();
 });
+
+test("a question's place is when the server took its last message, by the server's clock", async () => {
+  const { came, channel, client, lines } = begin({ ackMs: 20 });
+  await channel.connect();
+  const jid = "49@s.whatsapp.net";
+  const asked = await channel.sendQuestion(jid, "long ".repeat(2_000));
+  expect(asked.ids).toEqual(client.sent.map(({ id }) => id));
+  expect(asked.ids.length).toBeGreaterThan(1);
+  client.write(jid, "early", {}, { at: asked.order ?? 0 });
+  client.write(jid, "late", {}, { replyTo: asked.ids[0] ?? "" });
+  const [early, late] = came.map(({ message }) => message);
+  expect(early?.metadata?.order).toBe(asked.order as number);
+  expect(late?.metadata?.order).toBe((asked.order ?? 0) + 1);
+  expect(late?.replyTo).toBe(asked.ids[0]);
+  client.silence.acks = true;
+  expect(await channel.sendConfirmation(jid, workflowOf())).toMatchObject({ order: null });
+  expect(lines.join()).toContain("was not acknowledged");
+  await channel.disconnect();
+});

@@ -21,7 +21,7 @@ test("a question, an answer, a plan, and its confirmation by a button", async ()
   const { buttons, model, plans, press, server, write } = await bot({
     script: [ask("Which one?"), create(hello({ name: "Greeting" }))],
   });
-  expect(await write("greet somebody")).toEqual(["Which one?"]);
+  expect(await write("greet somebody")).toEqual(["The planner has answered.", "Which one?"]);
   expect(server.sent[0]?.edits).toEqual(["Planning…"]);
   expect(await write("the first")).toEqual(["The plan is ready.", "Greeting\nDo it."]);
   expect(server.typing).toEqual(["42", "42"]);
@@ -240,13 +240,15 @@ test("secrets that others can read end nobody's process, and are in no message a
   expect(lines.join("\n")).not.toContain("value-of-a-token");
 });
 
-test("a confirmation that can't be sent leaves the plan to be confirmed by its id", async () => {
+test("a plan whose confirmation can't be sent is shown by its id before that confirms it", async () => {
   const { lines, plans, server, write } = await bot({ script: [create(watched("Plan"))] });
   const refused = { method: "sendMessage", error_code: 500, description: "Internal" };
   server.refuse({ ...refused, behind: 1 });
   await write("go");
   expect(lines.join()).toContain("Internal");
   const [{ id } = { id: "" }] = await plans.list();
+  expect(await write("yes")).toEqual([expect.stringContaining("Nothing waits for that answer.")]);
+  expect(await write(`/confirm ${id}`)).toEqual(["Plan\nDo it."]);
   expect(await write(`/confirm ${id}`)).toEqual(["Confirmed: Plan is active."]);
 });
 

@@ -1,9 +1,10 @@
 /*
  * A chat at a terminal with a plan home of its own and a scripted model, as a program: `bun chat.ts <folder>`. What its
- * planner answers stands in `replies.json` in the folder.
+ * planner answers stands in `replies.json` in the folder. With `GATE` it reads no key from before a plan is shown until
+ * that file is there.
  */
 import { openLocalHost } from "@uncaged/workflow/host";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { anthropicServer } from "../../../workflow-agents/test/anthropic-server.ts";
@@ -29,7 +30,12 @@ await runTerminalChat({
       ...{ plans, host, config: null, terminal },
       planner: (context) =>
         new Planner({ env, context, folder: plans.folder, secrets: plans.secrets }),
-      describe: ({ description, name }) => `**${name}**\n${description}`,
+      describe({ description, name }) {
+        const { GATE: gate } = process.env;
+        if (gate !== undefined) process.stdout.write("describing\n");
+        while (gate !== undefined && !existsSync(gate)) Bun.sleepSync(2);
+        return `**${name}**\n${description}`;
+      },
       log: (line) => process.stderr.write(`${line}\n`),
     }),
 });

@@ -13,6 +13,7 @@ import {
   registerCommand,
   runTerminalChat,
 } from "../../src/service.ts";
+import { planHash } from "../../src/plan/hash.ts";
 import { linesOf } from "../../src/terminal/message.ts";
 import { until } from "../channel/contract.ts";
 import { cron, does, hello, TestHome, workflow } from "../home.ts";
@@ -46,12 +47,10 @@ function typing(home: TestHome, { bridge = null }: { bridge?: DaemonBridge | nul
   return { ended, type, shown: () => shown };
 }
 
-test("a chat whose input is a pipe answers every line, and ends with it", async () => {
-  const home = new TestHome();
+/** A chat of its own process whose input is a pipe; gives the lines that it shows. */
+async function piped(home: TestHome, replies: object[], lines: string[]): Promise<string[]> {
   const { root } = home.store;
-  const replies = [ask("Which one?"), create(hello({ name: "Greeting", trigger: cron }))];
   writeFileSync(join(root, "replies.json"), JSON.stringify(replies));
-  const lines = ["greet somebody", "the first", "y", "/list", "/nothing", ""];
   const chat = Bun.spawn([process.execPath, program, root], {
     stdin: new Blob([lines.join("\n")]),
     stdout: "pipe",
@@ -63,16 +62,70 @@ test("a chat whose input is a pipe answers every line, and ends with it", async 
     chat.exited,
   ]);
   expect([errors, code]).toEqual(["", 0]);
-  const [{ id } = { id: "" }] = await home.plans.list();
-  expect(text.split("\n")).toEqual([
+  return text.split("\n");
+}
+
+test("a chat whose input is a pipe answers every line, and a plan is confirmed by its hash alone", async () => {
+  const home = new TestHome();
+  const replies = [ask("Which one?"), create(hello({ name: "Greeting", trigger: cron }))];
+  const words = ["y", "yes", "approve", "1", "no", "modify"];
+  const lines = ["greet somebody", "the first", ...words, "/list", "/nothing", ""];
+  const shown = await piped(home, replies, lines);
+  const [made] = await home.plans.list();
+  if (!made) throw new Error("there is no plan");
+  const { id } = made;
+  const hash = planHash(made).slice(0, 8);
+  const refused = `When that was written can't be known here, so it decides nothing. Greeting is not confirmed. Confirm it with /confirm ${hash}. /show ${id} shows it.`;
+  expect(shown).toEqual([
     "Write what is to be done. /help lists the commands, /exit ends the chat.",
     ...["> greet somebody", "Planning…", "Which one?"],
     ...["> the first", "Planning…", "The plan is ready.", "Greeting", "Do it."],
-    "Greeting: confirm it?  [Y]es  [M]odify  [N]o",
-    ...["> y", "Confirmed: Greeting is active."],
-    ...["> /list", `${id.slice(0, 9)}  active  Greeting`],
+    `Greeting: confirm it with /confirm ${hash}`,
+    ...words.flatMap((word) => [`> ${word}`, refused]),
+    ...["> /list", `${id.slice(0, 9)}  awaiting_confirmation  Greeting`],
     ...["> /nothing", "there is no command /nothing; /help lists them", ""],
   ]);
+  const asked = await piped(home, [], [`/confirm ${id}`]);
+  expect(asked).toContain(`Greeting: confirm it with /confirm ${hash}`);
+  expect(home.plans.get(id).phase).toBe("awaiting_confirmation");
+  expect(await piped(home, [], [`/confirm ${hash}`])).toContain("Confirmed: Greeting is active.");
+});
+
+/** A chat of its own process at a terminal, with a planner that has one plan. */
+function atTerminal(home: TestHome, env: Record<string, string> = {}) {
+  const { root } = home.store;
+  writeFileSync(join(root, "replies.json"), JSON.stringify([create(hello({ trigger: cron }))]));
+  let shown = "";
+  const chat = Bun.spawn([process.execPath, program, root], {
+    env: { ...process.env, ...env },
+    terminal: { cols: 200, rows: 50, data: (_, bytes) => void (shown += bytes.toString()) },
+  });
+  const sees = (text: string) => until(() => shown.includes(text), `${text} in ${shown}`);
+  return { chat, sees, type: (keys: string) => void chat.terminal?.write(keys) };
+}
+
+test("at a terminal a line that was begun before the plan was shown does not confirm it", async () => {
+  const home = new TestHome();
+  const gate = join(home.store.folder, "described");
+  const { chat, sees, type } = atTerminal(home, { GATE: gate });
+  await sees("> ");
+  type("go\ryes\r");
+  // The chat is busy: these keys wait for it in the terminal until the plan is shown.
+  await sees("describing");
+  type("yes\ry");
+  writeFileSync(gate, "");
+  await sees("[Y]es");
+  type("es\r");
+  await sees("You wrote that before the question was asked. A plan is not confirmed.");
+  const [{ id, phase } = { id: "", phase: "" }] = await home.plans.list();
+  expect(phase).toBe("awaiting_confirmation");
+  type("/list\r");
+  await sees("  awaiting_confirmation  ");
+  expect(home.plans.get(id).phase).toBe("awaiting_confirmation");
+  type("no, y\x15yes\r");
+  await sees("Confirmed: A plan is active.");
+  type("/exit\r");
+  expect(await chat.exited).toBe(0);
 });
 
 test("at a terminal a run is shown step by step, and its end with its output", async () => {

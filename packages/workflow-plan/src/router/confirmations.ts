@@ -1,0 +1,163 @@
+import { decisionOf } from "@uncaged/workflow";
+import { type Button, buttonHashLength } from "../channel/channel.ts";
+import { planHash } from "../plan/hash.ts";
+import type { Workflow } from "../plan/plan.ts";
+import { answerMs, type Asked, type Standing } from "./chat.ts";
+import { type Desk, reasons, type Received } from "./received.ts";
+
+/** The answers to a confirmation beside those of every approval. */
+const answers = new Map<string, Button["action"]>([
+  ...(["y", "confirm", "1"] as const).map((word) => [word, "confirm"] as const),
+  ...(["modify", "m", "2"] as const).map((word) => [word, "modify"] as const),
+  ...(["n", "cancel", "3"] as const).map((word) => [word, "cancel"] as const),
+]);
+
+/** What a text answers to a confirmation; undefined when it is no answer. */
+export function actionOf(text: string): Button["action"] | undefined {
+  const approval = decisionOf(text)?.decision;
+  if (approval) return approval === "approve" ? "confirm" : "cancel";
+  return answers.get(text.toLowerCase());
+}
+
+/** What the question of what is to change about a plan is kept by. */
+const changeOf = (workflowId: string): string => `change of ${workflowId}`;
+
+/** Takes what a chat says to the plans that it was shown: by a button, a word, or a command. */
+export class Confirmations {
+  readonly #desk: Desk;
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+  }
+
+  /** Takes a text as the answer to a confirmation; false when it is none, or too late for one. */
+  async answer(received: Received, asked: Asked, text: string): Promise<boolean> {
+    const { chat, message } = received;
+    const isLate = this.#desk.now() - asked.at > answerMs;
+    const action = actionOf(text);
+    const { planHash: hash, wants, workflowId } = asked;
+    const about = wants === "answer" ? workflowId : changeOf(workflowId);
+    const standing = chat.standing(message, about);
+    const decides = wants === "answer" && action !== undefined;
+    if (!isLate) {
+      const isChange = !decides && message.metadata?.order === undefined;
+      if (standing !== "answer" && !isChange) await this.#refuse(received, asked, standing);
+      else if (decides) await this.press(received, { action, workflowId, planHash: hash });
+      else await this.#desk.conversationOf(received).change(workflowId, text);
+      return true;
+    }
+    chat.set({ asked: null });
+    if (!action) return false;
+    await this.#desk.reply(
+      received,
+      `That was asked more than ten minutes ago. Confirm it with /confirm ${workflowId}, or look at it with /show ${workflowId}.`,
+    );
+    return true;
+  }
+
+  /** Asks again for an answer that does not count. */
+  async #refuse(
+    received: Received,
+    { wants, workflowId }: Asked,
+    standing: Exclude<Standing, "answer">,
+  ): Promise<void> {
+    if (wants === "answer") return await this.#remind(received, workflowId, standing);
+    const sent = await this.#desk.question(received, `${reasons[standing]} What is to change?`);
+    received.chat.remind(changeOf(workflowId), sent);
+  }
+
+  /** Does what a button, or the word in its place, wants of a plan as it was shown. */
+  async press(received: Received, { action, planHash: hash, workflowId }: Button): Promise<void> {
+    const { plans } = this.#desk;
+    const { chat } = received;
+    const id = plans.get(workflowId).id;
+    const shown = plans.draft(id) ?? plans.get(id);
+    if (!planHash(shown).startsWith(hash)) {
+      const how = `/show ${id} shows it as it is now.`;
+      return await this.#desk.reply(received, `This plan has changed. ${how}`);
+    }
+    if (action === "confirm") return await this.#confirm(received, id, hash);
+    if (action === "modify") {
+      const asked = {
+        workflowId: id,
+        planHash: hash,
+        at: this.#desk.now(),
+        wants: "change" as const,
+      };
+      const sent = await this.#desk.question(received, "What is to change?");
+      return chat.ask(changeOf(id), sent, { asked });
+    }
+    await plans.reject(id);
+    chat.set({ asked: null, session: null });
+    await this.#desk.reply(
+      received,
+      `${shown.name} is not confirmed. Change it with /modify ${id} and what is to change, or remove it with /delete ${id}.`,
+    );
+  }
+
+  /**
+   * Confirms the plan with a hash, or with an id. A plan that was shown in this chat before the command was written must
+   * still be what was shown; one that was not shown here was seen elsewhere.
+   */
+  async confirmNamed(received: Received, named: string): Promise<void> {
+    const { plans } = this.#desk;
+    const { chat, message } = received;
+    const exact = await this.#withHash(named);
+    if (exact) return await this.#confirm(received, exact.id, named);
+    const { id } = plans.get(named);
+    const standing = chat.standing(message, id);
+    const question = chat.state.questions[id];
+    const isElsewhere = !question && message.metadata?.order !== undefined;
+    if (isElsewhere || standing === "answer")
+      return await this.#confirm(received, id, question?.planHash);
+    await this.#remind(received, id, standing);
+  }
+
+  /** Says why a message decides nothing about a plan, and how it is confirmed. What was not shown yet is shown. */
+  async #remind(
+    received: Received,
+    id: string,
+    standing: Exclude<Standing, "answer">,
+  ): Promise<void> {
+    const { plans } = this.#desk;
+    const { chat } = received;
+    const { phase } = plans.get(id);
+    const draft = plans.draft(id);
+    const plan = draft ?? plans.get(id);
+    if (!draft && phase !== "awaiting_confirmation") {
+      chat.set({ asked: null });
+      return await this.#desk.reply(
+        received,
+        `${plan.name} is ${phase}: there is nothing to confirm.`,
+      );
+    }
+    const hash = planHash(plan);
+    const isShown = chat.state.questions[id]?.planHash === hash;
+    if (!isShown || standing === "unasked")
+      return await this.#desk.conversationOf(received).ask(plan);
+    const answer =
+      standing === "unordered" ? "Confirm it" : "Answer yes, no or modify, or confirm it";
+    const lines = [reasons[standing], `${plan.name} is not confirmed.`];
+    const text = `${lines.join(" ")} ${answer} with /confirm ${hash.slice(0, buttonHashLength)}. /show ${id} shows it.`;
+    chat.remind(id, await this.#desk.question(received, text));
+  }
+
+  async #confirm(received: Received, id: string, hash?: string): Promise<void> {
+    const { plans } = this.#desk;
+    const { phase, runId, workflowId } = await plans.confirm(id, hash ? { planHash: hash } : {});
+    received.chat.set({ asked: null, session: null });
+    const { name } = plans.get(workflowId);
+    const what = runId === null ? `is ${phase}` : `runs now (${runId})`;
+    await this.#desk.reply(received, `Confirmed: ${name} ${what}.`);
+  }
+
+  /** The plan that waits for its confirmation and has a hash that begins so; null when there is none. */
+  async #withHash(hash: string): Promise<Workflow | null> {
+    if (!/^[0-9a-f]{8,64}$/.test(hash)) return null;
+    const { plans } = this.#desk;
+    const open = (await plans.list(() => {})).flatMap(
+      (plan) => plans.draft(plan.id) ?? (plan.phase === "awaiting_confirmation" ? plan : []),
+    );
+    return open.find((plan) => planHash(plan).startsWith(hash)) ?? null;
+  }
+}

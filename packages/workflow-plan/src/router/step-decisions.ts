@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import { buttonHashLength } from "../channel/channel.ts";
+import { ExecutorError } from "../error/error.ts";
+import { prefixes } from "../plan/terms.ts";
+import { decisionOf, type Wanted } from "../service/decisions.ts";
+import type { RunRow } from "../service/rows.ts";
+import { type Desk, reasons, type Received } from "./received.ts";
+
+/** What the question about a failed step is kept by: each failure of a step is another one. */
+export const failureOf = ({ runId, token }: Pick<Wanted, "runId" | "token">): string =>
+  `${runId} ${token}`;
+
+/** The name by which `/answer` takes exactly that question. Nobody knows it before the question is sent. */
+export const shortName = (failure: string): string =>
+  createHash("sha256").update(failure).digest("hex").slice(0, buttonHashLength);
+
+/** Takes what a chat decides about steps and runs that have failed. */
+export class StepDecisions {
+  readonly #desk: Desk;
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+  }
+
+  /** Takes a word as the decision about the one failed step that this chat was asked about before. */
+  async decide(received: Received, decision: string): Promise<void> {
+    const { chat, message } = received;
+    const own = new Set((await this.#desk.ownPlans(received)).map(({ id }) => id));
+    const wanted = (await this.#desk.plans.wanted()).filter((one) => own.has(one.workflowId));
+    const standings = wanted.map((one) => chat.standing(message, failureOf(one)));
+    const seen = wanted.filter((_, at) => standings[at] === "answer");
+    const [one, ...others] = seen;
+    const [first] = standings;
+    if (!first) return await this.#desk.replyState(received);
+    const lead =
+      one || first === "answer" ? "More than one step waits for a decision." : reasons[first];
+    if (one && others.length === 0) await this.#answer(received, one, decision);
+    else await this.#remind(received, wanted, lead);
+  }
+
+  /** Decides about the failed step with a name of its own, or with the id of its run or plan, as a plan is confirmed. */
+  async decideNamed(received: Received, named: string, text: string): Promise<void> {
+    const { plans } = this.#desk;
+    const { chat, message } = received;
+    const decision = decisionOf(text);
+    const wanted = await plans.wanted();
+    const exact = wanted.find((one) => shortName(failureOf(one)) === named);
+    if (exact) return await this.#answer(received, exact, decision);
+    const id = named.startsWith(prefixes.run) ? plans.findRun(named).id : plans.get(named).id;
+    const one = wanted.find(({ runId, workflowId }) => runId === id || workflowId === id);
+    if (!one) throw new ExecutorError(`${id} waits for no decision`);
+    const about = failureOf(one);
+    const standing = chat.standing(message, about);
+    const isElsewhere = !chat.state.questions[about] && message.metadata?.order !== undefined;
+    if (isElsewhere || standing === "answer") return await this.#answer(received, one, decision);
+    await this.#remind(received, [one], reasons[standing]);
+  }
+
+  async #answer(received: Received, wanted: Wanted, decision: string): Promise<void> {
+    const { runId, stepId, token } = wanted;
+    const by = `${received.channel.name}:${received.message.sender}`;
+    await this.#desk.plans.answer(runId, decision, { by, stepId, token });
+    await this.#desk.reply(received, `${stepId}: ${decision}`);
+  }
+
+  /** Asks again about failed steps. */
+  async #remind(received: Received, wanted: readonly Wanted[], lead: string): Promise<void> {
+    const lines = wanted.map(
+      (one) =>
+        `${one.stepId} has failed: ${one.error}\n/answer ${shortName(failureOf(one))} retry, skip or abort`,
+    );
+    const sent = await this.#desk.question(received, [lead, ...lines].join("\n"));
+    for (const one of wanted) received.chat.remind(failureOf(one), sent);
+  }
+
+  /** Whether a failed run was reported only after a command was written; the sender is then answered. */
+  async isUnseen(received: Received, run: RunRow | undefined): Promise<boolean> {
+    if (!run || received.chat.standing(received.message, run.id) !== "early") return false;
+    const failed = `It has failed again since: ${run.error ?? "for no known reason"}`;
+    await this.#desk.reply(received, `${failed}\n/retry ${run.workflow_id} does that again.`);
+    return true;
+  }
+}
