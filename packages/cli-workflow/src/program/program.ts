@@ -6,8 +6,11 @@ import { errorText, isHelp, recordOf, reportFailure } from "../session/failure.t
 import type { Begun, World } from "../session/session.ts";
 import { entries, quiet } from "./catalogue.ts";
 
-export async function main(umask: number, begun: Begun): Promise<number> {
-  const world = processWorld(umask, begun);
+export const main = (umask: number, begun: Begun): Promise<number> =>
+  runProgram(processWorld(umask, begun));
+
+/** Runs the command that a world's arguments name and returns its exit code. It never ends the process. */
+export async function runProgram(world: World): Promise<number> {
   const program = makeProgram(world);
   try {
     if (world.argv.length === 0) {
