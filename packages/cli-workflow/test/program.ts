@@ -108,7 +108,7 @@ export class Store {
       argv,
       env: { ...this.env, ...env },
       cwd: () => process.cwd(),
-      umask: process.umask(),
+      umask: 0o022,
       output: { results: sink("stdout"), notes: sink("stderr") },
       interruption: () => new AbortController().signal,
     };
