@@ -102,8 +102,7 @@ describe("a step with retry", () => {
 
   test("ends a short backoff at once when the thread is killed, and tries no more", async () => {
     const abort = new AbortController();
-    const { program, tries } = flaky(9, { retry: { attempts: 5, backoff: "9s" } });
-    const begin = performance.now();
+    const { program, tries } = flaky(9, { retry: { attempts: 5, backoff: "9m" } });
     const thread = durable(program)(
       { prompt: "", steps: [] },
       { threadId: "t", maxRounds: 9, signal: abort.signal },
@@ -112,7 +111,6 @@ describe("a step with retry", () => {
     const next = thread.next().catch((error: unknown) => error);
     abort.abort(new Error("killed"));
     expect(String(await next)).toBe("Error: killed");
-    expect(performance.now() - begin).toBeLessThan(5_000);
     expect(tries).toHaveLength(1);
   });
 

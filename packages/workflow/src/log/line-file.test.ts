@@ -143,11 +143,9 @@ describe("waiting for a change", () => {
 
   test("ends when the file is written, long before the bound", async () => {
     writeFileSync(path, "");
-    const begin = performance.now();
-    const waiting = changed([path], 60_000);
+    const waiting = changed([path], 600_000);
     appendFileSync(path, "1\n");
     await waiting;
-    expect(performance.now() - begin).toBeLessThan(10_000);
   });
 
   test("ends when it is aborted, and at once when it was", async () => {
@@ -163,10 +161,7 @@ describe("waiting for a change", () => {
     writeFileSync(path, "");
     await watch.changed(10);
     appendFileSync(path, "1\n");
-    await Bun.sleep(20);
-    const begin = performance.now();
-    await watch.changed(60_000);
-    expect(performance.now() - begin).toBeLessThan(10_000);
+    await watch.changed(600_000);
     watch.close();
   });
 });
