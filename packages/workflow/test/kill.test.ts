@@ -43,7 +43,6 @@ describe("kill (F11)", () => {
       expect(store.roles(ref)).not.toContain("never");
       expect(await listLive(store.root)).toEqual([]);
       expect(await codeOf(killThread(store.root, ref))).toBe("THREAD_ENDED");
-      await until(() => store.workers().length === 0);
       expect(store.roles(ref).filter((role) => role === "__end__")).toHaveLength(1);
     });
   }

@@ -102,7 +102,7 @@ describe("a step with retry", () => {
 
   test("ends a short backoff at once when the thread is killed, and tries no more", async () => {
     const abort = new AbortController();
-    const { program, tries } = flaky(9, { retry: { attempts: 5, backoff: "9m" } });
+    const { program, tries } = flaky(9, { retry: { attempts: 5, backoff: "9s" } });
     const thread = durable(program)(
       { prompt: "", steps: [] },
       { threadId: "t", maxRounds: 9, signal: abort.signal },
