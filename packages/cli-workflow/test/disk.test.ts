@@ -18,6 +18,7 @@ afterAll(async () => {
 /** A storage root below a folder on which a disk is mounted first. */
 async function storeOn<Disk>(disk: (path: string) => Disk): Promise<{ store: Store; disk: Disk }> {
   const store = new Store();
+  store.isApart = true;
   const mounted = disk(store.folder);
   stores.push(store);
   await store.ok(["add", "play", playBundle]);

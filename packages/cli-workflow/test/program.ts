@@ -67,6 +67,8 @@ export async function ended(
 export class Store {
   readonly folder = newFolder();
   readonly root = join(this.folder, "root");
+  /** Whether every command runs in a process of its own: what this process opens keeps a disk in use. */
+  isApart = false;
 
   get env(): Record<string, string> {
     return {
@@ -93,7 +95,8 @@ export class Store {
    */
   async run(args: string[], options: RunOptions = {}): Promise<Ended> {
     const { stdin, env = {} } = options;
-    const isApart = stdin !== undefined || "TMPDIR" in env || needsProcess.has(args[0] ?? "");
+    const isApart =
+      this.isApart || stdin !== undefined || "TMPDIR" in env || needsProcess.has(args[0] ?? "");
     return isApart ? await ended(this.start(args, options)) : await this.#runHere(args, options);
   }
 
