@@ -34,7 +34,6 @@ const sources = {
   shorten: "02-moderator.ts",
   inventory: "03-durable.ts",
   review: "review-repository/workflow.ts",
-  "review-2": "review-repository/workflow-v2.ts",
 };
 
 type Given = { prompt?: string; cwd?: string; params?: unknown; env?: typeof env };
@@ -147,33 +146,6 @@ describe("the repository reviewer", () => {
     expect(a.steps.map(({ content }) => content)).toEqual(b.steps.map(({ content }) => content));
   });
 
-  test("keeps to the folders that the prompt names, and writes the report to the given path", async () => {
-    const cwd = faulty("scoped");
-    const params = { files: 1, to: "../scoped.md" };
-    const thread = await run("review", {
-      cwd: join(cwd, "docs"),
-      prompt: "Look at ./test.",
-      params,
-    });
-    expect(thread.steps[0]?.content).toStartWith("read 1 of 1 file in test");
-    expect(readFileSync(join(cwd, "scoped.md"), "utf8").trim()).toBe(
-      thread.steps.at(-1)?.content ?? "",
-    );
-  });
-
-  test.each([
-    ["that is empty", [], "0 findings in 0 files"],
-    ["with a single commit", [{ "a.txt": "a\n" }], "0 findings in 1 file"],
-  ])("works on a repository %s", async (name, commits, summary) => {
-    const cwd = join(folder, name);
-    makeRepository(cwd, commits);
-    expect(await run("review", { cwd })).toMatchObject({
-      status: "completed",
-      result: { summary },
-    });
-    expect(await run("review-2", { cwd })).toMatchObject({ status: "completed" });
-  });
-
   test("fails with that reason where there is no repository, and refuses params that it does not know", async () => {
     const cwd = mkdtempSync(join(tmpdir(), "uncaged-none-"));
     const none = await run("review", { cwd });
@@ -182,22 +154,6 @@ describe("the repository reviewer", () => {
     rmSync(cwd, { recursive: true });
     const { result } = await run("review", { params: { files: 0 } });
     expect(result?.summary).toBe("params.files is 0, not a number from 1 to 50");
-  });
-
-  test("goes on with its second version from the first one's plan", async () => {
-    const first = await run("review", { cwd: faulty("versions") });
-    const { threadId, hash } = await host.fork(first, {
-      env,
-      keep: { fromRole: "planner" },
-      on: "review-2",
-    });
-    const second = threadJson(await settled(host, { threadId, hash }));
-    expect(second.steps[0]).toEqual(first.steps[0] as never);
-    const readers = Array<string>(5).fill("reader");
-    expect(rolesOf(second).sort()).toEqual(["historian", "planner", ...readers, "reporter"]);
-    expect(second.steps.at(-1)?.content).toStartWith(
-      first.steps.at(-1)?.content.split("\n")[0] as string,
-    );
   });
 });
 

@@ -1,10 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { packages } from "./layers.ts";
-import { files, type Node, readSource, top } from "./source.ts";
+import { files, type Node, readSource } from "./source.ts";
 
-/* One name for one thing, and one word. */
+/* One name for one thing. */
 const entryPoints = [
   "workflow/src/index",
   "workflow/src/document",
@@ -74,53 +71,5 @@ describe("a name", () => {
         .map(() => path),
     );
     expect(declared.length > 1 ? declared : []).toEqual([]);
-  });
-});
-
-/** Private words for what the field has a word for. */
-const privateWords =
-  /\b(happenings?|misfits?|unborn|births?|born|time-outs?|by (itself|himself|themselves)|mend(s|ed|ing)?|side by side|doors?|voices?|remarks?(?!-gfm)|adopt(s|ed|ing|ion)?|tell(s|ing)?(?! me\b)|told|who comes back|goes on behind|where it stands)\b/gi;
-
-/** How often they still occur: to be lowered, never to be raised. */
-const left: Record<string, number> = {
-  "apps/server": 3,
-  "apps/web": 1,
-};
-
-/** What a file belongs to: a package with its tests, a folder, or a document at the top. */
-const areaOf = (path: string): string =>
-  path
-    .split("/")
-    .slice(0, /^(packages|apps)\//.test(path) ? 2 : 1)
-    .join("/");
-
-const written = files(
-  "{packages,apps,bench,docs,examples,rfcs,scripts,test}/**/*.{ts,tsx,mjs,md}",
-).concat(files("*.md"));
-const areas = Map.groupBy(
-  written.filter(
-    (path) =>
-      !/\/fixtures\/|^test\/(names|release-notes\.nightly)\.test\.ts$|^CONTRIBUTING\.md$/.test(
-        path,
-      ),
-  ),
-  areaOf,
-);
-
-describe("the words", () => {
-  test("are those of every package", () => {
-    const homes = packages.map(({ home }) => home.replace("/src/", ""));
-    expect(homes.filter((home) => !areas.has(home))).toEqual([]);
-  });
-
-  test.each([...areas])("of %s are the field's", (area, paths) => {
-    const found = paths.flatMap((path) =>
-      readFileSync(join(top, path), "utf8")
-        .split("\n")
-        .flatMap((line, at) =>
-          [...line.matchAll(privateWords)].map(([word]) => `${path}:${at + 1} ${word}`),
-        ),
-    );
-    expect(found.length > (left[area] ?? 0) ? found : []).toEqual([]);
   });
 });

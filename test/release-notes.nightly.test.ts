@@ -1,18 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openRoot } from "../packages/workflow/src/storage/root.ts";
-import { signalWorkers } from "../packages/workflow/test/fixtures/store.ts";
-import { until } from "../packages/workflow/test/fixtures/until.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { retryOptions, settled, threadJson, type ThreadJson } from "@uncaged/workflow/host";
+import { settled, threadJson, type ThreadJson } from "@uncaged/workflow/host";
 import { anthropicServer } from "../packages/workflow-agents/test/anthropic-server.ts";
-import { expectCounted } from "../packages/workflow-agents/test/counted.ts";
 import { git } from "./repository.ts";
 import { warningsOn } from "./warned.ts";
 import { top } from "./source.ts";
 import { StepsHouse, textIn } from "./steps/examples.ts";
 
-/* The release-notes writer: offline, with a model, taken up after a failure and a kill. */
+/* The release-notes writer: offline, with a model, and forked. */
 const house = new StepsHouse();
 const rolesOf = ({ steps }: ThreadJson): string[] => steps.map(({ role }) => role);
 
@@ -67,15 +63,6 @@ describe("without a model", () => {
     );
   });
 
-  test("it asks nothing when it is told so, and takes a range", async () => {
-    const cwd = repository("a door", "a window");
-    git(cwd, "tag", "v2", "HEAD~1");
-    const params = { approve: false, from: "v1", to: "v2" };
-    const thread = await house.run("release-notes", { cwd, params });
-    expect(thread.status).toBe("completed");
-    expect(notesIn(cwd)).toBe("# v2\n\n## Changed\n\n- a door (id)\n");
-  });
-
   test("it says when there is nothing to tell, or no repository", async () => {
     const params = { from: "v1" };
     const nothing = await house.run("release-notes", { cwd: repository(), params });
@@ -120,69 +107,6 @@ describe("with a model", () => {
     expect(server.came).toHaveLength(2);
     await server.stop();
   });
-
-  test("a line that is not written fails the thread, and a retry asks for that one alone", async () => {
-    let isDown = true;
-    const server = await anthropicServer((body) => {
-      const asked = JSON.stringify(body.messages);
-      if (!isDown || asked.includes("a door")) return { text: JSON.stringify(line(asked)) };
-      return { text: "I would rather not." };
-    });
-    const cwd = repository("a door", "a window");
-    const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };
-    const params = { approve: false, model };
-    const failed = await house.run("release-notes", { cwd, params, env });
-    expect(failed.status).toBe("failed");
-    expect(failed.result?.summary).toStartWith("LLM_Line: ");
-    const written = rolesOf(failed).filter((role) => role === "LLM_Line").length;
-    const asked = server.came.length;
-
-    isDown = false;
-    const retry = retryOptions(await house.host.read(failed), { env: house.env(env) });
-    const again = await house.host.fork(failed, retry);
-    const thread = threadJson(await settled(house.host, { ...again }));
-    expect(thread.status).toBe("completed");
-    const askedAgain = server.came.slice(asked).map(({ body }) => JSON.stringify(body));
-    const [doors, windows] = ["a door", "a window"].map(
-      (text) => askedAgain.filter((body) => body.includes(text)).length,
-    );
-    expect(windows).toBe(1);
-    // The other line is asked for again only when its answer had not come before the thread failed.
-    expect(doors).toBeLessThanOrEqual(1 - written);
-    expect(notesIn(cwd)).toContain("## New\n\n- There is a door. (id)\n");
-    await server.stop();
-  });
-
-  test("killed while a line is written, it asks again for that one alone", async () => {
-    let hangs = true;
-    const server = await anthropicServer((body) => {
-      const asked = JSON.stringify(body.messages);
-      if (hangs && asked.includes("a window")) return { fault: { kind: "hang" } };
-      return { text: JSON.stringify(line(asked)) };
-    });
-    const cwd = repository("a door", "a window");
-    const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };
-    const ref = await house.start("release-notes", { cwd, params: { approve: false, model }, env });
-    const isInSecondLine = async () =>
-      server.came.length > 1 &&
-      rolesOf(threadJson(await house.host.read(ref))).includes("LLM_Line");
-    await until(isInSecondLine);
-    await signalWorkers(openRoot({ path: house.host.root }), "SIGKILL");
-    const killed = threadJson(await settled(house.host, ref));
-    expect(killed.status).toBe("interrupted");
-
-    hangs = false;
-    await house.host.control(ref, { kind: "resume", env: house.env(env) });
-    const resumed = threadJson(await settled(house.host, ref));
-    expect(resumed.status).toBe("completed");
-    expect(resumed.steps.slice(0, killed.steps.length)).toEqual(killed.steps);
-    expect(rolesOf(resumed).filter((role) => role === "LLM_Line")).toHaveLength(2);
-    expect(notesIn(cwd)).toContain("- The window closes. (id)");
-    const asked = server.came.map(({ body }) => JSON.stringify(body.messages));
-    expect(asked.filter((text) => text.includes("a door"))).toHaveLength(1);
-    await expectCounted(house.host, [ref], [server]);
-    await server.stop();
-  }, 180_000);
 });
 
 test("no step of an example breaks its descriptor", async () => {

@@ -49,9 +49,6 @@ async function gated(before: number, params: object = {}) {
   return { id, open: () => writeFileSync(path, "") };
 }
 
-const driverOf = async (id: string): Promise<number | null> =>
-  (await json<Row[]>("ps")).find(({ threadId }) => threadId === id)?.pid ?? null;
-
 onCluster(`on a cluster of this machine${missingServer}`, () => {
   test("a thread runs, is listed, shown, followed and forked as in a storage root", async () => {
     const done = await json<{ threadId: string; status: string }>(
@@ -69,29 +66,6 @@ onCluster(`on a cluster of this machine${missingServer}`, () => {
     expect(await json<object>("verify")).toMatchObject({ problems: [] });
     // Nothing of it is in the storage root.
     expect(existsSync(join(store.root, "logs"))).toBe(false);
-  });
-
-  test("a thread is answered, paused, resumed and killed", async () => {
-    const asks = await play({ ask: 2 });
-    await until(async () => (await json<Row>("thread", asks)).status === "waiting");
-    expect((await store.run(["resume", asks, "--input", "yes", "--wait"], { env })).code).toBe(0);
-    const { id } = await gated(2);
-    await store.ok(["kill", id], { env });
-    expect((await json<Row>("thread", id)).status).toBe("killed");
-  });
-
-  test("a thread whose worker is killed goes on with the next one, from its last step", async () => {
-    const { id, open } = await gated(3, { steps: 5 });
-    const first = await driverOf(id);
-    expect(up.pids.workers).toContain(first ?? 0);
-    process.kill(first ?? 0, "SIGKILL");
-    await until(async () => ![null, first].includes(await driverOf(id)));
-    open();
-    await until(async () => (await json<Row>("thread", id)).status === "completed");
-    const { steps } = await json<{ steps: { content: string }[] }>("thread", id);
-    expect(steps.map(({ content }) => content.split(":")[0])).toEqual([
-      ...["planner 1", "coder 2", "coder 3", "coder 4", "coder 5"],
-    ]);
   });
 
   test("a server that is ended leaves nothing of what it has read", async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { programWords } from "./command.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import { playBundle, playStore, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
@@ -126,21 +127,21 @@ async function completed(
     },
   });
   const type = (text: string) => void shell.terminal?.write(text);
-  const until = async (wanted: string) => {
-    const late = performance.now() + 60_000;
-    while (!drawn(shown).includes(wanted) && performance.now() < late) await Bun.sleep(20);
-    return drawn(shown).includes(wanted);
-  };
+  const isShown = (wanted: string) =>
+    until(() => drawn(shown).includes(wanted)).then(
+      () => true,
+      () => false,
+    );
   try {
     for (const line of [...setUp, `eval "$(uncaged-workflow completion ${name})"`])
       type(`${line}\n`);
     type("echo rea''dy\n");
-    await until("ready");
+    await isShown("ready");
     const found: [string, string][] = [];
     for (const [typed, wanted] of lines) {
       shown = "";
       type(`${typed}\t`);
-      found.push([typed, (await until(wanted)) ? wanted : JSON.stringify(shown)]);
+      found.push([typed, (await isShown(wanted)) ? wanted : JSON.stringify(shown)]);
       type(clear);
     }
     return found;

@@ -53,27 +53,6 @@ test("resume waits for the end with --wait and shows it with --follow, and takes
   expect(two).toMatchObject({ code: 2, stderr: expect.stringContaining("take one thread") });
 });
 
-test("a refused answer names the thread to look at", async () => {
-  const id = await store.play({ ask: 2, steps: 3, token: "t1" });
-  await store.until(id, "waiting");
-  const { stderr } = await store.run(["resume", "@last", "--token", "t0", "--input", "yes"]);
-  expect(stderr).toContain(`uncaged-workflow thread ${id}\n`);
-  await store.ok(["kill", id]);
-});
-
-test("an answer with another question's token is refused, and one with none needs an answer", async () => {
-  const id = await store.play({ ask: 2, steps: 3, token: "t1" });
-  await store.until(id, "waiting");
-  const wrong = await store.run(["resume", id, "--token", "t0", "--input", "yes", "--json"]);
-  expect(wrong.code).toBe(1);
-  expect(JSON.parse(wrong.stdout)).toMatchObject({ error: { code: "ANSWER_TOKEN" } });
-  const alone = await store.run(["resume", id, "--token", "t1"]);
-  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("--input TEXT") });
-  await store.ok(["resume", id, "--token", "t1", "--input", "yes"]);
-  const { steps } = await store.until<View>(id, "completed");
-  expect(steps.find(({ role }) => role === "__input__")?.meta.token).toBe("t1");
-});
-
 test("an approval takes a decision: anything else is refused with exit code 2, and it goes on waiting", async () => {
   const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
   const file = join(store.folder, "asker.esm.js");
@@ -153,20 +132,6 @@ test("fork leaves out the last step, or keeps up to a role or a number", async (
   expect(await kept("--at-step", "0")).toBe(0);
 });
 
-test("fork takes another prompt and other rounds", async () => {
-  const id = await store.ok([
-    ...["fork", ended, "--at-step", "1", "--wait"],
-    ...["--prompt", "second", "--max-rounds", "7"],
-  ]);
-  const { steps, prompt, maxRounds } = await read(id);
-  expect({ prompt, maxRounds }).toEqual({ prompt: "second", maxRounds: 7 });
-  expect(steps.map(({ content }) => content)).toEqual([
-    "planner 1: first",
-    "coder 2: second",
-    "coder 3: second",
-  ]);
-});
-
 test("fork --edit takes JSON for the last kept step", async () => {
   const edit = '{"content":"better","meta":{"n":1}}';
   const id = await store.ok(["fork", ended, "--at-step", "1", "--edit", edit, "--wait"]);
@@ -204,15 +169,6 @@ test("fork --edit forks nothing when the step is not changed or the editor fails
     expect(stderr).toContain(message);
   }
   expect(store.tree()).toEqual(before);
-});
-
-test("fork puts an answer after the kept steps", async () => {
-  const id = await store.play({ ask: 2, steps: 3 });
-  await store.until(id, "waiting");
-  const forked = await store.ok(["fork", id, "--at-step", "2", "--input", "yes"]);
-  const { steps } = await store.until<View>(forked, "completed");
-  expect(steps.map(({ role }) => role)).toEqual(["planner", "__wait__", "__input__"]);
-  expect(steps[2]?.content).toBe("yes");
 });
 
 test("fork --on continues on another version", async () => {

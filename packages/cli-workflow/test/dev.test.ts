@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { Dev, type DevLine } from "./dev.ts";
 import { programWords } from "./command.ts";
 import { removeFolders, Store } from "./program.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 
 setDefaultTimeout(180_000);
 afterAll(removeFolders);
@@ -52,7 +53,7 @@ function project(source = workflow): Store {
 const rows = (store: Store) =>
   store.json<{ threadId: string; workflow: string; status: string }[]>(["threads"]);
 
-test("a save is built and runs from the first step that changed, within a second of the build", async () => {
+test("a save is built and runs from the first step that changed", async () => {
   const store = project();
   await store.ok(["add", "flow", "flow.ts"]);
   const published = await store.json<object>(["show", "flow"]);
@@ -60,7 +61,7 @@ test("a save is built and runs from the first step that changed, within a second
   const { threadId } = await dev.next("thread");
   expect(await dev.steps()).toEqual(["plan: plan it", "write: a text"]);
   dev.edit("a text", "another text");
-  const built = await dev.next("built");
+  await dev.next("built");
   const forked = await dev.next("thread");
   expect(forked).toMatchObject({
     changed: "write",
@@ -69,31 +70,11 @@ test("a save is built and runs from the first step that changed, within a second
   });
   const first = await dev.next("step", ({ number }) => number === 2);
   expect(first.step?.content).toBe("another text");
-  console.log(`from the build to the new version's first step: ${first.at - built.at} ms`);
-  // The goal is a second; a machine that has much else to do gets more.
-  expect(first.at - built.at).toBeLessThan(20_000);
   expect(await dev.end()).toBe(0);
   expect(await store.json<object>(["show", "flow"])).toEqual(published);
   expect(await store.json<object[]>(["history", "flow@dev"])).toHaveLength(1);
   const found = await rows(store);
   expect(found.map((row) => row.workflow)).toEqual(["flow@dev", "flow@dev"]);
-});
-
-test("what the source imports is watched, and twenty saves in a second make few builds and one thread", async () => {
-  const store = project();
-  const dev = start(store, "flow.ts", "--prompt", "it");
-  await dev.next("end");
-  for (let save = 1; save <= 20; save += 1) {
-    const text = `export const shown = (text: string) => text + " ${save}";\n`;
-    writeFileSync(join(store.folder, "shown.tmp"), text);
-    renameSync(join(store.folder, "shown.tmp"), join(store.folder, "shown.ts"));
-    await Bun.sleep(20);
-  }
-  await dev.next("step", ({ step }) => step?.content === "plan it 20");
-  await dev.next("end");
-  const threads = dev.lines.filter(({ kind }) => kind === "thread");
-  expect(threads.length).toBeLessThanOrEqual(4);
-  expect(threads.at(-1)).toMatchObject({ changed: "plan", forkFrom: { steps: 0 } });
 });
 
 test("an error in the build is shown and the last good version stays, until it is fixed", async () => {
@@ -174,53 +155,6 @@ test("a step that is at work is let finish where it is the same, and a thread th
   ]);
 });
 
-test("steps that the new version would make otherwise are given back one by one, and a flow has steps too", async () => {
-  const store = project();
-  const dev = start(store, "flow.ts", "--prompt", "it");
-  await dev.next("end");
-  dev.edit('"plan", async', '"scheme", async');
-  const forked = await dev.next("thread");
-  expect(forked).toMatchObject({ changed: "plan", forkFrom: { steps: 0 } });
-  expect(await dev.steps()).toEqual(["scheme: plan it", "write: a text"]);
-  // The way has changed and no step has: the replay decides.
-  dev.edit('yield* step("scheme"', 'if (prompt === "other") yield* step("scheme"');
-  expect(await dev.next("thread")).toMatchObject({ changed: null, forkFrom: { steps: 2 } });
-  const again = await dev.next("thread");
-  expect(again).toMatchObject({ changed: "scheme", forkFrom: { steps: 0 } });
-  expect(await dev.steps()).toEqual(["write: a text"]);
-  const ids = (await rows(store)).map(({ threadId }) => threadId);
-  expect(ids).toContain(String(again.threadId));
-  expect(ids).toHaveLength(3);
-  const set = (id: string, value: string, next: string) => ({ id, target: "$a", value, next });
-  const steps = [
-    set("Set_A", "='one'", "Set_B"),
-    set("Set_B", "='two'", "Stop_C"),
-    { id: "Stop_C" },
-  ];
-  const document = { version: "3.16", name: "f", registry: { vars: ["$a(STRING)"] }, steps };
-  writeFileSync(join(store.folder, "set.json"), JSON.stringify(document));
-  const flow = start(store, "set.json");
-  await flow.next("end");
-  flow.edit("'two'", "'three'");
-  expect(await flow.next("thread")).toMatchObject({ changed: "Set_B", forkFrom: { steps: 1 } });
-  await flow.next("end");
-});
-
-test("a folder that goes away with its file, and comes back with another, is waited for", async () => {
-  const store = project();
-  const folder = join(store.folder, "inner");
-  mkdirSync(folder);
-  const source = workflow.replace("./shown.ts", "../shown.ts");
-  writeFileSync(join(folder, "flow.ts"), source);
-  const dev = start(store, "inner/flow.ts", "--prompt", "it");
-  await dev.next("end");
-  rmSync(folder, { recursive: true });
-  await dev.next("gone");
-  mkdirSync(folder);
-  writeFileSync(join(folder, "flow.ts"), source.replace("a text", "back"));
-  expect(await dev.steps()).toEqual(["plan: plan it", "write: back"]);
-});
-
 test("dev ends what it has running, continues it the next time, and is alone with a name", async () => {
   const store = project(workflow.replace("wait(0)", "wait(60_000)"));
   const dev = start(store, "flow.ts", "--prompt", "it");
@@ -256,25 +190,25 @@ test("on a terminal its keys answer a question, run it again, and end it", async
     terminal: { cols: 200, rows: 50, data },
   });
   const type = (text: string) => void child.terminal?.write(text);
-  const until = async (text: string) => {
-    for (let tries = 0; !shown.includes(text); tries += 1) {
-      if (tries > 1500) throw new Error(`${text} never came: ${shown}`);
-      await Bun.sleep(20);
-    }
+  const seen = async (text: string) => {
+    await until(
+      () => shown.includes(text),
+      () => `${text} never came: ${shown}`,
+    );
     shown = shown.slice(shown.indexOf(text) + text.length);
   };
   try {
-    await until("a: answer");
-    await until("waiting: Ship it?");
+    await seen("a: answer");
+    await seen("waiting: Ship it?");
     type("a");
-    await until("answer: ");
+    await seen("answer: ");
     type("noo\u007f\r");
-    await until("__input__");
-    await until("no");
-    await until("completed: done");
+    await seen("__input__");
+    await seen("no");
+    await seen("completed: done");
     type("r");
-    await until("begins again");
-    await until("waiting: Ship it?");
+    await seen("begins again");
+    await seen("waiting: Ship it?");
     type("aq\u001b");
     type("q");
     expect(await child.exited).toBe(0);

@@ -12,8 +12,6 @@ export type DevLine = {
   step?: { role: string; content: string };
   unchanged?: boolean;
   status?: string;
-  /** When it came, in milliseconds. */
-  at: number;
 } & Record<string, unknown>;
 
 const patienceMs = 60_000;
@@ -83,9 +81,7 @@ export class Dev {
     for await (const chunk of this.#child.stdout) {
       const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
       rest = parts.pop() ?? "";
-      this.lines.push(
-        ...parts.map((text) => ({ ...(JSON.parse(text) as DevLine), at: Date.now() })),
-      );
+      this.lines.push(...parts.map((text) => JSON.parse(text) as DevLine));
       this.#ring();
     }
     this.#isOver = true;

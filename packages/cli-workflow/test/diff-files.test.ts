@@ -67,9 +67,3 @@ line"; echo file > link; chmod +x 'a name'; printf '\\0\\2' > binary; ${moved}`,
     problem: `the repository ${join(repository.folder, ".git")} is not there`,
   });
 }, 60_000);
-
-test("two forks that did the same are the same, whenever they committed it", async () => {
-  const { a, b } = await pair("echo three >> both", "echo three >> both");
-  const found = await store.json<Diff>(["diff", a, b]);
-  expect([found.same, found.files.map(({ files }) => files)]).toEqual([true, [[]]]);
-}, 60_000);

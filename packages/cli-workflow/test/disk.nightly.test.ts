@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FailingDisk, SmallDisk, unmountAll, whyNoMounts } from "./mounts.ts";
 import { newFolder, playBundle, removeFolders, Store } from "./program.ts";
@@ -17,6 +17,7 @@ afterAll(async () => {
 /** A storage root below a folder on which a disk is mounted first. */
 async function storeOn<Disk>(disk: (path: string) => Disk): Promise<{ store: Store; disk: Disk }> {
   const store = new Store();
+  store.isApart = true;
   const mounted = disk(store.folder);
   stores.push(store);
   await store.ok(["add", "play", playBundle]);
@@ -117,33 +118,6 @@ else
   });
 
 const noLoop = noMount ?? whyNoMounts("losetup", "mkfs.ext4", "truncate");
-const noFreeze = noLoop ?? whyNoMounts("fsfreeze");
-
-if (noFreeze !== null) test.skip(`a disk that is busy for long: left out, ${noFreeze}`, () => {});
-else
-  test("a disk that is busy for longer than a worker has for an answer makes it late, and nothing else", async () => {
-    const store = new Store();
-    stores.push(store);
-    await store.ok(["add", "play", playBundle]);
-    const logs = join(store.root, "logs");
-    mkdirSync(logs, { recursive: true });
-    const disk = new FailingDisk(logs);
-    // What a new disk has, and no folder of logs.
-    for (const name of readdirSync(logs)) rmSync(join(logs, name), { recursive: true });
-    const { id, open } = await begin(store);
-    await endWorkers(store);
-    open();
-    const view = await store.until<View>(id, "interrupted");
-    disk.freeze();
-    const resumed = store.start(["resume", id, "--wait"]);
-    // A worker has ten seconds, and this one writes the log of the lost one anew.
-    await Bun.sleep(13_000);
-    disk.thaw();
-    expect(resumed.exitCode).toBeNull();
-    expect(await new Response(resumed.stderr).text()).toBe("completed: played\n");
-    expect(await resumed.exited).toBe(0);
-    await isComplete(store, id, view);
-  }, 180_000);
 
 if (noLoop !== null) test.skip(`a disk that fails its syncs: left out, ${noLoop}`, () => {});
 else

@@ -110,39 +110,6 @@ describe("an error three calls deep in a role of a minified bundle", () => {
     const followed = (await store.run(["follow", id, "--json"])).stdout.trim().split("\n");
     expect(JSON.parse(followed.at(-1) ?? "")).toMatchObject({ kind: "end", error });
   });
-
-  test("says which attempt it was when nobody could catch it", async () => {
-    const timer = await failing("reads", "--prompt", "timer");
-    const { error } = await store.json<Thread>(["thread", timer.id]);
-    expect(error).toMatchObject({ message: "no timer", role: "reader", at: { text: line } });
-  });
-
-  test("of step.all is shown once, when it happens: its step refers to it", async () => {
-    const all = `import { durable } from "@uncaged/workflow";
-      export const descriptor = { description: "x", roles: {} };
-      export const run = durable(async function* (step) {
-        try {
-          const slow = () => new Promise<string>((done) => setTimeout(() => done("b"), 300));
-          yield* step.all({ a: () => { throw new Error("boom"); }, b: slow });
-        } catch {}
-        return yield* step("last", () => "done");
-      });`;
-    writeFileSync(join(store.folder, "all.ts"), all);
-    const { stdout } = await store.run(["run", "all.ts", "--follow"]);
-    expect(stdout).toContain("     a failed ");
-    expect(stdout.match(/boom/g)).toHaveLength(2);
-    expect(stdout).toMatch(/^ +2 +a .* failed, as above$/m);
-  });
-
-  test("is seen as a failure when the workflow has caught it", async () => {
-    await failing("reads", "--prompt", "caught");
-    for (const command of ["follow", "thread"]) {
-      const { stdout } = await store.run([command, "@last"]);
-      expect(stdout).toMatch(
-        /1 {2}reader.*failed[\s\S]*at lib\/net\.ts:2:13 {2}throw[\s\S]* 2 {2}reader/,
-      );
-    }
-  });
 });
 
 test("in a fork on another version it has the line of that version's source", async () => {
@@ -162,30 +129,6 @@ test("in a fork on another version it has the line of that version's source", as
   // Who made the error is what counts, not who reads it now.
   const before = await store.json<Thread>(["thread", id]);
   expect(before.error?.at).toMatchObject({ file: "lib/net.ts", line: 2 });
-});
-
-test("a source map of megabytes gives the line, and soon", async () => {
-  // One array, and not an export a line: a namespace of 60,000 names takes the runtime a second to make.
-  const rows = Array.from({ length: 60_000 }, (_, n) => `  () => ${n} + ${n},`);
-  const many = ["export const many = [", ...rows, "];"].join("\n");
-  writeFileSync(join(store.folder, "lib/many.ts"), many);
-  const all = 'import { many } from "./many.ts"; export const sum = many.length;';
-  writeFileSync(join(store.folder, "lib/all.ts"), all);
-  const large = source
-    .replace("./lib/net.ts", "./lib/net-2.ts")
-    .replace("export const run", 'import { sum } from "./lib/all.ts";\nexport const run');
-  writeFileSync(join(store.folder, "lib/net-2.ts"), net);
-  writeFileSync(join(store.folder, "large.ts"), large.replace("prompt ===", "prompt + sum ==="));
-  await store.ok(["add", "large", "large.ts"]);
-  const { stderr } = await failing("large");
-  expect(stderr).toContain("lib/net-2.ts:2:13");
-  expect(stderr).toContain(`> 2 |   ${line}`);
-});
-
-test("what is thrown and is no error has its role", async () => {
-  const { id, stderr } = await failing("reads", "--prompt", "string");
-  expect(stderr).toContain("failed in reader (return code 1)");
-  expect(await store.ok(["thread", id])).toMatch(/failed +reader, at step 1/);
 });
 
 test("a bundle that another program built shows the sources of its own map", async () => {
@@ -208,31 +151,6 @@ export async function* run(): AsyncGenerator<{ role: string; content: string; me
     expect(stderr).toContain("src/own.ts:4:");
     expect(stderr).toContain('> 4 |   throw new Error("by another\'s map");');
   }
-});
-
-test("a source that throws while it is added is shown by its line", async () => {
-  const text = `const boom = () => {
-  throw new Error("at load");
-};
-boom();
-export const descriptor = {};
-export async function* run() {}`;
-  writeFileSync(join(store.folder, "loads.ts"), text);
-  const { code, stderr } = await store.run(["add", "loads", "loads.ts"]);
-  expect(code).toBe(1);
-  expect(stderr).toContain('loads.ts:2:13: at load, thrown by: throw new Error("at load");');
-});
-
-test("a plain bundle shows its own line", async () => {
-  const text = `export const descriptor = { description: "x", roles: {} };
-export async function* run() {
-  throw new Error("plainly");
-}`;
-  writeFileSync(join(store.folder, "plain.esm.js"), text);
-  const hash = await store.ok(["add", "plain", "plain.esm.js"]);
-  const { stderr } = await failing("plain");
-  expect(stderr).toContain(`${hash}.esm.js:3:`);
-  expect(stderr).toContain('> 3 |   throw new Error("plainly");');
 });
 
 test("a step workflow shows the step in its file", async () => {
@@ -290,12 +208,6 @@ export async function* run() {
     const thread = await store.json<Thread & { steps: unknown[] }>(["thread", id]);
     expect(thread.steps).toHaveLength(1);
     expect(thread.error).toMatchObject({ code: "STEP_REFUSED", role: "planner", step: 2 });
-  });
-
-  test("is nothing where the descriptor says so", async () => {
-    await added("unchecked", "strict: false,");
-    const id = await store.ok(["run", "unchecked", "--wait"]);
-    expect(await store.ok(["thread", id])).not.toContain("warning");
   });
 });
 

@@ -107,15 +107,6 @@ export class FailingDisk {
     this.#below.free();
   }
 
-  /** From here on who writes waits until {@link thaw}, as where a disk is busy for long: fsfreeze(8). */
-  freeze(): void {
-    run("fsfreeze", "-f", this.#path);
-  }
-
-  thaw(): void {
-    run("fsfreeze", "-u", this.#path);
-  }
-
   /** Forgets what the system's cache shows and the disk does not have, once nobody uses the disk. */
   async remount(): Promise<void> {
     await until(

@@ -95,24 +95,3 @@ test("a secret is typed without being shown", async () => {
   const file = readFileSync(join(store.root, "plans/secrets.json"), "utf8");
   expect(JSON.parse(file)).toEqual({ TYPED_TOKEN: "s3cret-value" });
 });
-
-test("ten commands at once on one home: one confirmation counts, and one run begins", async () => {
-  const { id } = await store.plan({ look: [] });
-  const ended = await Promise.all(
-    Array.from({ length: 10 }, (_, n) =>
-      store.run(
-        n % 2 === 0 ? ["plan", "confirm", id, "--json"] : ["plan", "secret", "set", `TOKEN_${n}`],
-        { stdin: `value ${n}` },
-      ),
-    ),
-  );
-  expect(ended.filter((one, n) => n % 2 === 0 && one.code === 0)).toHaveLength(1);
-  expect(ended.filter((one, n) => n % 2 === 1).map((one) => one.code)).toEqual([0, 0, 0, 0, 0]);
-  const { runs } = await store.untilPhase(id, "completed");
-  expect(runs).toHaveLength(1);
-  expect(await store.json<string[]>(["plan", "secret", "list"])).toEqual(
-    expect.arrayContaining([1, 3, 5, 7, 9].map((n) => `TOKEN_${n}`)),
-  );
-  expect(await store.json(["plan", "rebuild"])).toEqual({ runs: expect.any(Number) });
-  expect((await store.view(id)).runs).toEqual(runs);
-});

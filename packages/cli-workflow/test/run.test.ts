@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openLocalHost } from "@uncaged/workflow/host";
-import { readWhole } from "../src/output/thread.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
@@ -67,15 +65,6 @@ test("a thread that asks ends --wait with 6, the question and how to answer", as
   });
 });
 
-test("--wait --json has the status of a thread that asks, and no result", async () => {
-  const { code, stdout } = await store.run([
-    ...["run", "play", "--wait", "--json"],
-    ...["--params", '{"ask":1}'],
-  ]);
-  expect(code).toBe(6);
-  expect(JSON.parse(stdout)).toMatchObject({ status: "waiting", result: null });
-});
-
 test("--follow shows a line a step, in a pipe without colour, cuts or spinner", async () => {
   const say = `first line that is long ${"word ".repeat(40)}end`;
   const { code, stdout, stderr } = await store.run([
@@ -90,23 +79,6 @@ test("--follow shows a line a step, in a pipe without colour, cuts or spinner", 
   expect(lines[3]).toBe("failed (return code 3): played");
   expect(stdout + stderr).not.toMatch(/[\u001b\r]/);
   expect(stderr).toContain("15 tokens");
-});
-
-test("what a failed step spent is shown by --follow as by thread", async () => {
-  const usage = { input_tokens: 1000, output_tokens: 7 };
-  const kept = { role: "coder", usage, model: "m", cost: 0.25 };
-  const meta = { usage: { input_tokens: 500 }, model: "n", cost: 0.5 };
-  const { code, stderr } = await store.run([
-    ...["run", "play", "--follow"],
-    ...["--params", JSON.stringify({ fail: 2, kept, meta })],
-  ]);
-  expect(code).toBe(1);
-  expect(stderr).toContain("1,507 tokens, $0.7500");
-  const shown = await store.ok(["thread", "@last"]);
-  expect(shown).toMatch(/^spent +1,507 tokens, \$0\.7500$/m);
-  const host = openLocalHost({ path: store.root });
-  const { ledger } = await readWhole(host, await host.find("@last"));
-  expect(ledger.total).toMatchObject({ tokens: 1507, cost: 0.75 });
 });
 
 test("--follow --json begins with what was started", async () => {
@@ -146,14 +118,6 @@ test("params are read from a file", async () => {
   expect((await store.json<View>(["thread", id])).steps).toHaveLength(1);
 });
 
-test("the same thread id starts one thread", async () => {
-  const args = ["run", "play", "--thread-id", "01KQXKW18CT8G75T53R8F4G7YG"];
-  expect(await store.ok(args)).toBe("01KQXKW18CT8G75T53R8F4G7YG");
-  expect(await store.ok(args)).toBe("01KQXKW18CT8G75T53R8F4G7YG");
-  const view = await store.until<View>("01KQXKW18CT8G75T53R8F4G7YG", "completed");
-  expect(view.steps).toHaveLength(3);
-});
-
 test("a prompt keeps every kind of line break, from the command line, a file and stdin", async () => {
   const prompt = "a\nb\r\nc\rd\u2028e\u2029f\u0085g\vh\fi\n\n\ttab 日本 👩‍👩‍👧 \ufeff end";
   const path = join(store.folder, "prompt.txt");
@@ -165,14 +129,6 @@ test("a prompt keeps every kind of line break, from the command line, a file and
     await store.ok(["run", "play", "--prompt-file", "-"], { stdin: prompt }),
   ];
   for (const id of ids) expect(await promptOf(id)).toBe(prompt);
-});
-
-test("a prompt of 10 MB comes back as it was", async () => {
-  const prompt = "0123456789abcde\n".repeat(655_360);
-  const id = await store.ok(["run", "play", "--prompt", "-", "--params", '{"say":"x"}'], {
-    stdin: prompt,
-  });
-  expect((await promptOf(id)) === prompt).toBe(true);
 });
 
 test("a prompt may look like an option", async () => {

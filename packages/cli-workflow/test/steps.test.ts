@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { playStore, removeFolders, type Store } from "./program.ts";
-import { until } from "../../workflow/test/fixtures/until.ts";
 
 afterAll(removeFolders);
 
@@ -71,14 +70,6 @@ async function ended(note: string, params: object = {}): Promise<string> {
   return id;
 }
 
-/** Waits until a thread's debug log has a text: it is written in batches. */
-async function untilLogged(id: string, text: string): Promise<void> {
-  await until(
-    async () => (await store.ok(["logs", id])).includes(text),
-    () => `the debug log of ${id} never had ${text}`,
-  );
-}
-
 beforeAll(async () => {
   store = await playStore();
   await store.ok(["add", "join", write("join.json", flow)]);
@@ -114,42 +105,10 @@ describe("add", () => {
     expect(store.tree()).toEqual(before);
   });
 
-  test("prints warnings as notes, and none to programs", async () => {
-    const file = write("warned.json", { ...flow, steps: [{ ...flow.steps[1], next: undefined }] });
-    const shown = await store.run(["add", "warned", file]);
-    expect(shown.code).toBe(0);
-    expect(shown.stderr).toMatch(/^warning: \S*warned\.json:\d+:\d+: .+$/m);
-    expect(await store.run(["add", "warned", file, "--json"])).toMatchObject({
-      code: 0,
-      stderr: "",
-    });
-  });
-
   test("refuses JSON that is no step workflow, and names what one has", async () => {
     const { code, stderr } = await store.run(["add", "bad", write("package.json", { name: "x" })]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/package\.json:1:1: this is no step workflow.*"steps"/);
-  });
-
-  test("builds in the workflows that it runs: a thread stays on what it began with", async () => {
-    const child = { ...flow, name: "child", steps: flow.steps.toSpliced(2, 1) };
-    child.steps[0] = { ...flow.steps[0], next: "Write_Out" } as (typeof flow.steps)[0];
-    write("parts/child.json", child);
-    const run = {
-      id: "Subflow_Child",
-      in: { workflow_path: "parts/child.json", params: { path: "c.txt" } },
-    };
-    const parent = {
-      ...flow,
-      version: "3.17",
-      steps: [{ ...run, next: "Stop_Done" }, flow.steps[4]],
-    };
-    await store.ok(["add", "parent", write("parent.json", parent)]);
-    write("parts/child.json", "changed since");
-    await store.ok(["run", "parent", "--wait"]);
-    expect(out("c.txt")).toBe("ab");
-    const { steps } = await read("@last");
-    expect(steps.map(({ role }) => role)).toContain("Subflow_Child/Write_Out");
   });
 });
 
@@ -173,11 +132,6 @@ describe("run", () => {
     });
   });
 
-  test("takes the params from a prompt that is a JSON object", async () => {
-    const { stdout } = await store.run(["run", "join", "--prompt", '{"names":["q"]}', "--wait"]);
-    expect((await checkpoint(stdout.trim())).variables.$text).toBe("q");
-  });
-
   test("with wrong params is refused, and all of them are named", async () => {
     const { code, stdout, stderr } = await store.run([
       ...["run", "join", "--params", '{"names":3,"more":1}', "--wait"],
@@ -199,17 +153,6 @@ describe("a Pause", () => {
     await store.until(id, "completed");
     expect(out()).toBe("ab end");
     expect((await read(id)).result).toEqual({ returnCode: 0, summary: "written" });
-  });
-
-  test("takes an answer with its token, and refuses one with another", async () => {
-    const id = await waiting();
-    const token = String((await read(id)).steps.at(-1)?.meta.token);
-    const wrong = await store.run(["resume", id, "--token", "0".repeat(32), "--input", "no"]);
-    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining("token") });
-    await untilLogged(id, 'pause_rejected {"reason":');
-    await store.ok(["resume", id, "--token", token, "--input", "yes"]);
-    await store.until(id, "completed");
-    expect((await checkpoint(id)).variables.$note).toBe("yes");
   });
 });
 
@@ -296,28 +239,6 @@ describe("rerun", () => {
     expect(await textAfter("Loop_Names", "--set", '$text=""', "--set", 'names=["p"]')).toBe("p");
   });
 
-  test("from a Pause asks again, with another token", async () => {
-    const id = await ended("one");
-    const { stdout } = await store.run(["rerun", id, "--from-step", "Pause_Note", "--wait"]);
-    const tokens = [await read(id), await read(stdout.trim())].map(
-      ({ steps }) => steps.find(({ role }) => role === "__wait__")?.meta.token,
-    );
-    expect(tokens[1]).toMatch(/^[0-9a-f]{32}$/);
-    expect(tokens[1]).not.toBe(tokens[0]);
-    await store.ok(["resume", stdout.trim(), "--input", "two"]);
-    await store.until(stdout.trim(), "completed");
-    expect(out()).toBe("abtwo");
-  });
-
-  test("runs a failed step again once it is fixed", async () => {
-    const id = await waiting({ path: "../escape.txt" });
-    await store.ok(["resume", id, "--input", "n"]);
-    await store.until(id, "failed");
-    const fixed = ["rerun", id, "--from-step", "Write_Out", "--set", "path=fixed.txt", "--wait"];
-    expect((await store.run(fixed)).code).toBe(0);
-    expect(out("fixed.txt")).toBe("abn");
-  });
-
   test("continues with a fixed workflow", async () => {
     const id = await waiting({ path: "../escape.txt" });
     await store.ok(["resume", id, "--input", "n"]);
@@ -368,28 +289,4 @@ describe("rerun", () => {
     ]);
     expect(await refused()).toEqual([2, expect.stringContaining("--from-step <step>")]);
   });
-});
-
-test("a new project of a step workflow checks, runs and asks in one go", async () => {
-  const project = await store.json<{ dir: string; files: string[] }>([
-    ...["new", "greet", "--template", "steps"],
-  ]);
-  expect(project.files).toEqual([
-    ...[".gitignore", "README.md", "package.json", "uncaged.json", "flow.json"],
-  ]);
-  const here = { cwd: project.dir };
-  const text = readFileSync(join(project.dir, "flow.json"), "utf8");
-  const { $schema } = JSON.parse(text) as { $schema: string };
-  expect(JSON.parse(readFileSync(join(project.dir, $schema), "utf8"))).toHaveProperty("$defs");
-  const added = await store.run(["add", "greet", "flow.json"], here);
-  expect(added).toMatchObject({ code: 0, stderr: expect.not.stringContaining("warning") });
-  expect(await store.ok(["run", "greet", "--follow"], here)).toContain("Hello, Grace!");
-  expect(readFileSync(join(project.dir, "greetings.txt"), "utf8")).toBe(
-    "Hello, Ada!\nHello, Grace!\n",
-  );
-  const asked = await store.run(["run", "greet", "--params", '{"ask":true}', "--wait"], here);
-  expect(asked.code).toBe(6);
-  await store.ok(["resume", "@last", "--input", "See you soon."]);
-  await store.until("@last", "completed");
-  expect(readFileSync(join(project.dir, "greetings.txt"), "utf8")).toEndWith("See you soon.");
 });

@@ -70,26 +70,6 @@ test("what needs a temporary folder says so where there is none", async () => {
   }
 });
 
-test("doctor counts every interrupted thread, shows the first few and how to resume all", async () => {
-  const store = await playStore();
-  const id = await store.play({}, "--wait");
-  const { hash } = await store.json<{ hash: string }>(["thread", id]);
-  const logs = join(store.root, "logs", hash);
-  const lines = readFileSync(join(logs, `${id}.data.jsonl`), "utf8").split("\n");
-  // Without checksums, as logs of an earlier version: these lines would not be those of their chain.
-  const begun = `${lines.slice(0, 2).join("\n")}\n`.replace(/,"sum":"[^"]*"/g, "");
-  for (let number = 0; number < 120; number += 1) {
-    const other = `${id.slice(0, -3)}${String(number).padStart(3, "0")}`;
-    writeFileSync(join(logs, `${other}.data.jsonl`), begun.replaceAll(id, other), { mode: 0o600 });
-  }
-  const { stdout, stderr } = await store.run(["doctor"]);
-  expect(stderr).toBe("120 problems\n");
-  expect(stdout.trimEnd().split("\n")).toHaveLength(6);
-  expect(stdout).toContain("and 115 more, 120 in all; ");
-  expect(stdout).toContain("$(uncaged-workflow threads -q --status interrupted --limit 120)");
-  expect(await codes(store)).toHaveLength(120);
-});
-
 test("doctor reports a worker that does not answer", async () => {
   const store = await playStore();
   const id = await store.play({ ms: 600_000 });
@@ -130,17 +110,6 @@ test("doctor reports everything that is wrong, and not the first thing alone", a
   expect(inOpen.map((problem) => problem.code)).toEqual([
     ...["BAD_VARIABLE", "TMPDIR_UNUSABLE", "ROOT_NOT_A_FOLDER"],
   ]);
-});
-
-test("doctor reports a worker that runs and takes no requests any more", async () => {
-  const store = await playStore();
-  const id = await store.play({ ms: 600_000 });
-  const { pid, hash } = await store.json<{ pid: number; hash: string }>(["thread", id]);
-  rmSync(join(store.root, "run", `${hash}.sock`));
-  const { stdout } = await store.run(["doctor"]);
-  expect(stdout).toContain(`process ${pid}, runs and takes no requests`);
-  expect(stdout).toContain(`kill -9 ${pid}`);
-  await store.killWorkers();
 });
 
 test("verify passes a sound store, and names the file and the line of a broken one", async () => {

@@ -4,29 +4,13 @@ import { join } from "node:path";
 import { killThread, pauseThread, resumeThread } from "../src/local/control.ts";
 import { listLive } from "../src/local/live.ts";
 import { dataPath } from "../src/storage/paths.ts";
-import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import { bundleOf, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
 describe("pause", () => {
-  test("stops at the next yield, is seen, and resume goes on where it stood", async () => {
-    const store = new TestStore();
-    const ref = await store.start(await store.add(endless));
-    await store.whenSteps(ref, 2);
-    await pauseThread(store.root, ref);
-    await store.whenStatus(ref, "paused");
-    expect((await listLive(store.root)).map(({ status }) => status)).toEqual(["paused"]);
-    const { steps } = await store.read(ref);
-    const beside = await store.start(ref.hash);
-    await store.whenSteps(beside, 5);
-    expect((await store.read(ref)).steps).toHaveLength(steps.length);
-    await resumeThread(store.root, ref, { env: {} });
-    const later = await store.whenSteps(ref, steps.length + 2);
-    expect(later.steps.map(({ content }) => Number(content))).toEqual(later.steps.map((_, n) => n));
-  });
-
   test("during a role that takes its time waits for the role's step, and lets it be killed", async () => {
     const store = new TestStore();
     const hash = await store.add(
@@ -53,33 +37,9 @@ describe("pause", () => {
     await resumeThread(store.root, ref, { env: {} });
     await store.whenSteps(ref, steps.length + 1);
   });
-
-  test("of what has ended, waits without a worker, or is interrupted is refused", async () => {
-    const store = new TestStore();
-    const ref = await store.start(await store.add(counter));
-    await store.whenStatus(ref, "completed");
-    expect(await codeOf(pauseThread(store.root, ref))).toMatch(/THREAD_ENDED|NOT_RUNNING/);
-    const open = await store.start(await store.add(endless));
-    await store.signalWorkers("SIGKILL");
-    expect(await codeOf(pauseThread(store.root, open))).toBe("NOT_RUNNING");
-  });
 });
 
 describe("resume", () => {
-  test("of what runs is refused", async () => {
-    const store = new TestStore();
-    const ref = await store.start(await store.add(endless));
-    expect(await codeOf(resumeThread(store.root, ref, { env: {} }))).toBe("ALREADY_RUNNING");
-  });
-
-  test("of what has ended says that an ended log is final", async () => {
-    const store = new TestStore();
-    const ref = await store.start(await store.add(counter));
-    await store.whenStatus(ref, "completed");
-    expect(await codeOf(resumeThread(store.root, ref, { env: {} }))).toBe("THREAD_ENDED");
-    expect(store.roles(ref)).toHaveLength(5);
-  });
-
   test("by eight at once starts it once", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(endless));

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { killThread, removeThread, resumeThread } from "../src/local/control.ts";
 import { listLive } from "../src/local/live.ts";
@@ -8,7 +8,6 @@ import { verifyStore } from "../src/local/verify.ts";
 import { wakeThreads } from "../src/local/wake.ts";
 import { addDue, listDue, nextDue, removeDue } from "../src/storage/due.ts";
 import { bundlePath, dueDir } from "../src/storage/paths.ts";
-import { openRoot } from "../src/storage/root.ts";
 import { loadBundle } from "../src/bundle/store.ts";
 import { Syncer } from "../src/log/writing.ts";
 import { SharedEnv } from "../src/worker/context.ts";
@@ -102,14 +101,6 @@ describe("a thread that sleeps, and whose worker was killed", () => {
   });
 });
 
-test("a question whose time is over continues without its worker", async () => {
-  const { store, ref, wake, isPast } = await asleep(2_000, { onTimeout: "late" });
-  await isPast();
-  expect((await wake()).woken).toEqual([ref]);
-  const { steps } = await store.whenStatus(ref, "completed");
-  expect(steps[1]?.meta).toEqual({ for: "leave", timedOut: true, value: "late" });
-});
-
 describe("what is due", () => {
   test("is found again in the logs when its folder is gone", async () => {
     const { store, ref, wake, due, expiresAt } = await asleep(day);
@@ -140,20 +131,6 @@ describe("what is due", () => {
     expect(next).toBeGreaterThan(Date.now());
     expect(next).toBeLessThanOrEqual(Date.now() + 60_000);
     expect(due()).toHaveLength(2);
-  });
-
-  test("is not looked for where there is no storage root", async () => {
-    const root = openRoot({ path: join(new TestStore().folder, "none") });
-    expect((await wakeThreads(root, { env: {} })).next).toBeNull();
-    expect(existsSync(root)).toBe(false);
-  });
-
-  test("leaves no folder of an hour that has passed", async () => {
-    const { store, wake } = await asleep(day);
-    addDue(store.root, { hash: "EYHPV6X8XHTCS", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV", at: -5 });
-    await wake();
-    await wake();
-    expect(readdirSync(dueDir(store.root)).sort()).toEqual([expect.any(String), "complete"]);
   });
 });
 

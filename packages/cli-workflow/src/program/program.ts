@@ -7,8 +7,10 @@ import type { World } from "../session/session.ts";
 import { entries, quiet } from "./catalogue.ts";
 
 /** Runs the command line of this process and returns its exit code. */
-export async function main(): Promise<number> {
-  const world = processWorld(process.umask(0o077));
+export const main = (): Promise<number> => runProgram(processWorld(process.umask(0o077)));
+
+/** Runs the command that a world's arguments name and returns its exit code. It never ends the process. */
+export async function runProgram(world: World): Promise<number> {
   const program = makeProgram(world);
   try {
     if (world.argv.length === 0) {

@@ -1,0 +1,28 @@
+import { describe, expect, test } from "bun:test";
+import { mutations } from "./mutations.ts";
+import { simulated } from "./simulated.ts";
+
+/** A change of the product's calls changes what a seed does: then the first seeds are tried too. */
+const mostSchedules = 4_000;
+
+async function failureOf(name: string, seed: number, schedules: number): Promise<string> {
+  const planted = ["--mutation", name, "--jobs", "1"];
+  const range = ["--seed", `${seed}`, "--schedules", `${schedules}`];
+  return (await simulated(...planted, ...range)).stdout;
+}
+
+describe.each([...mutations])("the defect $name", ({ name, seed }) => {
+  test("is found by its seed, or by one of the first", async () => {
+    const found = await failureOf(name, seed, 1);
+    const failure = found.startsWith("FAILED") ? found : await failureOf(name, 1, mostSchedules);
+    expect(failure).toStartWith("FAILED seed ");
+  });
+});
+
+test("a failure is printed with the fewest faults that cause it", async () => {
+  const stdout = await failureOf("glued-tail", 1, mostSchedules);
+  const [failed, faults] = stdout.split("\n");
+  expect(failed).toStartWith("FAILED seed ");
+  // A torn tail or a short write is enough.
+  expect(faults).toMatch(/^ {2}faults: \w+@\d+(, \w+@\d+)?(, \w+@\d+)?$/);
+});
