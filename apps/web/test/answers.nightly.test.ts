@@ -1,5 +1,9 @@
-import { beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
+import type { WireServer } from "../../../packages/workflow-agents/test/wire.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import type { Thread } from "../../server/src/api-types.ts";
 import { keepPicture, open, useConsole } from "./browser.ts";
@@ -38,12 +42,20 @@ const graph = {
   ],
 };
 
+/** Asks for three tool calls, each of which a person decides on. */
+const model: WireServer<object> = await anthropicServer((body) => {
+  const { messages } = body as { messages: object[] };
+  if (messages.length > 1) return { text: JSON.stringify(messages.at(-1)) };
+  const call = (n: number) => ({ name: "deploy", input: { n, note: ` of ${n}` } });
+  return { text: "I deploy three.", tools: [call(1), call(2), call(3)] };
+});
 const serving = useConsole();
+// A thread gets the environment of the server that starts it.
+Object.assign(serving.more, { ANTHROPIC_API_KEY: model.key, ANTHROPIC_BASE_URL: model.url });
+afterAll(() => model.stop());
 
 beforeAll(async () => {
   const flows = {
-    object: asking("OBJECT", "=$answer.approved"),
-    bool: asking("BOOL", "=$answer"),
     string: asking("STRING", "=$answer == '12'"),
   };
   for (const [name, flow] of Object.entries(flows)) {
@@ -55,6 +67,8 @@ beforeAll(async () => {
   const properties = { decision: choice, isUrgent: { type: "boolean" } };
   await serving.add("form", wait({ schema: { type: "object", properties } }));
   await serving.add("text", wait({ schema: { type: "string", minLength: 1 } }));
+  const source = join(import.meta.dir, "../../../packages/workflow-agents/test/approve/approve.ts");
+  expect(await serving.spawn("add", "deploys", source).exited).toBe(0);
 }, 600_000);
 
 async function asked(workflow: string): Promise<{ page: Page; id: string }> {
@@ -70,19 +84,6 @@ async function asked(workflow: string): Promise<{ page: Page; id: string }> {
 }
 
 const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
-
-test("Approve and Reject of a Pause are what its Branch decides by", async () => {
-  for (const [workflow, button, summary] of [
-    ["object", "Reject", "refused"],
-    ["object", "Approve", 'published {"approved":true}'],
-    ["bool", "Reject", "refused"],
-    ["bool", "Approve", "published true"],
-  ] as const) {
-    const { page, id } = await asked(workflow);
-    await press(page, button);
-    expect((await serving.until(id, "completed")).result?.summary).toBe(summary);
-  }
-}, 600_000);
 
 test("an open question, and one for a text, is answered by what is typed and by no click", async () => {
   for (const [workflow, text, answer] of [
@@ -186,4 +187,42 @@ test("a form sends no decision that was not chosen", async () => {
   await press(page, "Answer");
   const { steps } = await serving.until(id, "completed");
   expect(steps.at(-1)?.content).toBe('{"decision":"reject"}');
+}, 600_000);
+
+test("a waiting call shows its tool and input, and is approved, edited or rejected", async () => {
+  const started = { workflow: "deploys", prompt: "claude" };
+  const { threadId: id } = await serving.ok<{ threadId: string }>("/api/threads", started);
+  await serving.until(id, "waiting");
+  const page = await open(serving, "/inbox");
+  const card = page.getByRole("region", { name: new RegExp(id) });
+  await card.getByText("Input of deploy").waitFor();
+  expect(await card.innerText()).toContain('claude asks to run deploy {"n":1,"note":" of 1"}');
+  await keepPicture(page, "approve-inbox");
+  await card.getByRole("button", { name: "Approve" }).click();
+
+  await card.getByText('"n":2').waitFor();
+  await card.getByRole("button", { name: "Edit" }).click();
+  const input = card.getByLabel("Input in place of the model's");
+  expect(await input.inputValue()).toBe('{\n  "n": 2,\n  "note": " of 2"\n}');
+  await input.fill('{"n": 2, ');
+  await card.getByRole("button", { name: "Approve with this input" }).click();
+  await card.getByText("This is no JSON").waitFor();
+  await input.fill('{"n": "two"}');
+  await card.getByRole("button", { name: "Approve with this input" }).click();
+  await card.getByText("does not fit what tool asks for").waitFor();
+  await keepPicture(page, "approve-edit");
+  await input.fill('{"n": 2, "note": " by hand"}');
+  await card.getByRole("button", { name: "Approve with this input" }).click();
+
+  const thread = await open(serving, `/threads/${id}`, { theme: "dark" });
+  await thread.getByText('"n":3').first().waitFor();
+  await thread.getByLabel("Reason for a rejection").fill("not on a Friday");
+  await keepPicture(thread, "approve-reject");
+  await thread.getByRole("button", { name: "Reject", exact: true }).click();
+  const { steps } = await serving.until(id, "completed");
+  expect(steps.at(-1)?.content).toContain("a person refused this call: not on a Friday");
+  const marks = join(serving.folder, "marks");
+  expect(existsSync(marks) && readFileSync(marks, "utf8")).toBe("1 of 1\n2 by hand\n");
+  await thread.getByText("completed").first().waitFor();
+  await keepPicture(thread, "approve-done");
 }, 600_000);

@@ -23,19 +23,6 @@ test("a server that is killed is reported in a notice, and when it is back nothi
   await page.getByText(back).waitFor({ state: "detached" });
 }, 600_000);
 
-test("the list of threads is right again after the server was away", async () => {
-  const page = await open(serving);
-  await page.getByRole("table", { name: "Threads" }).waitFor();
-  const { port } = serving;
-  await serving.stop("SIGKILL");
-  await page.getByText(lost).waitFor();
-  const started = serving.spawn("run", "counter", "--json");
-  const { threadId } = (await new Response(started.stdout).json()) as { threadId: string };
-  await serving.serve(port);
-  await page.getByText(threadId).waitFor();
-  await serving.until(threadId, "completed");
-}, 600_000);
-
 test("a page that can't be loaded without a server shows what to do", async () => {
   const page = await open(serving);
   await page.getByRole("table", { name: "Threads" }).waitFor();

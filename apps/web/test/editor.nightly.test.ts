@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -115,109 +115,6 @@ test("the form and the text are the same document, and broken text is shown with
   await page.getByText(/The JSON is broken/).waitFor({ state: "detached" });
 }, 600_000);
 
-test("several nodes are selected, aligned, laid out, found, and zoomed in steps of ten", async () => {
-  const page = await openEditor(serving, chain("Writer", "Editor", "Reader"));
-  await page.keyboard.press("Control+a");
-  await page.getByText("4 nodes selected").waitFor();
-  await page.getByRole("button", { name: "Arrange" }).click();
-  await page.getByRole("menuitem", { name: "Align left" }).click();
-  await untilDraft(page, ({ nodes }) => nodes.every(({ x }) => x === 0));
-  await page.getByRole("button", { name: "Arrange" }).click();
-  await page.getByRole("menuitem", { name: "Lay out all" }).click();
-  await untilDraft(page, ({ nodes }) => new Set(nodes.map(({ x }) => x)).size === 4);
-  await page.getByLabel("Find a node").fill("read");
-  await page.getByText("1 found").waitFor();
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Reader" }).waitFor();
-  await page.getByLabel("Find a node").press("Escape");
-  await page.keyboard.press("0");
-  await page.getByRole("button", { name: "100 %" }).waitFor();
-  for (let step = 0; step < 12; step += 1) await page.keyboard.press("+");
-  await page.getByRole("button", { name: "200 %" }).waitFor();
-  await page.keyboard.press("-");
-  await page.getByRole("button", { name: "190 %" }).waitFor();
-  expect(await violationsOf(page)).toEqual([]);
-}, 600_000);
-
-type Notice = { at: number; text: string };
-
-/** Notes in the page what its notice reads, and from when: a question from outside comes late. */
-function noteNotices(): void {
-  const all: Notice[] = [];
-  Object.assign(globalThis, { notices: all });
-  new MutationObserver(() => {
-    const text = document.querySelector("[role=alert] p")?.textContent ?? "";
-    if (text !== (all.at(-1)?.text ?? "")) all.push({ at: performance.now(), text });
-  }).observe(document.body, { childList: true, subtree: true });
-}
-
-/** What was noted, once there is so much of it. */
-async function notices(page: Page, count: number): Promise<Notice[]> {
-  const noted = await page.waitForFunction((least) => {
-    const { notices: all } = globalThis as unknown as { notices: Notice[] };
-    return all.length >= least && all;
-  }, count);
-  return (await noted.jsonValue()) || [];
-}
-
-test("a line that breaks a rule of subagents adds nothing, and its reason is shown for some seconds", async () => {
-  const graph = chain("Writer", "Reader");
-  const [, writer] = graph.nodes;
-  if (writer) writer.data = { agentName: "Writer", tools: { subagents: true } };
-  const page = await openEditor(serving, graph);
-  const before = await draftOf(page);
-  await page.evaluate(noteNotices);
-  await drag(page, portOf(page, "Writer", "subagent"), portOf(page, "Reader", "called"));
-  const [shown] = await notices(page, 1);
-  expect(shown?.text).toBe(
-    "Subagent connection node_2 -> node_3: node_3 is part of the execution connection node_2 -> node_3",
-  );
-  expect(await draftOf(page)).toEqual(before);
-  const [, gone] = await notices(page, 2);
-  expect((gone?.at ?? 0) - (shown?.at ?? 0)).toBeGreaterThan(3_500);
-}, 600_000);
-
-test("what can't be imported is refused in one line, and nothing is lost", async () => {
-  const page = await openEditor(serving, chain("Writer"));
-  const cases: [string, string, string, RegExp][] = [
-    [
-      "photo.png",
-      "\u0089PNG",
-      "image/png",
-      /photo\.png was not imported: it is an image, JSON is expected/,
-    ],
-    [
-      "large.json",
-      " ".repeat(1_100_000),
-      "application/json",
-      /large\.json was not imported: it has more than 1 MB/,
-    ],
-    ["half.json", '{"nodes": [', "application/json", /half\.json was not imported\. It is no JSON/],
-    [
-      "flow.json",
-      '{"version": "3.16", "steps": []}',
-      "application/json",
-      /flow\.json was not imported: it is .*step workflow/,
-    ],
-  ];
-  for (const [name, text, type, message] of cases) {
-    await importText(page, name, text, type);
-    await page.getByRole("alert").filter({ hasText: message }).waitFor();
-  }
-  await page.evaluate(() => {
-    const data = new DataTransfer();
-    data.setData("text/plain", '{"some": "thing"}');
-    document.body.dispatchEvent(
-      new ClipboardEvent("paste", { clipboardData: data, bubbles: true }),
-    );
-  });
-  await page
-    .getByRole("alert")
-    .filter({ hasText: /What was copied/ })
-    .waitFor();
-  expect((await draftOf(page)).nodes).toHaveLength(2);
-}, 600_000);
-
 /** Drops a file of this machine on the middle of the canvas, as the system does. */
 async function dropFile(page: Page, file: string): Promise<void> {
   const { x, y } = await middleOf(page.locator(".react-flow"));
@@ -248,14 +145,7 @@ test("a file is imported where it is dropped, and an image is refused in one lin
   rmSync(folder, { recursive: true });
 }, 600_000);
 
-/** Waits until the conditions of the second node have these values. */
-const untilConditions = (page: Page, ...values: string[]): Promise<void> =>
-  untilDraft(page, ({ nodes }) => {
-    const { conditions = [] } = (nodes[1]?.data ?? {}) as { conditions?: { value: string }[] };
-    return JSON.stringify(conditions.map(({ value }) => value)) === JSON.stringify(values);
-  });
-
-test("a form completes what is in scope, suggests examples, and edits a list", async () => {
+test("a form completes what is in scope, and suggests examples", async () => {
   const page = await openEditor(serving, chain("Writer"));
   await nodeOf(page, "Writer").click({ position: { x: 60, y: 14 } });
   const form = page.locator("#editor-form");
@@ -273,27 +163,6 @@ test("a form completes what is in scope, suggests examples, and edits a list", a
       inputs.flatMap(({ list }) => [...(list?.options ?? [])].map(({ value }) => value)),
     );
   expect(offered.length).toBeGreaterThan(0);
-  const condition = page
-    .getByRole("group", { name: "Add a node" })
-    .getByRole("button", { name: "Condition" });
-  await importText(page, "start.json", JSON.stringify(chain()));
-  await nodeOf(page, "Writer").waitFor({ state: "detached" });
-  await condition.click();
-  await page.getByRole("heading", { name: "Condition" }).waitFor();
-  const values = form.getByLabel("Value", { exact: true });
-  // The heading may be there before the fields are.
-  await values.first().waitFor();
-  const begun = await values.count();
-  for (const value of ["yes", "no"]) {
-    const before = await values.count();
-    await form.getByRole("button", { name: "Add to conditions" }).click();
-    await values.nth(before).fill(value);
-  }
-  await untilConditions(page, ...Array<string>(begun).fill(""), "yes", "no");
-  await form.getByRole("button", { name: `Move conditions ${begun + 2} up` }).click();
-  await untilConditions(page, ...Array<string>(begun).fill(""), "no", "yes");
-  await form.getByRole("button", { name: `Remove conditions ${begun + 1}` }).click();
-  await untilConditions(page, ...Array<string>(begun).fill(""), "yes");
 }, 600_000);
 
 test("a draft survives a reload, and two tabs notice each other", async () => {
@@ -336,4 +205,103 @@ test("on a telephone the drawing can be seen, moved and zoomed, and not changed"
   );
   expect(overflow).toBe(false);
   expect(await violationsOf(wide)).toEqual([]);
+}, 600_000);
+
+/** A chain in rows, as a person would have laid it out. */
+function rows(count: number): string {
+  const graph = chain(...Array.from({ length: count - 1 }, (_, index) => `Agent ${index + 1}`));
+  const nodes = graph.nodes.map((node, index) => ({
+    ...node,
+    x: (index % 20) * 280,
+    y: Math.floor(index / 20) * 160,
+  }));
+  return JSON.stringify({ ...graph, nodes }, null, 2);
+}
+
+test("5,000 nodes open, and can be found and edited", async () => {
+  const page = await openEditor(serving);
+  await page.evaluate((draft) => {
+    localStorage.setItem("agentflow-workflow", draft);
+  }, rows(5_000));
+  await page.reload();
+  await page.getByLabel("Find a node").fill("agent 4321");
+  await page.getByText("1 found").waitFor();
+  await page.keyboard.press("Enter");
+  await nodeOf(page, "Agent 4321").waitFor();
+  await page.locator("#editor-form").getByLabel(/name/i).first().fill("The last one");
+  await nodeOf(page, "The last one").waitFor();
+}, 600_000);
+
+/** A chain from the one corner of a drawing that no window holds to the other one. */
+function diagonal() {
+  const names = ["First", ...Array.from({ length: 20 }, (_, at) => `Agent ${at + 2}`), "Last"];
+  const { nodes, connections } = chain(...names);
+  return { nodes: nodes.map((node, at) => ({ ...node, x: at * 500, y: at * 340 })), connections };
+}
+
+test("pressing in the overview goes there, and so does moving in it", async () => {
+  const page = await openEditor(serving, diagonal());
+  const [first, last] = [nodeOf(page, "First"), nodeOf(page, "Last")];
+  await page.getByRole("button", { name: "Show all" }).first().click();
+  await first.waitFor();
+  // What is out of view is no element.
+  expect(await last.count()).toBe(0);
+  const overview = page.getByRole("img", { name: "Overview of the drawing" });
+  await overview.click({ position: { x: 170, y: 114 } });
+  await last.waitFor();
+  await first.waitFor({ state: "detached" });
+  await overview.dragTo(overview, {
+    sourcePosition: { x: 150, y: 100 },
+    targetPosition: { x: 12, y: 10 },
+  });
+  await first.waitFor();
+  await last.waitFor({ state: "detached" });
+}, 600_000);
+
+const textOf = (...names: string[]): string => `${JSON.stringify(chain(...names), null, 2)}\n`;
+
+beforeAll(async () => {
+  await serving.add("team", textOf("Writer", "Editor"), "team.json");
+}, 600_000);
+
+const openTeam = async (): Promise<Page> => {
+  const page = await open(serving, "/workflows/team", { width: 1440, height: 900 });
+  await page.getByRole("link", { name: "Edit" }).click();
+  await nodeOf(page, "Writer").waitFor();
+  return page;
+};
+
+const currentText = async (): Promise<string> =>
+  (await serving.ok<{ text: string }>("/api/bundles/team/document")).text;
+
+async function save(page: Page): Promise<void> {
+  await page.getByRole("button", { name: /^Save/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+}
+
+test("two tabs that save at once: the second is shown both, and chooses; nothing is lost", async () => {
+  const first = await openTeam();
+  const second = await openTeam();
+  expect(await currentText()).toBe(textOf("Writer", "Editor"));
+  await importText(first, "a.json", textOf("Writer", "Checker"));
+  await save(first);
+  await first.getByText("Saved as a version of team").waitFor();
+  expect(await currentText()).toBe(textOf("Writer", "Checker"));
+  await importText(second, "b.json", textOf("Writer", "Editor", "Printer"));
+  await save(second);
+  const dialog = second.getByRole("dialog", { name: "Another version was saved meanwhile" });
+  await dialog.waitFor();
+  await dialog.getByText(/1 node added/).waitFor();
+  expect(await currentText()).toBe(textOf("Writer", "Checker"));
+  expect(await violationsOf(second)).toEqual([]);
+  await dialog.getByRole("button", { name: "Save mine on top" }).click();
+  await second.getByText("Saved as a version of team").waitFor();
+  expect(await currentText()).toBe(textOf("Writer", "Editor", "Printer"));
+  await second.getByRole("button", { name: "Versions" }).click();
+  const versions = second.getByRole("dialog", { name: "Versions of team" });
+  await versions.getByText("They are drawn the same.").waitFor();
+  const [, before] = await serving.ok<{ hash: string }[]>("/api/workflows/team/history");
+  await versions.getByLabel("Version", { exact: true }).selectOption(before?.hash ?? "");
+  await versions.getByText("1 node added, 1 node changed, 1 line added").waitFor();
+  expect(await violationsOf(second)).toEqual([]);
 }, 600_000);

@@ -68,20 +68,6 @@ test("an error three calls deep in a role of a minified bundle shows the author'
   }
 }, 600_000);
 
-test("a failure that was caught is a failure, on its card and in the graph", async () => {
-  const id = await serving.run("caught");
-  await serving.until(id, "completed");
-  const page = await open(serving, `/threads/${id}`);
-  const card = page.getByRole("article", { name: "Step 2: writer" });
-  await card.getByTitle("failed").waitFor();
-  await card.getByText("TypeError: no date in row 750").waitFor();
-  await card
-    .getByRole("group", { name: /deep\.ts, line 4$|caught\.ts, line 4$/ })
-    .first()
-    .waitFor();
-  await page.getByRole("article", { name: "Step 3: writer" }).getByTitle("done").waitFor();
-}, 600_000);
-
 const tried = `import { durable } from "@uncaged/workflow";
 export const descriptor = { description: "tries", roles: { charge: { description: "pays", schema: {} } } };
 export const run = durable(async function* (step, { params }) {

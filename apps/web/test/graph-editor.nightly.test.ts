@@ -2,7 +2,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { keepPicture, open, useConsole } from "./browser.ts";
 import { byKeyboard, byMouse } from "./graph-hand.ts";
-import { nodeOf, scriptedModel, statusIs } from "./graph-runs.ts";
+import { chain, nodeOf, openKept, scriptedModel, statusIs } from "./graph-runs.ts";
+import { mouse } from "./hand.ts";
+import { violationsOf } from "./violations.ts";
 
 const serving = useConsole();
 const model = await scriptedModel(serving);
@@ -82,3 +84,56 @@ describe.each([
     await page.getByText("Write a prompt and run the graph").waitFor();
   }, 600_000);
 });
+
+const graphKey = "agentflow-workflow";
+const runKey = "agentflow-run-id";
+const agent = (systemPrompt: string) => ({
+  type: "agent",
+  data: { agentName: "Agent", systemPrompt },
+});
+const approval = { type: "approval", data: { prompt: "Go **on**?" } };
+const keptId = (page: Page) => page.evaluate((key) => localStorage.getItem(key), runKey);
+
+async function run(page: Page): Promise<void> {
+  await mouse(page).press("button", "Run…");
+  await mouse(page).press("button", "Run");
+}
+
+test("every state of the editor passes axe, in the dark and at 380 px, where a graph is read and answered", async () => {
+  const graph = chain(agent("say: one"), approval, agent("fail once"));
+  const page = await openKept(serving, { [graphKey]: graph }, { width: 1150, theme: "dark" });
+  const violations: string[] = [];
+  const check = async (on: Page = page) => violations.push(...(await violationsOf(on)));
+  await nodeOf(page, "n1").click({ position: { x: 60, y: 12 } });
+  await page.getByLabel(/^System prompt/).waitFor();
+  await check();
+  await run(page);
+  await page.getByRole("button", { name: "Approve" }).waitFor();
+  await check();
+  const stored = { [graphKey]: graph, [runKey]: (await keptId(page)) ?? "" };
+  const phone = await openKept(serving, stored, { width: 380, height: 800 });
+  await phone.getByRole("tab", { name: "Run" }).click();
+  await phone.getByRole("button", { name: "Approve" }).waitFor();
+  expect(await phone.getByRole("group", { name: "Add a node" }).count()).toBe(0);
+  await check(phone);
+  const tooWide = () => document.documentElement.scrollWidth - innerWidth;
+  expect(await phone.evaluate(tooWide)).toBe(0);
+  await phone.getByRole("button", { name: "Approve" }).click();
+  await statusIs(phone, "Failed");
+  await phone.getByText("Error: ").first().waitFor();
+  await check(phone);
+  await mouse(phone).press("button", "Retry from failed node");
+  await statusIs(phone, "Completed");
+  await check(phone);
+  await mouse(phone).press("tab", "Node");
+  await nodeOf(phone, "n2").click({ position: { x: 30, y: 12 } });
+  await mouse(phone).press("button", "Run from this node");
+  await phone.getByRole("button", { name: "Approve" }).waitFor();
+  const answered = phone.getByRole("article", { name: "Agent" }).getByText("one", { exact: true });
+  expect(await answered.count()).toBe(1);
+  await mouse(phone).press("button", "Cancel");
+  await statusIs(phone, "Cancelled");
+  await phone.getByText("The run ended without an answer.").waitFor();
+  await check(phone);
+  expect(violations).toEqual([]);
+}, 600_000);

@@ -5,8 +5,7 @@ import { type Look, open } from "./browser.ts";
 
 /**
  * A model for the graphs of a server, which gets its address. An agent with subagents calls them first; an agent with the
- * system prompt `say: text` answers that, one with `fail once` refuses its first question, and one with `hang` falls
- * silent after some words. After `hold()` a subagent finishes no answer until what that returned is called.
+ * system prompt `say: text` answers that, and one with `fail once` refuses its first question. After `hold()` a subagent finishes no answer until what that returned is called.
  */
 export async function scriptedModel(serving: Serving) {
   let failures = 0;
@@ -18,9 +17,6 @@ export async function scriptedModel(serving: Serving) {
     if (system === "fail once" && (failures += 1) === 1) {
       const message = "the model is tired";
       return { fault: { kind: "status", status: 400, type: "invalid_request_error", message } };
-    }
-    if (system === "hang") {
-      return { text: "Half of a **sentence** that", fault: { kind: "silence", after: 4 } };
     }
     if (system.startsWith("say: ")) return { text: system.slice("say: ".length) };
     const calls = tools.flatMap((tool) => ("function" in tool ? [tool.function.name] : []));

@@ -87,13 +87,3 @@ test("what waits appears, is counted, and is answered in place, by keyboard alon
   await page.getByText("Nothing waits for you").waitFor();
   await link(page, "Inbox").waitFor();
 }, 600_000);
-
-test("a phone shows the inbox, and every page its count", async () => {
-  await otherProgram().create(planOf("wf_third", "Third plan", "do it well"));
-  const page = await open(serving, "/workflows", { width: 380, height: 760 });
-  await link(page, "Inbox 1 waiting").click();
-  await page.getByRole("region", { name: "To be confirmed: Third plan" }).waitFor();
-  const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  expect([await violationsOf(page), tooWide]).toEqual([[], 0]);
-  await keepPicture(page, "inbox-phone");
-}, 600_000);

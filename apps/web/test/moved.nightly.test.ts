@@ -1,15 +1,10 @@
 import { join } from "node:path";
-import { beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { moveThread, movingRoot } from "@uncaged/workflow/host";
 import type { Page } from "playwright-core";
-import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { keepPicture, open, useConsole } from "./browser.ts";
 
 const serving = useConsole("asker");
-
-beforeAll(async () => {
-  await serving.add("fails", bundleOf('yield step("greet", "hello"); throw new Error("no tea");'));
-}, 600_000);
 
 /** Moves a thread of the server's storage root to another one, and gives how that is named. */
 async function moveAway(threadId: string): Promise<string> {
@@ -61,16 +56,4 @@ test("a thread that moves to another host says where it is, and offers nothing t
   expect(await dialog.getByText("Kill it first").count()).toBe(0);
   await dialog.getByRole("button", { name: "Delete" }).click();
   await page.waitForURL((url) => url.pathname === "/");
-}, 600_000);
-
-test("a thread that has failed and moved is retried on its new host alone", async () => {
-  const id = await serving.run("fails");
-  await serving.until(id, "failed");
-  const page = await open(serving, `/threads/${id}`);
-  await page.getByRole("button", { name: "Retry" }).waitFor();
-  const host = await moveAway(id);
-  await page.reload();
-  await page.getByText(`It has moved to ${host}.`).waitFor();
-  await keepPicture(page, "thread-failed-moved");
-  expect((await buttonsOf(page)).filter((name) => !name.startsWith("Fork"))).toEqual([]);
 }, 600_000);

@@ -206,3 +206,45 @@ test("of many plans some are shown at once, and all are searched", async () => {
   await rows.nth(11).waitFor({ state: "detached" });
   expect(await rows.count()).toBe(11);
 }, 600_000);
+
+/** An answer that ends only when nobody waits for it any more. */
+const endless: Reply = { text: "Let me think. ".repeat(20), fault: { kind: "silence", after: 12 } };
+
+test("a reload shows the conversation again and the turn that goes on, which is stopped", async () => {
+  const page = await open(serving, "/plans/new");
+  const log = page.getByRole("log", { name: "Conversation" });
+  const hand = keyboard(page);
+  replies.push({ tools: [{ name: "ask_question", input: { question: "Which ones?" } }] });
+  await hand.write("What do you want done, and when?", "tell me which builds fail");
+  await page.keyboard.press("Enter");
+  await log.getByText("Which ones?").waitFor();
+  await page.waitForURL(/\?session=ps_/);
+  replies.push(endless);
+  await hand.write("Your message", "mine");
+  await page.keyboard.press("Enter");
+  await page.getByText(/^Let me think/).waitFor();
+  await page.reload();
+  await log.getByText("tell me which builds fail").waitFor();
+  await log.getByText("Which ones?").waitFor();
+  await log.getByText("mine", { exact: true }).waitFor();
+  await page.getByText(/^Let me think/).waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await keepPicture(page, "chat-at-work-light");
+  await darken(page);
+  expect(await violationsOf(page, "color-contrast")).toEqual([]);
+  await keepPicture(page, "chat-at-work-dark");
+  await hand.press("button", "Stop");
+  await page
+    .getByRole("status")
+    .getByText(/^Stopped\./)
+    .waitFor();
+  await model.came.at(-1)?.closed;
+  await page.locator("textarea:focus").waitFor();
+  replies.push(made("Builds", { type: "manual" }));
+  await page.keyboard.type("mine, and quickly");
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "To be confirmed" }).waitFor();
+  await page.reload();
+  await page.getByRole("region", { name: "To be confirmed" }).waitFor();
+  await log.getByText("mine, and quickly").waitFor();
+}, 600_000);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import type { ThreadRow } from "../../server/src/api-types.ts";
 import { keepPicture, open, useConsole } from "./browser.ts";
+import { importText } from "./editor.ts";
 import { byKeyboard, byMouse, stepOf, type StepsHand } from "./steps-hand.ts";
 import { violationsOf } from "./violations.ts";
 
@@ -167,129 +167,37 @@ describe("the editor of a saved step workflow", () => {
     await page.getByRole("button", { name: "Forget Run" }).click();
     await bar(page).waitFor({ state: "detached" });
   }, 600_000);
-
-  test("keeps a step where it is dropped, and leads from its events to the form of a step", async () => {
-    const page = await open(serving, "/editor/steps", wide);
-    const noop = page
-      .getByRole("group", { name: "Add a node" })
-      .getByRole("button", { name: "Noop", exact: true });
-    const canvas = page.locator(".react-flow");
-    await noop.dragTo(canvas, { targetPosition: { x: 500, y: 300 } });
-    await noop.dragTo(canvas, { targetPosition: { x: 200, y: 120 } });
-    await stepOf(page, "Noop_2").waitFor();
-    const { steps } = (await draftOf(page)) as {
-      steps: { id: string; meta: { x: number; y: number } }[];
-    };
-    const [first, second] = steps.map(({ meta }) => meta);
-    if (!first || !second) throw new Error("two steps were dropped");
-    expect([first.x - second.x, first.y - second.y]).toEqual([300, 180]);
-    await page.getByRole("tab", { name: "Events" }).click();
-    await stepOf(page, "Noop_1").click({ position: { x: 60, y: 12 } });
-    await page.getByRole("button", { name: "Show the selected node" }).click();
-    await page.getByRole("heading", { name: "Noop_1" }).waitFor();
-  }, 600_000);
-
-  test("pauses, goes on with and cancels a run, which a reload finds while a step works", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "uncaged-run-"));
-    const until = (file: string) => `until [ -e ${join(folder, file)} ]; do sleep 0.05; done`;
-    const tool = (id: string, file: string, next: string) => ({
-      ...{ id, tool: "RunCommand", input: { argv: ["sh", "-c", until(file)] }, next },
-    });
-    const flow = {
-      ...{ version: "3.18", name: "slow", registry: { params: [], vars: [] } },
-      steps: [tool("Tool_1", "one", "Tool_2"), tool("Tool_2", "two", "Stop_1"), { id: "Stop_1" }],
-    };
-    await serving.add("slow", JSON.stringify(flow), "slow.json");
-    const page = await open(serving, "/editor/steps/slow", wide);
-    await page.getByRole("button", { name: "Run", exact: true }).click();
-    await stepOf(page, "Tool_1").getByText("running").waitFor();
-    await page.reload();
-    await stepOf(page, "Tool_1").getByText("running").waitFor();
-    await page.getByRole("tab", { name: "Run" }).click();
-    const run = page.getByRole("region", { name: "The selected run" });
-    const heard = page.waitForResponse((response) => response.url().endsWith("/pause"));
-    await run.getByRole("button", { name: "Pause" }).click();
-    expect((await heard).ok()).toBe(true);
-    await run.getByText("pausing").waitFor();
-    await run.getByRole("button", { name: "Resume" }).click();
-    await run.getByRole("button", { name: "Pause" }).click();
-    await run.getByText("pausing").waitFor();
-    // A page that did not ask for it knows it too.
-    const address = await run.getByRole("link", { name: "Its thread" }).getAttribute("href");
-    const other = await open(serving, address ?? "");
-    await other.getByText("pausing").waitFor();
-    await other.getByRole("button", { name: "Resume" }).click();
-    await other.getByText("pausing").waitFor({ state: "detached" });
-    await run.getByText("pausing").waitFor({ state: "detached" });
-    await other.getByRole("button", { name: "Pause" }).click();
-    await run.getByText("pausing").waitFor();
-    writeFileSync(join(folder, "one"), "");
-    await run.getByText("paused").waitFor();
-    await other.getByText("pausing").waitFor({ state: "detached" });
-    await stepOf(page, "Tool_1").getByText("done").waitFor();
-    await run.getByRole("button", { name: "Resume" }).click();
-    await stepOf(page, "Tool_2").getByText("running").waitFor();
-    await run.getByRole("button", { name: "Cancel" }).click();
-    await bar(page).getByText("killed").waitFor();
-    rmSync(folder, { recursive: true });
-    const [thread] = await serving.ok<ThreadRow[]>("/api/threads?limit=1");
-    expect([thread?.status, thread?.steps]).toEqual(["killed", 1]);
-  }, 600_000);
-
-  test("shows a run that it started where the browser keeps nothing", async () => {
-    const page = await open(serving, "/editor/steps", wide);
-    await page.addInitScript(() => {
-      Object.defineProperty(window, "localStorage", {
-        get: () => {
-          throw new DOMException("The request was denied.", "SecurityError");
-        },
-      });
-    });
-    await page.reload();
-    await page
-      .getByRole("group", { name: "Add a node" })
-      .getByRole("button", { name: "Stop", exact: true })
-      .click();
-    await page.getByRole("button", { name: "Run", exact: true }).click();
-    await bar(page).getByText("completed").waitFor();
-  }, 600_000);
-
-  test("compares versions as pictures, and no dialog or menu of it has a violation", async () => {
-    const step = (id: string, next: string) => ({ id, target: "$x", value: "1", next });
-    const flow = (...steps: object[]) =>
-      JSON.stringify({
-        ...{ version: "3.18", name: "versions", steps },
-        registry: { params: ["names([STRING])"], vars: ["$x(STRING)"] },
-      });
-    const stop = { id: "Stop_1" };
-    await serving.add("versions", flow(step("Set_1", "Stop_1"), stop), "flow.json");
-    const changed = flow(step("Set_1", "Set_2"), step("Set_2", "Stop_1"), stop);
-    await serving.add("versions", changed, "flow.json");
-    const page = await open(serving, "/editor/steps/versions", wide);
-    await stepOf(page, "Set_1").waitFor();
-    const dialog = page.getByRole("dialog");
-    const close = async () => {
-      await page.keyboard.press("Escape");
-      await dialog.waitFor({ state: "detached" });
-    };
-    await page.getByRole("button", { name: "Versions" }).click();
-    await dialog.getByText("They are drawn the same.").waitFor();
-    const [, before] = await serving.ok<{ hash: string }[]>("/api/workflows/versions/history");
-    await dialog.getByLabel("Version", { exact: true }).selectOption(before?.hash ?? "");
-    await dialog.getByText(/1 node added/).waitFor();
-    await dialog.getByText("added", { exact: true }).first().waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    await close();
-    await stepOf(page, "Set_1").click({ button: "right", position: { x: 60, y: 12 } });
-    await page.getByRole("menuitem", { name: "Rename…" }).waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    await page.keyboard.press("Escape");
-    await page.getByRole("menu").waitFor({ state: "detached" });
-    for (const name of ["Rename…", "Run from here…", "Run"]) {
-      await page.getByRole("button", { name, exact: true }).click();
-      await dialog.waitFor();
-      expect([name, await violationsOf(page)]).toEqual([name, []]);
-      await close();
-    }
-  }, 600_000);
 });
+
+const examples = join(import.meta.dir, "../../../examples/steps");
+
+test("a Subflow opens the workflow that it runs: a file of its version to be seen, a registered one to be edited", async () => {
+  for (const file of ["subflow.json", "subflow-greet.json"]) {
+    serving.write(file, readFileSync(join(examples, file), "utf8"));
+  }
+  expect(await serving.spawn("add", "family", join(serving.folder, "subflow.json")).exited).toBe(0);
+  await serving.add(
+    "greeter",
+    readFileSync(join(examples, "subflow-greet.json"), "utf8"),
+    "a.json",
+  );
+  const page = await open(serving, "/editor/steps/family", wide);
+  await stepOf(page, "Subflow_Greet").dblclick({ position: { x: 60, y: 12 } });
+  const child = page.getByRole("dialog", { name: "subflow-greet.json" });
+  await child.getByText("Set_Greeting").first().waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await child.waitFor({ state: "detached" });
+  const caller = {
+    ...{ version: "3.18", name: "caller", registry: { params: [], vars: [] } },
+    steps: [
+      { id: "Subflow_1", input: { workflow_path: "greeter" }, next: "Stop_1" },
+      { id: "Stop_1" },
+    ],
+  };
+  await importText(page, "caller.json", JSON.stringify(caller));
+  await stepOf(page, "Subflow_Greet").waitFor({ state: "detached" });
+  await stepOf(page, "Subflow_1").dblclick({ position: { x: 60, y: 12 } });
+  await page.waitForURL(/editor\/steps\/greeter/);
+  await stepOf(page, "Set_Greeting").waitFor();
+}, 600_000);

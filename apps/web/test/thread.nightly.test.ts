@@ -9,8 +9,9 @@ import {
 } from "../../../packages/workflow/test/fixtures/records.ts";
 import { withMoreTime } from "../../../packages/workflow/test/fixtures/until.ts";
 import { open, useConsole } from "./browser.ts";
+import { keyboard } from "./hand.ts";
 
-const serving = useConsole();
+const serving = useConsole("asker", "endless");
 
 const status = (page: Page, word: string) =>
   page.locator("main header, main").getByText(word, { exact: true }).first().waitFor();
@@ -67,4 +68,41 @@ test("a thread of 5,000 steps shows few cards at a time, its first and its last"
   await page.locator('article[aria-label="Step 1: count"]:focus').waitFor();
   await page.keyboard.press("End");
   await page.getByRole("article", { name: "Step 5000: count" }).waitFor();
+}, 600_000);
+
+test("a running thread is paused, resumed, killed and deleted with the keyboard alone", async () => {
+  const id = await serving.run("endless", { delayMs: 200 });
+  const page = await open(serving, `/threads/${id}`);
+  const hand = keyboard(page);
+  await hand.press("button", "Pause");
+  await status(page, "paused");
+  await hand.press("button", "Resume");
+  await status(page, "running");
+  await hand.press("button", "Kill");
+  await hand.press("button", "Kill", page.getByRole("dialog"));
+  await status(page, "killed");
+  await hand.press("button", "More to do");
+  await hand.press("menuitem", "Delete…");
+  await hand.press("button", "Delete", page.getByRole("dialog"));
+  await page.getByRole("heading", { name: "Threads" }).waitFor();
+  expect((await serving.fetch(`/api/threads/${id}`)).status).toBe(404);
+}, 600_000);
+
+test("a question that is gone to before the thread's log has come is shown when it comes", async () => {
+  const id = await serving.run("asker");
+  await serving.until(id, "waiting");
+  const page = await open(serving, "/");
+  // A shared worker's requests can't be held up.
+  await page.addInitScript(() => Reflect.deleteProperty(globalThis, "SharedWorker"));
+  const held = Promise.withResolvers<void>();
+  await page.route(/\/events(\?|$)/, async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}?view=timeline`);
+  await page.getByRole("button", { name: "Go to question" }).click();
+  await page.waitForURL((url) => !url.searchParams.has("view"));
+  held.resolve();
+  await page.getByLabel("Your answer").waitFor();
+  await page.unrouteAll({ behavior: "ignoreErrors" });
 }, 600_000);

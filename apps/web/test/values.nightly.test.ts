@@ -9,6 +9,7 @@ const serving = useConsole();
 
 beforeAll(async () => {
   await serving.add("reader", reader);
+  await serving.add("large", large);
 }, 600_000);
 
 /** A model that is given 60 KB, and whose tool reads 30 KB: nothing of either is committed. */
@@ -17,7 +18,7 @@ ${bundleOf(`
   const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "read", payload });
   const resolvedInputs = { page: "a ".repeat(30_000) + "last word of the page" };
   publish("step_start", { type: "Role", meta: { title: "Read" }, resolvedInputs });
-  const content = { file: "b ".repeat(15_000) + "last word of the file", big: "c".repeat(options.more ?? 0) };
+  const content = { file: "b ".repeat(15_000) + "last word of the file" };
   publish("llm_tool_use", { tool_use_id: "1", name: "read_file", input: { path: "a.txt" } });
   publish("llm_tool_result", { tool_use_id: "1", content, is_error: false });
   yield step("read", "done");
@@ -62,15 +63,37 @@ test("a value that is lost is reported as lost, and a request that failed can be
   await page.getByText("The log keeps no more of it than this.").waitFor();
 }, 600_000);
 
-test("one of more than a megabyte opens in a tab of its own", async () => {
-  const id = await serving.run("reader", { more: 1_500_000 });
+/** What a step may bring: a table, very many fields, and both as the text of a model. */
+const large = bundleOf(`
+  const rows = Array.from({ length: 30_000 }, (_, n) => ({ n, name: "row " + n, ok: n % 2 === 0 }));
+  const fields = Object.fromEntries(rows.map(({ n, name }) => ["field" + n, name]));
+  yield step("table", "a table", { rows });
+  yield step("fields", "fields", fields);
+  yield step("json", JSON.stringify(rows));
+  yield step("text", "a line of a long text\\n".repeat(100_000));
+`);
+
+test("values of any size are shown in parts", async () => {
+  const id = await serving.run("large");
   await serving.until(id, "completed");
-  const page = await open(serving, `/threads/${id}`);
-  await openSections(page);
-  const [tab] = await Promise.all([
-    page.context().waitForEvent("page"),
-    page.getByRole("link", { name: /^Open all of it/ }).click(),
-  ]);
-  await tab.waitForLoadState();
-  expect((await tab.content()).length).toBeGreaterThan(1_500_000);
+  const page = await open(serving);
+  const card = (number: number) =>
+    page.getByRole("article", { name: new RegExp(`^Step ${number}:`) });
+  const press = (number: number, name: RegExp) =>
+    card(number).getByRole("button", { name }).last().click();
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}`);
+  await card(1).waitFor();
+  for (const number of [1, 2]) {
+    await card(number).scrollIntoViewIfNeeded();
+    await press(number, /^Outputs/);
+    await press(number, /^Show more/);
+  }
+  for (const number of [3, 4]) {
+    await page.keyboard.press("End");
+    await card(number).waitFor();
+    await press(number, /^Show all/);
+    await press(number, /^Show more of/);
+  }
+  await press(4, /^Fork from here/);
+  await page.getByText(/too much to be edited here/).waitFor();
 }, 600_000);

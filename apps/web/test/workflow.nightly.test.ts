@@ -25,7 +25,7 @@ const file = (name: string, text: string) => ({
   buffer: Buffer.from(text),
 });
 
-test("a file's problems are shown at their line; corrected, it is added", async () => {
+test("a file's problems are shown at their line; corrected, it is added, and removed again", async () => {
   const page = await open(serving, "/add");
   const chooser = page.getByLabel(/Drop a file here/);
   const broken = source("greets").replace("prompt, meta", "prompt,, meta");
@@ -44,6 +44,11 @@ test("a file's problems are shown at their line; corrected, it is added", async 
   await page.getByText("greet was added").waitFor();
   await page.getByRole("link", { name: "Open greet" }).click();
   await page.getByText("The first version.").waitFor();
+  await page.getByRole("button", { name: "More to do" }).click();
+  await page.getByRole("menuitem", { name: "Remove…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await page.getByRole("heading", { name: "Workflows" }).waitFor();
+  expect((await serving.fetch("/api/workflows/greet")).status).toBe(404);
 }, 600_000);
 
 /** Drops files and folders of the disk, as from a file manager. */
@@ -99,38 +104,6 @@ test("files are dropped together, and an imported one's problems are shown at it
   await page.getByText("asker was added").waitFor();
   const { sources } = await serving.ok<Bundle>("/api/bundles/asker");
   expect(sources.toSorted()).toEqual(["asks.ts", "lib/ask.ts"]);
-}, 600_000);
-
-test("a file that is dropped is taken, and a step workflow too", async () => {
-  const page = await open(serving, "/add");
-  await page.getByText("Drop a file here").waitFor();
-  const text = JSON.stringify({
-    version: "3.18",
-    name: "flow",
-    registry: {},
-    steps: [{ id: "Stop_End", reason: "done" }],
-  });
-  const data = await page.evaluateHandle((json) => {
-    const transfer = new DataTransfer();
-    transfer.items.add(new File([json], "flow.json"));
-    return transfer;
-  }, text);
-  const zone = page.getByLabel(/Drop a file here/);
-  await zone.dispatchEvent("dragover", { dataTransfer: data });
-  await zone.dispatchEvent("drop", { dataTransfer: data });
-  await page.getByRole("button", { name: "Add", exact: true }).click();
-  await page.getByText("flow was added").waitFor();
-  await page.getByRole("link", { name: "Open flow" }).click();
-  await page.getByRole("tab", { name: "Graph" }).click();
-  await page.getByRole("figure").getByText("Stop_End").waitFor();
-}, 600_000);
-
-test("for a workflow that is not there the page shows what to do", async () => {
-  const page = await open(serving, "/workflows/nobody");
-  await page
-    .getByRole("alert")
-    .getByText(/nobody/)
-    .waitFor();
 }, 600_000);
 
 test("the list of threads counts them, of a version and of all", async () => {
