@@ -1,23 +1,17 @@
 // @cluster: it starts a server, and loses workers.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { WorktreeMeta } from "@uncaged/workflow";
 import { failureOf, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { expectCounted, untilRead } from "../../workflow-agents/test/counted.ts";
-import { limitedServer } from "../../workflow-agents/test/limited/server.ts";
 import { TestRepository } from "../../workflow-agents/test/worktree/repository.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/* What agents have of their machine, worktrees and shared limits, where another worker goes on. */
-const team = join(import.meta.dir, "../../workflow-agents/test");
-const source = {
-  writers: join(team, "worktree/writers.ts"),
-  limited: join(team, "limited/limited.ts"),
-};
+/* What agents have of their machine where another worker goes on: worktrees. */
+const writers = join(import.meta.dir, "../../workflow-agents/test/worktree/writers.ts");
 
 let cluster: TestCluster;
 let host: RestateHost;
@@ -56,7 +50,7 @@ const machineOf = ({ env, folder }: TestRepository): Machine => ({
 });
 
 async function start(repository: TestRepository): Promise<ThreadRef> {
-  const { hash } = await host.store(source.writers);
+  const { hash } = await host.store(writers);
   return await host.start({ workflow: hash, cwd: repository.folder, env: {}, prompt: "go" });
 }
 
@@ -106,50 +100,4 @@ describe.skipIf(missingServer !== "")(`a thread with a worktree${missingServer}`
     const view = await settled(host, again);
     expect([view.status, view.steps.at(-1)?.content]).toEqual(["completed", "1\n2\n3\n"]);
   }, 60_000);
-});
-
-describe.skipIf(missingServer !== "")(`a provider's limit${missingServer}`, () => {
-  test("is shared by the threads of each worker, and no thread fails when one of two is killed", async () => {
-    const server = await limitedServer("claude");
-    try {
-      const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };
-      const [first] = await work({ env }, { env });
-      const { hash } = await host.store(source.limited);
-      const started = Array.from({ length: 20 }, (_, n) =>
-        host.start({ workflow: hash, prompt: `claude thread ${n}`, env: {}, cwd: cluster.folder }),
-      );
-      const threads = await Promise.all(started);
-      await until(() => server.served.length >= 12);
-      const release = server.hold();
-      const inAnswer = () => server.came.filter(({ finished }) => !finished);
-      await until(() => inAnswer().length >= 8);
-      await untilRead(host, threads, [server]);
-      let closed = 0;
-      for (const one of inAnswer()) void one.closed.then(() => (closed += 1));
-      first?.child.kill("SIGKILL");
-      await first?.child.exited;
-      // Which connections were those of the killed worker, if any, only the system knows: it closes them one after the other.
-      const late = Date.now() + 5000;
-      await until(async () => {
-        const before = closed;
-        await Bun.sleep(500);
-        return closed === before && (before > 0 || Date.now() > late);
-      });
-      release();
-      const ends = await Promise.all(threads.map((ref) => settled(host, ref)));
-      expect(ends.filter(({ status }) => status !== "completed")).toEqual([]);
-      // A call that was in flight with the killed worker is made again.
-      expect(server.served.length).toBeGreaterThanOrEqual(3 * threads.length);
-      // Before its first answer each of the two makes eight calls, and the server takes ten; neither knows what the other takes.
-      expect(server.refused.length).toBeLessThan(server.served.length / 2);
-      await expectCounted(host, threads, [server]);
-      const limits = (n: number) =>
-        readdirSync(join(cluster.folder, `worker-${n}`, "run")).filter((name) =>
-          name.endsWith(".shared"),
-        );
-      expect([limits(0), limits(1)].map(({ length }) => length)).toEqual([1, 1]);
-    } finally {
-      await server.stop();
-    }
-  }, 120_000);
 });

@@ -51,12 +51,6 @@ async function start(count: number, ms: number): Promise<ThreadRef> {
   return await host.start({ workflow, cwd: "/", env: {}, options });
 }
 
-/** Has another worker in the place of one that was killed. */
-async function replace(child: WorkerProcess["child"]): Promise<void> {
-  await cluster.work({ register: false });
-  cluster.use(cluster.workers.filter((worker) => worker.child !== child));
-}
-
 /** Waits until a thread rests, for at most a minute: it is given as it is then. */
 const rested = (ref: ThreadRef): Promise<ThreadView> =>
   settled(host, ref, { signal: AbortSignal.timeout(60_000) });
@@ -69,18 +63,6 @@ const driverOf = async (ref: ThreadRef): Promise<WorkerProcess> => {
 };
 
 describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, () => {
-  test("drains goes on with another one, and no step is made again", async () => {
-    const ref = await start(20, 100);
-    await until(() => noted().length > 5);
-    const { child } = await driverOf(ref);
-    child.kill("SIGTERM");
-    const view = await rested(ref);
-    expect(view.status).toBe("completed");
-    expect(noted().map(({ n }) => n)).toEqual([...Array(20).keys()]);
-    expect(new Set(noted().map(({ pid }) => pid)).size).toBe(2);
-    await replace(child);
-  });
-
   test("is frozen goes on with another one, and what the thawed one does is not taken", async () => {
     const ref = await start(20, 100);
     await until(() => noted().length > 5);

@@ -14,7 +14,7 @@ import {
   type ThreadRef,
 } from "@uncaged/workflow/host";
 import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/driver";
-import { codeOf, until, withMoreTime } from "../../workflow/test/fixtures/until.ts";
+import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster, untilNoWorker } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
@@ -163,87 +163,6 @@ describe.skipIf(missingServer !== "")(`a thread that moves${missingServer}`, () 
     await host.remove(ref);
     expect(await push(ref)).toMatchObject({ moved: true });
     await answer(host, ref, "a");
-  });
-
-  test("is paused there too, sleeps and wakes only there, and moves when it has ended", async () => {
-    const endless = bundle(`
-      for (let n = input.steps.length; ; n += 1) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-        yield step("count", String(n));
-      }`);
-    const sleeper = bundle(`
-      if (input.steps.length === 0)
-        yield step("__wait__", "", { for: "tea", sleep: true, expiresAt: Date.now() + options.ms });
-      yield step("awake");`);
-    const running = await start(local, endless);
-    expect(await codeOf(push(running))).toBe("THREAD_RUNNING");
-    await local.control(running, { kind: "pause" });
-    await becomes(local, running, "paused");
-    await push(running);
-    expect((await host.read(running)).status).toBe("paused");
-    const { length } = (await host.read(running)).steps;
-    await host.control(running, { kind: "resume", env: {} });
-    await becomes(host, running, "running", length + 2);
-    expect(await codeOf(pull(running))).toBe("THREAD_RUNNING");
-    await host.control(running, { kind: "kill" });
-    expect(await pull(running)).toMatchObject({ moved: true });
-    expect((await local.read(running)).status).toBe("killed");
-    // Both must have moved before they wake.
-    await withMoreTime(8000, async (ms) => {
-      const [here, there] = [
-        await start(local, sleeper, { ms }),
-        await start(host, sleeper, { ms }),
-      ];
-      await becomes(local, here, "waiting");
-      await becomes(host, there, "waiting");
-      await push(here);
-      await pull(there);
-      expect((await settled(host, here)).steps.map(({ role }) => role).at(-1)).toBe("awake");
-      await until(async () => (await local.wake({ env: {} })).woken.length > 0);
-      await becomes(local, there, "completed");
-      expect((await host.read(there)).steps).toHaveLength(1);
-    });
-  });
-
-  test("moves once, however many move it at once", async () => {
-    const ref = await start(local, talks);
-    await becomes(local, ref, "waiting");
-    const all = await Promise.all(Array.from({ length: 20 }, () => push(ref)));
-    expect(all.filter(({ moved }) => moved)).toHaveLength(1);
-    await answer(host, ref, "a");
-    await becomes(host, ref, "waiting", 5);
-    expect((await push(ref)).moved).toBe(false);
-    expect((await host.read(ref)).steps).toHaveLength(5);
-  });
-
-  test("is on one host wherever a move is lost, and the same move again finishes it", async () => {
-    const ref = await start(local, talks);
-    await becomes(local, ref, "waiting");
-    const [before] = await textsOf(local, ref);
-    const program = join(import.meta.dir, "fixtures", "mover.ts");
-    const address = JSON.stringify(cluster.cluster.address);
-    const over = new Set<string>();
-    // Some of its acts, where not all cases are asked for.
-    for (let act = 0; over.size < 2; act += isWhole ? 1 : 5) {
-      for (const way of ["push", "pull"]) {
-        const args = [address, local.root, way, ref.hash, ref.threadId, String(act)];
-        const child = Bun.spawn([process.execPath, program, ...args], { stderr: "inherit" });
-        if ((await child.exited) === 0) over.add(way);
-        const codes = await Promise.all(
-          [local, host].map((one) => codeOf(one.control(ref, { kind: "pause" }))),
-        );
-        // Who can go on with it refuses to pause what waits.
-        expect(codes.filter((code) => code === "NOT_RUNNING").length).toBeLessThan(2);
-        await (way === "push" ? push(ref) : pull(ref));
-        const [on, off] = way === "push" ? [host, local] : [local, host];
-        expect((await textsOf(on, ref))[0]).toBe(before);
-        expect([(await on.read(ref)).status, (await off.read(ref)).status]).toEqual([
-          "waiting",
-          "moved",
-        ]);
-      }
-    }
-    await sound();
   });
 
   test("of some thousand steps and records of 30 MB moves piecewise, and stays where one is too large", async () => {

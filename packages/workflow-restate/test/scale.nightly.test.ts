@@ -1,30 +1,17 @@
-// @cluster: it starts a server, with many threads and large ones.
+// @cluster: it starts a server, with many threads and a large bundle.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
+import { settled, type ThreadRef } from "@uncaged/workflow/host";
+import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/*
- * How many threads wait, how many of them are answered at once, and how many steps one has. In full:
- * SCALE=10000,1000,10000 bun test --timeout=3600000 ./packages/workflow-restate/test/scale.nightly.test.ts
- */
-const usual = process.env.TEST_CASES === "all" ? "600,150,1000" : "150,50,300";
-const { SCALE = usual } = process.env;
-const [waiting = 0, answered = 0, stepCount = 0] = SCALE.split(",").map(Number);
-/** How long things took, in milliseconds, where somebody has asked for other numbers. */
-const times: Record<string, number> = {};
-
-async function timed<T>(name: string, act: () => Promise<T>): Promise<T> {
-  const from = performance.now();
-  const result = await act();
-  times[name] = Math.round(performance.now() - from);
-  return result;
-}
+/** How many threads wait, and how many of them are answered at once. */
+const [waiting, answered] = isWhole ? [600, 150] : [150, 50];
 
 let cluster: TestCluster;
 let host: RestateHost;
@@ -37,7 +24,6 @@ beforeAll(async () => {
   client = new ClusterClient(cluster.cluster.address);
 });
 afterAll(async () => {
-  if (SCALE !== usual) console.error(times);
   if (missingServer === "") await cluster.stop();
 });
 
@@ -47,9 +33,8 @@ async function work(): Promise<void> {
   cluster.use(cluster.workers.slice(-2));
 }
 
-const bundle = (body: string, more = ""): string => `import { appendFileSync } from "node:fs";
+const bundle = (body: string): string => `import { appendFileSync } from "node:fs";
 export const descriptor = { description: "of a test", roles: {} };
-${more}
 export async function* run(input, options) {
   const step = (role, content = role, meta = {}) => ({ role, content, meta });
   ${body}
@@ -108,13 +93,13 @@ describe.skipIf(missingServer !== "")(`a cluster takes${missingServer}`, () => {
     const refs: ThreadRef[] = [];
     const start = async () =>
       refs.push(await host.start({ workflow, cwd: "/", env: {}, options: { notes } }));
-    await timed("starts", () => forEach([...Array(waiting).keys()], 32, start));
-    await timed("until all rest", rest);
+    await forEach([...Array(waiting).keys()], 32, start);
+    await rest();
     for (const { child } of cluster.workers) {
       child.kill("SIGKILL");
       await child.exited;
     }
-    expect(await timed("list of all", () => count("waiting"))).toBe(waiting);
+    expect(await count("waiting")).toBe(waiting);
     expect(await invocations()).toBe(0);
     await work();
     expect(await Promise.all(cluster.workers.slice(-2).map(drivenBy))).toEqual([0, 0]);
@@ -127,9 +112,9 @@ describe.skipIf(missingServer !== "")(`a cluster takes${missingServer}`, () => {
       while (code === "NO_WORKER") code = await codeOf(given());
       expect(code).toStartWith("no error");
     };
-    await timed("answers", () => Promise.all(chosen.map(answer)));
+    await Promise.all(chosen.map(answer));
     await Promise.all(chosen.slice(0, 10).map(answer));
-    await timed("until the answered end", rest);
+    await rest();
     // A worker with more to do than it can in time loses threads to another, which makes its role again, and its step once.
     const noted = new Set(readFileSync(notes, "utf8").trim().split("\n"));
     expect(noted).toEqual(new Set(chosen.map(({ threadId }) => `${threadId} ${threadId}`)));
@@ -148,7 +133,7 @@ describe.skipIf(missingServer !== "")(`a cluster takes${missingServer}`, () => {
 
   test("a bundle of 8 MB", async () => {
     const filler = `export const filler = "${"x".repeat(8 * 1024 * 1024 - 1024)}";`;
-    const text = bundle('yield step("a");', filler);
+    const text = `${bundle('yield step("a");')}\n${filler}`;
     const file = join(cluster.folder, "large.esm.js");
     writeFileSync(file, text);
     const { hash } = await host.register("large", file);
@@ -157,47 +142,5 @@ describe.skipIf(missingServer !== "")(`a cluster takes${missingServer}`, () => {
     const other = cluster.open();
     expect((await other.source("large")) === text).toBe(true);
     expect((await other.resolve("large")).hash).toBe(hash);
-  });
-
-  test(`a thread of ${stepCount} steps, which is read, followed, retried and forked`, async () => {
-    const workflow = await cluster.put(
-      host,
-      bundle(`
-      for (let n = input.steps.length; n < options.count; n += 1) yield step("count", String(n), { n });
-      if (!options.passes) throw new TypeError("it does not pass");`),
-    );
-    const options = { count: stepCount };
-    const maxRounds = stepCount + 10;
-    const ref = await host.start({ workflow, cwd: "/", env: {}, options, maxRounds });
-    const source = await timed("run of the steps", () => settled(host, ref));
-    const wanted = Array.from({ length: stepCount }, (_, n) => String(n));
-    expect(source.status).toBe("failed");
-    const reader = cluster.open();
-    const view = await timed("read of the steps", () => reader.read(ref));
-    expect(view.steps.map(({ content }) => content)).toEqual(wanted);
-    const seen = await timed("follow of the steps", async () => {
-      const contents: string[] = [];
-      for await (const item of cluster.open().observe(ref)) {
-        if (item.kind === "step") contents.push(item.step.content);
-      }
-      return contents;
-    });
-    expect(seen).toEqual(wanted);
-    const passes = { options: { ...options, passes: true } };
-    const again = await timed("retry with all steps", async () => {
-      const fork = await host.fork(ref, retryOptions(source, { ...passes, env: {} }));
-      return await settled(host, fork);
-    });
-    expect([again.status, again.steps.length]).toEqual(["completed", stepCount]);
-    const back = stepCount - 100;
-    const fork = await timed("fork with most steps", async () => {
-      const edit = { content: "edited" };
-      const given = { options: { ...passes.options }, env: {} };
-      return await settled(
-        host,
-        await host.fork(again, { keep: { atStep: back }, edit, ...given }),
-      );
-    });
-    expect(fork.steps.map(({ content }) => content)).toEqual(wanted.with(back - 1, "edited"));
   });
 });

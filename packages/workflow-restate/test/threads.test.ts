@@ -78,28 +78,6 @@ describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, (
     expect((await host.read(ref)).steps.at(-1)?.content).toBe("no");
   });
 
-  test("takes one of twenty answers that come at once, of two hosts", async () => {
-    const body = `
-      if (input.steps.length === 0) yield step("__wait__", "who?", { for: "name" });
-      yield step("hello", input.steps.at(-1).content);`;
-    const ref = await start(body);
-    const hosts = [host, cluster.open()];
-    await until(async () => (await host.read(ref)).status === "waiting");
-    const codes = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => {
-        const input = { content: `Ann ${n}` };
-        return codeOf(
-          (hosts[n % 2] ?? host).control(ref, { kind: "answer", input, env: {} }).then(() => n),
-        );
-      }),
-    );
-    const taken = codes.filter((code) => code !== "NOT_WAITING");
-    expect(taken).toEqual([expect.stringMatching(/^no error: \d+$/)]);
-    const { steps } = await settled(host, ref);
-    expect(steps.map(({ role }) => role)).toEqual(["__wait__", "__input__", "hello"]);
-    expect(taken[0]).toBe(`no error: ${steps[2]?.content.slice("Ann ".length)}`);
-  });
-
   test("has what it kept beside its log when it goes on", async () => {
     const body = `
       if (input.steps.length === 0) {
