@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Failure, StartedThread, Thread, ThreadRow } from "../src/api-types.ts";
+import type { Failure, StartedThread, Thread } from "../src/api-types.ts";
 import { Serving, stopServing } from "./serving.ts";
 
 let serving: Serving;
@@ -23,16 +23,6 @@ function counted(outcomes: { status: number; body: unknown }[]): Record<string, 
 }
 
 const all = <T>(ask: (n: number) => Promise<T>): Promise<T[]> => Promise.all(crowd.map(ask));
-
-test("of twenty that start a thread with one id, all have the one thread", async () => {
-  const threadId = "01M8000000AAAAAAAAAAAAAAAA";
-  const start = () => serving.ask<StartedThread>("/api/threads", { workflow: "counter", threadId });
-  const started = await all(start);
-  expect(counted(started)).toEqual({ 201: 20 });
-  expect((await serving.until(threadId, "completed")).stepCount).toBe(3);
-  const rows = await serving.ok<ThreadRow[]>("/api/threads");
-  expect(rows.filter((row) => row.threadId === threadId)).toHaveLength(1);
-});
 
 test("of twenty that answer one question, one is taken and the others are refused", async () => {
   const id = await serving.run("asker");

@@ -3,7 +3,6 @@ import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 import type { Attempts, Ledger, ThreadRow } from "../src/api-types.ts";
 import { Serving, stopServing } from "./serving.ts";
-import { follow } from "./sse.ts";
 
 /** Its first step records what it spent; its second has a worker that is killed in the middle of a call. */
 const spender = `import { channel } from "node:diagnostics_channel";
@@ -102,23 +101,4 @@ test("the attempts of a thread have the outcome of each, in a fork too", async (
   ]);
   expect(copied[1]?.turns).toEqual(attempts[2]?.turns ?? []);
   expect((await ledgerOf(fork.threadId)).total.tokens).toBe(0);
-}, 180_000);
-
-test("events and steps of a stream name their attempt", async () => {
-  const id = await killed();
-  await serving.ok(`/api/threads/${id}/resume`, {});
-  const sent = await follow(serving, `/api/threads/${id}/events`);
-  const { attempts } = await attemptsOf(id);
-  const steps = sent.filter(({ name }) => name === "step");
-  expect(steps.map(({ data }) => data.attempt)).toEqual([
-    attempts[0]?.attempt,
-    attempts[2]?.attempt,
-  ]);
-  const token = sent.find(({ data }) => data.type === "llm_token");
-  expect(token?.data.attempt).toBe(attempts[2]?.attempt);
-  const calls = sent.filter(({ data }) => data.type === "llm_usage");
-  expect(calls.map(({ data }) => data.attempt)).toEqual([
-    attempts[1]?.attempt,
-    attempts[2]?.attempt,
-  ]);
 }, 180_000);

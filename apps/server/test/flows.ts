@@ -62,28 +62,6 @@ export const story = {
   ],
 };
 
-/** Has a model write four chapters at once. */
-export const parallel = {
-  version: "3.16",
-  name: "parallel",
-  registry: { params: ["chapters(ARRAY)"], vars: ["$story(ARRAY)"] },
-  steps: [
-    {
-      ...{ id: "Loop_Chapters", source: "=chapters", mode: "parallel" },
-      ...{ children: ["LLM_Chapter"], next: "Stop_End" },
-    },
-    {
-      id: "LLM_Chapter",
-      model,
-      stream: true,
-      in: { prompt: "='Chapter ' + _item" },
-      out: { "$story[_index]": "=_result" },
-      next: "RETURN",
-    },
-    { id: "Stop_End" },
-  ],
-};
-
 /** Fails at its second step. */
 export const failing = {
   version: "3.16",

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import type { RunCheckpoint, RunSnapshot } from "../src/api-types.ts";
-import { asking, failing, parallel, story, writer } from "./flows.ts";
+import { asking, failing, story, writer } from "./flows.ts";
 import { Serving, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
@@ -30,7 +30,7 @@ export class Running {
     const serving = await Serving.startWith(env);
     serving.write("notes.txt", "tea");
     mkdirSync(join(serving.folder, "out"));
-    for (const flow of [writer, asking, story, parallel, failing]) {
+    for (const flow of [writer, asking, story, failing]) {
       const added = await serving.add(flow.name, JSON.stringify(flow), `${flow.name}.json`);
       if (!added.ok) throw new Error(await added.text());
     }

@@ -165,13 +165,6 @@ describe("a rerun of a document that has no name yet", () => {
     expect((await get<RunCheckpoint>(runID, "checkpoint")).variables.$last).toBe("edited b2");
   });
 
-  test("begins at a step with the values that are given", async () => {
-    const checkpoint = { currentStepID: "Set_Last", variables: { $out: ["x", "y"] } };
-    const runID = await rerun({ workflow: edited, checkpoint, overrides: { $out: ["x", "z"] } });
-    await serving.until(runID, "completed");
-    expect((await get<RunCheckpoint>(runID, "checkpoint")).variables.$last).toBe("edited z");
-  });
-
   test("is refused when it is invalid, or beside a name", async () => {
     const checkpoint = { currentStepID: "Set_Last" };
     const invalid = { ...edited, steps: [{ id: "Foo_A" }] };

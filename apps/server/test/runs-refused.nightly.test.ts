@@ -30,7 +30,6 @@ describe("a workflow that is sent along", () => {
     expect(workflows.map(({ name }) => name).toSorted()).toEqual([
       "asking",
       "failing",
-      "parallel",
       "story",
       "writer",
     ]);
@@ -74,21 +73,6 @@ describe("a workflow that is sent along", () => {
 });
 
 describe("a checkpoint of no known run", () => {
-  test("begins a new one", async () => {
-    const checkpoint = {
-      currentStepID: "LLM_Write",
-      params: { topic: "x" },
-      variables: { $style: "dry" },
-    };
-    const runID = await running.rerun({
-      workflowName: "writer",
-      checkpoint,
-      overrides: { $style: "warm" },
-    });
-    const done = await running.until(runID, "stopped");
-    expect(done.variables).toMatchObject({ $text: "about warm", $notes: null });
-  }, 180_000);
-
   test("and one that was changed wins over the run that it is of", async () => {
     const source = await running.run({ workflowName: "failing" });
     await running.until(source, "failed");
@@ -160,18 +144,6 @@ describe("what is refused", () => {
     expect(half.status).toBe(400);
     const threads = await serving.ok<object[]>("/api/threads?workflow=failing&limit=1000");
     expect(threads.filter((row) => "forkFrom" in row)).toEqual([]);
-  });
-
-  test("are bodies that are larger than a checkpoint may be", async () => {
-    const runID = await running.run({ workflowName: "asking" });
-    await running.until(runID, "paused");
-    const checkpoint = await running.checkpoint(runID);
-    const sized = (mebibytes: number) => ({
-      workflowName: "asking",
-      checkpoint: { ...checkpoint, variables: { $answered: "x".repeat(mebibytes * 1024 * 1024) } },
-    });
-    expect((await running.post("rerun", sized(2))).status).toBe(200);
-    expect((await running.post("rerun", sized(33))).status).toBe(413);
   });
 });
 

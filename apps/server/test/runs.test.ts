@@ -122,28 +122,6 @@ describe("a stream that is taken up again", () => {
   });
 });
 
-test("iterations that run in parallel each have their own attempt, path and text", async () => {
-  const chapters = [1, 2, 3, 4];
-  const runID = await running.run({ workflowName: "parallel", params: { chapters } });
-  const sent = await running.events(runID);
-  const events = sent.filter(({ data }) => data.stepID === "LLM_Chapter");
-  const attempts = Map.groupBy(events, ({ data }) => data.attempt);
-  expect(attempts.size).toBe(4);
-  const iterations = [...attempts.values()].map((own) => {
-    const paths = new Set(own.map(({ data }) => JSON.stringify(data.path)));
-    const text = own.filter(({ name }) => name === "llm_token").map(({ data }) => data.delta);
-    return { paths: [...paths], text: text.join(""), done: names(own).at(-1) };
-  });
-  const byPath = iterations.toSorted((a, b) => String(a.paths).localeCompare(String(b.paths)));
-  expect(byPath).toEqual(
-    chapters.map((n, index) => ({
-      paths: [JSON.stringify([{ in: "Loop_Chapters", child: "LLM_Chapter", iteration: index }])],
-      text: `about Chapter ${n}`,
-      done: "step_done",
-    })),
-  );
-}, 180_000);
-
 describe("a run that is aborted", () => {
   test("is cancelled, and its stream ends with that", async () => {
     const runID = await running.run({ workflowName: "story", params: { chapters: ["for ever"] } });
@@ -165,24 +143,6 @@ describe("a run that is aborted", () => {
     }
     expect((await running.post(`${runID}/resume`, { token: "x" })).status).toBe(409);
   }, 180_000);
-});
-
-test("a run that fails names its step, and continues there with another value", async () => {
-  const runID = await running.run({ workflowName: "failing" });
-  const sent = await running.events(runID);
-  expect(sent.at(-1)).toMatchObject({
-    name: "workflow_failed",
-    data: { stepID: null, failed_step_id: "Set_M", error: expect.stringContaining("zero") },
-  });
-  expect(await running.status(runID)).toMatchObject({ status: "failed", currentStepID: "Set_M" });
-  const checkpoint = await running.checkpoint(runID);
-  const again = await running.rerun({
-    workflowName: "failing",
-    checkpoint,
-    overrides: { $n: 4 },
-  });
-  expect(names(await running.events(again)).at(-1)).toBe("workflow_done");
-  expect(await running.variables(again)).toEqual({ $n: 4, $m: 5 });
 });
 
 test("a run whose rounds are used up has failed", async () => {

@@ -172,16 +172,6 @@ test("a storage root that vanishes is an empty one, and comes back", async () =>
   expect(await own.ok<ThreadRow[]>("/api/threads")).toHaveLength(1);
 });
 
-test("what is done by the server is seen by the command line, and the other way round", async () => {
-  const id = await serving.run("counter");
-  await serving.until(id, "completed");
-  const printed = await serving.spawn("thread", id, "--json").stdout.text();
-  expect(JSON.parse(printed)).toMatchObject({ threadId: id, status: "completed" });
-  const run = await serving.spawn("run", "counter", "--wait", "--json").stdout.text();
-  const { threadId } = JSON.parse(run) as { threadId: string };
-  expect((await serving.ask(`/api/threads/${threadId}`)).status).toBe(200);
-});
-
 test("no token and no storage root stands in what is served without a reason", async () => {
   const { token } = serving;
   const answers = await Promise.all(

