@@ -36,7 +36,6 @@ describe("the exported names for hosts that drive threads elsewhere", () => {
       isBlobId
       isOver
       isThreadId
-      keepAwait
       killed
       loadBundle
       mapPath

@@ -7,8 +7,6 @@ import {
   type WaitMeta,
 } from "../contract/contract.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
-import { abort, withResolvers } from "../contract/intrinsics.ts";
-import { OwnMap } from "../contract/own-collections.ts";
 import type { InputRequest } from "../control/control.ts";
 import { requestIdOf, takenIds } from "../thread/selection.ts";
 import { sleep } from "./generator.ts";
@@ -79,7 +77,7 @@ export class Answers {
   constructor(steps: readonly Step[], parts: AnswerParts, engine: Committing) {
     this.#parts = parts;
     this.#engine = engine;
-    this.#given = new OwnMap();
+    this.#given = new Map();
     for (const id of takenIds(steps)) this.#given.set(id, done);
   }
 
@@ -90,7 +88,7 @@ export class Answers {
 
   /** The last committed step is a question. */
   ask(wait: WaitMeta): void {
-    this.#question = { wait, answer: withResolvers(), over: new AbortController() };
+    this.#question = { wait, answer: Promise.withResolvers(), over: new AbortController() };
   }
 
   /** Resolves with the committed answer, or what stands for one when the time for it is over. */
@@ -102,7 +100,7 @@ export class Answers {
 
   /** There is no question any more. */
   close(): void {
-    if (this.#question) abort(this.#question.over);
+    this.#question?.over.abort();
     this.#question = null;
   }
 
@@ -181,7 +179,7 @@ export class Answers {
   }
 
   async #alone(take: () => Promise<void>): Promise<void> {
-    const { promise, resolve } = withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<void>();
     this.#taking = promise;
     try {
       await take();

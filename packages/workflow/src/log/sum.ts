@@ -1,5 +1,3 @@
-import { bigintText, padStart, sliceText } from "../contract/intrinsics.ts";
-
 /**
  * The chained checksum of a log. The last field of each record is its `sum`: XXH64 over the bytes of the record
  * before that field, seeded with the sum of the record before it (0 for the first), as 16 hexadecimal digits. So a
@@ -9,7 +7,15 @@ import { bigintText, padStart, sliceText } from "../contract/intrinsics.ts";
  */
 export type Sum = bigint;
 
+// Captured before a bundle is loaded, which may replace built-ins (rfc 0021).
 const { xxHash64 } = Bun.hash;
+const { call } = Function.prototype;
+const slice = call.bind(String.prototype.slice) as (
+  text: string,
+  start: number,
+  end?: number,
+) => string;
+const digitsOf = call.bind(BigInt.prototype.toString) as (value: bigint, radix: number) => string;
 
 /** The seed of a log's first record. */
 export const firstSum: Sum = 0n;
@@ -24,7 +30,10 @@ const closingBrace = 125;
 const space = 32;
 
 /** How the text of a record with this sum ends. */
-const tailOf = (sum: Sum): string => `${field}${padStart(bigintText(sum, 16), 16, "0")}"}`;
+const tailOf = (sum: Sum): string => `${field}${slice(digitsOf(sum + 2n ** 64n, 16), 1)}"}`;
+
+/** A record's JSON text without its closing brace, for what is added at its end. */
+export const openEnd = (json: string): string => slice(json, 0, -1);
 
 /**
  * Whether bytes end as a record with a sum does, but for one byte. They are then no beginning of a record, which a
@@ -40,7 +49,7 @@ export function endsSealed(bytes: Buffer): boolean {
 
 /** A record's JSON text with its sum. `previous` is that of the record before it. */
 export function sealed(json: string, previous: Sum): { text: string; sum: Sum } {
-  const body = sliceText(json, 0, -1);
+  const body = openEnd(json);
   const sum = xxHash64(body, previous);
   return { text: body + tailOf(sum), sum };
 }

@@ -1,4 +1,3 @@
-import { encodeText, lengthOf } from "../contract/intrinsics.ts";
 import { dirname, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
@@ -34,7 +33,10 @@ export function checkRecordSize(length: number): void {
 /** Of so many appends without a sync one looks whether the log still has its name. */
 const appendsAName = 64;
 
-const newline = encodeText("\n");
+// Captured before a bundle is loaded, which may replace built-ins (rfc 0021).
+const encoder = new TextEncoder();
+const encode = encoder.encode.bind(encoder);
+const newline = encode("\n");
 
 /** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
 export type LogEnd = { size: number; sum: Sum | null };
@@ -226,12 +228,11 @@ export class LogWriter {
     const { text, sum } =
       this.#sum === null ? { text: record, sum: null } : sealed(record, this.#sum);
     const { syncer } = this.#writing;
-    const bytes = encodeText(syncer ? text : `${text}\n`);
-    const length = lengthOf(bytes);
-    checkRecordSize(length);
+    const bytes = encode(syncer ? text : `${text}\n`);
+    checkRecordSize(bytes.length);
     this.#checkAlone();
     const before = this.#size;
-    this.#write(bytes, length);
+    this.#write(bytes);
     this.#sum = sum;
     if (!syncer) return null;
     try {
@@ -255,7 +256,7 @@ export class LogWriter {
 
   #endLine(): void {
     try {
-      this.#write(newline, 1);
+      this.#write(newline);
     } catch (error) {
       throw this.#refuse(error, "write");
     }
@@ -297,10 +298,10 @@ export class LogWriter {
     return this.#unchecked === 0;
   }
 
-  #write(bytes: Uint8Array, length = lengthOf(bytes)): void {
+  #write(bytes: Uint8Array): void {
     try {
-      writeAll(this.#fd, bytes, length);
-      this.#size += length;
+      writeAll(this.#fd, bytes);
+      this.#size += bytes.length;
     } catch (error) {
       try {
         truncateSynced(this.#fd, this.#size);

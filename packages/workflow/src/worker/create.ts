@@ -61,7 +61,6 @@ import { system } from "../system/system.ts";
 import { checkHere, notFound } from "../thread/selection.ts";
 import { keptBy, startRecord } from "../thread/start-record.ts";
 import { corruptError, endedError } from "../thread/thread.ts";
-import { withOwnBuiltIns } from "./built-ins.ts";
 
 /** A thread whose log was just created, and the writer that continues it. */
 export type CreatedThread = { start: StartRecord; steps: Step[]; writer: LogWriter };
@@ -142,21 +141,6 @@ export function optionsOf(
   const blobs = threadBlobs(root, hash, threadId);
   const worktrees = worktreesDir(root, threadId);
   return { ...options, threadId, env, blobs, worktrees, ...(forkFrom && { forkFrom }) };
-}
-
-/**
- * The mask of a thread's secrets, which is made when it is first used: by the built-ins that there were before its bundle
- * was loaded, where they can be put back.
- */
-export function maskFor(env: Readonly<Record<string, string>>, secrets?: readonly string[]): Mask {
-  const make = () => maskOf(env, secrets);
-  return maskLater(() => {
-    try {
-      return withOwnBuiltIns(make);
-    } catch {
-      return make();
-    }
-  });
 }
 
 /** The writer of a thread's debug log. */

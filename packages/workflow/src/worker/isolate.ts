@@ -97,24 +97,10 @@ export type Driven = {
  */
 export function catchCrashes(threads: Driven): void {
   const onUncaught = (thrown: unknown) => {
-    try {
-      const fail = currentContext()?.fail ?? threads.failOnly;
-      if (fail) return fail(thrown);
-      threads.noteUncaught(thrown);
-    } catch {
-      // By built-ins that a bundle has replaced it can't be said whose it is: the threads go on.
-    }
+    const fail = currentContext()?.fail ?? threads.failOnly;
+    if (fail) fail(thrown);
+    else threads.noteUncaught(thrown);
   };
   process.on("uncaughtException", onUncaught);
   process.on("unhandledRejection", onUncaught);
-}
-
-/**
- * Keeps `await`, and the `then` that was kept, from going through what a bundle has put in their place: by the
- * language they ask a promise for its constructor, and that for its species.
- */
-export function keepAwait(): void {
-  const { defineProperty } = Reflect;
-  defineProperty(Promise.prototype, "constructor", { configurable: false, writable: false });
-  defineProperty(Promise, Symbol.species, { configurable: false });
 }

@@ -11,9 +11,8 @@ import { readOrder, redirectPrints } from "../system/order.ts";
 import { compileAsUsual, compileLate, markVariable } from "../system/prewarm.ts";
 import { openOwnFile } from "../storage/files.ts";
 import { type Root, runDir, workerLogPath } from "../storage/paths.ts";
-import { keepBuiltIns } from "./built-ins.ts";
 import { recordEvents } from "./context.ts";
-import { capturePrints, catchCrashes, guardExit, keepAwait } from "./isolate.ts";
+import { capturePrints, catchCrashes, guardExit } from "./isolate.ts";
 import { type FirstRequest, runWorker } from "./worker.ts";
 
 compileLate();
@@ -31,8 +30,6 @@ try {
     respond: redirectPrints(openOwnFile(workerLogPath(root, hash), O_WRONLY | O_APPEND)),
   };
   runWorker({ root, hash, idleMs: Number(idleText), mark, first }, (threads) => {
-    keepAwait();
-    keepBuiltIns();
     guardExit();
     capturePrints();
     recordEvents();
