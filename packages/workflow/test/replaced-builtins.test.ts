@@ -6,7 +6,6 @@ import { resumeThread } from "../src/local/control.ts";
 import { verifyStore } from "../src/local/verify.ts";
 import { readLog } from "../src/log/log.ts";
 import { stampedText } from "../src/log/record.ts";
-import { recordText } from "../src/log/sum.ts";
 import { LogWriter } from "../src/log/writer.ts";
 import { durableWriting } from "../src/log/writing.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
@@ -41,7 +40,7 @@ describe("a record is serialised, hashed and written by functions that were capt
     test(what, async () => {
       const store = new TestStore();
       const path = join(store.folder, "log.jsonl");
-      const writer = LogWriter.create(path, (add) => add(recordText(startLine)), durableWriting());
+      const writer = LogWriter.create(path, (add) => add(startLine), durableWriting());
       const real = Object.getOwnPropertyDescriptor(object, name) as PropertyDescriptor;
       let isCommitted = true;
       try {

@@ -24,11 +24,6 @@ const field = ',"sum":"';
 const tailLength = field.length + 16 + 2;
 const pattern = /^[0-9a-f]{16}$/;
 
-const firstPiece = 4 * 1024;
-const piece = 256 * 1024;
-const closingBrace = 125;
-const space = 32;
-
 /** How the text of a record with this sum ends. */
 const tailOf = (sum: Sum): string => `${field}${slice(digitsOf(sum + 2n ** 64n, 16), 1)}"}`;
 
@@ -47,55 +42,17 @@ export function endsSealed(bytes: Buffer): boolean {
   return bytes.subarray(-tailLength).filter(isRight).length >= tailLength - 1;
 }
 
+/** What closes a record that is given without its closing brace. */
+export function seal(body: string | Uint8Array, previous: Sum): { tail: string; sum: Sum } {
+  const sum = xxHash64(body, previous);
+  return { tail: tailOf(sum), sum };
+}
+
 /** A record's JSON text with its sum. `previous` is that of the record before it. */
 export function sealed(json: string, previous: Sum): { text: string; sum: Sum } {
   const body = openEnd(json);
-  const sum = xxHash64(body, previous);
-  return { text: body + tailOf(sum), sum };
-}
-
-/** The JSON text of a record without a sum: the bytes from one offset to another. */
-export type RecordText = { bytes: Buffer; from: number; to: number };
-
-/** A record's JSON, without a sum, as its text. */
-export function recordText(json: string): RecordText {
-  const bytes = Buffer.from(json);
-  return { bytes, from: 0, to: bytes.length };
-}
-
-/** Makes records the lines of one chain, and gives the lines on in pieces. */
-export class Sealer {
-  /** That of the last record. */
-  sum: Sum = firstSum;
-  readonly #write: (lines: Uint8Array) => void;
-  #lines: Buffer = Buffer.allocUnsafe(firstPiece);
-  #length = 0;
-
-  constructor(write: (lines: Uint8Array) => void) {
-    this.#write = write;
-  }
-
-  add({ bytes, from, to }: RecordText): void {
-    this.#makeRoom(to - from + tailLength);
-    const lines = this.#lines;
-    const start = this.#length;
-    const end = start + bytes.copy(lines, start, from, to - 1);
-    this.sum = xxHash64(lines.subarray(start, end), this.sum);
-    this.#length = end + lines.write(`${tailOf(this.sum)}\n`, end, "latin1");
-  }
-
-  /** Gives on what is left. */
-  flush(): void {
-    if (this.#length > 0) this.#write(this.#lines.subarray(0, this.#length));
-    this.#length = 0;
-  }
-
-  #makeRoom(length: number): void {
-    if (this.#length + length <= this.#lines.length) return;
-    this.flush();
-    if (length <= this.#lines.length && this.#lines.length >= piece) return;
-    this.#lines = Buffer.allocUnsafe(Math.max(length, piece));
-  }
+  const { tail, sum } = seal(body, previous);
+  return { text: body + tail, sum };
 }
 
 /** The sum that a record names; null when it has none in the form of one. */
@@ -126,12 +83,11 @@ export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum
   return sum;
 }
 
-/** Makes the sum that ends before an offset white space. Gives the end of the record's text then. */
-export function blankSum(bytes: Buffer, end: number): number {
-  const tail = end - tailLength;
-  bytes[tail] = closingBrace;
-  bytes.fill(space, tail + 1, end);
-  return tail + 1;
+/** A record's line without its sum and its closing brace. */
+export function bodyOf(line: Buffer): Buffer {
+  const tail = line.length - tailLength;
+  const hasSum = tail > 0 && line.toString("latin1", tail, tail + field.length) === field;
+  return line.subarray(0, hasSum ? tail : -1);
 }
 
 /**

@@ -16,7 +16,7 @@ import { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } from "../system/port.ts";
 import type { PreparedLog } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 import { maxRecordBytes } from "./record.ts";
-import { firstSum, type RecordText, Sealer, type Sum, sealed } from "./sum.ts";
+import { firstSum, openEnd, seal, sealed, type Sum } from "./sum.ts";
 import type { Writing } from "./writing.ts";
 
 /** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
@@ -36,12 +36,15 @@ const appendsAName = 64;
 // Captured before a bundle is loaded, which may replace built-ins (rfc 0021).
 const encoder = new TextEncoder();
 const encode = encoder.encode.bind(encoder);
+const { concat } = Buffer;
 const newline = encode("\n");
 
 /** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
 export type LogEnd = { size: number; sum: Sum | null };
-/** Adds a record to a log that is being made. */
-export type AddRecord = (record: RecordText) => void;
+/** Adds a record to a log that is being made: its JSON text, or that of a copy as bytes without the closing brace. */
+export type AddRecord = (record: string | Uint8Array) => void;
+/** About how many bytes of a new log are written at once. */
+const pieceSize = 256 * 1024;
 type KnownEnd = LogEnd & { isEnded: boolean };
 
 /**
@@ -78,10 +81,24 @@ export class LogWriter {
    */
   static create(path: string, fill: (add: AddRecord) => void, writing: Writing): LogWriter {
     const fillFile = (writer: LogWriter) => {
-      const sealer = new Sealer((lines) => writer.#write(lines));
-      fill((record) => sealer.add(record));
-      sealer.flush();
-      writer.#sum = sealer.sum;
+      let last = firstSum;
+      let pieces: Uint8Array[] = [];
+      let size = 0;
+      const flush = () => {
+        writer.#write(concat(pieces));
+        pieces = [];
+        size = 0;
+      };
+      fill((record) => {
+        const body = typeof record === "string" ? encode(openEnd(record)) : record;
+        const { tail, sum } = seal(body, last);
+        last = sum;
+        pieces.push(body, encode(`${tail}\n`));
+        size += body.length;
+        if (size >= pieceSize) flush();
+      });
+      flush();
+      writer.#sum = last;
     };
     return LogWriter.#make(path, fillFile, writing, true);
   }

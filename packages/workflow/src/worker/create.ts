@@ -32,7 +32,7 @@ import {
   type Unreadable,
 } from "../log/log.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
-import { type RecordText, recordText } from "../log/sum.ts";
+import { bodyOf } from "../log/sum.ts";
 import {
   type AddRecord,
   checkRecordSize,
@@ -84,16 +84,16 @@ export function createLog(
   if (prepared) return prepared;
   const timestamp = system.clock.now();
   const start = startRecord(hash, request, { source: source?.start, rounds, timestamp });
-  const head = recordText(textOf(start));
-  checkRecordSize(head.to - head.from);
+  const head = textOf(start);
+  checkRecordSize(Buffer.byteLength(head));
   makeFolderOnce(dirname(path), writing);
   const steps: Step[] = [];
   const copyBlobs = fork && blobCopier(root, fork, { hash, threadId: request.threadId });
   const commits = new CopiedCommits();
   const fill = (add: AddRecord) => {
-    const addStep = (step: Step, text = recordText(textOf(step))) => {
+    const addStep = (step: Step, record: string | Uint8Array = textOf(step)) => {
       steps.push(step);
-      add(text);
+      add(record);
       copyBlobs?.(step);
       if (fork) commits.add(step);
     };
@@ -274,19 +274,19 @@ function sourceOf(root: Root, { hash, threadId }: ForkRequest) {
 function copySteps(
   path: string,
   { threadId, keep, edit }: ForkRequest,
-  addStep: (step: Step, text?: RecordText) => void,
+  addStep: (step: Step, body?: Uint8Array) => void,
 ): void {
   const count = keptBy(keep);
   let number = 0;
   let kept = 0;
-  const onStep = (step: Step, text: RecordText): boolean => {
+  const onStep = (step: Step, line: Buffer): boolean => {
     const isKept = kept < count && number === ("first" in keep ? kept : keep[kept]);
     number += 1;
     if (!isKept) return kept < count;
     checkRole(path, step);
     kept += 1;
     if (edit && kept === count) addStep(edited(step, edit));
-    else addStep(step, text);
+    else addStep(step, bodyOf(line));
     return kept < count;
   };
   const log = readThread(path, threadId, (file) => scanLog(file, onStep));
