@@ -1,3 +1,6 @@
+import { WorkflowError } from "../contract/error.ts";
+import { xxh64 } from "../storage/xxh64.ts";
+
 /**
  * The chained checksum of a log. The last field of each record is its `sum`: XXH64 over the bytes of the record
  * before that field, seeded with the sum of the record before it (0 for the first), as 16 hexadecimal digits. So a
@@ -8,7 +11,8 @@
 export type Sum = bigint;
 
 // Captured before a bundle is loaded, which may replace built-ins (rfc 0021).
-const { xxHash64 } = Bun.hash;
+const encoder = new TextEncoder();
+export const encode = encoder.encode.bind(encoder);
 const { call } = Function.prototype;
 const slice = call.bind(String.prototype.slice) as (
   text: string,
@@ -42,16 +46,27 @@ export function endsSealed(bytes: Buffer): boolean {
   return bytes.subarray(-tailLength).filter(isRight).length >= tailLength - 1;
 }
 
-/** What closes a record that is given without its closing brace. */
-export function seal(body: string | Uint8Array, previous: Sum): { tail: string; sum: Sum } {
-  const sum = xxHash64(body, previous);
+const probe = encode("probe");
+const probeSum = xxh64(probe);
+
+/**
+ * What closes a record that is given without its closing brace.
+ * @throws WorkflowError `BUILT_IN_REPLACED` when a bundle has replaced what the hash itself uses.
+ */
+export function seal(body: Uint8Array, previous: Sum): { tail: string; sum: Sum } {
+  if (xxh64(probe) !== probeSum) {
+    const message = "the bundle has replaced a built-in that the sums of logs are computed with";
+    const hint = "end the worker: uncaged-workflow kill --force <thread>, then resume";
+    throw WorkflowError.failed("BUILT_IN_REPLACED", message, hint);
+  }
+  const sum = xxh64(body, previous);
   return { tail: tailOf(sum), sum };
 }
 
 /** A record's JSON text with its sum. `previous` is that of the record before it. */
 export function sealed(json: string, previous: Sum): { text: string; sum: Sum } {
   const body = openEnd(json);
-  const { tail, sum } = seal(body, previous);
+  const { tail, sum } = seal(encode(body), previous);
   return { text: body + tail, sum };
 }
 
@@ -77,7 +92,7 @@ export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum
     const tail = end - tailLength;
     const start = offsets[n - 1] as number;
     if (tail <= start) return null;
-    sum = xxHash64(bytes.subarray(start, tail), sum);
+    sum = xxh64(bytes.subarray(start, tail), sum);
     if (bytes.toString("latin1", tail, end) !== tailOf(sum)) return null;
   }
   return sum;
@@ -97,7 +112,7 @@ export function bodyOf(line: Buffer): Buffer {
 export function wholeLength(bytes: Buffer, previous: Sum): number | null {
   for (let at = bytes.indexOf(field); at >= 0; at = bytes.indexOf(field, at + 1)) {
     const length = at + tailLength;
-    const sum = xxHash64(bytes.subarray(0, at), previous);
+    const sum = xxh64(bytes.subarray(0, at), previous);
     if (bytes.toString("latin1", at, length) === tailOf(sum)) return length;
   }
   return null;

@@ -16,7 +16,7 @@ import { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } from "../system/port.ts";
 import type { PreparedLog } from "../system/prewarm.ts";
 import { system } from "../system/system.ts";
 import { maxRecordBytes } from "./record.ts";
-import { firstSum, openEnd, seal, sealed, type Sum } from "./sum.ts";
+import { encode, firstSum, openEnd, seal, sealed, type Sum } from "./sum.ts";
 import type { Writing } from "./writing.ts";
 
 /** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
@@ -34,8 +34,6 @@ export function checkRecordSize(length: number): void {
 const appendsAName = 64;
 
 // Captured before a bundle is loaded, which may replace built-ins (rfc 0021).
-const encoder = new TextEncoder();
-const encode = encoder.encode.bind(encoder);
 const { concat } = Buffer;
 const newline = encode("\n");
 
