@@ -51,7 +51,7 @@ test("the hashes that the format shows are those of the bytes", async () => {
 
 test("the registry that the format shows is in the form that is written", async () => {
   const [registry = ""] = blocks("yaml");
-  const parsed = await parseRegistry(registry);
+  const parsed = parseRegistry(registry);
   expect(serialiseRegistry(parsed.registry)).toBe(registry);
 });
 

@@ -37,7 +37,7 @@ describe("putBundle", () => {
     const hash = await putBundle(root, odd, { descriptor, types: "export {};", map: "{}" });
     expect(hash).toBe(hashOf(odd));
     expect(new Uint8Array(await readFile(bundlePath(root, hash)))).toEqual(odd);
-    expect(await readDescriptor(await Bun.file(descriptorPath(root, hash)).text(), "d")).toEqual(
+    expect(readDescriptor(await Bun.file(descriptorPath(root, hash)).text(), "d")).toEqual(
       descriptor,
     );
     expect(readdirSync(bundlesDir(root)).toSorted()).toEqual(

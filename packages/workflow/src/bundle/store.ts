@@ -41,7 +41,7 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
     );
   }
   makeFolder(bundlesDir(root));
-  writeFileAtomic(descriptorPath(root, hash), await descriptorYaml(beside.descriptor));
+  writeFileAtomic(descriptorPath(root, hash), descriptorYaml(beside.descriptor));
   if (beside.types !== undefined) writeFileAtomic(typesPath(root, hash), beside.types);
   if (beside.map !== undefined) writeFileAtomic(mapPath(root, hash), beside.map);
   writeFileAtomic(path, bytes);

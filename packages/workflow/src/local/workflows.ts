@@ -100,7 +100,7 @@ export async function descriptorOf(root: Root, hash: string): Promise<Descriptor
   const path = descriptorPath(root, hash);
   try {
     const bytes = readOwnFile(path, maxDescriptorBytes);
-    return bytes && (await readDescriptor(new TextDecoder().decode(bytes), path));
+    return bytes && readDescriptor(new TextDecoder().decode(bytes), path);
   } catch {
     return null;
   }
