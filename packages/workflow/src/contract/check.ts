@@ -84,7 +84,6 @@ function problemOfText(name: string, value: unknown): string | null {
   return value.length > maxJsonLength ? tooLong(name) : null;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds.
 const controlCharacter = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 function problemOfRole(role: unknown): string | null {

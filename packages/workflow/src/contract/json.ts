@@ -3,7 +3,7 @@ import { isPlainObject, kindOf, show } from "./show.ts";
 
 // Captured before a bundle is loaded, which may replace built-ins: records are written by these (rfc 0021).
 const { stringify } = JSON;
-const { keys } = Object;
+const { keys: keysOf } = Object;
 const { isArray } = Array;
 const { isFinite } = Number;
 
@@ -91,7 +91,7 @@ function writeArray(walk: Walk, list: readonly unknown[]): string {
 function writeObject(walk: Walk, value: object): string {
   if (!isPlainObject(value)) throw new Refusal(`is ${kindOf(value)}, not a plain object`);
   let json = "";
-  for (const key of keys(value)) {
+  for (const key of keysOf(value)) {
     enter(walk, key);
     const item = value[key];
     if (item !== undefined) {

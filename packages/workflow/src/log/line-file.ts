@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { WorkflowError } from "../contract/error.ts";
 import { byteAt, ifThere, readFully, sizeOf, whileOpen, withFile } from "../storage/files.ts";
 
@@ -148,14 +149,6 @@ export function lineOffsets(bytes: Uint8Array): number[] {
     offsets.push(at + 1);
   }
   return offsets;
-}
-
-let utf8: ((bytes: Buffer) => boolean) | null = null;
-
-// The module is loaded when a line is first read: a worker's process begins without.
-function isUtf8(bytes: Buffer): boolean {
-  utf8 ??= process.getBuiltinModule("node:buffer").isUtf8;
-  return utf8(bytes);
 }
 
 /** The values of lines; null when one of them is no JSON in UTF-8. */

@@ -13,13 +13,9 @@ export type Sum = bigint;
 // Captured before a bundle is loaded, which may replace built-ins (rfc 0021).
 const encoder = new TextEncoder();
 export const encode = encoder.encode.bind(encoder);
-const { call } = Function.prototype;
-const slice = call.bind(String.prototype.slice) as (
-  text: string,
-  start: number,
-  end?: number,
-) => string;
-const digitsOf = call.bind(BigInt.prototype.toString) as (value: bigint, radix: number) => string;
+const { apply } = Reflect;
+const { slice } = "" as { slice: (this: string, start: number, end?: number) => string };
+const { toString } = 0n as { toString: (this: bigint, radix: number) => string };
 
 /** The seed of a log's first record. */
 export const firstSum: Sum = 0n;
@@ -29,10 +25,11 @@ const tailLength = field.length + 16 + 2;
 const pattern = /^[0-9a-f]{16}$/;
 
 /** How the text of a record with this sum ends. */
-const tailOf = (sum: Sum): string => `${field}${slice(digitsOf(sum + 2n ** 64n, 16), 1)}"}`;
+const tailOf = (sum: Sum): string =>
+  `${field}${apply(slice, apply(toString, sum + 2n ** 64n, [16]), [1])}"}`;
 
 /** A record's JSON text without its closing brace, for what is added at its end. */
-export const openEnd = (json: string): string => slice(json, 0, -1);
+export const openEnd = (json: string): string => apply(slice, json, [0, -1]);
 
 /**
  * Whether bytes end as a record with a sum does, but for one byte. They are then no beginning of a record, which a

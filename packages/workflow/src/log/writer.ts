@@ -34,7 +34,7 @@ export function checkRecordSize(length: number): void {
 const appendsAName = 64;
 
 // Captured before a bundle is loaded, which may replace built-ins (rfc 0021).
-const { concat } = Buffer;
+const concat = Buffer.concat.bind(Buffer);
 const newline = encode("\n");
 
 /** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
@@ -48,11 +48,10 @@ type KnownEnd = LogEnd & { isEnded: boolean };
 /**
  * The one writer of a thread's log.
  *
- * L1 what `append` has resolved for is on the disk, and nobody is shown a record before it is: it gets its newline,
- * without which no reader takes it, when it is synced. L2 a failed append leaves no part of a record
- * behind, or else every later append is refused. L3 after a failed sync nothing is written any more:
- * the pages may be lost though they look clean. L4 when the file is not as long as this writer left
- * it, another has written to it, and this one stops.
+ * L1 A record is durable before `append` resolves. It gets its newline, without which no reader takes it, after the sync.
+ * L2 A failed append leaves no part of a record, or every later append is refused.
+ * L3 After a failed sync nothing is written: the pages may be lost though they look clean.
+ * L4 When the file is not as long as this writer left it, another has written to it, and this one stops.
  */
 export class LogWriter {
   readonly #path: string;
@@ -84,8 +83,7 @@ export class LogWriter {
       let size = 0;
       const flush = () => {
         writer.#write(concat(pieces));
-        pieces = [];
-        size = 0;
+        [pieces, size] = [[], 0];
       };
       fill((record) => {
         const body = typeof record === "string" ? encode(openEnd(record)) : record;
@@ -281,10 +279,9 @@ export class LogWriter {
     this.#isSuspect = true;
     const refusal = this.#refuse(error, "sync");
     try {
-      // Nobody was shown the record, and nobody may take it for one that is on the disk.
       truncateSynced(this.#fd, size);
     } catch {
-      // It stays without its newline.
+      // It stays without its newline, so that no reader takes it.
     }
     throw refusal;
   }
@@ -352,20 +349,14 @@ function giveName(
   }
 }
 
-// A failure is reported to who wrote that record.
-async function settled(append: Promise<void>): Promise<void> {
-  try {
-    await append;
-  } catch {}
-}
+// A failure is reported to the caller that wrote that record.
+const settled = (append: Promise<void>): Promise<void> => append.catch(() => undefined);
 
-// What was acknowledged is on the disk already: an error in closing does not concern it.
+// The descriptor is gone also after an error: close(2).
 function closeQuietly(fd: number): void {
   try {
     system.files.close(fd);
-  } catch {
-    // The descriptor is gone either way: close(2).
-  }
+  } catch {}
 }
 
 /** A log must still be a plain file with one name: who removes it, or links it elsewhere, stops its writer. */

@@ -1,21 +1,13 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
 import { registryPath, type Root } from "../storage/paths.ts";
-import { createRoot, openRoot } from "../storage/root.ts";
+import { openRoot } from "../storage/root.ts";
 import { changeRegistry } from "./change.ts";
 import { backupPath, readRegistry } from "./read.ts";
-import { maxRegistryBytes, serialiseRegistry, type Workflow } from "./registry.ts";
+import { maxRegistryBytes, type Workflow } from "./registry.ts";
 import { register } from "./versions.ts";
 
 const [A, B] = ["A".repeat(13), "B".repeat(13)];

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Channel } from "node:diagnostics_channel";
+import { channel } from "node:diagnostics_channel";
 import { roleSchemasOf } from "../bundle/role-schemas.ts";
 import type { StackMapper } from "../bundle/stack.ts";
 import { attemptTime } from "../contract/attempt.ts";
@@ -28,8 +28,8 @@ export type ThreadContext = {
   fail: (thrown: unknown) => void;
 };
 
-// Bun collects a channel that nobody holds, with its subscribers: the module holds it.
-let events: Channel | null = null;
+// Bun collects a channel without a reference, with its subscribers: the module holds it.
+const events = channel(eventsChannel);
 
 const contexts = new AsyncLocalStorage<ThreadContext>();
 
@@ -133,13 +133,8 @@ const checkIn = ({ info, engine }: ThreadContext, bundle: Bundle): DescriptorChe
     }),
   );
 
-/**
- * Records what workflows publish on the events' channel in the debug log of their thread. Channels are loaded while the
- * bundle is being read, and not before.
- */
+/** Records what workflows publish on the events' channel in the debug log of their thread. */
 export function recordEvents(): void {
-  const { channel } = process.getBuiltinModule("node:diagnostics_channel");
-  events = channel(eventsChannel);
   events.subscribe((message) => {
     try {
       record(message);

@@ -10,7 +10,7 @@ import {
 } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { wakesAt } from "../contract/wait.ts";
-import { type Mask, maskLater, maskOf } from "../contract/mask.ts";
+import type { Mask } from "../contract/mask.ts";
 import { isPlainObject, show } from "../contract/show.ts";
 import {
   defaultMaxRounds,
