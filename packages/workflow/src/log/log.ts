@@ -18,7 +18,16 @@ import {
   violationOfRecord,
   violationOfStart,
 } from "./record.ts";
-import { endsSealed, firstSum, lastSum, nextSum, type Sum, sumIn, wholeLength } from "./sum.ts";
+import {
+  bodyOf,
+  endsSealed,
+  firstSum,
+  lastSum,
+  nextSum,
+  type Sum,
+  sumIn,
+  wholeLength,
+} from "./sum.ts";
 
 type ThreadRef = { hash: string; threadId: string };
 type LogRecord = StartRecord | Step | EndRecord;
@@ -187,8 +196,8 @@ export function readLog(path: string, withUnended = false): ThreadLog | Unreadab
 }
 
 /**
- * Reads a log as {@link readLog} does, but keeps only its outline: `onStep` gets each step with its line. It stops
- * reading when `onStep` returns false.
+ * Reads a log as {@link readLog} does, but keeps only its outline: `onStep` gets each step with its text, less its
+ * sum and closing brace. It stops reading when `onStep` returns false.
  */
 export const scanLog = (path: string, onStep: OnStep): LogOutline | Unreadable =>
   fold(path, { onStep });
@@ -223,7 +232,7 @@ export function readLast(path: string): LogLast {
   return { kind: "record", record: line.value as Step | EndRecord, size: line.position };
 }
 
-type OnStep = (step: Step, line: Buffer) => boolean | void;
+type OnStep = (step: Step, body: Buffer) => boolean | void;
 type FoldOptions = { withUnended?: boolean; onStep?: OnStep };
 
 function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOutline | Unreadable {
@@ -235,7 +244,7 @@ function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOu
   const onRecord: OnRecord = (record, line, position) => {
     size = position;
     if (record !== facts.last) return true;
-    isLeft = onStep?.(facts.last, line) === false;
+    isLeft = onStep?.(facts.last, bodyOf(line, facts.sum !== null)) === false;
     return !isLeft;
   };
   const takeUnended = (line: Line) => {

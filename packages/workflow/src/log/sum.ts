@@ -95,12 +95,9 @@ export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum
   return sum;
 }
 
-/** A record's line without its sum and its closing brace. */
-export function bodyOf(line: Buffer): Buffer {
-  const tail = line.length - tailLength;
-  const hasSum = tail > 0 && line.toString("latin1", tail, tail + field.length) === field;
-  return line.subarray(0, hasSum ? tail : -1);
-}
+/** A record's line without its closing brace, and without its sum where it has one. */
+export const bodyOf = (line: Buffer, hasSum: boolean): Buffer =>
+  line.subarray(0, hasSum ? -tailLength : -1);
 
 /**
  * How long the record is that some bytes begin with, when its sum is the one that comes after `previous`; null

@@ -33,8 +33,6 @@ export function checkRecordSize(length: number): void {
 /** Of so many appends without a sync one looks whether the log still has its name. */
 const appendsAName = 64;
 
-// Captured before a bundle is loaded, which may replace built-ins (rfc 0021).
-const concat = Buffer.concat.bind(Buffer);
 const newline = encode("\n");
 
 /** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
@@ -79,19 +77,23 @@ export class LogWriter {
   static create(path: string, fill: (add: AddRecord) => void, writing: Writing): LogWriter {
     const fillFile = (writer: LogWriter) => {
       let last = firstSum;
-      let pieces: Uint8Array[] = [];
+      let piece = Buffer.allocUnsafe(pieceSize);
       let size = 0;
       const flush = () => {
-        writer.#write(concat(pieces));
-        [pieces, size] = [[], 0];
+        writer.#write(piece.subarray(0, size));
+        size = 0;
       };
       fill((record) => {
         const body = typeof record === "string" ? encode(openEnd(record)) : record;
         const { tail, sum } = seal(body, last);
         last = sum;
-        pieces.push(body, encode(`${tail}\n`));
-        size += body.length;
-        if (size >= pieceSize) flush();
+        const end = encode(`${tail}\n`);
+        const length = body.length + end.length;
+        if (size + length > piece.length) flush();
+        if (length > piece.length) piece = Buffer.allocUnsafe(length);
+        piece.set(body, size);
+        piece.set(end, size + body.length);
+        size += length;
       });
       flush();
       writer.#sum = last;

@@ -32,7 +32,6 @@ import {
   type Unreadable,
 } from "../log/log.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
-import { bodyOf } from "../log/sum.ts";
 import {
   type AddRecord,
   checkRecordSize,
@@ -279,14 +278,14 @@ function copySteps(
   const count = keptBy(keep);
   let number = 0;
   let kept = 0;
-  const onStep = (step: Step, line: Buffer): boolean => {
+  const onStep = (step: Step, body: Buffer): boolean => {
     const isKept = kept < count && number === ("first" in keep ? kept : keep[kept]);
     number += 1;
     if (!isKept) return kept < count;
     checkRole(path, step);
     kept += 1;
     if (edit && kept === count) addStep(edited(step, edit));
-    else addStep(step, bodyOf(line));
+    else addStep(step, body);
     return kept < count;
   };
   const log = readThread(path, threadId, (file) => scanLog(file, onStep));
