@@ -68,7 +68,7 @@ test("a bundle is stored byte for byte with its descriptor, and its name points 
   const file = write("w.esm.js", bundle("first"));
   const added = await addWorkflow(root, "w", file);
   const bytes = readFileSync(file);
-  expect(added).toEqual({ name: "w", hash: await hashOf(bytes), unchanged: false });
+  expect(added).toEqual({ name: "w", hash: hashOf(bytes), unchanged: false });
   expect(readFileSync(bundlePath(root, added.hash))).toEqual(bytes);
   expect(statSync(bundlePath(root, added.hash)).mode & 0o777).toBe(0o600);
   expect((await showWorkflow(root, "w")).descriptor).toEqual({

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { killThread, resumeThread } from "../src/local/control.ts";
+import { killThread } from "../src/local/control.ts";
 import { listWorkers } from "../src/local/live.ts";
 import { allThreads } from "../src/local/threads.ts";
 import { bundlePath, dataPath, infoPath } from "../src/storage/paths.ts";
@@ -199,41 +199,6 @@ describe("a bundle that can't be loaded by its worker", () => {
     const ref = await store.start(hash);
     await store.whenStatus(ref, "completed");
     expect(allThreads(store.root)).toEqual([ref]);
-  });
-});
-
-describe("a bundle that changes what the process is made of", () => {
-  test("harms no log: steps, answers, ends, and the taking up of threads", async () => {
-    const store = new TestStore();
-    const hash = await store.add(
-      `import fs from "node:fs"; import { syncBuiltinESMExports } from "node:module";\n${bundleOf(`
-        if (input.steps.length === 0) yield step("first");
-        if (input.prompt === "evil") {
-          JSON.stringify = () => "no"; JSON.parse = () => 1; Date.now = () => NaN;
-          try { Bun.JSONL.parse = () => []; } catch {}
-          fs.writeSync = (fd, bytes) => bytes.length;
-          fs.fdatasyncSync = fs.fsyncSync = fs.ftruncateSync = fs.renameSync = () => {};
-          fs.fdatasync = (fd, done) => done(new Error("theirs"));
-          fs.readSync = () => 0;
-          for (const name of Object.keys(fs)) if (name.endsWith("Sync")) fs[name] = () => undefined;
-          syncBuiltinESMExports();
-        }
-        if (input.steps.length < 2) yield step("patched");
-        let answer = input.steps.find(({ role }) => role === "__input__");
-        if (!answer) answer = yield step("__wait__", "?", { for: "leave" });
-        yield step("heard", answer.content, answer.meta);
-      `)}`,
-    );
-    const bad = await store.start(hash, "evil");
-    await store.whenStatus(bad, "waiting");
-    const good = await store.start(hash, "good");
-    for (const ref of [bad, good]) {
-      await store.whenStatus(ref, "waiting");
-      await resumeThread(store.root, ref, { env: {}, input: { content: "ü", value: { a: 1 } } });
-      const { steps } = await store.whenStatus(ref, "completed");
-      expect(steps.at(-1)).toMatchObject({ content: "ü", meta: { for: "leave", value: { a: 1 } } });
-      expect(steps.every(({ timestamp }) => timestamp > 1e12)).toBe(true);
-    }
   });
 });
 

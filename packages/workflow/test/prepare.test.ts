@@ -50,7 +50,7 @@ describe("a sound file", () => {
     const prepared = await prepareBundle(file);
     const root = openRoot({ path: at("root") });
     const hash = await putBundle(root, prepared.bytes, prepared);
-    expect(hash).toBe(await hashOf(prepared.bytes));
+    expect(hash).toBe(hashOf(prepared.bytes));
     const { run } = await loadBundle(root, hash);
     const { value } = await run({ prompt: "", steps: [] }, { threadId: "", maxRounds: 1 }).next();
     expect(value).toEqual({ returnCode: 0, summary: "done" });
