@@ -30,6 +30,7 @@ describe("a record is serialised, hashed and written by functions that were capt
     ["Array.isArray", Array, "isArray", () => false],
     ["Number.isFinite", Number, "isFinite", () => true],
     ["String.prototype.slice", String.prototype, "slice", () => ""],
+    ["String.prototype.padStart", String.prototype, "padStart", () => "0"],
     ["BigInt.prototype.toString", BigInt.prototype, "toString", () => "1"],
     ["TextEncoder.prototype.encode", TextEncoder.prototype, "encode", () => Buffer.from("mocked")],
     ["Uint8Array.prototype.set", typedArray, "set", () => undefined],

@@ -14,7 +14,10 @@ export type Sum = bigint;
 const encoder = new TextEncoder();
 export const encode = encoder.encode.bind(encoder);
 const { apply } = Reflect;
-const { slice } = "" as { slice: (this: string, start: number, end?: number) => string };
+const { slice, padStart } = "" as {
+  slice: (this: string, start: number, end?: number) => string;
+  padStart: (this: string, length: number, fill: string) => string;
+};
 const { toString } = 0n as { toString: (this: bigint, radix: number) => string };
 
 /** The seed of a log's first record. */
@@ -26,7 +29,7 @@ const pattern = /^[0-9a-f]{16}$/;
 
 /** How the text of a record with this sum ends. */
 const tailOf = (sum: Sum): string =>
-  `${field}${apply(slice, apply(toString, sum + 2n ** 64n, [16]), [1])}"}`;
+  `${field}${apply(padStart, apply(toString, sum, [16]), [16, "0"])}"}`;
 
 /** A record's JSON text without its closing brace, for what is added at its end. */
 export const openEnd = (json: string): string => apply(slice, json, [0, -1]);
