@@ -307,14 +307,6 @@ describe("a build that can't be made is one error with its place", () => {
     expect(code).toBe("BUILD_FAILED");
   });
 
-  test("a source that is not there, or is a folder", async () => {
-    expect(await errorOf(buildBundle(at("none.ts")))).toMatchObject({
-      code: "NO_SUCH_FILE",
-      kind: "missing",
-    });
-    expect(await errorOf(buildBundle(folder))).toMatchObject({ code: "NOT_A_FILE", kind: "usage" });
-  });
-
   test("paths are reported as the user gave them", async () => {
     await write(folder, { "src/flow.ts": "const = 1" });
     const before = process.cwd();
