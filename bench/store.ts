@@ -6,7 +6,7 @@ import { putBundle } from "../packages/workflow/src/bundle/store.ts";
 import { type Host, openLocalHost } from "../packages/workflow/src/host.ts";
 import { idleVariable } from "../packages/workflow/src/local/worker-client.ts";
 import { type StartRecord, textOf } from "../packages/workflow/src/log/record.ts";
-import { recordText, Sealer } from "../packages/workflow/src/log/sum.ts";
+import { firstSum, sealed } from "../packages/workflow/src/log/sum.ts";
 import { type Root, workerInfoPath } from "../packages/workflow/src/storage/paths.ts";
 import { openRoot } from "../packages/workflow/src/storage/root.ts";
 import { isAlive, readWorkerInfo } from "../packages/workflow/src/worker/worker-info.ts";
@@ -70,10 +70,12 @@ export function firstSteps(
   const [first = "", ...steps] = log.split("\n", count + 1).map(unsealed);
   const head = JSON.parse(first) as StartRecord;
   change(head);
-  const lines: string[] = [];
-  const sealer = new Sealer((piece) => lines.push(Buffer.from(piece).toString()));
-  for (const record of [textOf(head), ...steps]) sealer.add(recordText(record));
-  sealer.flush();
+  let last = firstSum;
+  const lines = [textOf(head), ...steps].map((record) => {
+    const { text, sum } = sealed(record, last);
+    last = sum;
+    return `${text}\n`;
+  });
   return lines.join("");
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +12,8 @@ export type Shared = "cluster" | "browser";
 
 /** Holds the home and all temporary files of a run. Short: paths of Unix sockets below it are limited. */
 const folder = mkdtempSync(join(tmpdir(), "gate-"));
+// Some tests run a process as another user, which must reach its folder below this one.
+chmodSync(folder, 0o711);
 const home = join(folder, "home");
 mkdirSync(home);
 process.env.TMPDIR = folder;

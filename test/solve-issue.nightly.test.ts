@@ -90,21 +90,6 @@ test("it plays offline, from a script", async () => {
   expect(ledgerOfSteps(thread.steps).attempts).toEqual([]);
 });
 
-test("it is out of rounds where the tests never pass", async () => {
-  const ref = await start(repository(), { options: { test: ["false"] }, maxRounds: 6 });
-  const thread = threadJson(await settled(host, ref));
-  expect(thread.steps.map(({ role }) => role).slice(-2)).toEqual(["tester", "coder"]);
-  expect(thread.result?.summary).toContain("6");
-});
-
-test("it names who can play where it does not know who", async () => {
-  const thread = threadJson(
-    await settled(host, await start(repository(), { options: { agent: "me" } })),
-  );
-  expect(thread).toMatchObject({ status: "failed", steps: [] });
-  expect(thread.result?.summary).toContain('there is no agent "me"');
-});
-
 /** What the server has reported, the interrupted answer included. */
 function reportedBy(came: readonly { reported: Counted }[]) {
   const sum = (name: keyof Counted) => came.reduce((all, { reported }) => all + reported[name], 0);

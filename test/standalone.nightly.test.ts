@@ -62,15 +62,6 @@ test("a bundle is added and run by a worker that is the binary itself", () => {
   expect(readdirSync(join(home, ".uncaged/workflow")).toSorted()).toContain("logs");
 });
 
-test("a thread is followed, and forked", () => {
-  expect(uncaged(["follow", "@last"]).stdout).toContain("hello you1");
-  const forked = uncaged(["fork", "@last", "--at-step", "1", "--prompt", "them", "--wait"]);
-  expect(forked).toMatchObject(completed);
-  const { stdout } = uncaged(["follow", "@last"]);
-  expect(stdout).toContain("hello you0");
-  expect(stdout).toContain("hello them1");
-});
-
 test("a new project is built and run, without anything installed", () => {
   expect(uncaged(["new", "lists"])).toMatchObject({ code: 0 });
   const project = join(work, "lists");

@@ -64,11 +64,6 @@ describe("loops", () => {
     expect(rolesOf(thread)).not.toContain("Set_Few");
     expect(await house.events(thread)).toContain("step_print");
   });
-
-  test("take another list, and a step with if runs when it holds", async () => {
-    const thread = await house.run("loops", { cwd: house.place(), params: { words: ["a"] } });
-    expect(writtenBy(thread)).toMatchObject({ $shouted: ["few words"], $total: 1 });
-  });
 });
 
 describe("a fan-out", () => {
@@ -80,12 +75,6 @@ describe("a fan-out", () => {
     expect(writtenBy(thread)).toMatchObject({ $files: "notes.md", $size: 11 });
     expect(rolesOf(thread)).not.toContain("Tool_Missing");
     expect(await house.events(thread)).toContain("tool_error");
-  });
-
-  test("continues at onError, which receives the reason", async () => {
-    const thread = await house.run("fan-out", { cwd: house.place() });
-    expect(thread.status).toBe("completed");
-    expect(writtenBy(thread).$problem).toContain("notes.md");
   });
 });
 
@@ -147,22 +136,6 @@ describe("the web", () => {
     expect(textIn(cwd, "web/texts/in/b.txt")).toBe("beta\n");
     expect(textIn(cwd, "web/pictures/c.png")).toBe("not really\n");
     expect(existsSync(join(cwd, ".tmp", thread.threadId))).toBe(false);
-  });
-
-  test("may refuse a report, and the run goes on", async () => {
-    server.refuseReports();
-    const params = { base: server.url };
-    const thread = await house.run("web", { cwd: house.place(), params, env });
-    expect(thread.status).toBe("completed");
-    expect(writtenBy(thread).$problem).toMatchObject({ type: "service_unavailable" });
-  });
-
-  test("is not asked without the secret", async () => {
-    const before = server.came.length;
-    const params = { base: server.url };
-    const thread = await house.run("web", { cwd: house.place(), params });
-    expect(thread.result?.summary).toContain("DEMO_TOKEN");
-    expect(server.came).toHaveLength(before);
   });
 });
 

@@ -97,11 +97,6 @@ describe("reading an old storage root", () => {
     store = oldStore();
   });
 
-  test("lists its workflows", async () => {
-    const list = await store.json<{ name: string }[]>(["list"]);
-    expect(list.map(({ name }) => name)).toEqual(["durable", "moderated", "plain", "steps"]);
-  });
-
   test("lists its threads, each with its status", async () => {
     const rows = await store.json<Row[]>(["threads", "--limit", "100"]);
     const found = Object.entries(threads).map(([name, id]) => {
@@ -143,11 +138,6 @@ describe("reading an old storage root", () => {
     }
   });
 
-  test("shows a failure and a question as text", async () => {
-    expect(await store.ok(["thread", threads["plain failed"]])).toContain("third broke");
-    expect(await store.ok(["thread", threads["moderated waiting"]])).toContain("Print it?");
-  });
-
   test("shows its debug log line by line", async () => {
     const id = threads["plain completed"];
     const lines = (await store.ok(["logs", id, "--json"])).split("\n").map((l) => JSON.parse(l));
@@ -156,19 +146,6 @@ describe("reading an old storage root", () => {
     const at: unknown = lines[1].payload.messages.at;
     const value = await store.json<string[]>(["thread", id, "--value", String(at)]);
     expect(value).toEqual(["x".repeat(12_000)]);
-  });
-
-  test("shows the debug log of a worker that was killed", async () => {
-    const logs = await store.ok(["logs", threads["steps interrupted"], "--json"]);
-    expect(logs.split("\n").length).toBeGreaterThan(10);
-  });
-
-  test("follows an ended thread from its first step", async () => {
-    const items = (await store.ok(["follow", threads["plain completed"], "--json"]))
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    expect(items.filter(({ kind }) => kind === "step")).toHaveLength(3);
-    expect(items.at(-1)).toMatchObject({ kind: "end", status: "completed" });
   });
 
   test("adds up what its threads spent, and what a fork saved", async () => {

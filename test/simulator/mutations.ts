@@ -39,8 +39,8 @@ export const mutations: readonly Mutation[] = [
     what: "defect 70: a record is written with its newline, and synced after that",
     file: "packages/workflow/src/log/writer.ts",
     edits: [
-      ["encodeText(syncer ? text : `${text}\\n`)", "encodeText(`${text}\\n`)"],
-      ["      this.#write(newline, 1);\n    } catch", "      void newline;\n    } catch"],
+      ["encode(syncer ? text : `${text}\\n`)", "encode(`${text}\\n`)"],
+      ["      this.#write(newline);\n    } catch", "      void newline;\n    } catch"],
     ],
     seed: 1,
   },

@@ -31,9 +31,11 @@ const texts: [name: string, text: string][] = [
 ];
 
 /** The versions that a simulation registers. */
-export const versions: readonly Version[] = await Promise.all(
-  texts.map(async ([name, text]) => ({ name, text, hash: await hashOf(Buffer.from(text)) })),
-);
+export const versions: readonly Version[] = texts.map(([name, text]) => ({
+  name,
+  text,
+  hash: hashOf(Buffer.from(text)),
+}));
 
 export const descriptor = { description: "counts", roles: {} };
 

@@ -63,14 +63,6 @@ describe("an approval", () => {
     expect(texts(outcome).at(-1)).toBe("b: b(in\n\na(in)|reject|no)");
   });
 
-  test("hands over a note of 1 MB whole", async () => {
-    const note = "n".repeat(1_000_000);
-    const outcome = await drawn(nodes, links, { answers: [rejected(note), "yes"] });
-    expect(outcome.status).toBe("completed");
-    const asked = outcome.steps.filter(({ role }) => role === "a")[1]?.content;
-    expect(asked === `a(a(in)\n\nReviewer feedback (rejected): ${note})`).toBe(true);
-  });
-
   test("goes on waiting where an answer is not a decision, and nothing follows", async () => {
     const answers = [
       "fine",

@@ -1,10 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { type ForkOptions, openLocalHost } from "@uncaged/workflow/host";
-import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
-import { graphSource } from "../src/source.ts";
-import { agent, approval, condition, drawn, lines, start, texts } from "./drawn.ts";
+import { removeStores } from "../../workflow/test/fixtures/store.ts";
+import { agent, approval, condition, drawn, start, texts } from "./drawn.ts";
 import type { Node } from "./parts.ts";
 
 afterEach(removeStores);
@@ -58,41 +54,3 @@ describe("a run that goes on with a changed graph", () => {
     ]);
   });
 });
-
-test("a thread is forked onto the edited file, and again from one of its nodes", async () => {
-  const store = new TestStore();
-  const { env } = store;
-  const host = openLocalHost({ path: store.root });
-  const file = join(store.folder, "graph.json");
-  const save = async (nodes: Node[], connections: string) => {
-    writeFileSync(file, JSON.stringify({ nodes, connections: lines(connections) }));
-    return await host.register("drawn", file, { sources: [graphSource(() => undefined)] });
-  };
-  const test_ = (id: string, value: string) => condition(id, { operator: "contains", value });
-  await save([start("s"), test_("big", "big"), approval("ask")], "s -> big; big -true-> ask");
-  const { hash, threadId } = await host.start({
-    ...{ workflow: "drawn", prompt: "a big fish", cwd: store.folder, env },
-  });
-  await store.whenStatus({ hash, threadId }, "waiting");
-  const edited = await save(
-    [start("s"), test_("small", "small"), approval("ask"), approval("second")],
-    "s -> small; small -true-> ask; small -false-> second; ask -approve-> second",
-  );
-  const fork = async (options: Partial<ForkOptions>) => {
-    const forked = await host.fork({ hash, threadId }, { env, on: edited.hash, ...options });
-    return { hash: forked.hash, threadId: forked.threadId };
-  };
-  // The question is there; what has led to it is not.
-  const kept = await fork({ keep: { atStep: 3 } });
-  await store.whenStatus(kept, "waiting");
-  await host.control(kept, { kind: "answer", env, input: { content: "yes" } });
-  const second = await store.whenSteps(kept, 5);
-  expect(second.steps.at(-1)).toMatchObject({ role: "__wait__", meta: { nodeId: "second" } });
-  const again = await fork({ keep: { fromRole: "s" } });
-  const { steps } = await store.whenStatus(again, "completed", "waiting");
-  // "s" had led to a node that is no more.
-  expect(steps.map(({ role }) => role)).toEqual(["s"]);
-  const anew = await fork({ keep: { atStep: 0 } });
-  const fresh = await store.whenStatus(anew, "waiting");
-  expect(fresh.steps.map(({ role }) => role)).toEqual(["s", "small", "__wait__"]);
-}, 180_000);

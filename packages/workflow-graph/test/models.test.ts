@@ -51,36 +51,6 @@ describe("an agent's model", () => {
     expect(server.came[0]?.body).toMatchObject({ model: "gpt-6", reasoning_effort: "high" });
     expect(result.steps.at(-1)?.meta).toMatchObject({ usage: { output_tokens: 2 } });
   });
-
-  test("that the provider does not know fails once, with the provider's words", async () => {
-    const message = "The model `gpt-0` does not exist";
-    const server = await openaiServer([
-      { fault: { kind: "status", status: 404, type: "model_not_found", message } },
-    ]);
-    ends.push(server.stop);
-    const env = { OPENAI_API_KEY: server.key, OPENAI_BASE_URL: server.url };
-    const { log, result } = await asked({ model: "gpt-0" }, env);
-    expect(result).toMatchObject({ status: "failed", message: expect.stringContaining(message) });
-    expect(log.filter((line) => line.includes("llm_error"))).toHaveLength(1);
-    expect(server.came).toHaveLength(1);
-  });
-
-  test("that no provider serves is named with the providers", async () => {
-    const agents = modelAgents({ models: [anthropicModels()] });
-    const { result } = await asked({ model: "gpt-5" }, {}, agents);
-    expect(result).toMatchObject({
-      status: "failed",
-      message: 'no provider serves the model "gpt-5"; there are: anthropic',
-    });
-  });
-
-  test("that gives no text fails in the format's words", async () => {
-    const server = await openaiServer([{ text: "" }]);
-    ends.push(server.stop);
-    const env = { OPENAI_API_KEY: server.key, OPENAI_BASE_URL: server.url };
-    const { result } = await asked({}, env);
-    expect(result).toMatchObject({ status: "failed", message: "Model returned no text output." });
-  });
 });
 
 describe("an agent's tools", () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildSource, openLocalHost } from "@uncaged/workflow/host";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
-import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 
 setDefaultTimeout(180_000);
 afterEach(removeStores);
@@ -75,40 +75,4 @@ test("a worker killed with agents in flight, at a question and behind an answer 
     "committed",
     [{ in: "run", child: "quick", iteration: 1 }],
   ]);
-});
-
-test("an answer that is not a decision is refused, and a kill ends the agents in flight", async () => {
-  const store = new TestStore();
-  const host = openLocalHost({ path: store.root });
-  writeFileSync(join(store.folder, "go-slow"), "");
-  const ref = await store.start(await store.add(held), "go");
-  await store.whenStatus(ref, "waiting");
-  const answer = (content: string) =>
-    host.control(ref, { kind: "answer", env: store.env, input: { content } });
-  for (const content of ["fine", "{}", "", "null", '{"decision":"perhaps"}', '["approve"]']) {
-    expect(await codeOf(answer(content))).toBe("NOT_A_DECISION");
-  }
-  expect(await host.read(ref)).toMatchObject({ status: "waiting" });
-  await answer('{"approved":true,"note":"go"}');
-  await until(() => begun(store).includes("writer"));
-  await host.control(ref, { kind: "kill" });
-  const { steps } = await store.whenStatus(ref, "killed");
-  const value = { decision: "approve", note: "go" };
-  expect(steps.at(-1)).toMatchObject({
-    role: "__input__",
-    content: JSON.stringify(value),
-    meta: { value },
-  });
-});
-
-test("a kill ends agents that never answer and heed no signal", async () => {
-  const store = new TestStore();
-  const host = openLocalHost({ path: store.root });
-  writeFileSync(join(store.folder, "deaf"), "");
-  const ref = await store.start(await store.add(held), "go");
-  await until(() => begun(store).length === 2);
-  await host.control(ref, { kind: "kill" });
-  const { steps } = await store.whenStatus(ref, "killed");
-  expect(steps.map(({ role }) => role)).toEqual(["s"]);
-  expect(begun(store)).toEqual(["quick", "slow"]);
 });

@@ -128,18 +128,3 @@ describe("the API adapter", () => {
     expect(await asked).toMatchObject({ message: "stopped" });
   });
 });
-
-test("a step that asks for bytes gets a hint, not their numbers", async () => {
-  const registry = { apis: [{ id: "logo", url: `${at}/bytes` }] };
-  const went = await carryOut({ id: "API_logo" }, { api: apiAdapter() }, { registry });
-  expect(went.error).toMatchObject({ type: "bad_request" });
-  expect(String(went.error)).toContain("Download");
-});
-
-test("a Download step brings bytes as they are", async () => {
-  const inputs = { source: `${at}/bytes`, target: "/in/logo.png" };
-  const went = await carryOut({ id: "Download_A" }, { api: apiAdapter() }, { inputs });
-  expect(went.files).toEqual([
-    { path: "in/logo.png", data: Buffer.from([0xff, 0xfe]), mode: "overwrite" },
-  ]);
-});

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Checkpoint, Engine, type StepDocument, stepsBundle } from "../src/index.ts";
-import { flow, held, ran, trial } from "./ran.ts";
+import { flow, ran, trial } from "./ran.ts";
 
 const vars = ["$a(INT)", "$o(OBJECT)"];
 const registry = { params: ["goal(STRING)", "n(INT) = 3"], vars };
@@ -35,41 +35,6 @@ test("a required param that is missing is named, before any event", async () => 
   expect(events).toEqual([]);
 });
 
-test("a default arrives with its type, and params of a wrong kind are refused", async () => {
-  const { variables } = await ran(simple, { params: { goal: "g" } });
-  expect(variables.$a).toBe(3);
-  const wrong: unknown[] = [
-    "text",
-    3,
-    [],
-    null,
-    { goal: 1 },
-    { goal: null },
-    { goal: "g", n: "3" },
-    { goal: "g", n: 1.5 },
-    { goal: "g", extra: 1 },
-    JSON.parse('{"goal": "g", "__proto__": 1}'),
-  ];
-  for (const params of wrong) {
-    expect(await refused((engine) => engine.execute(params as Record<string, unknown>))).toBe(
-      "PARAMS_INVALID",
-    );
-  }
-});
-
-test("params are copied: what is done to them later changes nothing", async () => {
-  const document = flow([{ id: "Work_A", out: { $o: "=list" }, next: "RETURN" }], {
-    params: ["list(ARRAY)"],
-    vars,
-  });
-  const list = [1];
-  const gate = held();
-  const running = ran(document, { params: { list }, work: { Work_A: () => gate.promise } });
-  list.push(2);
-  gate.resolve();
-  expect((await running).variables.$o).toEqual([1]);
-});
-
 test("an invalid workflow is refused before any event, with all that is wrong", async () => {
   const document = flow([
     { id: "Set_A", target: "$x", value: 1, next: "Set_Z" },
@@ -90,26 +55,6 @@ test("what is no workflow at all is payloads, not thrown", () => {
     expect(engine.validate().length).toBeGreaterThan(0);
     expect(() => engine.start()).toThrow(expect.objectContaining({ code: "WORKFLOW_INVALID" }));
   }
-});
-
-test("a workflow without a Stop or with a missing next is valid, with warnings", async () => {
-  const document = flow([{ id: "Noop_A" }]);
-  const { errors, warnings } = new Engine(document).lint();
-  expect([errors, warnings.length]).toEqual([[], 2]);
-  expect((await ran(document)).status).toBe("completed");
-});
-
-test("`next` that is the step itself is a cycle, which is legal; a step that is its own child is not", () => {
-  const cycle = flow(
-    [
-      { id: "Noop_S", next: "Noop_A" },
-      { id: "Noop_A", next: "Noop_A" },
-    ],
-    {},
-  );
-  expect(new Engine(cycle).validate()).toEqual([]);
-  const own = flow([{ id: "Noop_A", children: ["Noop_A"], next: "RETURN" }]);
-  expect(new Engine(own).validate()).not.toEqual([]);
 });
 
 test("a cycle whose steps are all left out fails instead of running for ever", async () => {
@@ -232,30 +177,4 @@ test("a prompt that is broken JSON fills no param but a text", async () => {
     code: "PARAMS_INVALID",
     message: expect.stringMatching(/a .*missing.*b .*missing/),
   });
-});
-
-test("a deep path is made on a null variable, and nothing that objects inherit can be written", async () => {
-  const document = (out: Record<string, unknown>) =>
-    flow([{ id: "Work_A", out, next: "RETURN" }], { vars });
-  const deep = await ran(document({ "$o.a[0].b": "=_result" }), { work: { Work_A: () => 5 } });
-  expect(deep.variables.$o).toEqual({ a: [{ b: 5 }] });
-  for (const name of ["__proto__", "constructor", "prototype"]) {
-    expect(new Engine(document({ [`$o.${name}.x`]: 1 })).validate()).not.toEqual([]);
-  }
-  const computed = await ran(
-    flow([{ id: "Set_A", target: "$o.{name}.x", value: 1, next: "RETURN" }], {
-      params: ["name(STRING)"],
-      vars,
-    }),
-    { params: { name: "__proto__" } },
-  );
-  expect(computed.error).toMatchObject({ stepID: "Set_A" });
-  expect(({} as Record<string, unknown>).x).toBeUndefined();
-});
-
-test("a placeholder that is nothing fails its step", async () => {
-  const { error } = await ran(
-    flow([{ id: "Set_A", target: "$o.{$a.b}", value: 1, next: "RETURN" }], { vars }),
-  );
-  expect(error).toMatchObject({ stepID: "Set_A" });
 });

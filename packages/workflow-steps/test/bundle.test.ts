@@ -215,42 +215,6 @@ test("cut off behind any step, a thread goes on without doing a step twice", asy
   }
 });
 
-test("a rerun with overrides goes on at its step, with the values that were given", async () => {
-  const { steps } = await drive(linear);
-  const rerun = {
-    ...input({ for: "rerun", stepID: "Loop_A", overrides: { $a: 9, n: 7 } })(),
-    timestamp: 1,
-  };
-  const kept = steps.slice(0, 1);
-  const { steps: all } = await drive(linear, { steps: [...kept, rerun] });
-  expect(all.slice(2).map(({ role }) => role)).toEqual(["Set_B", "Set_B", "Loop_A", "Stop_A"]);
-  const checkpoint = fold(linear, { threadId: "01JTHREAD", prompt: "", steps: all });
-  expect(checkpoint).toMatchObject({ variables: { $a: 9, $list: [1, 2] }, params: { n: 7 } });
-});
-
-test("a rerun from a completed thread's checkpoint runs the loop again", async () => {
-  const { steps } = await drive(linear);
-  const checkpoint = fold(linear, { threadId: "01JTHREAD", prompt: "", steps });
-  const rerun = {
-    ...input({ for: "rerun", stepID: "Set_B", checkpoint, overrides: { $list: [] } })(),
-    timestamp: 1,
-  };
-  const { steps: all } = await drive(linear, { steps: [rerun] });
-  expect(all.slice(1).map(({ role }) => role)).toEqual(["Set_B", "Set_B", "Loop_A", "Stop_A"]);
-});
-
-test("the descriptor has a role for each step, by its title or its type", () => {
-  const { descriptor } = stepsBundle(
-    flow([
-      { id: "Noop_A", meta: { title: "Begin" }, next: "LLM_B" },
-      { id: "LLM_B", in: { prompt: "x" }, next: "RETURN" },
-    ]),
-  );
-  expect(descriptor).toMatchObject({
-    roles: { Noop_A: { description: "Begin" }, LLM_B: { description: "LLM" } },
-  });
-});
-
 test("an invalid workflow makes no bundle", () => {
   expect(() => stepsBundle(flow([{ id: "Set_A", target: "$x", value: 1 }]))).toThrow(
     expect.objectContaining({ code: "WORKFLOW_INVALID" }),

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Checkpoint, StepDocument } from "../src/index.ts";
+import type { StepDocument } from "../src/index.ts";
 import { flow, ran } from "./ran.ts";
 
 const vars = ["$plan(OBJECT)", "$code(STRING)", "$seen(ARRAY) = []", "$count(INT) = 0"];
@@ -39,26 +39,6 @@ function model() {
   return { asked, llm };
 }
 
-test("a run goes on at a step of the caller's choice, and calls no earlier adapter", async () => {
-  const { asked, llm } = model();
-  const { started, variables, events } = await ran(generating, {
-    adapters: { llm },
-    from: {
-      currentStepID: "LLM_Generate",
-      params: { projectName: "MyApp" },
-      variables: { $plan: { page: 1 } },
-    },
-  });
-  expect(started).toEqual(["LLM_Generate", "Stop_A"]);
-  expect(asked).toEqual([{ plan: { page: 1 } }]);
-  expect(variables).toMatchObject({ $plan: { page: 1 }, $code: "answer 1", $count: 0 });
-  expect(events[0]).toMatchObject({
-    type: "workflow_start",
-    seq: 1,
-    payload: { resumedFrom: "LLM_Generate", params: { projectName: "MyApp", n: 3 } },
-  });
-});
-
 test("overrides win over the checkpoint: of variables, locals and params", async () => {
   const first = await ran(generating, {
     params: { projectName: "MyApp" },
@@ -78,20 +58,6 @@ test("overrides win over the checkpoint: of variables, locals and params", async
     variables: { $plan: { page: 2 }, $code: "answer 1" },
   });
   expect(first.context.checkpoint().variables.$plan).toBe("answer 1");
-});
-
-test("seq goes on where the checkpoint ended", async () => {
-  const first = await ran(generating, {
-    params: { projectName: "MyApp" },
-    adapters: { llm: model().llm },
-  });
-  const [from] = first.checkpoints;
-  const { events, context } = await ran(generating, {
-    adapters: { llm: model().llm },
-    from: from as Checkpoint,
-  });
-  expect(events[0]?.seq).toBe((from?.eventSeq ?? 0) + 1);
-  expect(context.runID).toBe(first.context.runID);
 });
 
 test("a checkpoint of version 1, without marks, goes on as if nothing of a construct were done", async () => {
@@ -124,26 +90,6 @@ const forked = () =>
     ],
     { vars },
   );
-
-test.each([
-  [
-    ["Set_A", "Set_B"],
-    ["Noop_Fork", "Set_C", "Set_End"],
-  ],
-  [
-    ["Set_A", "Set_B", "Set_C"],
-    ["Noop_Fork", "Set_End"],
-  ],
-  [[], ["Noop_Fork", "Set_A", "Set_B", "Set_C", "Set_A2", "Set_End"]],
-  [["Set_B"], ["Noop_Fork", "Set_A", "Set_C", "Set_A2", "Set_End"]],
-])("with the branches %j done, what runs is %j", async (done, started) => {
-  const run = await ran(forked(), {
-    from: { currentStepID: "Noop_Fork", completedBranches: { Noop_Fork: done } },
-  });
-  expect(run.started).toEqual(started);
-  expect(run.status).toBe("completed");
-  expect(run.context.checkpoint().completedBranches).toEqual({});
-});
 
 test("a body is not run again when a child is marked", async () => {
   const document = flow(
@@ -187,21 +133,6 @@ test("a step inside of a loop goes on in its iteration, then with the later ones
     from: { currentStepID: "Set_Item", loopProgress: { Loop_A: 1 } },
   });
   expect(variables.$seen).toEqual(["b1", "Set_A", "c2"]);
-});
-
-test("a step inside of a Branch goes on in its chain, without its cases being tested", async () => {
-  const document = flow(
-    [
-      { id: "Branch_A", if: "1 / 0", cases: [["1 / 0", "Set_A"]], next: "Set_End" },
-      seen("Set_A", "Set_A2"),
-      seen("Set_A2"),
-      seen("Set_End"),
-    ],
-    { vars },
-  );
-  const { variables, payloads } = await ran(document, { from: { currentStepID: "Set_A2" } });
-  expect(variables.$seen).toEqual(["Set_A2", "Set_End"]);
-  expect(payloads("step_done", "Branch_A")).toMatchObject([{ selected: "Set_A" }]);
 });
 
 test("a step that lies in several constructs is refused, and they are listed", async () => {

@@ -80,12 +80,6 @@ export const faultyDocuments: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a registry that is no object",
-    document: workflow(chain({ id: "Noop_A" }), { registry: [] }),
-    payloads: [error("registry must be an object, not an array")],
-    inSchema: true,
-  },
-  {
     what: "steps that are an object",
     document: workflow({ Noop_A: {} }),
     payloads: [error("steps must be an array that is not empty, not an object")],
@@ -153,12 +147,6 @@ export const faultyRegistries: Faulty[] = [
     payloads: [error("registry.apis[0].url is missing")],
     inSchema: true,
   },
-  {
-    what: "an API's header that is no text",
-    document: withRegistry({ apis: [{ id: "a", url: "u", headers: { b: 1 } }] }),
-    payloads: [error("registry.apis[0].headers.b must be a text, not 1")],
-    inSchema: true,
-  },
   ...[
     ["params", "$a(INT)", "the name of a param has no $"],
     ["vars", "a(INT)", "the name of a variable begins with $"],
@@ -186,24 +174,6 @@ export const faultyRegistries: Faulty[] = [
     payloads: [
       error("registry.components[0] must be a text that is not empty or an object, not an object"),
     ],
-    inSchema: true,
-  },
-  {
-    what: "files that are a list",
-    document: withRegistry({ files: ["a"] }),
-    payloads: [error("registry.files must be an object, not an array")],
-    inSchema: true,
-  },
-  {
-    what: "artifacts that are a text",
-    document: withRegistry({ files: { artifacts: "out/**" } }),
-    payloads: [error('registry.files.artifacts must be an array, not "out/**"')],
-    inSchema: true,
-  },
-  {
-    what: "a document's title that is no text",
-    document: withRegistry({ docs: { "1": 2 } }),
-    payloads: [error("registry.docs.1 must be a text, not 2")],
     inSchema: true,
   },
   {

@@ -118,20 +118,6 @@ test("handlers, files, an error that was handled, a Pause and a step that is com
   expect([done, readdirSync(other)]).toEqual([before, []]);
 });
 
-test("a step that the fixture has no answer of is named", async () => {
-  const { run, done } = working();
-  const first = await runThread(run, { cwd: newFolder(), answers: ["yes"] });
-  const fixture = fixtureFrom(first);
-  const count = done.length;
-  const steps = fixture.steps.filter(({ role }) => role !== "Work_Count");
-  const second = await answered(run, { ...fixture, steps });
-  expect(second).toMatchObject({
-    status: "failed",
-    message: expect.stringContaining("the fixture of T has no answer for run 1 of step Work_Count"),
-  });
-  expect(done).toHaveLength(count);
-});
-
 const child: WorkflowDocument = {
   version: "3.18",
   name: "child",

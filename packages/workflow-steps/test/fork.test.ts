@@ -224,46 +224,6 @@ test("a Stop in one child ends the run: the siblings are aborted, and nothing co
   expect(context.snapshot().variables.$a).toBeNull();
 });
 
-test("two concurrent Stops end the run once, with the first", async () => {
-  const document = forked(["Stop_B", "Stop_C"], {}, [{ id: "Stop_B" }, { id: "Stop_C" }]);
-  const { events, status } = await ran(document);
-  expect(status).toBe("stopped");
-  expect(events.filter(({ type }) => type === "workflow_done")).toHaveLength(1);
-  expect(events.at(-1)).toMatchObject({ type: "workflow_done", payload: { stop_id: "Stop_B" } });
-});
-
-test("twenty concurrent children leave no gap in seq", async () => {
-  const ids = Array.from({ length: 20 }, (_, index) => `LLM_${index}`);
-  const document = forked(
-    ids,
-    {},
-    ids.map((id, index) => ({
-      id,
-      in: { prompt: "=goal", stream: true },
-      out: { [`$all[${index}]`]: "=_result" },
-      next: "RETURN",
-    })),
-  );
-  document.registry.params = ["goal(STRING)"];
-  const { events, variables, context } = await ran(document, {
-    params: { goal: "x" },
-    adapters: {
-      llm: {
-        async call(_params, onToken) {
-          for (let count = 0; count < 5; count += 1) {
-            onToken("t");
-            await Promise.resolve();
-          }
-          return { content: "y" };
-        },
-      },
-    },
-  });
-  expect(variables.$all).toEqual(ids.map(() => "y"));
-  expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
-  expect(context.snapshot().eventSeq).toBe(events.length);
-});
-
 test("a ParallelExecutor gives results in order, and drops or collects what fails", async () => {
   const one = (stepID: string, run: () => Promise<number>) => ({ stepID, run });
   const tasks = [one("a", async () => 1), one("b", fails("no")), one("c", async () => 3)];

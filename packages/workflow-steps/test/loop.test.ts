@@ -36,38 +36,6 @@ const at = (progress: number | null, items: unknown) => ({
   ...(progress !== null && { loopProgress: { Loop_A: progress } }),
 });
 
-test("a hundred items that fail at 60 leave the progress 60, from which 60 to 99 run", async () => {
-  const document = looping({ children: ["Work_A"] }, [{ id: "Work_A", next: "Set_Copy" }, copy]);
-  const failing = await ran(document, {
-    from: at(null, numbers(100)),
-    work: {
-      Work_A: (context) => {
-        if (context.evaluate("=_index") === 60) throw new Error("no");
-      },
-    },
-  });
-  expect(failing.error).toMatchObject({ stepID: "Work_A" });
-  const last = failing.checkpoints.at(-1);
-  expect(last).toMatchObject({ currentStepID: "Loop_A", loopProgress: { Loop_A: 60 } });
-  const seen: unknown[] = [];
-  const { status, variables } = await ran(document, {
-    from: JSON.parse(JSON.stringify(last)),
-    work: { Work_A: (context) => void seen.push(context.resolve(["=_index", "=_item"])) },
-  });
-  expect(status).toBe("stopped");
-  expect(seen).toEqual(
-    numbers(100)
-      .slice(60)
-      .map((index) => [index, index]),
-  );
-  expect(variables.$a).toEqual(numbers(100));
-});
-
-test.each([3, 4])("a progress of %d of three items runs no body", async (progress) => {
-  const { started, status } = await ran(looping(), { from: at(progress, [1, 2, 3]) });
-  expect([status, started]).toEqual(["stopped", ["Loop_A", "Noop_After", "Stop_A"]]);
-});
-
 test("a serial loop shows its progress after every iteration", async () => {
   const { checkpoints, context } = await ran(looping(), { from: at(null, ["x", "y", "z"]) });
   expect(checkpoints.map(({ loopProgress }) => loopProgress.Loop_A)).toEqual([1, 2, 3, 3, 3, 3]);
@@ -112,14 +80,6 @@ test("a while loop is tested before each iteration, and ends at maxIterations", 
   expect([bounded.variables.$n, bounded.status]).toEqual([7, "stopped"]);
   const none = await ran(looping({ ...more, while: "false" }, counting));
   expect([none.variables.$n, none.of("Loop_A")]).toEqual([0, "step_start step_done"]);
-});
-
-test("the rounds of a while loop count across resumes", async () => {
-  const more = { source: undefined, children: ["Set_N"], maxIterations: 7, while: "true" };
-  const { variables } = await ran(looping(more, counting), {
-    from: { currentStepID: "Loop_A", loopProgress: { Loop_A: 5 }, variables: { $n: 5 } },
-  });
-  expect(variables.$n).toBe(7);
 });
 
 test.each([{ items: null }, { items: undefined }, { items: [] }])(
@@ -212,32 +172,6 @@ test("several children run concurrently inside of one iteration, one iteration a
   ]);
 });
 
-test("an inner loop begins at 0 in each outer iteration", async () => {
-  const document = flow(
-    [
-      { id: "Loop_Out", source: [0, 1, 2], children: ["Loop_In"], next: "RETURN" },
-      { id: "Loop_In", source: ["a", "b"], children: ["Set_A"], next: "RETURN" },
-      { id: "Set_A", target: "$a[$a.length]", value: "=_item + _iterDir", next: "RETURN" },
-    ],
-    { vars },
-  );
-  const { variables, checkpoints } = await ran(document);
-  expect(variables.$a).toHaveLength(6);
-  const marks = checkpoints.map(({ loopProgress }) => loopProgress);
-  expect(marks.filter((one) => one.Loop_Out === 2)[0]).toEqual({ Loop_Out: 2 });
-});
-
-test("a fork in a loop of three rounds runs its children three times", async () => {
-  const document = looping({ children: ["Noop_F"] }, [
-    { id: "Noop_F", children: ["Set_X", "Set_Y"], next: "RETURN" },
-    { id: "Set_X", target: "$a[$a.length]", value: "x", next: "RETURN" },
-    { id: "Set_Y", target: "$a[$a.length]", value: "y", next: "RETURN" },
-  ]);
-  const { variables, context } = await ran(document, { from: at(null, [1, 2, 3]) });
-  expect((variables.$a as string[]).toSorted()).toEqual(["x", "x", "x", "y", "y", "y"]);
-  expect(context.checkpoint().completedBranches).toEqual({});
-});
-
 test.each(["serial", "parallel"])(
   "a %s loop that continues drops the iterations that fail",
   async (mode) => {
@@ -316,42 +250,4 @@ test("a run of steps that wait for nothing lets timers fire, and so can be abort
   await context.done;
   expect(context.status).toBe("cancelled");
   expect(events.at(-1)?.type).toBe("workflow_cancelled");
-});
-
-test("a loop in a cycle runs again after a resume", async () => {
-  // Each round of the chat: the loop, then a question whether to go on.
-  const document = flow(
-    [
-      { id: "Set_Start", target: "$n", value: 0, next: "Set_N" },
-      { id: "Set_N", target: "$n", value: "=$n + 1", next: "Loop_A" },
-      { id: "Loop_A", source: [1, 2, 3], children: ["Set_Copy"], next: "Branch_A" },
-      { id: "Set_Copy", target: "$a[$a.length]", value: "=_item", next: "RETURN" },
-      { id: "Branch_A", cases: [["$n < 3", "Set_N"]], next: "Stop_A" },
-      { id: "Stop_A" },
-    ],
-    { vars },
-  );
-  const whole = await ran(document);
-  expect(whole.variables.$a).toEqual([1, 2, 3, 1, 2, 3, 1, 2, 3]);
-  for (const from of whole.checkpoints) {
-    const { variables } = await ran(document, { from });
-    expect(variables).toEqual(whole.variables);
-  }
-});
-
-test("loops in each other go on at the iteration where they were, and do none twice", async () => {
-  const document = flow(
-    [
-      { id: "Loop_Out", source: [0, 1], children: ["Loop_In"], next: "RETURN" },
-      { id: "Loop_In", source: [0, 1, 2], children: ["Set_A"], next: "RETURN" },
-      { id: "Set_A", target: "$a[$a.length]", value: "=$a.length + _iterDir", next: "RETURN" },
-    ],
-    { vars },
-  );
-  const whole = await ran(document);
-  expect(whole.variables.$a).toHaveLength(6);
-  for (const from of whole.checkpoints) {
-    const { variables } = await ran(document, { from });
-    expect(variables.$a).toEqual(whole.variables.$a);
-  }
 });

@@ -135,35 +135,6 @@ describe.each(served)("the model adapter over $name", (one) => {
     expect(published.filter(({ type }) => type.startsWith("tool_"))).toEqual([]);
   });
 
-  test("has a conversation summarised that fills its model's window, unless that is turned off", async () => {
-    const cwd = mkdtempSync(join(tmpdir(), "uncaged-steps-"));
-    ends.push(() => rmSync(cwd, { recursive: true }));
-    writeFileSync(join(cwd, "a.txt"), "x".repeat(5000));
-    const isSummary = (body: object) =>
-      JSON.stringify(body).includes("Your context is nearly full");
-    const played = async (context: ModelAdapterOptions["context"]) => {
-      let reads = 0;
-      const reply = (body: object): Reply => {
-        if (isSummary(body)) return { text: "I have read." };
-        reads += 1;
-        return reads > 6
-          ? { text: "Done." }
-          : { tools: [{ name: "readFile", input: { path: "a.txt" } }] };
-      };
-      const { ask, server } = await serving(
-        reply as never,
-        { cwd },
-        { tools: stepTools(), context },
-      );
-      const { called } = await ask({ tools: ["ReadFile"], stream: true });
-      expect(called?.locals._result).toBe("Done.");
-      expect(called?.usage?.output_tokens).toBe(server.counted.output);
-      return server.came.filter(({ body }) => isSummary(body)).length;
-    };
-    expect(await played({ window: 4000 })).toBeGreaterThan(0);
-    expect(await played(false)).toBe(0);
-  });
-
   test("hands the calls of the step's own tools back", async () => {
     const { ask } = await serving([{ tools: [{ name: "add", input: { a: 1 } }] }]);
     const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" } }];
@@ -241,12 +212,6 @@ describe.each(served)("the model adapter over $name", (one) => {
       expect((await ask({ max_tokens: 8000 })).error).toMatchObject({ code: "BUDGET_EXCEEDED" });
     });
 
-    test("concurrent calls wait for what others keep until they are answered", async () => {
-      const { ask } = await serving([{ text: "x", tokenMs: 20 }], { maxTokens: 10_000 });
-      const both = await Promise.all([ask({ max_tokens: 5000 }), ask({ max_tokens: 5000 })]);
-      expect(both.map(({ error }) => error)).toEqual([null, null]);
-    });
-
     test("what the thread had spent when it was taken up counts, what a fork brought does not", async () => {
       const usage = { input_tokens: 9000, output_tokens: 0 };
       const steps: Step[] = [
@@ -258,14 +223,6 @@ describe.each(served)("the model adapter over $name", (one) => {
       const forkFrom = { threadId: "01S", steps: 1 };
       const forked = await serving([{ text: "x" }], { maxTokens: 10_000, forkFrom }, { steps });
       expect((await forked.ask(inputs)).error).toBeNull();
-    });
-
-    test("a maxCost needs the model's price", async () => {
-      const { ask } = await serving([{ text: "x" }], { maxCost: 1 });
-      expect((await ask({}, { model: "nobody-knows" })).error).toMatchObject({
-        code: "PRICE_UNKNOWN",
-      });
-      expect((await ask()).error).toBeNull();
     });
   });
 });

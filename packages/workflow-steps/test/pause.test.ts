@@ -268,20 +268,6 @@ test("a paused run is taken up from its checkpoint, with another token", async (
   });
 });
 
-test("a listener may answer from inside of pause_start", async () => {
-  const { engine, events } = trial(pausing());
-  const context = engine.start();
-  context.onEvent(({ type, payload }) => {
-    if (type !== "pause_start") return;
-    queueMicrotask(
-      () => void context.resume({ token: String(payload.waitToken), payload: { q: 1 } }),
-    );
-  });
-  await until(() => context.status === "stopped");
-  expect(context.snapshot().variables.$reply).toEqual({ q: 1 });
-  expect(heard(events).payloads("pause_rejected")).toEqual([]);
-});
-
 test("a listener may answer at once, while it hears pause_start", async () => {
   const replies: unknown[] = [];
   const { engine } = trial(pausing());
@@ -304,37 +290,3 @@ test("an answer that no variable can hold fails the Pause", async () => {
   expect(context.done).rejects.toMatchObject({ stepID: "Pause_A" });
   await until(() => events.at(-1)?.type === "workflow_failed");
 });
-
-test.each(["serial", "parallel"])(
-  "a Pause in a %s loop asks once in each iteration",
-  async (mode) => {
-    const document = flow(
-      [
-        { id: "Loop_A", source: [0, 1, 2], mode, children: ["Pause_A"], next: "RETURN" },
-        {
-          id: "Pause_A",
-          reason: "='item ' + _item",
-          resumeResultTarget: "$reply.list[_index]",
-          next: "RETURN",
-        },
-      ],
-      { vars },
-    );
-    const { context, payloads } = await ran(document);
-    for (const index of [0, 1, 2]) {
-      const again = await ran(document, { from: context.checkpoint() });
-      expect([context.status, again.status]).toEqual(["paused", "paused"]);
-      await context.resume({ token: tokenOf(context), payload: { index } });
-      await context.done;
-    }
-    expect(payloads("pause_start").map(({ reason }) => reason)).toEqual([
-      "item 0",
-      "item 1",
-      "item 2",
-    ]);
-    expect(context.snapshot()).toMatchObject({
-      status: "completed",
-      variables: { $reply: { list: [{ index: 0 }, { index: 1 }, { index: 2 }] } },
-    });
-  },
-);

@@ -155,29 +155,6 @@ describe("a checkpoint", () => {
     const context = await engine.executeFrom(last as Checkpoint);
     expect(context.snapshot().variables.$a).toBeNull();
   });
-
-  test("does not take what one iteration of a parallel loop has done for another's", async () => {
-    const [engine, checkpoints] = await checkpointsOf(
-      workflow([
-        {
-          id: "Loop_All",
-          source: "=three",
-          mode: "parallel",
-          children: ["Noop_Fork"],
-          next: "RETURN",
-        },
-        { id: "Noop_Fork", children: ["Set_Each", "Noop_Other"], next: "RETURN" },
-        { id: "Set_Each", target: "$each[_index]", value: "=_item", next: "RETURN" },
-        noop("Noop_Other"),
-      ]),
-    );
-    for (const checkpoint of checkpoints.slice(0, -1)) {
-      const empty = { ...checkpoint, variables: {} };
-      const context = await engine.executeFrom(empty);
-      const done = checkpoint.loopProgress.Loop_All === 3;
-      expect(context.snapshot().variables.$each).toEqual(done ? null : [1, 2, 3]);
-    }
-  });
 });
 
 test("the last of 10,000 iterations costs as much as the first", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Checkpoint, Engine, type StepDocument, type WorkflowDocument } from "../src/index.ts";
+import { Engine, type StepDocument, type WorkflowDocument } from "../src/index.ts";
 import { flow, ran, type Trial, trial as trialOf, until } from "./ran.ts";
 
 const vars = ["$run(OBJECT)", "$n(INT) = 0"];
@@ -213,19 +213,6 @@ test("an abort reaches the child: nothing of it is payloads any more", async () 
   const { status, events } = await running;
   expect([status, events.at(-1)?.type]).toEqual(["cancelled", "workflow_cancelled"]);
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-});
-
-test("a run with a child is taken up from each of its checkpoints", async () => {
-  const whole = await ran(parent(), trial);
-  expect(whole.checkpoints.length).toBeGreaterThan(1);
-  for (const from of whole.checkpoints) {
-    const { variables, status } = await ran(parent(), {
-      ...trial,
-      from: JSON.parse(JSON.stringify(from)) as Checkpoint,
-    });
-    expect(["stopped", "completed"]).toContain(status);
-    expect(variables.$run).toMatchObject({ status: "stopped", variables: { $a: "go!" } });
-  }
 });
 
 test("a path that is computed is read when the step runs", async () => {

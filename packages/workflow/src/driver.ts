@@ -12,7 +12,6 @@ export {
   catchCrashes,
   type Driven,
   guardExit,
-  keepAwait,
 } from "./worker/isolate.ts";
 export { refusalLines, refuse, waiting } from "./worker/refusal.ts";
 export { checkParams, compileForAnswer, createLog, optionsOf, roundsOf } from "./worker/create.ts";

@@ -11,7 +11,6 @@ import { forkThread } from "../src/local/start.ts";
 import { readView } from "../src/local/threads.ts";
 import { infoPath, type Root } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
-import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { until } from "./fixtures/until.ts";
 
@@ -99,7 +98,7 @@ describe("twenty of one role at once", () => {
         return { returnCode: 0, summary: "" };
       };`,
     ],
-  ])("each have their own text, tokens, cost and duration: %s", async (_, body) => {
+  ])("each have their own text, tokens and cost: %s", async (_, body) => {
     const store = new TestStore();
     const ref = await store.start(await store.add(await built(body)));
     const { steps } = await store.whenStatus(ref, "completed");
@@ -110,8 +109,6 @@ describe("twenty of one role at once", () => {
       const attempt = attempts[at] as Attempt;
       expect(attempt).toMatchObject({ status: "committed", cost: number / 1000, unknown: 0 });
       expect([textOf(attempt), attempt.usage?.output_tokens]).toEqual([words(number), number]);
-      const took = (attempt.endedAt ?? 0) - (attempt.startedAt ?? 0);
-      expect(took).toBeGreaterThanOrEqual((number % 5) * 20 - 20);
     }
   });
 
@@ -149,46 +146,9 @@ describe("twenty of one role at once", () => {
       expect(textOf(attempt)).toBe(words(number, number < 10 ? 5 : 400));
     }
   }, 180_000);
-
-  test("keep their ids in a fork", async () => {
-    const store = new TestStore();
-    const ref = await store.start(await store.add(await built(twenty)));
-    const { steps } = await store.whenStatus(ref, "completed");
-    const fork = await forkThread(store.root, ref, {
-      env: store.env,
-      keep: { atStep: 12 },
-    });
-    const forked = await store.whenStatus({ ...ref, threadId: fork.threadId }, "completed");
-    const ids = forked.steps.map(({ attempt }) => attempt);
-    expect(ids.slice(0, 12)).toEqual(steps.slice(0, 12).map(({ attempt }) => attempt));
-    expect(new Set(ids).size).toBe(20);
-  });
 });
 
 describe("the attempts of", () => {
-  test("a plain bundle are one for each step, with the events of its next()", async () => {
-    const store = new TestStore();
-    const body = `for (const n of [1, 2, 3]) {
-      events.publish({ type: "llm_token", stepID: "a", payload: { delta: "text " + n } });
-      await sleep(60);
-      yield step("a", String(n));
-    }`;
-    const source = `import { channel } from "node:diagnostics_channel";
-      const events = channel("uncaged.workflow");
-      ${bundleOf(body)}`;
-    const ref = await store.start(await store.add(source));
-    await store.whenStatus(ref, "completed");
-    const attempts = await attemptsOf(store, ref);
-    expect(attempts.filter(({ step }) => step !== null).map(textOf)).toEqual([
-      "text 1",
-      "text 2",
-      "text 3",
-    ]);
-    for (const { endedAt, startedAt } of attempts.filter(({ step }) => step !== null)) {
-      expect((endedAt ?? 0) - (startedAt ?? 0)).toBeGreaterThanOrEqual(55);
-    }
-  });
-
   test("a quick step that reports nothing stand in its record alone", async () => {
     const store = new TestStore();
     const body = `export const run = durable(async function* (step) {
@@ -218,28 +178,6 @@ describe("the attempts of", () => {
     await store.whenStatus(ref, "killed");
     expect(await attemptsOf(store, ref)).toMatchObject([
       { role: "slow", status: "cancelled", step: null },
-    ]);
-  });
-
-  test("a failure that is caught have failed, with the error and their step", async () => {
-    const store = new TestStore();
-    const body = `export const run = durable(async function* (step) {
-      try {
-        yield* step("fragile", () => { throw Object.assign(new TypeError("no network"), { code: "ENET" }); });
-      } catch {}
-      yield* step("next", () => "fine");
-      return "done";
-    });`;
-    const ref = await store.start(await store.add(await built(body)));
-    await store.whenStatus(ref, "completed");
-    expect(await attemptsOf(store, ref)).toMatchObject([
-      {
-        role: "fragile",
-        status: "failed",
-        step: 1,
-        error: { name: "TypeError", message: "no network", code: "ENET" },
-      },
-      { role: "next", status: "committed", step: 2, error: null },
     ]);
   });
 

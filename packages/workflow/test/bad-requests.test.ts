@@ -77,7 +77,7 @@ describe("a start that a worker can't take is refused, and makes no log", () => 
   test("and the reason names the field", async () => {
     const body = { ...sound, input: { content: 1 } };
     expect(await expectRefusal("POST", "/threads", body)).toBe(
-      "input: content is a number, not a text",
+      "input.content: Invalid input: expected string, received number",
     );
   });
 });

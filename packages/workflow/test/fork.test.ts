@@ -42,34 +42,6 @@ describe("fork and retry", () => {
     }
   });
 
-  test("keep the chosen steps, replace the last, and count all steps against maxRounds", async () => {
-    const store = new TestStore();
-    const hash = await store.add(counter);
-    const ref = await store.start(hash, "", { options: { count: 6 } });
-    await store.whenStatus(ref, "completed");
-    const fork = async (options: Parameters<typeof forkThread>[2]) => {
-      const { threadId } = await forkThread(store.root, ref, options);
-      return await store.whenStatus({ hash, threadId }, "completed");
-    };
-    const contents = async (options: Parameters<typeof forkThread>[2]) =>
-      (await fork(options)).steps.map(({ content }) => content).join(" ");
-    expect(await contents({ env: {} })).toBe("0 1 2 3 4 5");
-    expect(await contents({ env: {}, keep: { atStep: 0 } })).toBe("0 1 2 3 4 5");
-    expect(await contents({ env: {}, keep: { fromRole: "count#2" } })).toBe("0 1 2 3 4 5");
-    expect(await contents({ env: {}, keep: { steps: [1, 3] } })).toBe("1 3 2 3 4 5");
-    expect(await contents({ env: {}, keep: { atStep: 2 }, edit: { content: "x" } })).toBe(
-      "0 x 2 3 4 5",
-    );
-    const short = await fork({ env: {}, keep: { atStep: 3 }, maxRounds: 4 });
-    expect(short.steps).toHaveLength(4);
-    expect(short.result?.summary).toBe("stopped at 4 steps");
-    const none = await fork({ env: {}, keep: { atStep: 3 }, maxRounds: 2 });
-    expect(none.steps).toHaveLength(3);
-    expect(await codeOf(forkThread(store.root, ref, { env: {}, keep: { atStep: 7 } }))).toBe(
-      "NO_SUCH_STEP",
-    );
-  });
-
   test("retry takes up what failed or was killed with every step, and nothing else", async () => {
     const store = new TestStore();
     const hash = await store.add(

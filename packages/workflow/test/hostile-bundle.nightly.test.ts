@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { killThread, resumeThread } from "../src/local/control.ts";
+import { killThread } from "../src/local/control.ts";
 import { listWorkers } from "../src/local/live.ts";
 import { allThreads } from "../src/local/threads.ts";
-import { bundlePath, dataPath, infoPath } from "../src/storage/paths.ts";
+import { bundlePath } from "../src/storage/paths.ts";
 import { blocking, bundleOf } from "./fixtures/bundles.ts";
 import { useImpatientSockets } from "./fixtures/impatient.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
@@ -22,7 +21,6 @@ const besides = (evil: string) =>
 describe("a bundle that misbehaves fails its own thread and no other (F20)", () => {
   const evils: [string, string, string][] = [
     ["throws", 'throw new Error("on purpose");', "on purpose"],
-    ["throws what is no error", "throw { odd: 1 };", "object"],
     ["calls process.exit", "process.exit(3);", "process.exit(3)"],
     [
       "calls process.exit and catches it",
@@ -44,9 +42,6 @@ describe("a bundle that misbehaves fails its own thread and no other (F20)", () 
       'process.nextTick(() => { throw new Error("in a tick"); }); await sleep(1e6);',
       "in a tick",
     ],
-    ["yields nothing that is a step", "yield { foo: 1 };", "role is undefined"],
-    ["yields a BigInt", 'yield step("a", "", { n: 1n });', "meta.n is a bigint"],
-    ["yields a reserved role", 'yield step("__end__");', "reserved"],
     ["yields a record of 65 MiB", 'yield step("a", "x".repeat(65 << 20));', "longer than 64 Mi"],
     [
       "yields a record of 40 Mi characters of three bytes",
@@ -187,76 +182,4 @@ describe("a bundle that can't be loaded by its worker", () => {
     expect(allThreads(store.root)).toEqual([]);
     await until(() => store.workers().length === 0);
   }, 180_000);
-
-  test("because it was changed or is gone says which file, and a repaired one runs", async () => {
-    const store = new TestStore();
-    const source = bundleOf('yield step("a");');
-    const hash = await store.add(source);
-    const path = bundlePath(store.root, hash);
-    await Bun.write(path, `${source}\n// changed`);
-    expect(await codeOf(store.start(hash))).toBe("BUNDLE_CHANGED");
-    await store.add(source);
-    const ref = await store.start(hash);
-    await store.whenStatus(ref, "completed");
-    expect(allThreads(store.root)).toEqual([ref]);
-  });
-});
-
-describe("a bundle that changes what the process is made of", () => {
-  test("harms no log: steps, answers, ends, and the taking up of threads", async () => {
-    const store = new TestStore();
-    const hash = await store.add(
-      `import fs from "node:fs"; import { syncBuiltinESMExports } from "node:module";\n${bundleOf(`
-        if (input.steps.length === 0) yield step("first");
-        if (input.prompt === "evil") {
-          JSON.stringify = () => "no"; JSON.parse = () => 1; Date.now = () => NaN;
-          try { Bun.JSONL.parse = () => []; } catch {}
-          fs.writeSync = (fd, bytes) => bytes.length;
-          fs.fdatasyncSync = fs.fsyncSync = fs.ftruncateSync = fs.renameSync = () => {};
-          fs.fdatasync = (fd, done) => done(new Error("theirs"));
-          fs.readSync = () => 0;
-          for (const name of Object.keys(fs)) if (name.endsWith("Sync")) fs[name] = () => undefined;
-          syncBuiltinESMExports();
-        }
-        if (input.steps.length < 2) yield step("patched");
-        let answer = input.steps.find(({ role }) => role === "__input__");
-        if (!answer) answer = yield step("__wait__", "?", { for: "leave" });
-        yield step("heard", answer.content, answer.meta);
-      `)}`,
-    );
-    const bad = await store.start(hash, "evil");
-    await store.whenStatus(bad, "waiting");
-    const good = await store.start(hash, "good");
-    for (const ref of [bad, good]) {
-      await store.whenStatus(ref, "waiting");
-      await resumeThread(store.root, ref, { env: {}, input: { content: "ü", value: { a: 1 } } });
-      const { steps } = await store.whenStatus(ref, "completed");
-      expect(steps.at(-1)).toMatchObject({ content: "ü", meta: { for: "leave", value: { a: 1 } } });
-      expect(steps.every(({ timestamp }) => timestamp > 1e12)).toBe(true);
-    }
-  });
-});
-
-describe("a bundle that prints a lot", () => {
-  test("finds it in its debug log, shortened where it is too long, and is not slowed down", async () => {
-    const store = new TestStore();
-    const ref = await store.start(
-      await store.add(
-        bundleOf(`
-          for (let n = 0; n < 20000; n += 1) console.log("line " + n);
-          console.log("x".repeat(5 << 20));
-          console.error({ deep: { er: 1 } }, "%s", 1);
-          yield step("a");
-        `),
-      ),
-    );
-    await store.whenStatus(ref, "completed");
-    await until(() => store.notes(ref).includes("ended: returned"));
-    expect(store.notes(ref)).toContain("line 19999");
-    expect(statSync(infoPath(store.root, ref.hash, ref.threadId)).size).toBeLessThan(4 << 20);
-    expect(existsSync(dataPath(store.root, ref.hash, ref.threadId))).toBe(true);
-    expect(readFileSync(dataPath(store.root, ref.hash, ref.threadId), "utf8")).not.toContain(
-      "line",
-    );
-  });
 });

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { killThread, pauseThread } from "../src/local/control.ts";
+import { killThread } from "../src/local/control.ts";
 import { listLive } from "../src/local/live.ts";
-import { asker, bundleOf, endless } from "./fixtures/bundles.ts";
+import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, until } from "./fixtures/until.ts";
 
@@ -65,35 +65,5 @@ describe("kill (F11)", () => {
     await killThread(store.root, ref);
     await until(() => ![child, grandchild].some(isRunning));
     expect(store.lines(ref).at(-1)).toMatchObject(ended);
-  });
-
-  test("runs the finally of the generator, which may still read the thread's context", async () => {
-    const store = new TestStore();
-    const hash = await store.add(
-      bundleOf(
-        `try { await aborted; } finally { console.log("cleaned up"); } yield step("never");`,
-      ),
-    );
-    const ref = await store.start(hash);
-    await killThread(store.root, ref);
-    await until(() => store.notes(ref).includes("cleaned up"));
-  });
-
-  test("ends a paused, an interrupted and a waiting thread", async () => {
-    const store = new TestStore();
-    const hash = await store.add(endless);
-    const paused = await store.start(hash);
-    await pauseThread(store.root, paused);
-    await store.whenStatus(paused, "paused");
-    await killThread(store.root, paused);
-    const interrupted = await store.start(hash);
-    const waiting = await store.start(await store.add(asker));
-    await store.whenStatus(waiting, "waiting");
-    await store.signalWorkers("SIGKILL");
-    for (const ref of [interrupted, waiting]) await killThread(store.root, ref);
-    for (const ref of [paused, interrupted, waiting]) {
-      expect(store.lines(ref).at(-1)).toMatchObject(ended);
-      expect((await store.read(ref)).status).toBe("killed");
-    }
   });
 });

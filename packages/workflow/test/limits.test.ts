@@ -145,16 +145,6 @@ describe("the surroundings of a client (F27)", () => {
     const ref = await store.start(hash);
     expect((await store.whenStatus(ref, "completed")).steps[0]?.content).toBe("undefined");
   });
-
-  test("with a storage root that is no folder write nothing and say so", async () => {
-    const store = new TestStore();
-    const root = join(store.folder, "file");
-    await Bun.write(root, "precious");
-    const client = spawnClient(store, { workflow: "x" }, { root });
-    await client.child.exited;
-    expect(client.child.exitCode).not.toBe(0);
-    expect(readFileSync(root, "utf8")).toBe("precious");
-  });
 });
 
 describe("a worker that can't start", () => {

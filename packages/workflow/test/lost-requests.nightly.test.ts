@@ -2,12 +2,12 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
-import { killThread, pauseThread, removeThread, resumeThread } from "../src/local/control.ts";
+import { pauseThread, resumeThread } from "../src/local/control.ts";
 import { runDir, socketName } from "../src/storage/paths.ts";
 import { asker, blocking, bundleOf, endless } from "./fixtures/bundles.ts";
 import { useImpatientSockets } from "./fixtures/impatient.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
-import { codeOf, messageOf, until } from "./fixtures/until.ts";
+import { codeOf, until } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
@@ -55,23 +55,6 @@ describe("a request that a worker takes to its end", () => {
     const { store, ref } = await interrupted();
     await resumeThread(store.root, ref, { env: {} });
     expect((await store.read(ref)).status).toBe("running");
-  });
-
-  test("kills the thread by the next worker", async () => {
-    const { store, ref } = await interrupted();
-    await killThread(store.root, ref);
-    expect((await store.read(ref)).status).toBe("killed");
-  });
-
-  test("removes the thread by the next worker", async () => {
-    const { store, ref } = await interrupted();
-    await removeThread(store.root, ref);
-    expect(await codeOf(store.read(ref))).toBe("THREAD_NOT_FOUND");
-  });
-
-  test("pauses nothing, and says what became of the thread", async () => {
-    const { store, ref } = await interrupted();
-    expect(await messageOf(pauseThread(store.root, ref))).toEndWith("it is interrupted");
   });
 
   test("answers by the next worker where the answer has an id", async () => {

@@ -5,16 +5,9 @@ import { ulid } from "ulid";
 import { listLive } from "../src/local/live.ts";
 import { allThreads } from "../src/local/threads.ts";
 import { idleVariable, spawnWorker } from "../src/local/worker-client.ts";
-import { takeLock } from "../src/storage/lock.ts";
-import {
-  lockPath,
-  runDir,
-  socketName,
-  startLockPath,
-  workerLogPath,
-} from "../src/storage/paths.ts";
+import { runDir, socketName, startLockPath, workerLogPath } from "../src/storage/paths.ts";
 import { isAlive } from "../src/worker/worker-info.ts";
-import { asker, bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { spawnClient } from "./fixtures/clients.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { until } from "./fixtures/until.ts";
@@ -78,16 +71,6 @@ describe("one worker for a hash", () => {
     expect(store.roles(ref)).toHaveLength(5);
   });
 
-  test("answers a second start with the first, also when the name has moved on", async () => {
-    const store = new TestStore();
-    const first = await store.add(bundleOf("", "first"));
-    const second = await store.add(bundleOf("", "second"));
-    const ref = await store.start(first);
-    const threadId = ref.threadId;
-    expect(await store.start(second, "", { threadId })).toMatchObject({ threadId });
-    expect(allThreads(store.root)).toEqual([{ hash: first, threadId }]);
-  });
-
   test("goes away when it has nothing to do, and leaves only its log, its lock and the threads'", async () => {
     const store = new TestStore();
     const hash = await store.add(counter);
@@ -95,13 +78,6 @@ describe("one worker for a hash", () => {
     await until(() => store.workers().length === 0);
     await until(() => readdirSync(runDir(store.root)).length <= 2);
     expect(readdirSync(runDir(store.root)).sort()).toEqual([`${hash}.lock`, `${hash}.log`]);
-  });
-
-  test("goes away also when it never got a thread", async () => {
-    const store = new TestStore();
-    spawnWorker(store.root, await store.add(counter));
-    await until(() => store.workers().length === 1);
-    await until(() => store.workers().length === 0);
   });
 
   test("goes away also when it can't remove its socket and its info, and another one takes over", async () => {
@@ -124,40 +100,6 @@ describe("one worker for a hash", () => {
     for (const path of planted) rmSync(path, { recursive: true });
     const ref = await store.start(hash);
     await store.whenStatus(ref, "completed");
-  });
-
-  test("stays the only one when its bundle reads and closes its lock", async () => {
-    const store = new TestStore();
-    const hash = await store.add(
-      bundleOf(`
-        const { readFileSync } = process.getBuiltinModule("node:fs");
-        readFileSync(options.lock);
-        yield step("read");
-        for (;;) { await sleep(20); yield step("count"); }
-      `),
-    );
-    const lock = lockPath(store.root, hash);
-    const ref = await store.start(hash, "", { options: { lock } });
-    await store.whenSteps(ref, 2);
-    expect(takeLock(lock, 200)).toBeNull();
-  });
-
-  test("goes away while its only thread waits for an answer", async () => {
-    const store = new TestStore();
-    const hash = await store.add(bundleOf('yield step("__wait__", "?", { for: "leave" });'));
-    const { threadId } = await store.start(hash);
-    await until(() => store.roles({ hash, threadId }).at(-1) === "__wait__");
-    await until(() => store.workers().length === 0);
-  });
-
-  test("stays while a thread waits for an answer that must come in time, and then goes on", async () => {
-    const store = new TestStore();
-    const wait = { expiresAt: Date.now() + 2_000, onTimeout: "nobody came" };
-    const ref = await store.start(await store.add(asker), "", { options: { wait } });
-    await until(() => store.roles(ref).at(-1) === "__end__");
-    expect(store.lines(ref).at(-2)?.meta).toEqual({ value: "nobody came" });
-    expect(drivers(store.notes(ref))).toHaveLength(1);
-    await until(() => store.workers().length === 0);
   });
 
   test("leaves no pipe open for the process that started it", async () => {

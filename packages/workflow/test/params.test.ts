@@ -21,10 +21,7 @@ const greeter = bundleOf(
 
 describe("a bundle that says what its params must be", () => {
   test.each([
-    [{}, "params must have required property 'name'"],
     [{ params: {} }, "params must have required property 'name'"],
-    [{ params: [] }, "params must be object"],
-    [{ params: { name: "Ada", size: 1 } }, 'params must NOT have additional properties: "size"'],
     [
       { params: { times: "two" }, prompt: "hi" },
       "params must have required property 'name'; params/times must be integer",

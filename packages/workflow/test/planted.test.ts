@@ -14,15 +14,13 @@ import { killThread, resumeThread } from "../src/local/control.ts";
 import { listThreads } from "../src/local/list.ts";
 import {
   dataPath,
-  infoPath,
-  lockPath,
   runDir,
   socketName,
   workerInfoPath,
   workerLogPath,
 } from "../src/storage/paths.ts";
 import { openRoot } from "../src/storage/root.ts";
-import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
+import { counter } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf } from "./fixtures/until.ts";
 
@@ -60,34 +58,6 @@ for (const plant of plants) {
       expect(target()).toBe("precious\n");
     });
 
-    test("in the place of an interrupted thread's log is not written", async () => {
-      const store = new TestStore();
-      const ref = await store.start(await store.add(endless));
-      await store.whenSteps(ref, 1);
-      await store.signalWorkers("SIGKILL");
-      const path = dataPath(store.root, ref.hash, ref.threadId);
-      const bytes = readFileSync(path);
-      const target = planted(store, plant, path);
-      if (plant.name !== "a FIFO") writeFileSync(join(store.folder, "precious"), bytes);
-      const before = plant.name === "a FIFO" ? "precious\n" : bytes.toString();
-      const { steps } = await store.read(ref).catch(() => ({ steps: [] }));
-      const code = await codeOf(resumeThread(store.root, ref, { env: {} }));
-      // A log that has another name too is written anew, in a file of its own.
-      if (code.startsWith("no error")) await store.whenSteps(ref, steps.length + 2);
-      expect(target()).toBe(before);
-    });
-
-    test("as a debug log is not written, and the thread completes", async () => {
-      const store = new TestStore();
-      const hash = await store.add(bundleOf('console.log("printed"); yield step("a");'));
-      const threadId = ulid();
-      const target = planted(store, plant, infoPath(store.root, hash, threadId));
-      const ref = await store.start(hash, "", { threadId });
-      await store.whenStatus(ref, "completed");
-      await store.signalWorkers("SIGKILL");
-      expect(target()).toBe("precious\n");
-    });
-
     test("as the worker's log is refused, or not written", async () => {
       const store = new TestStore();
       const hash = await store.add(counter);
@@ -95,14 +65,6 @@ for (const plant of plants) {
       expect(await codeOf(store.start(hash))).toMatch(/PLANTED_LINK|NOT_A_FILE/);
       expect(target()).toBe("precious\n");
     });
-
-    test("as the lock is refused, or harmless", async () => {
-      const store = new TestStore();
-      const hash = await store.add(counter);
-      const target = planted(store, plant, lockPath(store.root, hash));
-      await codeOf(store.start(hash));
-      expect(target()).toBe("precious\n");
-    }, 180_000);
 
     for (const [what, pathOf] of [
       ["socket", (store: TestStore, hash: string) => join(runDir(store.root), socketName(hash))],

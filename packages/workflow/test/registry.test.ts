@@ -121,19 +121,3 @@ test("garbage that is collected while names are registered is never a bundle tha
   expect(missing).toEqual([]);
   expect(readdirSync(bundlesDir(root)).filter((name) => name.endsWith(".esm.js"))).toHaveLength(80);
 }, 180_000);
-
-test("a name is resolved without the YAML library and without the lock", async () => {
-  const bytes = new TextEncoder().encode("// one");
-  const { hash } = await registerBundle(root, "one", bytes, {
-    descriptor: { description: "", roles: {} },
-  });
-  const resolve = async () => {
-    const text = await new Response(start("resolve", root, "one").stdout).text();
-    const answer = JSON.parse(text) as { hash: string; loaded: string[] };
-    expect(answer.hash).toBe(hash);
-    return answer.loaded.filter((path) => /node_modules.*yaml|\/lock\.ts/.test(path));
-  };
-  expect(await resolve()).toEqual([]);
-  appendFileSync(registryPath(root), "# mine\n");
-  expect(await resolve()).not.toEqual([]);
-});

@@ -26,16 +26,6 @@ describe("thread rm", () => {
     expect(await codeOf(store.read(ref))).toBe("THREAD_NOT_FOUND");
   });
 
-  test("with force that meets the very beginning of a thread leaves nothing of it", async () => {
-    const store = new TestStore();
-    const hash = await store.add(endless);
-    for (let n = 0; n < 10; n += 1) {
-      const ref = await store.start(hash);
-      await removeThread(store.root, ref, { force: true });
-      expect(readdirSync(dirname(dataPath(store.root, hash, ref.threadId)))).toEqual([]);
-    }
-  });
-
   test("that races resume, kill and fork leaves a whole log or none", async () => {
     const store = new TestStore();
     const hash = await store.add(counter);

@@ -2,13 +2,10 @@ import { afterEach, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { retryOptions } from "../src/host/rules.ts";
-import { killThread, resumeThread } from "../src/local/control.ts";
 import { readAttempts } from "../src/local/events.ts";
 import { forkThread } from "../src/local/start.ts";
 import { readView } from "../src/local/threads.ts";
-import { listDue } from "../src/storage/due.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
-import { until } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
@@ -69,47 +66,6 @@ test("each try is an attempt, and the last one knows those before it", async () 
   expect(second?.retries).toEqual(before.slice(0, 1) as never);
   expect(third?.retries).toEqual(before as never);
   expect(new Set(tries().map(([key]) => key))).toEqual(new Set([`${ref.threadId}:caller:1`]));
-});
-
-type Calling = Awaited<ReturnType<typeof calling>>;
-
-/** A thread whose worker was killed before its second try, on a slow machine with more time for that. */
-async function killedInBackoff(backoff = 2_000): Promise<Calling & { backoff: number }> {
-  const one = await calling(9, { attempts: 2, backoff });
-  await one.store.whenSteps(one.ref, 1);
-  await one.store.signalWorkers("SIGKILL");
-  const { status } = await one.store.read(one.ref);
-  return status === "interrupted" ? { ...one, backoff } : await killedInBackoff(backoff * 2);
-}
-
-test("a crash in a backoff loses neither the number of tries nor the moment of the next one", async () => {
-  const { store, ref, tries, backoff } = await killedInBackoff();
-  await resumeThread(store.root, ref, { env: store.env });
-  const { result } = await store.whenStatus(ref, "failed");
-  expect(result?.summary).toContain("busy 2");
-  const [first, second, ...more] = tries();
-  expect(more).toEqual([]);
-  expect((second?.[1] ?? 0) - (first?.[1] ?? 0)).toBeGreaterThanOrEqual(backoff - 10);
-}, 180_000);
-
-test("kill ends a backoff at once, and the workflow closes", async () => {
-  const { store, ref, tries } = await calling(9, { attempts: 2, backoff: 600_000 });
-  await store.whenSteps(ref, 1);
-  await killThread(store.root, ref);
-  await until(() => store.workers().length === 0);
-  expect(store.notes(ref)).not.toContain("0WJ5PYBE");
-  expect(tries()).toHaveLength(1);
-}, 180_000);
-
-test("a long backoff needs no worker: it is a sleep, and due", async () => {
-  const { store, ref, tries } = await calling(9, { attempts: 2, backoff: "1h" });
-  const { steps } = await store.whenStatus(ref, "waiting");
-  await store.signalWorkers("SIGKILL");
-  expect((await store.read(ref)).status).toBe("waiting");
-  expect(steps[1]?.content).toMatch(/^try 2 of 2 of caller; sleeping until 20/);
-  const at = steps[1]?.meta.expiresAt as number;
-  expect(listDue(store.root, Number.POSITIVE_INFINITY)).toEqual([{ ...ref, at }]);
-  expect(tries()).toHaveLength(1);
 });
 
 test("a retry has all tries again, and the same key as the thread that it comes from", async () => {

@@ -1,26 +1,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
-import { ulid } from "ulid";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import type { TruncatedValue } from "../src/contract/event.ts";
-import { removeThread, resumeThread } from "../src/local/control.ts";
+import { removeThread } from "../src/local/control.ts";
 import { readLines, readValue } from "../src/local/events.ts";
 import { forkThread } from "../src/local/start.ts";
 import { verifyStore } from "../src/local/verify.ts";
 import { valuesPath } from "../src/storage/paths.ts";
 import type { ThreadRef } from "../src/thread/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
-import { spawnClient } from "./fixtures/clients.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
-import { codeOf } from "./fixtures/until.ts";
 
 afterAll(removeStores);
 
@@ -67,81 +56,9 @@ describe("a value that is too long for its event", () => {
     expect(lines).toHaveLength(4);
     expect((await verifyStore(store.root)).problems).toEqual([]);
   });
-
-  test("is refused politely where none begins", async () => {
-    const store = new TestStore();
-    const ref = await store.start(await store.add(teller));
-    await store.whenStatus(ref, "completed");
-    for (const at of [1, -1, 0.5, Number.NaN, 2 ** 60, statSync(pathOf(store, ref)).size]) {
-      expect(await codeOf(Promise.try(() => readValue(store.root, ref, at)))).toBe(
-        "VALUE_NOT_FOUND",
-      );
-    }
-  });
-
-  test("holds none of the environment's secrets", async () => {
-    const store = new TestStore();
-    const secret = "sk-ant-0123456789";
-    const env = { ...store.env, API_TOKEN: secret };
-    const ref = await store.start(await store.add(teller), "", { env });
-    await store.whenStatus(ref, "completed");
-    const text = readFileSync(pathOf(store, ref), "utf8");
-    expect(text).toContain("ü***");
-    expect(text).not.toContain(secret);
-  });
-
-  test("stays where it was when the worker is killed and the thread taken up", async () => {
-    const store = new TestStore();
-    const options = { count: 30, delayMs: 5, size: 300_000 };
-    const ref = await store.start(await store.add(teller), "", { options });
-    await store.whenSteps(ref, 3);
-    await store.signalWorkers("SIGKILL");
-    writeFileSync(pathOf(store, ref), '"half a val', { flag: "a" });
-    await resumeThread(store.root, ref, { env: store.env });
-    await store.whenStatus(ref, "completed");
-    const events = await published(store, ref);
-    expect(new Set(events.map(({ n }) => n)).size).toBe(30);
-    for (const { n, output } of events) {
-      const json = readValue(store.root, ref, output.at ?? -1);
-      expect(json === outputOf(n, options.size)).toBe(true);
-    }
-  });
 });
 
 describe("a thread whose values", () => {
-  test("can't be written ends as any other, and its events have no place for them", async () => {
-    const store = new TestStore();
-    const hash = await store.add(teller);
-    const threadId = ulid();
-    const precious = join(store.folder, "precious");
-    writeFileSync(precious, "precious");
-    const path = pathOf(store, { hash, threadId });
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    symlinkSync(precious, path);
-    const ref = await store.start(hash, "", { threadId });
-    await store.whenStatus(ref, "completed");
-    const events = await published(store, ref);
-    expect(events.map(({ output }) => output.at)).toEqual([undefined, undefined, undefined]);
-    expect(events[0]?.output).toMatchObject({ _truncated: true, length: 20_003 });
-    expect(readFileSync(precious, "utf8")).toBe("precious");
-    expect(await codeOf(Promise.try(() => readValue(store.root, ref, 0)))).toBe("PLANTED_LINK");
-  });
-
-  test("have no room on the disk ends as any other, with those that had", async () => {
-    const store = new TestStore();
-    const hash = await store.add(teller);
-    const shell = 'ulimit -f 128 2>/dev/null; [ "$(ulimit -f)" = 128 ]';
-    const [printed] = await spawnClient(store, { workflow: hash }, { shell }).printed();
-    const ref = { hash, threadId: printed?.threadId ?? "" };
-    await store.whenStatus(ref, "completed");
-    const events = await published(store, ref);
-    expect(events.map(({ output }) => output.at !== undefined)).toEqual([true, false, false]);
-    for (const { n, output } of events) {
-      if (output.at === undefined) continue;
-      expect(readValue(store.root, ref, output.at) === outputOf(n)).toBe(true);
-    }
-  });
-
   test("were kept leaves nothing when it is removed, and its fork has none of them", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(teller));

@@ -8,12 +8,6 @@ import { verifyStore } from "../src/local/verify.ts";
 import { wakeThreads } from "../src/local/wake.ts";
 import { addDue, listDue, nextDue, removeDue } from "../src/storage/due.ts";
 import { bundlePath, dueDir } from "../src/storage/paths.ts";
-import { loadBundle } from "../src/bundle/store.ts";
-import { Syncer } from "../src/log/writing.ts";
-import { SharedEnv } from "../src/worker/context.ts";
-import { Orphans } from "../src/worker/orphans.ts";
-import { Threads } from "../src/worker/threads.ts";
-import { realSystem } from "../src/system/real.ts";
 import { asker, bundleOf, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, messageOf, until } from "./fixtures/until.ts";
@@ -185,32 +179,4 @@ test("verify knows what is due, and names a thread that nobody would wake", asyn
   rmSync(dueDir(store.root), { recursive: true });
   await wake();
   expect((await verifyStore(store.root)).problems).toEqual([]);
-});
-
-test("a thread that two requests wake at the same moment is driven once", async () => {
-  const { store, ref } = await asleep(1_500);
-  const bundle = await loadBundle(store.root, ref.hash);
-  const driven: boolean[] = [];
-  // As if other threads committed too: a sync takes its time.
-  const syncer = new Syncer();
-  syncer.sync = (fd) => realSystem.files.syncDataLater(fd);
-  const threads = new Threads({
-    root: store.root,
-    hash: ref.hash,
-    followsLost: false,
-    orphans: new Orphans([], () => undefined),
-    env: new SharedEnv({}),
-    load: async () => bundle,
-    writing: { syncer },
-    note: (_, live) => void (live && driven.push(live)),
-    onChange: () => undefined,
-  });
-  await until(() => listDue(store.root, Date.now()).length === 1);
-  const request = { env: {}, folders: { [store.folder]: { env: {} } } };
-  const woken = await Promise.all([1, 2, 3].map(() => threads.wake(request)));
-  expect(woken.flatMap((one) => one.woken)).toEqual([ref.threadId]);
-  await store.whenStatus(ref, "completed");
-  expect(store.roles(ref)).toEqual([undefined, "__wait__", "__input__", "heard", "__end__"]);
-  await threads.release();
-  expect(driven).toHaveLength(1);
 });

@@ -1,16 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import {
-  appendFileSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Observed } from "../src/host/host.ts";
 import { follow, settled } from "../src/host/rules.ts";
 import { killThread, resumeThread } from "../src/local/control.ts";
@@ -53,14 +44,6 @@ test("a worker that ends as a thread is started leaves that to the next one", as
   expect((await listThreads(store.root)).rows).toHaveLength(1);
 });
 
-test("a worker that can't begin reports why, on one line", async () => {
-  const store = new TestStore();
-  const hash = await store.add(counter);
-  mkdirSync(join(runDir(store.root), `${hash}.holder`, "full"), { recursive: true });
-  const message = await messageOf(store.start(hash));
-  expect(message).toMatch(new RegExp(`^can't write [^\n]*${hash}\\.holder: EISDIR$`));
-});
-
 describe("a worker that is killed", () => {
   test("ends those who follow and wait", async () => {
     const { store, ref } = await running();
@@ -79,19 +62,6 @@ describe("a worker that is killed", () => {
     expect(numbers).toHaveLength(store.lines(ref).length - 1);
   });
 
-  test("is replaced by the next start, and its threads go on when they are resumed", async () => {
-    const { store, ref } = await running();
-    await store.signalWorkers("SIGKILL");
-    const other = await store.start(ref.hash);
-    expect((await store.read(ref)).status).toBe("interrupted");
-    await resumeThread(store.root, ref, { env: {} });
-    for (const one of [ref, other]) {
-      const { steps } = await store.whenSteps(one, 4);
-      expect(steps.map(({ content }) => Number(content))).toEqual(steps.map((_, n) => n));
-    }
-    expect(store.workers()).toHaveLength(1);
-  });
-
   test("politely leaves its threads to be resumed, having run their finally", async () => {
     const store = new TestStore();
     const hash = await store.add(
@@ -107,43 +77,7 @@ describe("a worker that is killed", () => {
   });
 });
 
-test("threads that fail at once are never seen interrupted, however soon one looks", async () => {
-  const store = new TestStore();
-  const hash = await store.add(bundleOf('throw new Error("on purpose");'));
-  const host = openLocalHost({ path: store.root });
-  for (let round = 0; round < 2; round += 1) {
-    const refs = await Promise.all(Array.from({ length: 12 }, () => store.start(hash)));
-    const ended = await Promise.all(refs.map((ref) => settled(host, ref)));
-    expect(ended.map(({ status }) => status)).toEqual(refs.map(() => "failed"));
-  }
-}, 180_000);
-
 describe("a log that a worker takes over", () => {
-  for (const durability of ["step", "os"] as const) {
-    test(`is written into another file first when the worker before was lost: ${durability}`, async () => {
-      const { store, ref, path } = await running();
-      await store.signalWorkers("SIGKILL");
-      const { ino } = statSync(path);
-      await resumeThread(store.root, ref, { env: {}, durability });
-      expect(statSync(path).ino).not.toBe(ino);
-      const { steps } = await store.read(ref);
-      await store.whenSteps(ref, steps.length + 2);
-    });
-  }
-
-  test("whose end was synced but not shown is shown by a resume, which is no error", async () => {
-    const store = new TestStore();
-    const ref = await store.start(await store.add(counter));
-    const path = dataPath(store.root, ref.hash, ref.threadId);
-    await store.whenStatus(ref, "completed");
-    await store.signalWorkers("SIGKILL");
-    truncateSync(path, statSync(path).size - 1);
-    expect((await store.read(ref)).status).toBe("interrupted");
-    await resumeThread(store.root, ref, { env: {} });
-    expect((await store.read(ref)).status).toBe("completed");
-    expect(await codeOf(resumeThread(store.root, ref, { env: {} }))).toBe("THREAD_ENDED");
-  });
-
   test("stays in its file when the worker before left in order", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(asker));
@@ -154,26 +88,6 @@ describe("a log that a worker takes over", () => {
     await resumeThread(store.root, ref, { env: {}, input: { content: "yes" } });
     await store.whenStatus(ref, "completed");
     expect(statSync(path).ino).toBe(ino);
-  });
-});
-
-describe("a torn tail", () => {
-  test("is not shown, is cut and kept aside by resume, and noted", async () => {
-    const { store, ref, path } = await running();
-    await store.signalWorkers("SIGKILL");
-    // It may have been killed before it could end a record that was synced.
-    if (!readFileSync(path, "utf8").endsWith("\n")) appendFileSync(path, "\n");
-    const before = (await store.read(ref)).steps.length;
-    appendFileSync(path, '{"role":"count","content":"torn');
-    expect((await store.read(ref)).steps).toHaveLength(before);
-    await resumeThread(store.root, ref, { env: {} });
-    const { steps } = await store.whenSteps(ref, before + 2);
-    expect(steps.map(({ content }) => Number(content))).toEqual(steps.map((_, n) => n));
-    const kept = readdirSync(dirname(path)).filter((name) => name.includes(".torn-"));
-    expect(kept.map((name) => readFileSync(join(dirname(path), name), "utf8"))).toEqual([
-      '{"role":"count","content":"torn',
-    ]);
-    await until(() => store.notes(ref).includes("cut a torn tail of 31 bytes"));
   });
 });
 

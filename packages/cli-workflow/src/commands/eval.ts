@@ -179,11 +179,11 @@ async function headOf(
     cluster?: string;
   },
 ) {
-  const hash = async (text: string) => await hashOf(new TextEncoder().encode(text));
-  const datasetHash = await hash(JSON.stringify(cases));
+  const hash = (text: string) => hashOf(new TextEncoder().encode(text));
+  const datasetHash = hash(JSON.stringify(cases));
   return {
     version: 1 as const,
-    id: await hash([datasetHash, scorer, cluster].filter(Boolean).join(" ")),
+    id: hash([datasetHash, scorer, cluster].filter(Boolean).join(" ")),
     ...(cluster !== undefined && { cluster }),
     createdAt: Date.now(),
     dataset: { file: basename(dataset), hash: datasetHash },

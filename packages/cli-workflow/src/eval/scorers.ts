@@ -40,7 +40,7 @@ export class Scorers {
   static async open(file: string, options: Options): Promise<Scorers> {
     const { code } = await buildBundle(file);
     const folder = makeTemporary("uncaged-scorer-");
-    const scorers = new Scorers(file, await hashOf(code), folder, options);
+    const scorers = new Scorers(file, hashOf(code), folder, options);
     try {
       writeFileSync(scorers.#path, code);
       scorers.#idle.push(await scorers.#begin());

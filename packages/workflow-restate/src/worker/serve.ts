@@ -3,13 +3,7 @@ import { networkInterfaces } from "node:os";
 import { createServer as createHttp2Server, type Http2Server, type Http2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { createEndpointHandler } from "@restatedev/restate-sdk";
-import {
-  capturePrints,
-  catchCrashes,
-  guardExit,
-  keepAwait,
-  recordEvents,
-} from "@uncaged/workflow/driver";
+import { capturePrints, catchCrashes, guardExit, recordEvents } from "@uncaged/workflow/driver";
 import { type Environment, WorkflowError } from "@uncaged/workflow/host";
 import { ClusterClient } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
@@ -79,7 +73,6 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
   if (!isRecording) recordEvents();
   isRecording = true;
   if (isolate) {
-    keepAwait();
     guardExit();
     capturePrints();
     catchCrashes(driver);

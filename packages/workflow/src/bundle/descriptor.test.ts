@@ -58,7 +58,6 @@ describe("a descriptor is checked as data", () => {
   const cases: [string, unknown, string][] = [
     ["nothing", undefined, "descriptor is undefined"],
     ["null", null, "descriptor must be an object, not null"],
-    ["an array", [], "descriptor must be an object, not an array"],
     [
       "an input that is no schema",
       { ...sound, input: "text" },
@@ -70,17 +69,6 @@ describe("a descriptor is checked as data", () => {
       "descriptor.input.type must be equal to one of the allowed values",
     ],
     ["no description", { roles: {} }, "descriptor.description must be a string, and is missing"],
-    ["no roles", { description: "x" }, "descriptor.roles must be an object, and is missing"],
-    [
-      "roles in an array",
-      { description: "x", roles: [] },
-      "descriptor.roles must be an object, not an array",
-    ],
-    [
-      "a role that is text",
-      { description: "x", roles: { a: "b" } },
-      "descriptor.roles.a must be an object, not a string",
-    ],
     [
       "a role without a schema",
       { description: "x", roles: { a: { description: "" } } },
@@ -90,11 +78,6 @@ describe("a descriptor is checked as data", () => {
       "a class instance as schema",
       withSchema(new Schema()),
       "descriptor.roles.a.schema is an instance of Schema, not a plain object",
-    ],
-    [
-      "a function in a schema",
-      withSchema({ check: () => true }),
-      "descriptor.roles.a.schema.check is a function",
     ],
     ["a BigInt", withSchema({ maximum: 1n }), "descriptor.roles.a.schema.maximum is a bigint"],
     ["NaN", withSchema({ enum: [1, Number.NaN] }), "descriptor.roles.a.schema.enum[1] is NaN"],
@@ -119,11 +102,6 @@ describe("a descriptor is checked as data", () => {
       "a reference to nowhere",
       withSchema({ $ref: "#/$defs/x" }),
       "descriptor.roles.a.schema does not compile: can't resolve reference #/$defs/x from id #",
-    ],
-    [
-      "a reference to another file",
-      withSchema({ $ref: "https://example.com/s.json" }),
-      "descriptor.roles.a.schema does not compile: can't resolve reference https://example.com/s.json from id #",
     ],
     [
       "an unknown draft",
@@ -160,7 +138,7 @@ test("nesting is taken whole or refused, and never breaks the check or the YAML"
     if (depth <= 50) expect(message).toBeNull();
     if (message !== null) continue;
     const checked = await checkDescriptor(withSchema(schema));
-    expect(await readDescriptor(await descriptorYaml(checked), "d.yaml")).toEqual(checked);
+    expect(readDescriptor(descriptorYaml(checked), "d.yaml")).toEqual(checked);
   }
 });
 
@@ -213,15 +191,13 @@ describe("the descriptor's YAML", () => {
         "a: b": { description: "- x", schema: { $ref: "#" } },
       },
     });
-    expect(await readDescriptor(await descriptorYaml(hard), "x.yaml")).toEqual(hard);
+    expect(readDescriptor(descriptorYaml(hard), "x.yaml")).toEqual(hard);
   });
 
   test("has no anchors where one schema is used twice", async () => {
     const schema = { type: "string" };
     const role = { description: "", schema };
-    expect(await descriptorYaml({ description: "x", roles: { a: role, b: role } })).not.toContain(
-      "&",
-    );
+    expect(descriptorYaml({ description: "x", roles: { a: role, b: role } })).not.toContain("&");
   });
 
   const broken: [string, string, string][] = [
@@ -244,11 +220,19 @@ describe("the descriptor's YAML", () => {
     ],
   ];
   for (const [name, text, message] of broken) {
-    test(`${name} is reported with its file`, async () => {
-      const error: unknown = await readDescriptor(text, "x.yaml").catch((e: unknown) => e);
+    test(`${name} is reported with its file`, () => {
+      const error = thrownBy(() => readDescriptor(text, "x.yaml"));
       if (!isWorkflowError(error)) throw error;
       expect(error.message).toStartWith(message);
       expect(error.message).not.toContain("\n");
     });
   }
 });
+
+function thrownBy(act: () => unknown): unknown {
+  try {
+    return act();
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,3 +1,4 @@
+import { LineCounter, parseDocument, stringify } from "yaml";
 import { type Descriptor, END, type JsonSchema, START } from "../contract/contract.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { type JsonPath, showPath, toJson } from "../contract/json.ts";
@@ -83,18 +84,15 @@ function toData(value: unknown): unknown {
 }
 
 /** The descriptor as the YAML text beside its bundle. */
-export async function descriptorYaml(descriptor: Descriptor): Promise<string> {
-  const { stringify } = await import("yaml");
-  return stringify(descriptor, { aliasDuplicateObjects: false, lineWidth: 100 });
-}
+export const descriptorYaml = (descriptor: Descriptor): string =>
+  stringify(descriptor, { aliasDuplicateObjects: false, lineWidth: 100 });
 
 /**
  * The descriptor that a YAML text holds; `file` is named in errors.
  *
  * @throws WorkflowError `BAD_DESCRIPTOR`, with line and column when the text is no YAML.
  */
-export async function readDescriptor(yaml: string, file: string): Promise<Descriptor> {
-  const { LineCounter, parseDocument } = await import("yaml");
+export function readDescriptor(yaml: string, file: string): Descriptor {
   const lines = new LineCounter();
   const document = parseDocument(yaml, { lineCounter: lines, prettyErrors: false });
   const [error] = document.errors;

@@ -1,6 +1,4 @@
 import type { Bundle, Descriptor, RoleOutput } from "../contract/contract.ts";
-import { keysOf } from "../contract/intrinsics.ts";
-import { OwnMap, OwnSet } from "../contract/own-collections.ts";
 import { isRecord, show } from "../contract/show.ts";
 import { compileSchema, type Validate } from "./schema.ts";
 
@@ -20,8 +18,8 @@ export class RoleSchemas {
   readonly isStrict: boolean;
   readonly #roles: Descriptor["roles"];
   /** The roles whose schemas take every step. */
-  readonly #silent = new OwnSet<string>();
-  readonly #validators = new OwnMap<string, Validate>();
+  readonly #silent = new Set<string>();
+  readonly #validators = new Map<string, Validate>();
   readonly #isChecked: boolean;
   #compiling: Promise<void> | null = null;
   #isCompiled = false;
@@ -31,7 +29,7 @@ export class RoleSchemas {
     this.#roles = isRecord(roles) ? roles : {};
     this.isStrict = strict === true;
     // One that names no role says nothing of any.
-    this.#isChecked = this.isStrict || (strict !== false && keysOf(this.#roles).length > 0);
+    this.#isChecked = this.isStrict || (strict !== false && Object.keys(this.#roles).length > 0);
     for (const [role, { schema }] of Object.entries(this.#roles)) {
       if (saysNothing(schema)) this.#silent.add(role);
     }

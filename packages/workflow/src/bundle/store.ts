@@ -11,7 +11,7 @@ import {
 } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor.ts";
-import { hashOf, storedHashOf } from "./hash.ts";
+import { hashOf } from "./hash.ts";
 import { loadFailed, loadProblem, toBundle } from "./module.ts";
 import { SourceMap } from "./source-map.ts";
 
@@ -29,10 +29,10 @@ export type SideFiles = { descriptor: Descriptor; types?: string; map?: string }
  * @throws WorkflowError `HASH_COLLISION`, and what the disk refuses.
  */
 export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles): Promise<string> {
-  const hash = await hashOf(bytes);
+  const hash = hashOf(bytes);
   const path = bundlePath(root, hash);
   const present = readOwnFile(path, maxBundleSize);
-  if (present && !isSame(present, bytes) && (await hashOf(present)) === hash) {
+  if (present && !isSame(present, bytes) && hashOf(present) === hash) {
     throw WorkflowError.failed(
       "HASH_COLLISION",
       `another bundle has the hash ${hash} already`,
@@ -40,7 +40,7 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
     );
   }
   makeFolder(bundlesDir(root));
-  writeFileAtomic(descriptorPath(root, hash), await descriptorYaml(beside.descriptor));
+  writeFileAtomic(descriptorPath(root, hash), descriptorYaml(beside.descriptor));
   if (beside.types !== undefined) writeFileAtomic(typesPath(root, hash), beside.types);
   if (beside.map !== undefined) writeFileAtomic(mapPath(root, hash), beside.map);
   writeFileAtomic(path, bytes);
@@ -62,7 +62,7 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
       "add the same file again, or bring it back from a backup",
     );
   }
-  const now = storedHashOf(bytes);
+  const now = hashOf(bytes);
   if (now === hash) return bytes;
   throw WorkflowError.failed(
     "BUNDLE_CHANGED",

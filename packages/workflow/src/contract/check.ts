@@ -1,7 +1,6 @@
 import { type RoleOutput, WAIT, type WorkflowResult } from "./contract.ts";
 import { messageOf } from "./error.ts";
-import { asyncIterator, isInteger, parseJson, stringifyJson } from "./intrinsics.ts";
-import { maxJsonLength, toJson } from "./json.ts";
+import { jsonText, maxJsonLength, toJson } from "./json.ts";
 import { isPlainObject, isRecord, kindOf, show } from "./show.ts";
 
 /** Why a value breaks the contract, naming the path: `meta.files[2] is a function`. */
@@ -41,7 +40,7 @@ export function checkResult(value: unknown): CheckedResult {
 
 function judgeStep(value: unknown): CheckedStep {
   if (!isRecord(value)) return refuse(`the step is ${kindOf(value)}, not {role, content, meta}`);
-  if (asyncIterator in value) {
+  if (Symbol.asyncIterator in value) {
     return refuse("the step is a generator: write yield* instead of yield");
   }
   const { role, content, meta: given, attempt } = value;
@@ -50,9 +49,9 @@ function judgeStep(value: unknown): CheckedStep {
   if (!isPlainObject(given)) return refuse(`meta is ${kindOf(given)}, not a plain object`);
   const meta = toJson(given, "meta");
   if (!meta.ok) return meta;
-  const json = `{"role":${stringifyJson(role)},"content":${stringifyJson(content)},"meta":${meta.json}}`;
+  const json = `{"role":${jsonText(role)},"content":${jsonText(content)},"meta":${meta.json}}`;
   if (json.length > maxJsonLength) return refuse(tooLong("the step"));
-  const parsed = parseJson(meta.json) as RoleOutput["meta"];
+  const parsed = JSON.parse(meta.json) as RoleOutput["meta"];
   const step = { role: role as string, content: content as string, meta: parsed };
   const wrong = step.role === WAIT ? problemOfWait(step.meta) : null;
   if (wrong !== null) return refuse(wrong);
@@ -67,7 +66,7 @@ function judgeResult(value: unknown): CheckedResult {
   if (typeof returnCode !== "number") {
     return refuse(`returnCode is ${kindOf(returnCode)}, not a number`);
   }
-  if (!isInteger(returnCode) || returnCode < 0 || returnCode > 255) {
+  if (!Number.isInteger(returnCode) || returnCode < 0 || returnCode > 255) {
     return refuse(`returnCode is ${returnCode}, not a whole number from 0 to 255`);
   }
   const problem = problemOfText("summary", summary);
@@ -85,21 +84,13 @@ function problemOfText(name: string, value: unknown): string | null {
   return value.length > maxJsonLength ? tooLong(name) : null;
 }
 
-// No pattern: one is compiled before a worker's first step, which takes longer.
-function hasControlCharacter(text: string): boolean {
-  for (let n = 0; n < text.length; n += 1) {
-    const sign = text[n] as string;
-    if (sign <= "\u001f" || (sign >= "\u007f" && sign <= "\u009f")) return true;
-    if (sign === "\u2028" || sign === "\u2029") return true;
-  }
-  return false;
-}
+const controlCharacter = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 function problemOfRole(role: unknown): string | null {
   if (typeof role !== "string") return `role is ${kindOf(role)}, not a string`;
   if (role === "") return "role is empty";
-  if (hasControlCharacter(role)) return `role ${show(role)} has a control character`;
-  if (role[0] === "_" && role[1] === "_" && role !== WAIT) {
+  if (controlCharacter.test(role)) return `role ${show(role)} has a control character`;
+  if (role.startsWith("__") && role !== WAIT) {
     return `role ${show(role)} is reserved: a workflow may yield no role that begins with "__" but ${WAIT}`;
   }
   return null;

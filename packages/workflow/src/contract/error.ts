@@ -1,5 +1,3 @@
-import { defineProperty } from "./intrinsics.ts";
-
 /** What a caller can do about an error: nothing (it failed), call again otherwise, or name another thing. */
 export type ErrorKind = "failed" | "usage" | "missing";
 
@@ -46,7 +44,7 @@ export class WorkflowError extends Error {
     this.kind = record.kind ?? "failed";
     this.hint = record.hint;
     this.details = record.details;
-    defineProperty(this, brand, { value: true });
+    Object.defineProperty(this, brand, { value: true });
   }
 
   /** What was asked for can't be done as things are. */

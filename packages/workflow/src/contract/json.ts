@@ -1,6 +1,11 @@
 import { messageOf } from "./error.ts";
-import { isArray, isFiniteNumber, keysOf, stringifyJson } from "./intrinsics.ts";
 import { isPlainObject, kindOf, show } from "./show.ts";
+
+// Captured before a bundle is loaded, which may replace built-ins: records are written by these (rfc 0021).
+const { stringify } = JSON;
+const { keys: keysOf } = Object;
+const { isArray } = Array;
+const { isFinite } = Number;
 
 /** How deeply values may be nested; the value itself is the first level. */
 export const maxJsonDepth = 1000;
@@ -43,16 +48,16 @@ export function toJson(value: unknown, name: string): JsonText {
  */
 export function jsonText(data: unknown): string {
   const written = toJson(data, "data");
-  return written.ok ? written.json : stringifyJson(data);
+  return written.ok ? written.json : stringify(data);
 }
 
 function write(walk: Walk, value: unknown): string {
   switch (typeof value) {
     case "string":
       if (value.length > maxJsonLength) throw tooLong();
-      return counted(walk, stringifyJson(value));
+      return counted(walk, stringify(value));
     case "number":
-      if (!isFiniteNumber(value)) throw new Refusal(`is ${kindOf(value)}`);
+      if (!isFinite(value)) throw new Refusal(`is ${kindOf(value)}`);
       return counted(walk, `${value}`);
     case "boolean":
       return counted(walk, `${value}`);
@@ -86,13 +91,11 @@ function writeArray(walk: Walk, list: readonly unknown[]): string {
 function writeObject(walk: Walk, value: object): string {
   if (!isPlainObject(value)) throw new Refusal(`is ${kindOf(value)}, not a plain object`);
   let json = "";
-  const names = keysOf(value);
-  for (let n = 0; n < names.length; n += 1) {
-    const key = names[n] as string;
+  for (const key of keysOf(value)) {
     enter(walk, key);
     const item = value[key];
     if (item !== undefined) {
-      const label = counted(walk, stringifyJson(key));
+      const label = counted(walk, stringify(key));
       json += `${json === "" ? "" : ","}${label}:${write(walk, item)}`;
       walk.length += 2;
     }

@@ -1,5 +1,3 @@
-import { getPrototypeOf, isArray } from "./intrinsics.ts";
-
 /** A user's text as an error may quote it: on one line, with no control character, not long. */
 export function show(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 80)}…` : text;
@@ -22,11 +20,11 @@ export function kindOf(value: unknown): string {
 
 /** Whether a value is an object, of whatever class, and no array. */
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !isArray(value);
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Whether a value is an object made by `{}`, also in another realm, or one without a prototype. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (!isRecord(value)) return false;
-  const prototype: unknown = getPrototypeOf(value);
-  return prototype === null || getPrototypeOf(prototype) === null;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

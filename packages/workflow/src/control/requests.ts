@@ -1,150 +1,94 @@
+import { z } from "zod";
 import { messageOf, WorkflowError } from "../contract/error.ts";
-import { isRecord, kindOf } from "../contract/show.ts";
-import { isHash, isThreadId } from "../storage/paths.ts";
+import { isHash, threadIdPattern } from "../storage/paths.ts";
 import {
   type AnswerRequest,
   engineOptions,
-  type ForkRequest,
-  isRounds,
   type LeaveRequest,
+  mostRounds,
   type RemoveRequest,
   type ResumeRequest,
   type StartRequest,
   type WakeRequest,
 } from "./control.ts";
 
-// A bundle shares this process: what it does to JSON later must not reach a request.
-const { parse } = JSON;
+const threadId = z.string().regex(threadIdPattern, "not a thread id");
+const count = z.int().nonnegative();
+const environment = z.record(z.string(), z.string());
+const object = z.record(z.string(), z.unknown());
 
-/** For each field, whether it may have a value, and in words which it may have. */
-type Shape = Readonly<Record<string, readonly [is: (value: unknown) => boolean, what: string]>>;
+const surroundings = z.looseObject({
+  env: environment,
+  secrets: z.array(z.string()).optional(),
+  durability: z.enum(["step", "os"]).optional(),
+});
 
-const isText = (value: unknown): value is string => typeof value === "string";
-const isCount = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && (value as number) >= 0;
-const orNone = (is: (value: unknown) => boolean) => (value: unknown) =>
-  value === undefined || is(value);
+const input = z.looseObject({ content: z.string(), meta: object.optional() });
 
-function isKeep(value: unknown): boolean {
-  if (!Array.isArray(value)) return isRecord(value) && isCount(value.first);
-  const list: unknown[] = value;
-  return list.every((n, at) => isCount(n) && (at === 0 || n > (list[at - 1] as number)));
-}
+const isAscending = (list: readonly number[]): boolean =>
+  list.every((n, at) => at === 0 || n > (list[at - 1] as number));
 
-// Its folder is the one option of the engine's that a starter brings.
-function areOptions(value: unknown): boolean {
-  if (!isRecord(value)) return false;
-  for (const name of Object.keys(value)) {
-    if (name === "cwd" ? !isText(value.cwd) : engineOptions.has(name)) return false;
-  }
-  return true;
-}
+const fork = z.looseObject({
+  hash: z.string().refine(isHash, "not a hash"),
+  threadId,
+  keep: z.union([
+    z.array(count).refine(isAscending, "not in ascending order"),
+    z.looseObject({ first: count }),
+  ]),
+  edit: z.looseObject({ content: z.string().optional(), meta: object.optional() }).optional(),
+  input: input.optional(),
+});
 
-const areTexts = (value: unknown): boolean => {
-  if (!Array.isArray(value)) return false;
-  const list: unknown[] = value;
-  return list.every(isText);
-};
+/** A starter may give the folder, and no other option of the engine's. */
+const options = z
+  .looseObject({ cwd: z.string().optional() })
+  .refine(
+    (given) => Object.keys(given).every((name) => name === "cwd" || !engineOptions.has(name)),
+    "has an option that only the engine may give",
+  );
 
-const aThreadId = [isThreadId, "a thread id"] as const;
-const aText = [isText, "a text"] as const;
-const textOrNone = [orNone(isText), "a text"] as const;
-const objectOrNone = [orNone(isRecord), "an object"] as const;
+const start = surroundings.extend({
+  threadId,
+  isGiven: z.boolean().optional(),
+  workflow: z.string().min(1),
+  prompt: z.string().optional(),
+  maxRounds: z.int().min(1).max(mostRounds).optional(),
+  options: options.optional(),
+  input: input.optional(),
+  fork: fork.optional(),
+});
 
-// Loops: a worker does this before its first step, and closures take longer when they are called for the first time.
-function areVariables(env: unknown): boolean {
-  if (!isRecord(env)) return false;
-  for (const value of Object.values(env)) if (!isText(value)) return false;
-  return true;
-}
+const answer = surroundings.extend({ input, question: z.int().optional() });
+const failed = z.looseObject({ error: object });
+const waking = surroundings.extend({
+  folders: z.record(z.string(), z.union([failed, z.looseObject({ env: environment })])),
+});
+const leaving = z.looseObject({ to: z.looseObject({ id: z.string(), name: z.string() }) });
+const removal = z.looseObject({ force: z.boolean() });
 
-const surroundings: Shape = {
-  env: [areVariables, "an object of texts"],
-  secrets: [orNone(areTexts), "an array of texts"],
-  durability: [orNone((given) => given === "step" || given === "os"), '"step" or "os"'],
-};
-const start: Shape = {
-  ...surroundings,
-  threadId: aThreadId,
-  isGiven: [orNone((given) => typeof given === "boolean"), "true or false"],
-  workflow: [(name) => isText(name) && name !== "", "a name"],
-  prompt: textOrNone,
-  maxRounds: [orNone(isRounds), "a number of rounds"],
-  options: [orNone(areOptions), "an object of options that are not the engine's own"],
-};
-const input: Shape = { content: aText, meta: objectOrNone };
-const fork: Shape = {
-  hash: [(hash) => isText(hash) && isHash(hash), "a hash"],
-  threadId: aThreadId,
-  keep: [isKeep, "the ascending numbers of steps, or how many"],
-};
-const edit: Shape = { content: textOrNone, meta: objectOrNone };
-const isFolderEnv = (value: unknown): boolean =>
-  isRecord(value) && (isRecord(value.error) || areVariables(value.env));
-const waking: Shape = {
-  ...surroundings,
-  folders: [
-    (folders) => isRecord(folders) && Object.values(folders).every(isFolderEnv),
-    "an object of the environments of folders",
-  ],
-};
-const leaving: Shape = {
-  to: [(to) => isRecord(to) && isText(to.id) && isText(to.name), "the id and the name of a host"],
-};
-const answering: Shape = {
-  ...surroundings,
-  question: [orNone(Number.isInteger), "a step's number"],
-};
-const removal: Shape = { force: [(force) => typeof force === "boolean", "true or false"] };
+/** Reads the body of a request. @throws WorkflowError `BAD_REQUEST` (usage). */
+const reader =
+  <Request>(schema: z.ZodType) =>
+  (body: string): Request => {
+    let request: unknown;
+    try {
+      request = JSON.parse(body);
+    } catch (error) {
+      throw badRequest(`invalid JSON: ${messageOf(error)}`);
+    }
+    const { success, error } = schema.safeParse(request);
+    // As it came: a copy would lose a key named __proto__.
+    if (success) return request as Request;
+    const [issue] = error.issues;
+    throw badRequest(`${issue?.path.join(".") || "request"}: ${issue?.message}`);
+  };
 
-/** The body of a request to start a thread. @throws WorkflowError `BAD_REQUEST` (usage), as each of these. */
-export function startRequest(body: string): StartRequest {
-  const request = shaped(body, start) as StartRequest;
-  if (request.input !== undefined) check("input", request.input, input);
-  if (request.fork !== undefined) checkFork(request.fork);
-  return request;
-}
-
-function checkFork(request: ForkRequest): void {
-  check("fork", request, fork);
-  if (request.edit !== undefined) check("fork.edit", request.edit, edit);
-  if (request.input !== undefined) check("fork.input", request.input, input);
-}
-
-export const resumeRequest = (body: string): ResumeRequest =>
-  shaped(body, surroundings) as ResumeRequest;
-
-export const wakeRequest = (body: string): WakeRequest => shaped(body, waking) as WakeRequest;
-
-export function answerRequest(body: string): AnswerRequest {
-  const request = shaped(body, answering) as AnswerRequest;
-  check("input", request.input, input);
-  return request;
-}
-
-export const leaveRequest = (body: string): LeaveRequest => shaped(body, leaving) as LeaveRequest;
-
-export const removeRequest = (body: string): RemoveRequest =>
-  shaped(body, removal) as RemoveRequest;
-
-function shaped(body: string, shape: Shape): unknown {
-  let request: unknown;
-  try {
-    request = parse(body);
-  } catch (error) {
-    throw badRequest(`the request is no JSON: ${messageOf(error)}`);
-  }
-  check("the request", request, shape);
-  return request;
-}
-
-function check(name: string, value: unknown, shape: Shape): void {
-  if (!isRecord(value)) throw badRequest(`${name} is ${kindOf(value)}, not an object`);
-  for (const [field, [is, what]] of Object.entries(shape)) {
-    const given = value[field];
-    if (!is(given)) throw badRequest(`${name}: ${field} is ${kindOf(given)}, not ${what}`);
-  }
-}
+export const startRequest = reader<StartRequest>(start);
+export const resumeRequest = reader<ResumeRequest>(surroundings);
+export const wakeRequest = reader<WakeRequest>(waking);
+export const answerRequest = reader<AnswerRequest>(answer);
+export const leaveRequest = reader<LeaveRequest>(leaving);
+export const removeRequest = reader<RemoveRequest>(removal);
 
 function badRequest(message: string): WorkflowError {
   const hint = "the client may be of another version than the worker";

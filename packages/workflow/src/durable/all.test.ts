@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { INPUT, WAIT } from "../contract/contract.ts";
 import { type DurableProgram, durable } from "./durable.ts";
-import { roles, run, runThread, summary, text } from "../testing/run-thread.ts";
+import { roles, run, runThread, summary } from "../testing/run-thread.ts";
 
 /** A promise that the test settles. */
 function gate<T>(): { opened: Promise<T>; open: (value: T) => void; fail: (error: Error) => void } {
@@ -40,21 +40,6 @@ describe("step.all", () => {
     const { steps, ...end } = await runThread(durable(program), { answers: ["true"] });
     expect(end).toMatchObject({ status: "completed", result: { summary: "1.0 two true" } });
     expect(steps.map(({ role }) => role)).toEqual(["reader", "b", WAIT, INPUT]);
-  });
-
-  test("runs after a restart only what the log has not, in whatever order it is there", async () => {
-    const ran: string[] = [];
-    const work = (name: string) => () => {
-      ran.push(name);
-      return name.toUpperCase();
-    };
-    const program: DurableProgram = async function* (step) {
-      const { a, b, c } = yield* step.all({ a: work("a"), b: work("b"), c: work("c") });
-      return a + b + c;
-    };
-    const steps = [text("c", "old c"), text("a", "old a")];
-    expect(summary(await run(program, { steps }))).toBe("old aBold c");
-    expect(ran).toEqual(["b"]);
   });
 
   test("takes a list too, with many of one name", async () => {

@@ -31,24 +31,6 @@ describe("a step", () => {
     });
   });
 
-  test("is not run again when the log has it", async () => {
-    const outcome = await run(planAndCode, { prompt: "it", steps: [text("planner", "old plan")] });
-    expect(summary(outcome)).toBe("old plan: 2 files");
-    const { steps } = outcome;
-    expect(summary(await run(planAndCode, { prompt: "other", steps }))).toBe("old plan: 2 files");
-  });
-
-  test("may come under the same name many times", async () => {
-    const counted: DurableProgram = async function* (step) {
-      let sum = 0;
-      for (let i = 1; i <= 4; i++) sum += yield* step("adder", () => i);
-      return String(sum);
-    };
-    expect(summary(await run(counted))).toBe("10");
-    const recorded = (await run(counted)).steps.slice(0, 2);
-    expect(summary(await run(counted, { steps: recorded }))).toBe("10");
-  });
-
   test("gives back what its work returned, alike on the first run and on a replay", async () => {
     const values: unknown[] = [
       "",

@@ -61,34 +61,6 @@ describe("a step that fails", () => {
     expect(steps).toHaveLength(2);
   });
 
-  test("in a step.all that is caught is replayed as it was", async () => {
-    let calls = 0;
-    const program: DurableProgram = async function* (step) {
-      try {
-        await Promise.resolve();
-        yield* step.all([
-          step("a", () => "a"),
-          step("b", () => {
-            calls += 1;
-            throw new Error("first");
-          }),
-          step("b", () => Promise.reject(new Error("second"))),
-        ]);
-      } catch (error) {
-        return yield* step("fallback", () => `instead of ${(error as Error).message}`);
-      }
-      return "";
-    };
-    const { steps } = await run(program);
-    expect(steps.map((step) => step.role)).toEqual(["a", "b", "b", "fallback"]);
-    for (let after = 1; after <= 4; after++) {
-      const outcome = await run(program, { steps: steps.slice(0, after) });
-      expect(outcome.steps.map((step) => step.role)).toEqual(["a", "b", "b", "fallback"]);
-      expect(summary(outcome)).toBe("instead of first");
-    }
-    expect(calls).toBe(2);
-  });
-
   test("with something that is no error is a failure like any other", async () => {
     const program: DurableProgram = async function* (step) {
       try {

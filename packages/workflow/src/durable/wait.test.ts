@@ -96,15 +96,6 @@ describe("step.wait", () => {
     );
   });
 
-  test("has the answer from the log after a restart", async () => {
-    const answered = input("x", { value: { ok: true }, by: "ann" });
-    const outcome = await run(asking, { steps: [question, answered] });
-    expect(outcome.steps).toHaveLength(2);
-    expect(summary(outcome)).toBe(
-      '{"value":{"ok":true},"content":"x","timedOut":false,"by":"ann"}',
-    );
-  });
-
   test("has the text as value when there is no JSON, and says when nobody answered", async () => {
     const [plain, late] = [input("yes"), input("", { value: { ok: false }, timedOut: true })];
     const texted = await run(asking, { steps: [question, plain] });

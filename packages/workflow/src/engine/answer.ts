@@ -8,8 +8,6 @@ import {
 } from "../contract/contract.ts";
 import { decidedValue } from "../contract/decision.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
-import { abort, stringifyJson, withResolvers } from "../contract/intrinsics.ts";
-import { OwnMap } from "../contract/own-collections.ts";
 import { type AnswerRequest, type InputRequest, withValue } from "../control/control.ts";
 import { show } from "../contract/show.ts";
 import { requestIdOf, takenIds } from "../thread/selection.ts";
@@ -87,7 +85,7 @@ export class Answers {
   constructor(steps: readonly Step[], parts: AnswerParts, engine: Committing) {
     this.#parts = parts;
     this.#engine = engine;
-    this.#given = new OwnMap();
+    this.#given = new Map();
     for (const id of takenIds(steps)) this.#given.set(id, done);
   }
 
@@ -98,7 +96,7 @@ export class Answers {
 
   /** The last committed step, which has this number, is a question. */
   ask(wait: WaitMeta, number: number): void {
-    this.#question = { wait, number, answer: withResolvers(), over: new AbortController() };
+    this.#question = { wait, number, answer: Promise.withResolvers(), over: new AbortController() };
   }
 
   /** Resolves with the committed answer, or what stands for one when the time for it is over. */
@@ -110,7 +108,7 @@ export class Answers {
 
   /** There is no question any more. */
   close(): void {
-    if (this.#question) abort(this.#question.over);
+    this.#question?.over.abort();
     this.#question = null;
   }
 
@@ -191,7 +189,7 @@ export class Answers {
   }
 
   async #alone(take: () => Promise<void>): Promise<void> {
-    const { promise, resolve } = withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<void>();
     this.#taking = promise;
     try {
       await take();
@@ -252,7 +250,7 @@ export function withDecision(wait: WaitMeta, input: InputRequest): InputRequest 
   const { content, value = content } = withValue(input);
   const decided = decidedValue(wait, value);
   if (decided === undefined) return input;
-  if (decided !== null) return { ...input, content: stringifyJson(decided), value: decided };
+  if (decided !== null) return { ...input, content: JSON.stringify(decided), value: decided };
   throw WorkflowError.usage(
     "NOT_A_DECISION",
     `the answer to ${wait.for} must be approve or reject, not ${show(content)}`,

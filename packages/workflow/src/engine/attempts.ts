@@ -5,7 +5,6 @@ import {
   attemptIds,
   type OpenAttempt,
 } from "../contract/attempt.ts";
-import { OwnMap, OwnSet } from "../contract/own-collections.ts";
 import type { AttemptError, EventPayloads } from "../contract/event.ts";
 import { system } from "../system/system.ts";
 import { errorOf } from "./failure.ts";
@@ -49,9 +48,9 @@ export class ThreadAttempts {
   readonly #parts: AttemptParts;
   readonly #nextId: () => string;
   /** Those that have not ended, each with its role. */
-  readonly #open = new OwnMap<string, string>();
+  readonly #open = new Map<string, string>();
   /** Those that have ended and whose step may still come: a failure that the workflow has caught. */
-  readonly #ended = new OwnSet<string>();
+  readonly #ended = new Set<string>();
   #opensOwn: boolean;
   /** What attempts failed by; those since the last commit may be what the workflow then throws. */
   readonly #failures: (Failure & { thrown: unknown })[] = [];
@@ -61,7 +60,7 @@ export class ThreadAttempts {
   constructor(parts: AttemptParts, opensOwn: boolean) {
     this.#parts = parts;
     this.#opensOwn = opensOwn;
-    // Nobody needs to be kept from foreseeing one.
+    // Ids need not be unpredictable.
     this.#nextId = attemptIds(parts.now, () => system.random());
     const open = (spec: AttemptSpec) => this.#openOne(spec);
     this.forWorkflow = {
@@ -144,7 +143,7 @@ export class ThreadAttempts {
   /** The thread has ended: whatever is still open was cancelled with it. */
   close(): void {
     if (this.pulled !== null) this.#drop(this.pulled, "cancelled");
-    this.#open.forEach((_role, id) => this.#drop(id, "cancelled"));
+    for (const id of this.#open.keys()) this.#drop(id, "cancelled");
     this.pulled = null;
   }
 

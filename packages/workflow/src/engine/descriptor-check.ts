@@ -1,7 +1,6 @@
 import type { RoleSchemas, StepViolation } from "../bundle/role-schemas.ts";
 import type { RoleOutput } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { OwnSet } from "../contract/own-collections.ts";
 
 /** The error that a step, from 1, breaks a strict descriptor. */
 export const stepRefused = (step: number, problem: string): WorkflowError =>
@@ -22,7 +21,7 @@ export class DescriptorCheck {
   readonly #schemas: RoleSchemas;
   readonly #warn: Warn;
   /** The roles that it does not name: each is reported once. */
-  readonly #unnamed = new OwnSet<string>();
+  readonly #unnamed = new Set<string>();
   #pending: Promise<void> | null = null;
 
   constructor(schemas: RoleSchemas, warn: Warn) {
@@ -38,13 +37,9 @@ export class DescriptorCheck {
   /** A step of an attempt is durable. */
   committed(step: RoleOutput, attempt: string | undefined): void {
     if (this.#schemas.isStrict) return;
-    try {
-      const violation = this.#schemas.violationOf(step);
-      if (violation === undefined) this.#later(step, attempt);
-      else if (violation !== null) this.#report(step.role, violation, attempt);
-    } catch {
-      // By built-ins that a bundle has replaced: a warning is not worth a thread.
-    }
+    const violation = this.#schemas.violationOf(step);
+    if (violation === undefined) this.#later(step, attempt);
+    else if (violation !== null) this.#report(step.role, violation, attempt);
   }
 
   /** Resolves when the steps so far are checked; null when they are. */

@@ -1,7 +1,6 @@
 import { END, type WorkflowResult } from "../contract/contract.ts";
 import type { AttemptError } from "../contract/event.ts";
 import { isWorkflowError, messageOf } from "../contract/error.ts";
-import { parseJson, stringifyJson } from "../contract/intrinsics.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject, isRecord } from "../contract/show.ts";
 import type { EndRecord, FailureRecord } from "../log/record.ts";
@@ -71,7 +70,7 @@ export function failed(
 }
 
 const masked = (error: AttemptError, mask: Mask): AttemptError =>
-  parseJson(stringifyJson(error), (_key, value: unknown) =>
+  JSON.parse(JSON.stringify(error), (_key, value: unknown) =>
     typeof value === "string" ? mask(value) : value,
   ) as AttemptError;
 

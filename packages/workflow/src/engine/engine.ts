@@ -25,7 +25,6 @@ import {
 } from "../contract/contract.ts";
 import { isWorkflowError } from "../contract/error.ts";
 import { wakesAt } from "../contract/wait.ts";
-import { abort, withResolvers } from "../contract/intrinsics.ts";
 import { jsonText } from "../contract/json.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, type JournalCounts, stampedText, textOf } from "../log/record.ts";
@@ -47,7 +46,6 @@ import {
   closeGenerator,
   type Generator,
   Halt,
-  nextOf,
   stopped,
 } from "./generator.ts";
 
@@ -89,7 +87,7 @@ export class ThreadEngine {
   readonly #attempts: ThreadAttempts;
   readonly #halt = new Halt();
   readonly #drains: boolean;
-  readonly #settled = withResolvers<Outcome>();
+  readonly #settled = Promise.withResolvers<Outcome>();
   #generator: Generator | null = null;
   #paused: PromiseWithResolvers<void> | null = null;
   #parked = false;
@@ -108,7 +106,7 @@ export class ThreadEngine {
     this.#attempts = new ThreadAttempts(parts.attempts, opensAttempts in thread.run);
     this.#drains = drainsOnPause in thread.run;
     this.steps = thread.steps.length;
-    this.last = thread.steps[this.steps - 1] ?? null;
+    this.last = thread.steps.at(-1) ?? null;
     if (this.last?.role === WAIT) this.#answers.ask(this.last.meta as WaitMeta, this.steps);
   }
 
@@ -149,7 +147,7 @@ export class ThreadEngine {
 
   /** Stops the thread at its next yield. */
   pause(): void {
-    this.#paused ??= withResolvers();
+    this.#paused ??= Promise.withResolvers();
   }
 
   /** Lets a paused thread go on. Returns false when it was not paused. */
@@ -241,8 +239,8 @@ export class ThreadEngine {
   async #pull(answer: Step | undefined): Promise<Pulled | typeof stopped> {
     this.#attempts.pull();
     try {
-      const next = nextOf((this.#generator ??= this.#begin()), answer);
-      return await this.#halt.or(next);
+      this.#generator ??= this.#begin();
+      return await this.#halt.or(this.#generator.next(answer));
     } catch (thrown) {
       if (!this.over) await this.#fail(thrown);
       return stopped;
@@ -331,8 +329,7 @@ export class ThreadEngine {
     const wakes = this.wakesAt;
     const step = await this.#append(output, jsonText(output));
     if (wakes !== null) void this.#parts.due.remove(wakes);
-    const { steps } = this.#thread;
-    if (!this.#generator) steps[steps.length] = step;
+    if (!this.#generator) this.#thread.steps.push(step);
     return step;
   }
 
@@ -356,7 +353,7 @@ export class ThreadEngine {
 
   #stop(): void {
     this.#halt.now();
-    abort(this.#abort);
+    this.#abort.abort();
   }
 
   async #interrupt(end: EndRecord): Promise<void> {
@@ -392,7 +389,7 @@ export class ThreadEngine {
   }
 
   async #closeWith(outcome: Outcome): Promise<void> {
-    abort(this.#abort);
+    this.#abort.abort();
     const describe = (thrown: unknown) => errorLine(this.#attempts.failureOf(thrown).error);
     if (this.#generator) await closeGenerator(this.#generator, { ...this.#parts, describe });
     this.#settled.resolve(outcome);

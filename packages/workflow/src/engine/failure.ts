@@ -16,12 +16,7 @@ export function errorOf(
   rewrite: (error: AttemptError) => AttemptError,
 ): AttemptError {
   const record = { ...recordOf(thrown, [thrown]), message: messageOf(thrown) };
-  try {
-    return fitted(rewrite(record));
-  } catch {
-    // By built-ins that a bundle has replaced.
-    return { name: record.name, message: record.message };
-  }
+  return fitted(rewrite(record));
 }
 
 /** An error on one line, with the author's line that threw. */

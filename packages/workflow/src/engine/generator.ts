@@ -1,13 +1,5 @@
-import type { Step, ThreadInput, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
+import type { ThreadInput, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import {
-  asyncIterator,
-  getPrototypeOf,
-  OwnPromise,
-  thenOf,
-  uncurried,
-  withResolvers,
-} from "../contract/intrinsics.ts";
 import { withRecorded } from "../durable/recorded.ts";
 import { system } from "../system/system.ts";
 
@@ -32,25 +24,10 @@ export function beginGenerator(
   options: WorkflowOptions,
 ): Generator {
   const generator = run(input, withRecorded(run, options));
-  if (isNative(generator)) return generator;
-  if (typeof generator?.next === "function" && asyncIterator in generator) return generator;
+  if (typeof generator?.next === "function" && Symbol.asyncIterator in generator) return generator;
   const hint = "write it as: export const run = async function* (input, options) { … }";
   throw WorkflowError.failed("NO_GENERATOR", "run did not return an async generator", hint);
 }
-
-const native = getPrototypeOf(async function* () {}).prototype as Generator;
-const nativeNext = uncurried(native, "next");
-const nativeReturn = uncurried(native, "return");
-
-/** Whether a generator is one of the language's, without a `next` of its own. */
-const isNative = (generator: Generator): boolean =>
-  typeof generator === "object" &&
-  generator !== null &&
-  getPrototypeOf((getPrototypeOf(generator) as object | null) ?? {}) === native;
-
-/** Asks a generator for its next step. */
-export const nextOf = (generator: Generator, answer: Step | undefined) =>
-  isNative(generator) ? nativeNext(generator, answer) : generator.next(answer);
 
 /**
  * Closes a generator so that its `finally` runs. `return()` waits behind a pending `next()`, so it is
@@ -60,14 +37,12 @@ export async function closeGenerator(
   generator: Generator,
   { scope, note, describe, closingMs }: ClosingParts,
 ): Promise<void> {
-  const { promise, resolve } = withResolvers<"closed" | "late">();
+  const { promise, resolve } = Promise.withResolvers<"closed" | "late">();
   const cancel = system.clock.after(closingMs, () => resolve("late"));
   const close = async () => {
     try {
       const result = { returnCode: 0, summary: "" };
-      await scope(() =>
-        isNative(generator) ? nativeReturn(generator, result) : generator.return(result),
-      );
+      await scope(() => generator.return(result));
     } catch (thrown) {
       note("C6N4ZR1H", `closing the generator threw: ${describe(thrown)}`);
     }
@@ -111,9 +86,9 @@ export class Halt {
    * is already stored.
    */
   or<T>(promise: Promise<T>): Promise<T | typeof stopped> {
-    return new OwnPromise<T | typeof stopped>((resolve, reject) => {
+    return new Promise<T | typeof stopped>((resolve, reject) => {
       this.#onHalt = () => resolve(stopped);
-      void thenOf(promise, resolve, reject);
+      void promise.then(resolve, reject);
       if (this.#isOn) resolve(stopped);
     });
   }

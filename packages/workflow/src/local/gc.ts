@@ -52,7 +52,7 @@ export async function collectGarbage(
 }
 
 async function collect(root: Root, now: number, act: boolean): Promise<Garbage> {
-  const needed = hashesOf((await findOwn(root)).registry);
+  const needed = hashesOf(findOwn(root).registry);
   checkComplete(root, needed);
   const left = [...findLeftovers(root, now - hourMs), ...unusedValues(root, now - dayMs)];
   const leftovers = left.filter((one) => !act || clear(root, one));

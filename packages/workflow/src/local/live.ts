@@ -6,6 +6,7 @@ import { system } from "../system/system.ts";
 import type { LiveRow, ThreadRef } from "../thread/thread.ts";
 import { findOrphans } from "../worker/orphans.ts";
 import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
+import { requireLocks } from "../storage/lock.ts";
 import { ask, askOnce, type Reply } from "./worker-client.ts";
 
 /** Asks a hash's worker for its threads; null when its answer can't be read. */
@@ -117,7 +118,6 @@ const passingMs = 1_500;
  * @throws WorkflowError `NO_LOCKS` where there can be none.
  */
 export async function listWorkers(root: Root): Promise<WorkerState[]> {
-  const { requireLocks } = await import("../storage/lock.ts");
   if (system.files.exists(root)) requireLocks(root);
   const hashes = new Set([...hashesWithSocket(root), ...hashesWith(root, ".holder")]);
   const found = await Promise.all([...hashes].map((hash) => workerState(root, hash)));

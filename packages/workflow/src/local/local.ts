@@ -1,23 +1,36 @@
 import type { ControlResult, Host, ThreadCommand } from "../host/host.ts";
 import { openRoot, type RootOptions } from "../storage/root.ts";
 import type { ThreadRef } from "../thread/thread.ts";
-import type { Families } from "./family.ts";
-import type { LiveWorkers } from "./live.ts";
-import type { Marks } from "./observe.ts";
-import type { ThreadIndex } from "./thread-index.ts";
+import { changes } from "./changes.ts";
+import { control, removeThread } from "./control.ts";
+import { readAttempts, readLines, readValue } from "./events.ts";
+import { Families } from "./family.ts";
+import { collectGarbage } from "./gc.ts";
+import { listThreads, readIndexed, readRow, worthIndexing } from "./list.ts";
+import { LiveWorkers, listLive, listWorkers } from "./live.ts";
+import { Marks, observe } from "./observe.ts";
+import { forkThread, resolveWorkflow, startThread } from "./start.ts";
+import { ThreadIndex } from "./thread-index.ts";
+import { findThread, readView } from "./threads.ts";
+import { verifyStore } from "./verify.ts";
+import { wakeThreads } from "./wake.ts";
+import {
+  addWorkflow,
+  compareRoles,
+  descriptorOf,
+  historyOf,
+  listWorkflows,
+  readVersionText,
+  removeWorkflow,
+  rollbackWorkflow,
+  showVersion,
+  showWorkflow,
+  storeBundle,
+} from "./workflows.ts";
 
 const maxRecordBytes = 64 * 1024 * 1024;
 /** How old the answer of a worker may be that an observer sees, in milliseconds. */
 const freshMs = 250;
-
-// Each part is loaded when it is first used: a command uses few of them and must begin at once.
-const control = () => import("./control.ts");
-const events = () => import("./events.ts");
-const list = () => import("./list.ts");
-const live = () => import("./live.ts");
-const start = () => import("./start.ts");
-const threads = () => import("./threads.ts");
-const workflows = () => import("./workflows.ts");
 
 /**
  * The host that a storage root of this machine is: its files, and the worker processes that drive its
@@ -28,93 +41,75 @@ const workflows = () => import("./workflows.ts");
  */
 export function openLocalHost(options: RootOptions = {}): Host {
   const root = openRoot(options);
-  let workers: LiveWorkers | null = null;
-  let marks: Marks | null = null;
-  let families: Families | null = null;
-  let index: ThreadIndex | null = null;
+  const workers = new LiveWorkers(root, freshMs);
+  const marks = new Marks();
+  const families = new Families(root);
+  const index = new ThreadIndex(root, (ref) => readIndexed(root, ref));
   let lists = 0;
-  const indexed = async () => {
-    const { readIndexed } = await list();
-    const { ThreadIndex } = await import("./thread-index.ts");
-    return (index ??= new ThreadIndex(root, (ref) => readIndexed(root, ref)));
-  };
 
   return {
     root,
     maxRecordBytes,
 
-    register: async (...given) => (await workflows()).addWorkflow(root, ...given),
-    store: async (...given) => (await workflows()).storeBundle(root, ...given),
-    resolve: async (workflow) => (await start()).resolveWorkflow(root, workflow),
-    workflows: async () => (await workflows()).listWorkflows(root),
-    workflow: async (name) => (await workflows()).showWorkflow(root, name),
-    history: async (name) => (await workflows()).historyOf(root, name),
-    rollback: async (...given) => (await workflows()).rollbackWorkflow(root, ...given),
-    unregister: async (name) => (await workflows()).removeWorkflow(root, name),
-    version: async (workflow) => (await workflows()).showVersion(root, workflow),
-    source: async (...given) => (await workflows()).readVersionText(root, ...given),
-    changedRoles: async (...given) => (await workflows()).compareRoles(root, ...given),
-    descriptor: async (hash) => (await workflows()).descriptorOf(root, hash),
+    register: async (...given) => addWorkflow(root, ...given),
+    store: async (...given) => storeBundle(root, ...given),
+    resolve: async (workflow) => resolveWorkflow(root, workflow),
+    workflows: async () => listWorkflows(root),
+    workflow: async (name) => showWorkflow(root, name),
+    history: async (name) => historyOf(root, name),
+    rollback: async (...given) => rollbackWorkflow(root, ...given),
+    unregister: async (name) => removeWorkflow(root, name),
+    version: async (workflow) => showVersion(root, workflow),
+    source: async (...given) => readVersionText(root, ...given),
+    changedRoles: async (...given) => compareRoles(root, ...given),
+    descriptor: async (hash) => descriptorOf(root, hash),
 
     async start(given) {
-      const thread = await (await start()).startThread(root, given);
-      workers?.forget(thread.hash);
+      const thread = await startThread(root, given);
+      workers.forget(thread.hash);
       return thread;
     },
-    find: async (text) => (await threads()).findThread(root, text),
+    find: async (text) => findThread(root, text),
     async threads(query) {
-      const { listThreads, worthIndexing } = await list();
-      const all = await indexed();
-      const page = await listThreads(root, query, all);
+      const page = await listThreads(root, query, index);
       lists += 1;
       // Who lists once may never again.
-      if (lists > 1 && (page.total ?? 0) >= worthIndexing) void all.build();
+      if (lists > 1 && (page.total ?? 0) >= worthIndexing) void index.build();
       return page;
     },
-    live: async () => (await live()).listLive(root),
-    row: async (ref) => (await list()).readRow(root, ref),
-    read: async (ref) => (await threads()).readView(root, ref),
-    async family({ threadId }) {
-      families ??= new (await import("./family.ts")).Families(root);
-      return families.of(threadId);
-    },
-    attempts: async (ref) => (await events()).readAttempts(root, ref),
-    async *log(...given) {
-      yield* (await events()).readLines(root, ...given);
-    },
-    value: async (...given) => (await events()).readValue(root, ...given),
-    async *observe(ref, cursor, given = {}) {
-      const { Marks, observe } = await import("./observe.ts");
-      marks ??= new Marks();
-      workers ??= new (await live()).LiveWorkers(root, freshMs);
-      yield* observe(root, ref, { live: workers, marks }, cursor, given);
-    },
+    live: async () => listLive(root),
+    row: async (ref) => readRow(root, ref),
+    read: async (ref) => readView(root, ref),
+    family: async ({ threadId }) => families.of(threadId),
+    attempts: async (ref) => readAttempts(root, ref),
+    log: (...given) => readLines(root, ...given),
+    value: async (...given) => readValue(root, ...given),
+    observe: (ref, cursor, given = {}) =>
+      observe(root, ref, { live: workers, marks }, cursor, given),
     async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
-      const done = await (await control()).control(root, ref, command);
-      workers?.forget(ref.hash);
+      const done = await control(root, ref, command);
+      workers.forget(ref.hash);
       return done as ControlResult<Command>;
     },
     async fork(...given) {
-      const forked = await (await start()).forkThread(root, ...given);
-      workers?.forget(forked.hash);
+      const forked = await forkThread(root, ...given);
+      workers.forget(forked.hash);
       return forked;
     },
     async remove(ref, ...given) {
-      const removed = await (await control()).removeThread(root, ref, ...given);
-      await (await indexed()).forget(ref);
+      const removed = await removeThread(root, ref, ...given);
+      await index.forget(ref);
       return removed;
     },
-    wake: async (given) => (await import("./wake.ts")).wakeThreads(root, given),
-    async *changes(signal) {
-      yield* (await import("./changes.ts")).changes(root, signal);
-    },
+    wake: async (given) => wakeThreads(root, given),
+    changes: (signal) => changes(root, signal),
 
-    verify: async (given) => (await import("./verify.ts")).verifyStore(root, given),
-    collect: async (given) => (await import("./gc.ts")).collectGarbage(root, given),
-    workers: async () => (await live()).listWorkers(root),
+    verify: async (given) => verifyStore(root, given),
+    collect: async (given) => collectGarbage(root, given),
+    workers: async () => listWorkers(root),
     async close() {
       // What is observed ends by its signal.
-      index?.close();
+      index.close();
     },
   };
 }

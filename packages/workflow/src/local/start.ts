@@ -1,4 +1,4 @@
-import { ulidOf } from "../contract/base32.ts";
+import { ulid } from "ulid";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
@@ -26,6 +26,7 @@ import { system } from "../system/system.ts";
 import { checkHere, keptSteps, threadWithId } from "../thread/selection.ts";
 import { corruptError, type ThreadRef } from "../thread/thread.ts";
 import { surroundingsIn, surroundingsOf } from "./surroundings.ts";
+import { readView, startOf } from "./threads.ts";
 import { askAgain } from "./worker-client.ts";
 
 /** What is to be run. @throws WorkflowError those of `resolve`, `BUNDLE_MISSING`, `REGISTRY_BROKEN`. */
@@ -92,7 +93,7 @@ async function startedBefore(root: Root, threadId: string): Promise<StartedThrea
   const there = threadWithId(root, threadId);
   if (!there) return null;
   checkHere(root, there);
-  const start = (await import("./threads.ts")).startOf(root, there);
+  const start = startOf(root, there);
   if (!start) {
     const message = `there is a thread ${threadId}, and its start record can't be read`;
     throw WorkflowError.failed(
@@ -112,7 +113,7 @@ const latestId = 2 ** 48 - 1;
 /** A new thread's id. @throws WorkflowError `CLOCK_WRONG`. */
 export async function newThreadId(): Promise<string> {
   const now = system.clock.now();
-  if (now >= 0 && now <= latestId) return ulidOf(now, () => system.random());
+  if (now >= 0 && now <= latestId) return ulid(now, () => system.random());
   throw WorkflowError.failed(
     "CLOCK_WRONG",
     `the clock of this machine is set to the year ${new Date(now).getUTCFullYear()}: no thread's id can hold that`,
@@ -206,7 +207,6 @@ async function keptOf(
   ref: ThreadRef,
   keep: ForkOptions["keep"],
 ): Promise<{ keep: ForkRequest["keep"]; workflow: string }> {
-  const { readView, startOf } = await import("./threads.ts");
   if (keep && "atStep" in keep && Number.isSafeInteger(keep.atStep) && keep.atStep >= 0) {
     // How many steps there are, the worker will see: it reads the log in any case.
     const start = startOf(root, ref);

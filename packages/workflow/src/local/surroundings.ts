@@ -5,6 +5,7 @@ import { findProject } from "../project/project.ts";
 import type { Root } from "../storage/paths.ts";
 import type { Environment } from "../system/port.ts";
 import type { ThreadRef } from "../thread/thread.ts";
+import { startOf } from "./threads.ts";
 
 /**
  * What a thread is driven with that was started in a folder: the environment of who drives it, and beneath it the
@@ -30,7 +31,7 @@ export const threadEnv = async (
 
 /** What a thread goes on with, or a fork of it: that of the folder in which it was started. */
 export async function surroundingsOf(root: Root, ref: ThreadRef, given: Environment) {
-  return await surroundingsIn(await folderOf(root, ref), given);
+  return await surroundingsIn(folderOf(root, ref), given);
 }
 
 /** The variables of the `.env` files of each folder in which one of these threads was started. */
@@ -41,7 +42,7 @@ export async function folderEnvs(
 ): Promise<Record<string, FolderEnv>> {
   const found = new Map<string, FolderEnv>();
   for (const ref of refs) {
-    const folder = await folderOf(root, ref);
+    const folder = folderOf(root, ref);
     if (folder === null || found.has(folder)) continue;
     const failed = (error: unknown) => ({ error: toErrorRecord(error) });
     found.set(folder, await projectEnv(folder, env).then((own) => ({ env: own }), failed));
@@ -55,8 +56,7 @@ async function projectEnv(folder: string, env: Environment): Promise<Record<stri
   return Object.fromEntries(files.flatMap((variables) => [...variables]));
 }
 
-async function folderOf(root: Root, ref: ThreadRef): Promise<string | null> {
-  const { startOf } = await import("./threads.ts");
+function folderOf(root: Root, ref: ThreadRef): string | null {
   const folder = startOf(root, ref)?.parameters.options.cwd;
   return typeof folder === "string" ? folder : null;
 }

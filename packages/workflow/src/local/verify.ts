@@ -119,7 +119,7 @@ async function bundleProblems(root: Root, hash: string): Promise<Problem[]> {
     ...(await problemOf(beside, async () => {
       const bytes = readOwnFile(beside, maxDescriptorBytes);
       if (!bytes) return "the descriptor is missing: add the bundle again";
-      return void (await readDescriptor(new TextDecoder().decode(bytes), beside));
+      return void readDescriptor(new TextDecoder().decode(bytes), beside);
     })),
   ];
 }

@@ -100,7 +100,7 @@ export async function descriptorOf(root: Root, hash: string): Promise<Descriptor
   const path = descriptorPath(root, hash);
   try {
     const bytes = readOwnFile(path, maxDescriptorBytes);
-    return bytes && (await readDescriptor(new TextDecoder().decode(bytes), path));
+    return bytes && readDescriptor(new TextDecoder().decode(bytes), path);
   } catch {
     return null;
   }
@@ -221,7 +221,7 @@ export async function registerBundle(
   beside: SideFiles,
   expected?: string | null,
 ): Promise<Added> {
-  const hash = await hashOf(bytes);
+  const hash = hashOf(bytes);
   const { unchanged } = await changeRegistry(root, async (registry) => {
     const changed = register(registry, name, hash, system.clock.now(), expected);
     await putBundle(root, bytes, beside);
@@ -233,7 +233,7 @@ export async function registerBundle(
 /** The hash of the bundle that a file is or is built to, and that is sound. @throws WorkflowError those of `prepareBundle`. */
 export async function bundleHash(file: string, options: RegisterOptions = {}): Promise<string> {
   const { prepareBundle } = await import("../bundle/prepare.ts");
-  return await hashOf((await prepareBundle(file, options)).bytes);
+  return hashOf((await prepareBundle(file, options)).bytes);
 }
 
 /** A bundle that was built and checked, and is stored nowhere yet. `map` is its source map. */
@@ -250,7 +250,7 @@ export async function buildSource(
 ): Promise<BuiltBundle> {
   const { prepareBundle } = await import("../bundle/prepare.ts");
   const { bytes, map } = await prepareBundle(file, options);
-  if (map !== undefined) return { hash: await hashOf(bytes), bytes, map };
+  if (map !== undefined) return { hash: hashOf(bytes), bytes, map };
   throw WorkflowError.usage(
     "NOT_A_SOURCE",
     `${show(file)} is a bundle already`,

@@ -1,6 +1,4 @@
-import { OwnMap } from "../contract/own-collections.ts";
 import { attemptTime } from "../contract/attempt.ts";
-import { stringifyJson } from "../contract/intrinsics.ts";
 import { jsonText } from "../contract/json.ts";
 import type { Mask } from "../contract/mask.ts";
 import { system } from "../system/system.ts";
@@ -42,10 +40,10 @@ const quietMs = 50;
  */
 export class InfoBatch {
   readonly #mask: Mask;
-  readonly #streams = new OwnMap<string | null, Stream>();
+  readonly #streams = new Map<string | null, Stream>();
   readonly #startEntry: (id: string, payload: unknown) => EventEntry;
   #first: (() => EventEntry) | null = null;
-  readonly #starts = new OwnMap<string, unknown>();
+  readonly #starts = new Map<string, unknown>();
   // Most attempts are committed before another begins: theirs never gets into the map.
   #lastId: string | null = null;
   #lastPayload: unknown;
@@ -222,12 +220,12 @@ function eventLine(
   seq: number,
 ): string {
   // Written out: a turn of a model has a dozen of them, and there is nothing in their heads that could be refused.
-  const name = stringifyJson(mask(type).slice(0, 1000));
-  const source = stepID === null ? "null" : stringifyJson(mask(stepID).slice(0, 1000));
-  const head = `"tag":${stringifyJson(tag)},"content":${name},"timestamp":${timestamp},"type":${name},"stepID":${source}`;
+  const name = JSON.stringify(mask(type).slice(0, 1000));
+  const source = stepID === null ? "null" : JSON.stringify(mask(stepID).slice(0, 1000));
+  const head = `"tag":${JSON.stringify(tag)},"content":${name},"timestamp":${timestamp},"type":${name},"stepID":${source}`;
   const whole = payload.length <= longestLine - 4096 ? payload : '{"_truncated":true}';
   const ofStep = step === undefined ? "" : `,"step":${step}`;
-  const ofAttempt = attempt === undefined ? "" : `,"attempt":${stringifyJson(attempt)}`;
+  const ofAttempt = attempt === undefined ? "" : `,"attempt":${JSON.stringify(attempt)}`;
   return `{${head},"payload":${whole},"seq":${seq}${ofStep}${ofAttempt}}`;
 }
 

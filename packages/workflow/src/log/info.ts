@@ -189,7 +189,7 @@ export class InfoLog {
       if (!this.#batch.isEmpty) this.#plan();
       return lines.length === 0 || this.#append(lines.join(""), isUrgent);
     } catch {
-      // What can't be written, or made by built-ins that a bundle has replaced, must not stop the thread.
+      // A failed debug log must not stop the thread.
       return false;
     }
   }

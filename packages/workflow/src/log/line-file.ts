@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { WorkflowError } from "../contract/error.ts";
 import { byteAt, ifThere, readFully, sizeOf, whileOpen, withFile } from "../storage/files.ts";
 
@@ -39,7 +40,7 @@ export class LineFile {
       if (sizeOf(fd) < from) throw replaced(path);
       for (const window of windowsOf(fd, { from, size: pieceSize })) {
         onRead?.();
-        yield* linesOf(window, holding);
+        yield* linesOf(window, undefined, holding);
       }
     });
   }
@@ -95,24 +96,18 @@ const replaced = (path: string) =>
     "read it again from the start",
   );
 
-type WindowsOptions = {
-  from?: number;
-  to?: number;
-  size?: number;
-  /** Gives the memory for so many bytes of the file from a position on; without it each window has its own. */
-  memory?: (length: number, start: number) => Buffer;
-};
+type WindowsOptions = { from?: number; to?: number; size?: number };
 
 /** A file from one position to another, in windows of whole lines; memory: one, or the longest line. */
 export function* windowsOf(
   fd: number,
-  { from = 0, to = Number.POSITIVE_INFINITY, size = windowSize, memory }: WindowsOptions = {},
+  { from = 0, to = Number.POSITIVE_INFINITY, size = windowSize }: WindowsOptions = {},
 ): Generator<Window> {
   const total = Math.min(sizeOf(fd), to);
   let start = from;
   for (let capacity = size; start < total; ) {
     const length = Math.min(capacity, total - start);
-    const buffer = memory?.(length, start) ?? Buffer.allocUnsafe(length);
+    const buffer = Buffer.allocUnsafe(length);
     const read = readFully(fd, buffer, start);
     // A file that is cut while it is read gives less than it had.
     const isLast = read < length || start + read >= total;
@@ -129,9 +124,12 @@ export function* windowsOf(
   }
 }
 
-/** The lines of a window. */
-export function linesOf({ bytes, start }: Window, holding?: readonly string[]): Line[] {
-  const offsets = lineOffsets(bytes);
+/** The lines of a window, of which {@link lineOffsets} gives the offsets. */
+export function linesOf(
+  { bytes, start }: Window,
+  offsets = lineOffsets(bytes),
+  holding?: readonly string[],
+): Line[] {
   const values = holding ? null : valuesOf(bytes, offsets);
   const lines: Line[] = [];
   for (let n = 1; n < offsets.length; n += 1) {
@@ -153,16 +151,8 @@ export function lineOffsets(bytes: Uint8Array): number[] {
   return offsets;
 }
 
-let utf8: ((bytes: Buffer) => boolean) | null = null;
-
-// The module is loaded when a line is first read: a worker's process begins without.
-function isUtf8(bytes: Buffer): boolean {
-  utf8 ??= process.getBuiltinModule("node:buffer").isUtf8;
-  return utf8(bytes);
-}
-
 /** The values of lines; null when one of them is no JSON in UTF-8. */
-export function valuesOf(bytes: Buffer, offsets: readonly number[]): unknown[] | null {
+function valuesOf(bytes: Buffer, offsets: readonly number[]): unknown[] | null {
   if (!isUtf8(bytes)) return null;
   try {
     // Bun's parser refuses two values on one line and passes over blank lines and line ends inside a

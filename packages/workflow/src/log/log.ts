@@ -6,7 +6,6 @@ import {
   lineOffsets,
   linesOf,
   valueOf,
-  valuesOf,
   type Window,
   windowsOf,
 } from "./line-file.ts";
@@ -20,12 +19,11 @@ import {
   violationOfStart,
 } from "./record.ts";
 import {
-  blankSum,
+  bodyOf,
   endsSealed,
   firstSum,
   lastSum,
   nextSum,
-  type RecordText,
   type Sum,
   sumIn,
   wholeLength,
@@ -34,8 +32,8 @@ import {
 type ThreadRef = { hash: string; threadId: string };
 type LogRecord = StartRecord | Step | EndRecord;
 
-/** Gets a record, its text without its sum, and the position behind its line; false: no more of them. */
-type OnRecord = (record: LogRecord, text: RecordText, position: number) => boolean | void;
+/** Gets a record, its line, and the position behind it; false: no more of them. */
+type OnRecord = (record: LogRecord, line: Buffer, position: number) => boolean | void;
 
 /** The one fold from a log's records, in their order, to the state of its thread. It is incremental. */
 export class LogFold implements LogFacts {
@@ -77,38 +75,24 @@ export class LogFold implements LogFacts {
     return reason === null ? this.#record(value) : this.#break(start, reason);
   }
 
-  /**
-   * Takes the lines of a window, and gives each record that was taken. In the window's bytes the sums that are
-   * right become white space, so that they need not be parsed.
-   */
+  /** Takes the lines of a window, and gives each record that was taken. */
   takeAll(window: Window, onRecord: OnRecord): void {
-    const { bytes, start } = window;
+    const { bytes } = window;
     const offsets = lineOffsets(bytes);
     const sum = this.sum === null ? null : lastSum(bytes, offsets, this.sum);
     if (sum === null) return this.#takeEach(window, onRecord);
     this.sum = sum;
-    const ends = offsets.slice(1).map((next) => blankSum(bytes, next - 1));
-    const values = valuesOf(bytes, offsets);
-    for (let n = 0; n < ends.length; n += 1) {
-      const from = offsets[n] as number;
-      const to = ends[n] as number;
-      const value = values ? values[n] : valueOf(bytes.subarray(from, to));
+    for (const { value, bytes: line, start: at, position } of linesOf(window, offsets)) {
       const reason = this.#violation(value);
-      if (reason !== null) return void this.#break(start + from, reason);
-      const position = start + (offsets[n + 1] as number);
-      if (onRecord(this.#record(value), { bytes, from, to }, position) === false) return;
+      if (reason !== null) return void this.#break(at, reason);
+      if (onRecord(this.#record(value), line, position) === false) return;
     }
   }
 
   #takeEach(window: Window, onRecord: OnRecord): void {
-    const { bytes, start } = window;
     for (const line of linesOf(window)) {
       const record = this.take(line);
-      if (record === null) return;
-      const end = line.position - start - 1;
-      const to = this.sum === null ? end : blankSum(bytes, end);
-      const from = line.start - start;
-      if (onRecord(record, { bytes, from, to }, line.position) === false) return;
+      if (record === null || onRecord(record, line.bytes, line.position) === false) return;
     }
   }
 
@@ -212,8 +196,8 @@ export function readLog(path: string, withUnended = false): ThreadLog | Unreadab
 }
 
 /**
- * Reads a log as {@link readLog} does, but keeps only its outline: `onStep` gets each step, with its text, whose bytes
- * hold it until `onStep` returns. It reads no further when that is false.
+ * Reads a log as {@link readLog} does, but keeps only its outline: `onStep` gets each step with its text, less its
+ * sum and closing brace. It stops reading when `onStep` returns false.
  */
 export const scanLog = (path: string, onStep: OnStep): LogOutline | Unreadable =>
   fold(path, { onStep });
@@ -248,7 +232,7 @@ export function readLast(path: string): LogLast {
   return { kind: "record", record: line.value as Step | EndRecord, size: line.position };
 }
 
-type OnStep = (step: Step, text: RecordText) => boolean | void;
+type OnStep = (step: Step, body: Buffer) => boolean | void;
 type FoldOptions = { withUnended?: boolean; onStep?: OnStep };
 
 function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOutline | Unreadable {
@@ -257,19 +241,18 @@ function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOu
   let torn = 0;
   let isEnded = true;
   let isLeft = false;
-  const onRecord: OnRecord = (record, text, position) => {
+  const onRecord: OnRecord = (record, line, position) => {
     size = position;
     if (record !== facts.last) return true;
-    isLeft = onStep?.(facts.last, text) === false;
+    isLeft = onStep?.(facts.last, bodyOf(line, facts.sum !== null)) === false;
     return !isLeft;
   };
   const takeUnended = (line: Line) => {
-    const { bytes, position } = line;
     const record = facts.take(line);
-    if (record) onRecord(record, { bytes, from: 0, to: blankSum(bytes, bytes.length) }, position);
+    if (record) onRecord(record, line.bytes, line.position);
   };
   withFile(path, (fd) => {
-    for (const window of windowsOf(fd, { memory: sharedMemory() })) {
+    for (const window of windowsOf(fd)) {
       facts.takeAll(window, onRecord);
       if (isLeft) return;
       const unended = facts.takeRest(window.rest, size);
@@ -283,13 +266,4 @@ function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOu
   const { start, broken, end, last, steps, sum } = facts;
   if (start) return { kind: "thread", start, broken, end, last, steps, sum, size, torn, isEnded };
   return broken ? { kind: "headless", broken } : { kind: "empty", torn };
-}
-
-/** The same memory for each window. */
-function sharedMemory(): (length: number) => Buffer {
-  let memory = Buffer.alloc(0);
-  return (length) => {
-    if (memory.length < length) memory = Buffer.allocUnsafe(length);
-    return memory.subarray(0, length);
-  };
 }

@@ -1,8 +1,8 @@
-import { sliceText } from "../contract/intrinsics.ts";
 import { END, type Step } from "../contract/contract.ts";
 import type { AttemptError } from "../contract/event.ts";
 import { jsonText } from "../contract/json.ts";
 import { isRecord } from "../contract/show.ts";
+import { openEnd } from "./sum.ts";
 
 /** How long a record may be, in bytes, without its sum. */
 export const maxRecordBytes = 64 * 1024 * 1024;
@@ -99,7 +99,7 @@ export function stampedText(
 ): string {
   const id = attempt === undefined ? "" : `,"attempt":"${attempt}"`;
   const counts = journal ? `,"journal":${jsonText(journal)}` : "";
-  return `${sliceText(json, 0, -1)},"timestamp":${timestamp}${id}${counts}}`;
+  return `${openEnd(json)},"timestamp":${timestamp}${id}${counts}}`;
 }
 
 /**

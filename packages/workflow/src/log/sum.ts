@@ -1,4 +1,5 @@
-import { bigintText, padStart, sliceText } from "../contract/intrinsics.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { xxh64 } from "../storage/xxh64.ts";
 
 /**
  * The chained checksum of a log. The last field of each record is its `sum`: XXH64 over the bytes of the record
@@ -9,7 +10,15 @@ import { bigintText, padStart, sliceText } from "../contract/intrinsics.ts";
  */
 export type Sum = bigint;
 
-const { xxHash64 } = Bun.hash;
+// Captured before a bundle is loaded, which may replace built-ins (rfc 0021).
+const encoder = new TextEncoder();
+export const encode = encoder.encode.bind(encoder);
+const { apply } = Reflect;
+const { slice, padStart } = "" as {
+  slice: (this: string, start: number, end?: number) => string;
+  padStart: (this: string, length: number, fill: string) => string;
+};
+const { toString } = 0n as { toString: (this: bigint, radix: number) => string };
 
 /** The seed of a log's first record. */
 export const firstSum: Sum = 0n;
@@ -18,13 +27,12 @@ const field = ',"sum":"';
 const tailLength = field.length + 16 + 2;
 const pattern = /^[0-9a-f]{16}$/;
 
-const firstPiece = 4 * 1024;
-const piece = 256 * 1024;
-const closingBrace = 125;
-const space = 32;
-
 /** How the text of a record with this sum ends. */
-const tailOf = (sum: Sum): string => `${field}${padStart(bigintText(sum, 16), 16, "0")}"}`;
+const tailOf = (sum: Sum): string =>
+  `${field}${apply(padStart, apply(toString, sum, [16]), [16, "0"])}"}`;
+
+/** A record's JSON text without its closing brace, for what is added at its end. */
+export const openEnd = (json: string): string => apply(slice, json, [0, -1]);
 
 /**
  * Whether bytes end as a record with a sum does, but for one byte. They are then no beginning of a record, which a
@@ -38,55 +46,28 @@ export function endsSealed(bytes: Buffer): boolean {
   return bytes.subarray(-tailLength).filter(isRight).length >= tailLength - 1;
 }
 
+const probe = encode("probe");
+const probeSum = xxh64(probe);
+
+/**
+ * What closes a record that is given without its closing brace.
+ * @throws WorkflowError `BUILT_IN_REPLACED` when a bundle has replaced what the hash itself uses.
+ */
+export function seal(body: Uint8Array, previous: Sum): { tail: string; sum: Sum } {
+  if (xxh64(probe) !== probeSum) {
+    const message = "the bundle has replaced a built-in that the sums of logs are computed with";
+    const hint = "end the worker: uncaged-workflow kill --force <thread>, then resume";
+    throw WorkflowError.failed("BUILT_IN_REPLACED", message, hint);
+  }
+  const sum = xxh64(body, previous);
+  return { tail: tailOf(sum), sum };
+}
+
 /** A record's JSON text with its sum. `previous` is that of the record before it. */
 export function sealed(json: string, previous: Sum): { text: string; sum: Sum } {
-  const body = sliceText(json, 0, -1);
-  const sum = xxHash64(body, previous);
-  return { text: body + tailOf(sum), sum };
-}
-
-/** The JSON text of a record without a sum: the bytes from one offset to another. */
-export type RecordText = { bytes: Buffer; from: number; to: number };
-
-/** A record's JSON, without a sum, as its text. */
-export function recordText(json: string): RecordText {
-  const bytes = Buffer.from(json);
-  return { bytes, from: 0, to: bytes.length };
-}
-
-/** Makes records the lines of one chain, and gives the lines on in pieces. */
-export class Sealer {
-  /** That of the last record. */
-  sum: Sum = firstSum;
-  readonly #write: (lines: Uint8Array) => void;
-  #lines: Buffer = Buffer.allocUnsafe(firstPiece);
-  #length = 0;
-
-  constructor(write: (lines: Uint8Array) => void) {
-    this.#write = write;
-  }
-
-  add({ bytes, from, to }: RecordText): void {
-    this.#makeRoom(to - from + tailLength);
-    const lines = this.#lines;
-    const start = this.#length;
-    const end = start + bytes.copy(lines, start, from, to - 1);
-    this.sum = xxHash64(lines.subarray(start, end), this.sum);
-    this.#length = end + lines.write(`${tailOf(this.sum)}\n`, end, "latin1");
-  }
-
-  /** Gives on what is left. */
-  flush(): void {
-    if (this.#length > 0) this.#write(this.#lines.subarray(0, this.#length));
-    this.#length = 0;
-  }
-
-  #makeRoom(length: number): void {
-    if (this.#length + length <= this.#lines.length) return;
-    this.flush();
-    if (length <= this.#lines.length && this.#lines.length >= piece) return;
-    this.#lines = Buffer.allocUnsafe(Math.max(length, piece));
-  }
+  const body = openEnd(json);
+  const { tail, sum } = seal(encode(body), previous);
+  return { text: body + tail, sum };
 }
 
 /** The sum that a record names; null when it has none in the form of one. */
@@ -111,19 +92,15 @@ export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum
     const tail = end - tailLength;
     const start = offsets[n - 1] as number;
     if (tail <= start) return null;
-    sum = xxHash64(bytes.subarray(start, tail), sum);
+    sum = xxh64(bytes.subarray(start, tail), sum);
     if (bytes.toString("latin1", tail, end) !== tailOf(sum)) return null;
   }
   return sum;
 }
 
-/** Makes the sum that ends before an offset white space. Gives the end of the record's text then. */
-export function blankSum(bytes: Buffer, end: number): number {
-  const tail = end - tailLength;
-  bytes[tail] = closingBrace;
-  bytes.fill(space, tail + 1, end);
-  return tail + 1;
-}
+/** A record's line without its closing brace, and without its sum where it has one. */
+export const bodyOf = (line: Buffer, hasSum: boolean): Buffer =>
+  line.subarray(0, hasSum ? -tailLength : -1);
 
 /**
  * How long the record is that some bytes begin with, when its sum is the one that comes after `previous`; null
@@ -132,7 +109,7 @@ export function blankSum(bytes: Buffer, end: number): number {
 export function wholeLength(bytes: Buffer, previous: Sum): number | null {
   for (let at = bytes.indexOf(field); at >= 0; at = bytes.indexOf(field, at + 1)) {
     const length = at + tailLength;
-    const sum = xxHash64(bytes.subarray(0, at), previous);
+    const sum = xxh64(bytes.subarray(0, at), previous);
     if (bytes.toString("latin1", at, length) === tailOf(sum)) return length;
   }
   return null;

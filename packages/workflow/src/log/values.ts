@@ -2,6 +2,7 @@ import { listNames, longestShown, markerOf, type TruncatedValue } from "../contr
 import type { Mask } from "../contract/mask.ts";
 import { isRecord } from "../contract/show.ts";
 import { appendLines, byteAt, ifThere, withFile } from "../storage/files.ts";
+import { xxh64 } from "../storage/xxh64.ts";
 import { newline, valueOf, windowsOf } from "./line-file.ts";
 import type { Sum } from "./sum.ts";
 
@@ -33,7 +34,7 @@ export class ValuesFile {
     if (json.length > longestLine) return null;
     const line = Buffer.from(`${json}\n`);
     if (line.length > longestLine) return null;
-    const key = `${line.length} ${Bun.hash.xxHash64(line)}`;
+    const key = `${line.length} ${xxh64(line)}`;
     try {
       const at = this.#written.get(key) ?? appendLines(this.#path, line, largestFile);
       if (at !== null) this.#remember(key, at);
@@ -75,7 +76,7 @@ export function entryMarker(payload: unknown): TruncatedValue | null {
 }
 
 /** The seed of the checksum of an event whose value has this JSON. */
-export const valueSum = (json: string): Sum => Bun.hash.xxHash64(json);
+export const valueSum = (json: string): Sum => xxh64(Buffer.from(json));
 
 /** Keeps a value's JSON and gives the byte at which it begins; null when it can't be kept. */
 export type Keep = (json: string) => number | null;

@@ -1,4 +1,3 @@
-import { encodeText, lengthOf } from "../contract/intrinsics.ts";
 import { dirname, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { diskError } from "../storage/disk-error.ts";
@@ -15,7 +14,7 @@ import {
 import { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { maxRecordBytes } from "./record.ts";
-import { firstSum, type RecordText, Sealer, type Sum, sealed } from "./sum.ts";
+import { encode, firstSum, openEnd, seal, sealed, type Sum } from "./sum.ts";
 import type { Writing } from "./writing.ts";
 
 /** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
@@ -29,22 +28,23 @@ export function checkRecordSize(length: number): void {
   );
 }
 
-const newline = encodeText("\n");
+const newline = encode("\n");
 
 /** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
 export type LogEnd = { size: number; sum: Sum | null };
-/** Adds a record to a log that is being made. */
-export type AddRecord = (record: RecordText) => void;
+/** Adds a record to a log that is being made: its JSON text, or that of a copy as bytes without the closing brace. */
+export type AddRecord = (record: string | Uint8Array) => void;
+/** About how many bytes of a new log are written at once. */
+const pieceSize = 256 * 1024;
 type KnownEnd = LogEnd & { isEnded: boolean };
 
 /**
  * The one writer of a thread's log.
  *
- * L1 what `append` has resolved for is on the disk, and nobody is shown a record before it is: it gets its newline,
- * without which no reader takes it, when it is synced. L2 a failed append leaves no part of a record
- * behind, or else every later append is refused. L3 after a failed sync nothing is written any more:
- * the pages may be lost though they look clean. L4 when the file is not as long as this writer left
- * it, another has written to it, and this one stops.
+ * L1 A record is durable before `append` resolves. It gets its newline, without which no reader takes it, after the sync.
+ * L2 A failed append leaves no part of a record, or every later append is refused.
+ * L3 After a failed sync nothing is written: the pages may be lost though they look clean.
+ * L4 When the file is not as long as this writer left it, another has written to it, and this one stops.
  */
 export class LogWriter {
   readonly #path: string;
@@ -70,10 +70,27 @@ export class LogWriter {
    */
   static create(path: string, fill: (add: AddRecord) => void, writing: Writing): LogWriter {
     const fillFile = (writer: LogWriter) => {
-      const sealer = new Sealer((lines) => writer.#write(lines));
-      fill((record) => sealer.add(record));
-      sealer.flush();
-      writer.#sum = sealer.sum;
+      let last = firstSum;
+      let piece = Buffer.allocUnsafe(pieceSize);
+      let size = 0;
+      const flush = () => {
+        writer.#write(piece.subarray(0, size));
+        size = 0;
+      };
+      fill((record) => {
+        const body = typeof record === "string" ? encode(openEnd(record)) : record;
+        const { tail, sum } = seal(body, last);
+        last = sum;
+        const end = encode(`${tail}\n`);
+        const length = body.length + end.length;
+        if (size + length > piece.length) flush();
+        if (length > piece.length) piece = Buffer.allocUnsafe(length);
+        piece.set(body, size);
+        piece.set(end, size + body.length);
+        size += length;
+      });
+      flush();
+      writer.#sum = last;
     };
     return LogWriter.#make(path, fillFile, writing, true);
   }
@@ -197,12 +214,11 @@ export class LogWriter {
     const { text, sum } =
       this.#sum === null ? { text: record, sum: null } : sealed(record, this.#sum);
     const { syncer } = this.#writing;
-    const bytes = encodeText(syncer ? text : `${text}\n`);
-    const length = lengthOf(bytes);
-    checkRecordSize(length);
+    const bytes = encode(syncer ? text : `${text}\n`);
+    checkRecordSize(bytes.length);
     this.#checkAlone();
     const before = this.#size;
-    this.#write(bytes, length);
+    this.#write(bytes);
     this.#sum = sum;
     if (!syncer) return null;
     try {
@@ -226,7 +242,7 @@ export class LogWriter {
 
   #endLine(): void {
     try {
-      this.#write(newline, 1);
+      this.#write(newline);
     } catch (error) {
       throw this.#refuse(error, "write");
     }
@@ -236,10 +252,9 @@ export class LogWriter {
     this.#isSuspect = true;
     const refusal = this.#refuse(error, "sync");
     try {
-      // Nobody was shown the record, and nobody may take it for one that is on the disk.
       truncateSynced(this.#fd, size);
     } catch {
-      // It stays without its newline.
+      // It stays without its newline, so that no reader takes it.
     }
     throw refusal;
   }
@@ -263,10 +278,10 @@ export class LogWriter {
     throw this.#refuse(foreign, "write");
   }
 
-  #write(bytes: Uint8Array, length = lengthOf(bytes)): void {
+  #write(bytes: Uint8Array): void {
     try {
-      writeAll(this.#fd, bytes, length);
-      this.#size += length;
+      writeAll(this.#fd, bytes);
+      this.#size += bytes.length;
     } catch (error) {
       try {
         truncateSynced(this.#fd, this.#size);
@@ -302,20 +317,14 @@ function giveName(
   }
 }
 
-// A failure is reported to who wrote that record.
-async function settled(append: Promise<void>): Promise<void> {
-  try {
-    await append;
-  } catch {}
-}
+// A failure is reported to the caller that wrote that record.
+const settled = (append: Promise<void>): Promise<void> => append.catch(() => undefined);
 
-// What was acknowledged is on the disk already: an error in closing does not concern it.
+// The descriptor is gone also after an error: close(2).
 function closeQuietly(fd: number): void {
   try {
     system.files.close(fd);
-  } catch {
-    // The descriptor is gone either way: close(2).
-  }
+  } catch {}
 }
 
 function truncateSynced(fd: number, size: number): void {

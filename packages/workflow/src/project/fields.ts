@@ -1,7 +1,7 @@
 import { dirname, relative, resolve } from "node:path";
 import { isWorkflowError, messageOf, WorkflowError } from "../contract/error.ts";
 import { isPlainObject, kindOf, show } from "../contract/show.ts";
-import type { DocumentProblem } from "../document/document.ts";
+import { type DocumentProblem, locatedProblems, readDocument } from "../document/document.ts";
 import { readJson } from "../document/json.ts";
 import { nearestName } from "../document/nearest.ts";
 import { type DocumentPath, Unreadable } from "../document/text.ts";
@@ -23,20 +23,16 @@ const keys = Object.keys(projectSchema.properties);
  * The fields of a project file, or below a key of it; null when it does not have the key.
  * @throws WorkflowError `PROJECT_INVALID` with file, line and column.
  */
-export async function readFields(
-  file: string,
-  text: string,
-  key?: string,
-): Promise<ProjectFields | null> {
+export function readFields(file: string, text: string, key?: string): ProjectFields | null {
   const value = valueOf(text);
-  if (value === unreadable) return await locate(file, text, []);
+  if (value === unreadable) return locate(file, text, []);
   const fields = key === undefined ? value : isPlainObject(value) ? value[key] : undefined;
   if (fields === undefined) return null;
   const problems = problemsOf(fields, dirname(file));
   if (problems.length === 0) return fields;
   const base = key === undefined ? [] : [key];
   const located = problems.map(({ path, message }) => ({ path: [...base, ...path], message }));
-  return await locate(file, text, located);
+  return locate(file, text, located);
 }
 
 const unreadable = Symbol();
@@ -50,13 +46,7 @@ function valueOf(text: string): unknown {
   }
 }
 
-// Only now what reads YAML too is loaded.
-async function locate(
-  file: string,
-  text: string,
-  problems: readonly DocumentProblem[],
-): Promise<never> {
-  const { locatedProblems, readDocument } = await import("../document/document.ts");
+function locate(file: string, text: string, problems: readonly DocumentProblem[]): never {
   const { positionOf } = readDocument(text, file, code);
   const details = locatedProblems(problems, file, positionOf);
   const [message = ""] = details;

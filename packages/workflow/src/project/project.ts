@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from "node:path";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import type { Environment } from "../system/port.ts";
-import type { ProjectFields } from "./fields.ts";
+import { type ProjectFields, readFields } from "./fields.ts";
 import { readTextFile } from "./text-file.ts";
 
 /** A project: a folder with a file that says where its threads are stored, and what its workflows are made of. */
@@ -36,17 +36,17 @@ export async function findProject(
   env: Environment = process.env,
 ): Promise<Project | null> {
   for (let folder = resolve(from); ; folder = dirname(folder)) {
-    const found = await projectIn(folder, env);
+    const found = projectIn(folder, env);
     if (found || dirname(folder) === folder) return found;
   }
 }
 
-async function projectIn(folder: string, env: Environment): Promise<Project | null> {
+function projectIn(folder: string, env: Environment): Project | null {
   const [own, other] = [join(folder, ownFile), join(folder, manifest)];
   const text = readTextFile(own);
-  const inManifest = await manifestFields(other);
+  const inManifest = manifestFields(other);
   if (text === null) return inManifest && projectOf(folder, other, inManifest, env);
-  const inOwn = await fieldsOf(own, text);
+  const inOwn = readFields(own, text);
   if (!inManifest) return inOwn && projectOf(folder, own, inOwn, env);
   const message = `${own} and the key "${manifestKey}" in ${other} are both there`;
   throw WorkflowError.failed("PROJECT_INVALID", message, "keep one of them");
@@ -67,7 +67,7 @@ function projectOf(folder: string, file: string, fields: ProjectFields, env: Env
 }
 
 /** The project's fields in a `package.json`; null when it has none, and when it can't be read. */
-async function manifestFields(file: string): Promise<ProjectFields | null> {
+function manifestFields(file: string): ProjectFields | null {
   let text: string | null;
   try {
     text = readTextFile(file);
@@ -76,9 +76,5 @@ async function manifestFields(file: string): Promise<ProjectFields | null> {
     if (isWorkflowError(error)) return null;
     throw error;
   }
-  return text?.includes(`"${manifestKey}"`) ? await fieldsOf(file, text, manifestKey) : null;
+  return text?.includes(`"${manifestKey}"`) ? readFields(file, text, manifestKey) : null;
 }
-
-// Loaded only where there is a file that may be a project's.
-const fieldsOf = async (file: string, text: string, key?: string) =>
-  (await import("./fields.ts")).readFields(file, text, key);

@@ -1,21 +1,13 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
 import { registryPath, type Root } from "../storage/paths.ts";
-import { createRoot, openRoot } from "../storage/root.ts";
+import { openRoot } from "../storage/root.ts";
 import { changeRegistry } from "./change.ts";
 import { backupPath, readRegistry } from "./read.ts";
-import { maxRegistryBytes, serialiseRegistry, type Workflow } from "./registry.ts";
+import { maxRegistryBytes, type Workflow } from "./registry.ts";
 import { register } from "./versions.ts";
 
 const [A, B] = ["A".repeat(13), "B".repeat(13)];
@@ -66,18 +58,16 @@ test("a change that throws writes nothing and frees the lock", async () => {
 });
 
 test("a registry that could not be read again is not written", async () => {
-  createRoot(root);
-  const line = serialiseRegistry(new Map([["w", { hash: A, timestamp: 1, history: [] }]]));
+  await add("one", A);
+  const before = readFileSync(registryPath(root), "utf8");
   const entry = (i: number): [string, Workflow] => [
-    `w${String(i).padStart(7, "0")}`,
+    `w${i}`.padEnd(64, "x"),
     { hash: A, timestamp: 1, history: [] },
   ];
-  const most = Math.floor(maxRegistryBytes / (line.length - "workflows:\n".length + 7));
-  const text = serialiseRegistry(new Map(Array.from({ length: most }, (_, i) => entry(i))));
-  writeFileSync(registryPath(root), text);
-  const error = await add("one-more-with-a-name-that-is-rather-long", A).catch((e: unknown) => e);
+  const registry = new Map(Array.from({ length: maxRegistryBytes / 120 }, (_, i) => entry(i)));
+  const error: unknown = await changeRegistry(root, () => ({ registry })).catch((e: unknown) => e);
   expect(isWorkflowError(error) && error.code).toBe("REGISTRY_FULL");
-  expect(readFileSync(registryPath(root), "utf8") === text).toBe(true);
+  expect(readFileSync(registryPath(root), "utf8")).toBe(before);
 });
 
 test("changes at once in one process all survive", async () => {

@@ -26,7 +26,7 @@ export async function changeRegistry<Change extends { registry: Registry }>(
 ): Promise<Change> {
   return await withRegistryLock(root, async () => {
     const path = registryPath(root);
-    const { registry, text: before } = await findOwn(root);
+    const { registry, text: before } = findOwn(root);
     const changed = await change(registry);
     if (changed.registry === registry) {
       // What is there may be what an earlier change failed to sync.
@@ -49,8 +49,8 @@ export async function changeRegistry<Change extends { registry: Registry }>(
 }
 
 /** The registry, if this version knows all that it holds. @throws WorkflowError `REGISTRY_BROKEN`, `REGISTRY_NEWER`. */
-export async function findOwn(root: Root): Promise<Found> {
-  const found = await findRegistry(root);
+export function findOwn(root: Root): Found {
+  const found = findRegistry(root);
   if (!found.unknown) return found;
   const { line, column, reason } = found.unknown;
   throw WorkflowError.failed(

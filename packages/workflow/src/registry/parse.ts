@@ -1,4 +1,4 @@
-import type { Node, YAMLError } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLError } from "yaml";
 import { messageOf } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { checkRegisteredName } from "../storage/paths.ts";
@@ -27,14 +27,11 @@ export class SyntaxViolation extends Error {
  */
 export type Parsed = { registry: Registry; unknown: SyntaxViolation | null };
 
-/** The longest text that the YAML library is given, in characters: it needs seconds for more. */
-export const maxYamlLength = 2 * 1024 * 1024;
-
 const tooDeep = "it is nested too deeply";
 
 /** Reads a registry in any form that YAML 1.2 has, less aliases and tags. @throws SyntaxViolation */
-export async function parseRegistry(text: string): Promise<Parsed> {
-  const reader = new Reader(await import("yaml"), text);
+export function parseRegistry(text: string): Parsed {
+  const reader = new Reader(text);
   try {
     return { registry: reader.read(), unknown: reader.unknown };
   } catch (error) {
@@ -53,10 +50,7 @@ type Entries = Map<string, { value: unknown; at: number }>;
 class Reader {
   unknown: SyntaxViolation | null = null;
 
-  constructor(
-    private readonly yaml: typeof import("yaml"),
-    private readonly text: string,
-  ) {}
+  constructor(private readonly text: string) {}
 
   violation(offset: number, reason: string): SyntaxViolation {
     const lines = this.text.slice(0, offset).split("\n");
@@ -67,7 +61,7 @@ class Reader {
     const { text } = this;
     if (text.trim() === "") throw this.violation(0, "the file is empty");
     if (text.includes("\0")) throw this.violation(text.indexOf("\0"), "there is a NUL byte");
-    const document = this.yaml.parseDocument(text, {
+    const document = parseDocument(text, {
       prettyErrors: false,
       strict: true,
       uniqueKeys: false,
@@ -96,7 +90,7 @@ class Reader {
     const fields = this.fields(node, at, name, ["hash", "timestamp", "history"]);
     const current = this.version(fields, at, name);
     const list = fields.get("history")?.value;
-    if (!this.yaml.isSeq(list)) {
+    if (!isSeq(list)) {
       throw this.violation(offsetOf(list, at), `${name} has no list "history"`);
     }
     const seen = new Set([current.hash]);
@@ -137,9 +131,8 @@ class Reader {
   }
 
   private entries(node: unknown, at: number, what: string): Entries {
-    if (!this.yaml.isMap(node)) {
-      const isAlias = this.yaml.isAlias(node);
-      const reason = isAlias
+    if (!isMap(node)) {
+      const reason = isAlias(node)
         ? "an alias is not allowed here"
         : `${what} is no map of keys and values`;
       throw this.violation(offsetOf(node, at), reason);
@@ -155,7 +148,7 @@ class Reader {
   }
 
   private scalar(node: unknown): unknown {
-    return this.yaml.isScalar(node) ? node.value : undefined;
+    return isScalar(node) ? node.value : undefined;
   }
 }
 

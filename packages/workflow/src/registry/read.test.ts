@@ -15,7 +15,6 @@ import { isWorkflowError, type WorkflowError } from "../contract/error.ts";
 import { registryPath, type Root } from "../storage/paths.ts";
 import { openRoot } from "../storage/root.ts";
 import { changeRegistry } from "./change.ts";
-import { maxYamlLength } from "./parse.ts";
 import { backupPath, readRegistry } from "./read.ts";
 import { maxRegistryBytes, serialiseRegistry } from "./registry.ts";
 import { register } from "./versions.ts";
@@ -123,14 +122,6 @@ test("a registry that is cut at any byte is never read as another one, but at th
 test("more than 16 MB are refused before they are read", async () => {
   write(new Uint8Array(maxRegistryBytes + 1));
   expect((await refusal(() => readRegistry(root))).code).toBe("FILE_TOO_LARGE");
-});
-
-test("a large file that is not in our form is refused with its first odd line", async () => {
-  const filler = Array.from(
-    { length: maxYamlLength / 40 },
-    (_, i) => `  w${i}:\n    hash: "${A}"\n    timestamp: 1\n    history: []\n`,
-  );
-  await expectBroken(`workflows:\n${filler.join("")}# the end\n`, `${filler.length * 4 + 2}:1`);
 });
 
 test.each([

@@ -2,8 +2,8 @@ import { WorkflowError } from "../contract/error.ts";
 import { readOwnFile } from "../storage/files.ts";
 import { type Root, registryPath } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
-import { maxYamlLength, type Parsed, parseRegistry, SyntaxViolation } from "./parse.ts";
-import { firstOddLine, maxRegistryBytes, type Registry, readCanonical } from "./registry.ts";
+import { type Parsed, parseRegistry, SyntaxViolation } from "./parse.ts";
+import { maxRegistryBytes, type Registry } from "./registry.ts";
 
 /** The registry as it is on the disk. `text` is null when there is no file yet. */
 export type Found = Parsed & { text: string | null };
@@ -17,11 +17,11 @@ export const backupPath = (root: Root): string => `${registryPath(root)}.bak`;
  * @throws WorkflowError `REGISTRY_BROKEN` with file, line and column.
  */
 export async function readRegistry(root: Root): Promise<Registry> {
-  return (await findRegistry(root)).registry;
+  return findRegistry(root).registry;
 }
 
 /** {@link readRegistry} with the text, for who will write it again. */
-export async function findRegistry(root: Root): Promise<Found> {
+export function findRegistry(root: Root): Found {
   const bytes = readOwnFile(registryPath(root), maxRegistryBytes);
   if (!bytes) {
     if (hasBackup(root)) throw lost(root);
@@ -29,22 +29,13 @@ export async function findRegistry(root: Root): Promise<Found> {
   }
   try {
     const text = decode(bytes);
-    return { ...(await parse(text)), text };
+    return { ...parseRegistry(text), text };
   } catch (error) {
     throw error instanceof SyntaxViolation ? broken(root, error) : error;
   }
 }
 
-async function parse(text: string): Promise<Parsed> {
-  const registry = readCanonical(text);
-  if (registry) return { registry, unknown: null };
-  if (text.length <= maxYamlLength) return await parseRegistry(text);
-  const reason = "a registry of this size must be exactly in the form that is written here";
-  throw new SyntaxViolation(firstOddLine(text), 1, reason);
-}
-
-// The decoder drops a byte order mark at the beginning, so a file with one is read as any other. node:buffer can check a
-// text too, but takes longer to load than this to decode.
+// The decoder drops a byte order mark at the beginning, so a file with one is read as any other.
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 function decode(bytes: Uint8Array): string {

@@ -1,4 +1,3 @@
-import { lengthOf } from "../contract/intrinsics.ts";
 import { basename, dirname, join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import {
@@ -85,8 +84,8 @@ export function byteAt(fd: number, position: number): number | undefined {
 }
 
 /** Writes all of the bytes: a system call may take only a part of them. */
-export function writeAll(fd: number, bytes: Uint8Array, length = lengthOf(bytes)): void {
-  for (let done = 0; done < length; ) {
+export function writeAll(fd: number, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length; ) {
     done += system.files.write(fd, bytes, done);
   }
 }

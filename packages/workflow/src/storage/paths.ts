@@ -60,16 +60,15 @@ const sharedEnding = ".shared";
 const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Names that Windows keeps for devices, with or without an ending. */
 const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
-/** A ULID in its canonical upper case, for schemas; elsewhere {@link isThreadId}. */
+/** A ULID in its canonical upper case. */
 export const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 export const isHash = (text: string): boolean => text.length === 13 && isBase32(text);
 /** Whether the text, standing alone, may be the prefix of a hash, or a whole one: 4 digits or more. */
 export const isHashPrefix = (text: string): boolean =>
   text.length >= 4 && text.length <= 13 && isBase32(text);
-/** Of anything: the host is called from JavaScript too. */
 export const isThreadId = (id: unknown): id is string =>
-  typeof id === "string" && id.length === 26 && (id[0] as string) <= "7" && isBase32(id);
+  typeof id === "string" && threadIdPattern.test(id);
 
 /** The name, when a workflow may have it; else throws `BAD_NAME` (usage). */
 export function checkWorkflowName(name: string): string {

@@ -1,13 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Channel } from "node:diagnostics_channel";
+import { channel } from "node:diagnostics_channel";
 import { roleSchemasOf } from "../bundle/role-schemas.ts";
 import type { StackMapper } from "../bundle/stack.ts";
 import { attemptTime } from "../contract/attempt.ts";
 import type { Bundle } from "../contract/contract.ts";
 import { eventsChannel } from "../contract/event.ts";
 import type { Mask } from "../contract/mask.ts";
-import type { OwnSet } from "../contract/own-collections.ts";
-import { uncurried } from "../contract/intrinsics.ts";
 import { isRecord } from "../contract/show.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
 import { DescriptorCheck } from "../engine/descriptor-check.ts";
@@ -24,37 +22,31 @@ export type ThreadContext = {
   /** The attempt without a parent that this one is within; null outside of those that the workflow has opened. */
   outermost: string | null;
   /** The attempts that have begun and not ended. */
-  open: OwnSet<string>;
+  open: Set<string>;
   /** How many of the thread's steps are committed, and the attempt of the running `next()`. */
   engine: () => { steps: number; attempt: string | null };
   fail: (thrown: unknown) => void;
 };
 
-// Bun collects a channel that nobody holds, with its subscribers: the module holds it.
-let events: Channel | null = null;
+// Bun collects a channel without a reference, with its subscribers: the module holds it.
+const events = channel(eventsChannel);
 
 const contexts = new AsyncLocalStorage<ThreadContext>();
-const run = uncurried(contexts, "run") as <T>(
-  store: typeof contexts,
-  context: ThreadContext,
-  fn: () => T,
-) => T;
-const getStore = uncurried(contexts, "getStore");
 
 export const runInContext = <T>(context: ThreadContext, fn: () => T): T =>
-  run(contexts, context, fn);
+  contexts.run(context, fn);
 
 /** The thread whose code is running, or null. */
-export const currentContext = (): ThreadContext | null => getStore(contexts) ?? null;
+export const currentContext = (): ThreadContext | null => contexts.getStore() ?? null;
 
 /** The attempt that the running code belongs to; null when it belongs to none. */
 function currentAttempt(): string | null {
-  const context = getStore(contexts);
+  const context = contexts.getStore();
   return context ? (context.attempt ?? context.engine().attempt) : null;
 }
 
 function outermostAttempt(): string | null {
-  const context = getStore(contexts);
+  const context = contexts.getStore();
   return context ? (context.outermost ?? context.engine().attempt) : null;
 }
 
@@ -141,13 +133,8 @@ const checkIn = ({ info, engine }: ThreadContext, bundle: Bundle): DescriptorChe
     }),
   );
 
-/**
- * Records what workflows publish on the events' channel in the debug log of their thread. Channels are loaded while the
- * bundle is being read, and not before.
- */
+/** Records what workflows publish on the events' channel in the debug log of their thread. */
 export function recordEvents(): void {
-  const { channel } = process.getBuiltinModule("node:diagnostics_channel");
-  events = channel(eventsChannel);
   events.subscribe((message) => {
     try {
       record(message);

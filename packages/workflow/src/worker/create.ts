@@ -11,7 +11,7 @@ import {
 } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { wakesAt } from "../contract/wait.ts";
-import { type Mask, maskLater, maskOf } from "../contract/mask.ts";
+import type { Mask } from "../contract/mask.ts";
 import { isPlainObject, show } from "../contract/show.ts";
 import {
   defaultMaxRounds,
@@ -33,7 +33,6 @@ import {
   type Unreadable,
 } from "../log/log.ts";
 import { type StartRecord, textOf } from "../log/record.ts";
-import { type RecordText, recordText } from "../log/sum.ts";
 import {
   type AddRecord,
   checkRecordSize,
@@ -62,7 +61,6 @@ import { system } from "../system/system.ts";
 import { checkHere, notFound } from "../thread/selection.ts";
 import { keptBy, startRecord } from "../thread/start-record.ts";
 import { corruptError, endedError } from "../thread/thread.ts";
-import { withOwnBuiltIns } from "./built-ins.ts";
 
 /** A thread whose log was just created, and the writer that continues it. */
 export type CreatedThread = { start: StartRecord; steps: Step[]; writer: LogWriter };
@@ -84,16 +82,16 @@ export function createLog(
   const source = fork ? sourceOf(root, fork) : null;
   const timestamp = system.clock.now();
   const start = startRecord(hash, request, { source: source?.start, rounds, timestamp });
-  const head = recordText(textOf(start));
-  checkRecordSize(head.to - head.from);
+  const head = textOf(start);
+  checkRecordSize(Buffer.byteLength(head));
   makeFolderOnce(dirname(path), writing);
   const steps: Step[] = [];
   const copyBlobs = fork && blobCopier(root, fork, { hash, threadId: request.threadId });
   const commits = new CopiedCommits();
   const fill = (add: AddRecord) => {
-    const addStep = (step: Step, text = recordText(textOf(step))) => {
+    const addStep = (step: Step, record: string | Uint8Array = textOf(step)) => {
       steps.push(step);
-      add(text);
+      add(record);
       copyBlobs?.(step);
       if (fork) commits.add(step);
     };
@@ -124,21 +122,6 @@ export function optionsOf(
   const blobs = threadBlobs(root, hash, threadId);
   const worktrees = worktreesDir(root, threadId);
   return { ...options, threadId, env, blobs, worktrees, ...(forkFrom && { forkFrom }) };
-}
-
-/**
- * The mask of a thread's secrets, which is made when it is first used: by the built-ins that there were before its bundle
- * was loaded, where they can be put back.
- */
-export function maskFor(env: Readonly<Record<string, string>>, secrets?: readonly string[]): Mask {
-  const make = () => maskOf(env, secrets);
-  return maskLater(() => {
-    try {
-      return withOwnBuiltIns(make);
-    } catch {
-      return make();
-    }
-  });
 }
 
 /** The writer of a thread's debug log. */
@@ -272,19 +255,19 @@ function sourceOf(root: Root, { hash, threadId }: ForkRequest) {
 function copySteps(
   path: string,
   { threadId, keep, edit }: ForkRequest,
-  addStep: (step: Step, text?: RecordText) => void,
+  addStep: (step: Step, body?: Uint8Array) => void,
 ): void {
   const count = keptBy(keep);
   let number = 0;
   let kept = 0;
-  const onStep = (step: Step, text: RecordText): boolean => {
+  const onStep = (step: Step, body: Buffer): boolean => {
     const isKept = kept < count && number === ("first" in keep ? kept : keep[kept]);
     number += 1;
     if (!isKept) return kept < count;
     checkRole(path, step);
     kept += 1;
     if (edit && kept === count) addStep(edited(step, edit));
-    else addStep(step, text);
+    else addStep(step, body);
     return kept < count;
   };
   const log = readThread(path, threadId, (file) => scanLog(file, onStep));

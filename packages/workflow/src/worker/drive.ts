@@ -1,7 +1,6 @@
 import type { StackMapper } from "../bundle/stack.ts";
 import type { Bundle, Step, WorkflowOptions } from "../contract/contract.ts";
 import type { Mask } from "../contract/mask.ts";
-import { OwnSet } from "../contract/own-collections.ts";
 import type { DueParts } from "../engine/answer.ts";
 import { ThreadEngine } from "../engine/engine.ts";
 import type { InfoLog } from "../log/info.ts";
@@ -40,7 +39,7 @@ export function engineFor({ bundle, start, steps, options, append, ...driving }:
   const { threadId } = start;
   const { prompt, params } = start.parameters;
   const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
-  const open = new OwnSet<string>();
+  const open = new Set<string>();
   const outside = { attempt: null, outermost: null };
   const context: ThreadContext = { threadId, info, ...outside, open, engine: () => engine, fail };
   const recorded = journalOf(context, journal, mask);

@@ -1,4 +1,5 @@
-import type { Writable } from "node:stream";
+import { Console } from "node:console";
+import { Writable } from "node:stream";
 import { WorkflowError } from "../contract/error.ts";
 import { writeAll } from "../storage/files.ts";
 import { currentContext } from "./context.ts";
@@ -21,36 +22,21 @@ const printing = [
   ...(["time", "timeLog", "timeEnd", "clear"] as const),
 ];
 
-/**
- * Takes what a bundle prints to its thread's debug log; what no thread printed, to the worker's own log.
- * Streams and consoles are made when a bundle first prints: to load what makes them takes longer than
- * all else that a worker does before its first step.
- */
+/** Takes what a bundle prints to its thread's debug log; what no thread printed, to the worker's own log. */
 export function capturePrints(): void {
-  const stdout = once(() => streamTo(1));
-  const stderr = once(() => streamTo(2));
-  replace("stdout", stdout);
-  replace("stderr", stderr);
-  const printer = once(() => {
-    const { Console } = process.getBuiltinModule("node:console");
-    return new Console({ stdout: stdout(), stderr: stderr() });
-  });
-  for (const name of printing) {
-    console[name] = (...values: unknown[]) => {
-      (printer()[name] as (...values: unknown[]) => void)(...values);
-    };
+  const streams = { stdout: streamTo(1), stderr: streamTo(2) };
+  for (const name of ["stdout", "stderr"] as const) {
+    Object.defineProperty(process, name, {
+      configurable: true,
+      enumerable: true,
+      value: streams[name],
+    });
   }
-}
-
-// Bun makes the real stream as soon as the property is looked at or defined, but not when it is set; and every
-// lazy property of `process` where this is not done by an assignment.
-function replace(name: "stdout" | "stderr", stream: () => Writable): void {
-  (process as { stdout: unknown; stderr: unknown })[name] = null;
-  Object.defineProperty(process, name, { configurable: true, enumerable: true, get: stream });
+  const printer = new Console(streams);
+  for (const name of printing) Object.assign(console, { [name]: printer[name] });
 }
 
 function streamTo(fd: number): Writable {
-  const { Writable } = process.getBuiltinModule("node:stream");
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
       const context = currentContext();
@@ -60,11 +46,6 @@ function streamTo(fd: number): Writable {
     },
   });
   return Object.assign(stream, { fd });
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | null = null;
-  return () => (made ??= { value: make() }).value;
 }
 
 /**
@@ -97,24 +78,10 @@ export type Driven = {
  */
 export function catchCrashes(threads: Driven): void {
   const onUncaught = (thrown: unknown) => {
-    try {
-      const fail = currentContext()?.fail ?? threads.failOnly;
-      if (fail) return fail(thrown);
-      threads.noteUncaught(thrown);
-    } catch {
-      // By built-ins that a bundle has replaced it can't be said whose it is: the threads go on.
-    }
+    const fail = currentContext()?.fail ?? threads.failOnly;
+    if (fail) fail(thrown);
+    else threads.noteUncaught(thrown);
   };
   process.on("uncaughtException", onUncaught);
   process.on("unhandledRejection", onUncaught);
-}
-
-/**
- * Keeps `await`, and the `then` that was kept, from going through what a bundle has put in their place: by the
- * language they ask a promise for its constructor, and that for its species.
- */
-export function keepAwait(): void {
-  const { defineProperty } = Reflect;
-  defineProperty(Promise.prototype, "constructor", { configurable: false, writable: false });
-  defineProperty(Promise, Symbol.species, { configurable: false });
 }

@@ -13,7 +13,6 @@ import { WorkflowError } from "../contract/error.ts";
 import { WAIT } from "../contract/contract.ts";
 import { markerOf, readEvent } from "../contract/event.ts";
 import type { JournalEntry } from "../contract/journal.ts";
-import { OwnMap, OwnSet } from "../contract/own-collections.ts";
 import { isRecord } from "../contract/show.ts";
 import { type Line, LineFile } from "../log/line-file.ts";
 import { firstSum, nextSum, sumIn } from "../log/sum.ts";
@@ -27,17 +26,17 @@ export const stepOf = (key: string): string => /^[^:@]*(?::[^:@]*){0,2}/.exec(ke
 
 /** Where an entry is, and how many of its step it names before it. */
 type Place = { key: string; line: number; start: number; attempt: string | null; after: number };
-type StepEntries = { all: Place[]; lost: OwnSet<number>; checked: number; count: number };
+type StepEntries = { all: Place[]; lost: Set<number>; checked: number; count: number };
 
 const holding = ['"type":"journal"', '"type":"attempt_end"', '"parent":"'];
 
 /** The entries of one debug log. It keeps where they are; each look goes on where the last one has ended. */
 export class JournalEntries {
   readonly #files: JournalFiles;
-  readonly #steps = new OwnMap<string, StepEntries>();
-  readonly #parents = new OwnMap<string, string>();
-  readonly #failed = new OwnSet<string>();
-  #named: OwnMap<string, { count: number; step: number }> | null = null;
+  readonly #steps = new Map<string, StepEntries>();
+  readonly #parents = new Map<string, string>();
+  readonly #failed = new Set<string>();
+  #named: Map<string, { count: number; step: number }> | null = null;
   #position = 0;
   #lines = 0;
 
@@ -91,8 +90,7 @@ export class JournalEntries {
       } else if (type === "journal" && typeof payload.key === "string") {
         const { key, after } = payload;
         const place = { key, line: this.#lines, start, attempt, after: Number(after ?? 0) };
-        const { all } = this.#entriesOf(stepOf(key));
-        all[all.length] = place;
+        this.#entriesOf(stepOf(key)).all.push(place);
       }
     }
   }
@@ -100,7 +98,7 @@ export class JournalEntries {
   #entriesOf(step: string): StepEntries {
     const known = this.#steps.get(step);
     if (known) return known;
-    const entries = { all: [], lost: new OwnSet<number>(), checked: 0, count: 0 };
+    const entries = { all: [], lost: new Set<number>(), checked: 0, count: 0 };
     this.#steps.set(step, entries);
     return entries;
   }
@@ -125,9 +123,9 @@ export class JournalEntries {
   }
 
   /** What the thread's own `__wait__` steps name of each step, at the last of them. */
-  #namedIn(): OwnMap<string, { count: number; step: number }> {
+  #namedIn(): Map<string, { count: number; step: number }> {
     if (this.#named) return this.#named;
-    const named = new OwnMap<string, { count: number; step: number }>();
+    const named = new Map<string, { count: number; step: number }>();
     let [step, copied] = [-1, 0];
     for (const { value } of new LineFile(this.#files.data).forward(0, [
       '"journal":',

@@ -1,7 +1,6 @@
 import type { EventPayloads } from "../contract/event.ts";
 import type { Journal } from "../contract/journal.ts";
 import type { Mask } from "../contract/mask.ts";
-import { OwnMap, OwnSet } from "../contract/own-collections.ts";
 import { outlineLog } from "../log/log.ts";
 import type { JournalCounts, StartRecord } from "../log/record.ts";
 import { syncFileLater } from "../storage/files.ts";
@@ -58,7 +57,7 @@ const journalFiles = (root: Root, { hash, threadId }: ThreadRef): JournalFiles =
  */
 async function lineOf({ root, start, find }: JournalPlace): Promise<ThreadRef[]> {
   const line: ThreadRef[] = [start];
-  const seen = new OwnSet<string>();
+  const seen = new Set<string>();
   for (let from = start.forkFrom; from && !seen.has(from.threadId); ) {
     seen.add(from.threadId);
     const source = await find(from.threadId);
@@ -92,18 +91,18 @@ export type ThreadJournal = {
 };
 
 /** How many entries of a step are on the disk, and the attempts that have to do with them. */
-type Progress = { count: number; attempts: OwnSet<string> };
+type Progress = { count: number; attempts: Set<string> };
 
 /** What a thread's roles record, as events of its debug log. It is read when a role first asks for it. */
 export function openJournal(parts: JournalParts): ThreadJournal {
   const { place, mask, write, isOpen, attempt } = parts;
   const own = new JournalEntries(journalFiles(place.root, place.start));
   let sources: Promise<JournalEntries[]> | null = null;
-  const inProgress = new OwnMap<string, Progress>();
+  const inProgress = new Map<string, Progress>();
   const progressOf = (step: string): Progress => {
     const known = inProgress.get(step) ?? {
       count: own.count(step),
-      attempts: new OwnSet<string>(),
+      attempts: new Set<string>(),
     };
     inProgress.set(step, known);
     const id = attempt();
@@ -130,16 +129,15 @@ export function openJournal(parts: JournalParts): ThreadJournal {
       },
     },
     counts() {
-      const known: [string, number][] = [];
-      inProgress.forEach(({ count }, step) => {
-        if (count > 0 && mask(step) === step) known[known.length] = [step, count];
-      });
+      const known = [...inProgress].flatMap(([step, { count }]) =>
+        count > 0 && mask(step) === step ? [[step, count] as const] : [],
+      );
       return known.length > 0 ? Object.fromEntries(known) : null;
     },
     over(id) {
-      inProgress.forEach(({ attempts }, step) => {
+      for (const [step, { attempts }] of inProgress) {
         if (attempts.has(id)) inProgress.delete(step);
-      });
+      }
     },
   };
 }

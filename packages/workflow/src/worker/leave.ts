@@ -15,7 +15,6 @@ import type { Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { quietWakingTime } from "../thread/selection.ts";
 import { movedError, movesNotRunning, type ThreadRef } from "../thread/thread.ts";
-import { withOwnBuiltIns } from "./built-ins.ts";
 import type { TakenOver } from "./create.ts";
 
 /** A thread that is driven. */
@@ -72,7 +71,7 @@ export async function letGo(threadId: string, { live, takeOver }: LettingGo): Pr
       await one.gone;
     }
     try {
-      await withOwnBuiltIns(takeOver)?.writer.close();
+      await takeOver()?.writer.close();
     } catch (error) {
       const code = isWorkflowError(error) ? error.code : null;
       if (code !== "THREAD_ENDED" && code !== "THREAD_MOVED") throw error;

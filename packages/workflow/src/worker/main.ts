@@ -6,9 +6,8 @@
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
 import type { Root } from "../storage/paths.ts";
 import { markVariable } from "../system/worker-env.ts";
-import { keepBuiltIns } from "./built-ins.ts";
 import { recordEvents } from "./context.ts";
-import { capturePrints, catchCrashes, guardExit, keepAwait } from "./isolate.ts";
+import { capturePrints, catchCrashes, guardExit } from "./isolate.ts";
 import { runWorker } from "./worker.ts";
 
 process.umask(0o077);
@@ -16,8 +15,6 @@ const [root, hash, idleMs] = process.argv.slice(2) as [Root, string, string];
 try {
   const mark = process.env[markVariable] ?? "";
   runWorker({ root, hash, idleMs: Number(idleMs), mark }, (threads) => {
-    keepAwait();
-    keepBuiltIns();
     guardExit();
     capturePrints();
     recordEvents();

@@ -12,7 +12,6 @@ import { removeFile } from "../storage/files.ts";
 import { checkThreadId } from "../storage/paths.ts";
 import type { SocketRequest, SocketResponse } from "../system/port.ts";
 import { system } from "../system/system.ts";
-import { withOwnBuiltIns } from "./built-ins.ts";
 import { workerClosing } from "./refusal.ts";
 import type { Threads } from "./threads.ts";
 
@@ -48,7 +47,7 @@ export class ControlServer {
     if (request.method !== "GET") this.wasAsked = true;
     this.pending += 1;
     try {
-      return reply((await withOwnBuiltIns(() => answer(request, this.#threads))) ?? {}, 200);
+      return reply((await answer(request, this.#threads)) ?? {}, 200);
     } catch (error) {
       return failure(error);
     } finally {

@@ -2,7 +2,7 @@ import { withStrictSchemas } from "../bundle/role-schemas.ts";
 import { StackMapper } from "../bundle/stack.ts";
 import type { Bundle } from "../contract/contract.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
-import { OwnMap, OwnSet } from "../contract/own-collections.ts";
+import { maskLater, maskOf } from "../contract/mask.ts";
 import type { SharedValues } from "../contract/shared-values.ts";
 import type {
   AnswerRequest,
@@ -29,7 +29,6 @@ import { sharedIn } from "../storage/shared-values.ts";
 import { system } from "../system/system.ts";
 import type { Location } from "../storage/location.ts";
 import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
-import { withOwnBuiltIns } from "./built-ins.ts";
 import {
   hadEnded,
   notWaiting,
@@ -49,7 +48,6 @@ import {
   createLog,
   infoLogOf,
   isCreated,
-  maskFor,
   optionsOf,
   roundsOf,
   startedBefore,
@@ -79,15 +77,15 @@ export type ThreadsParts = {
 /** The threads that a worker drives. Each is changed by one request at a time. */
 export class Threads {
   readonly #parts: ThreadsParts;
-  readonly #live = new OwnMap<string, Live>();
+  readonly #live = new Map<string, Live>();
   readonly #stacks: StackMapper;
   readonly #shared: SharedValues;
   /** The thread that has been driven here when there was but one, null when there were others. */
   #onlyDriven: string | null | undefined;
   /** The threads that were taken over here, those of which a sync failed since, and those that are just killed. */
-  readonly #driven = new OwnSet<string>();
-  readonly #unsynced = new OwnSet<string>();
-  readonly #ending = new OwnSet<string>();
+  readonly #driven = new Set<string>();
+  readonly #unsynced = new Set<string>();
+  readonly #ending = new Set<string>();
   #isReleased = false;
 
   constructor(parts: ThreadsParts) {
@@ -101,10 +99,8 @@ export class Threads {
    * longer lets its worker exit.
    */
   get busy(): boolean {
-    let busy = false;
     const now = system.clock.now();
-    this.#live.forEach(({ engine }) => (busy ||= isSoonAtWork(engine, now)));
-    return busy;
+    return this.#live.values().some(({ engine }) => isSoonAtWork(engine, now));
   }
 
   /** Whether a log that failed to sync is left: the worker that comes next must not trust the system's cache. */
@@ -125,7 +121,7 @@ export class Threads {
     const bundle = await this.#parts.load();
     await checkParams(bundle, request);
     const orphans = await this.#parts.orphans.besideFork(root, hash, request.fork?.hash);
-    const begin = () => withOwnBuiltIns(() => this.#begin(bundle, request, orphans));
+    const begin = () => this.#begin(bundle, request, orphans);
     return request.isGiven ? withThreadId(root, threadId, begin) : begin();
   }
 
@@ -167,7 +163,7 @@ export class Threads {
     if (live) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const bundle = await this.#parts.load();
     if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
-    withOwnBuiltIns(() => this.#driveAgain(bundle, threadId, request, stillWaiting));
+    this.#driveAgain(bundle, threadId, request, stillWaiting);
     return { threadId, ...this.#parts.orphans.report };
   }
 
@@ -179,10 +175,8 @@ export class Threads {
       await this.#find(due.threadId);
       // Another request may have begun to drive it meanwhile.
       if (!this.#live.has(due.threadId)) {
-        withOwnBuiltIns(() => {
-          const own = isDue(root, due) ? surroundingsFor(root, due, request) : null;
-          if (own) this.#driveAgain(bundle, due.threadId, own);
-        });
+        const own = isDue(root, due) ? surroundingsFor(root, due, request) : null;
+        if (own) this.#driveAgain(bundle, due.threadId, own);
       }
       return (await this.#live.get(due.threadId)?.engine.wake()) ?? false;
     });
@@ -205,8 +199,7 @@ export class Threads {
       return { threadId };
     }
     await this.#parts.orphans.ended;
-    const { writer, log } =
-      withOwnBuiltIns(() => this.#takeOver(threadId, { env: {} })) ?? hadEnded(threadId);
+    const { writer, log } = this.#takeOver(threadId, { env: {} }) ?? hadEnded(threadId);
     this.#ending.add(threadId);
     try {
       await writer.append(textOf(killed(system.clock.now())));
@@ -222,13 +215,11 @@ export class Threads {
     if (!(await this.#find(threadId))) {
       const { root, hash } = this.#parts;
       if (!isCreated(root, hash, threadId)) throw notFound(threadId);
-      const isTaken = () => hasTaken(root, { hash, threadId }, request.input);
-      if (withOwnBuiltIns(isTaken)) return { threadId };
+      if (hasTaken(root, { hash, threadId }, request.input)) return { threadId };
       const bundle = await this.#parts.load();
       if (!this.#live.has(threadId)) {
         const refusal = (log: ThreadLog) => notWaiting(root, log, request);
-        const continues = () => this.#driveAgain(bundle, threadId, request, refusal);
-        if (!withOwnBuiltIns(continues)) hadEnded(threadId);
+        if (!this.#driveAgain(bundle, threadId, request, refusal)) hadEnded(threadId);
       }
     }
     await this.#live.get(threadId)?.engine.answer(request.input, request.question);
@@ -242,7 +233,7 @@ export class Threads {
     await live?.engine.kill();
     await live?.gone;
     this.#checkOpen(threadId);
-    withOwnBuiltIns(() => removeLogs(this.#parts.root, this.#parts.hash, threadId));
+    removeLogs(this.#parts.root, this.#parts.hash, threadId);
     return { threadId };
   }
 
@@ -254,18 +245,15 @@ export class Threads {
       live: () => this.#live.get(threadId),
       takeOver: () => this.#takeOver(threadId, { env: {} }),
     });
-    return withOwnBuiltIns(() => noteLeft(root, { hash, threadId }, to, isPaused));
+    return noteLeft(root, { hash, threadId }, to, isPaused);
   }
 
   /** Stops driving all threads and leaves their logs so that each can be resumed. */
   async release(): Promise<void> {
     this.#isReleased = true;
-    const all: Promise<void>[] = [];
-    this.#live.forEach(({ engine, gone }) => {
-      void engine.release();
-      all[all.length] = gone;
-    });
-    for (let n = 0; n < all.length; n += 1) await all[n];
+    const all = [...this.#live.values()];
+    for (const { engine } of all) void engine.release();
+    for (const { gone } of all) await gone;
   }
 
   /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
@@ -277,7 +265,7 @@ export class Threads {
   noteUncaught(thrown: unknown): void {
     const line = errorLine(errorOf(thrown, (error) => this.#stacks.rewrite(error)));
     const content = `nobody caught, in one of this worker's threads: ${line}`;
-    this.#live.forEach(({ info }) => info.log("R5DM7YB2", content));
+    for (const { info } of this.#live.values()) info.log("R5DM7YB2", content);
   }
 
   #drive(
@@ -289,7 +277,7 @@ export class Threads {
     const { root, hash, env: environment } = this.#parts;
     const { threadId } = start;
     const env = environment.with(surroundings.env);
-    const mask = maskFor(env, surroundings.secrets);
+    const mask = maskLater(() => maskOf(env, surroundings.secrets));
     const info = infoLogOf(root, start, mask);
     const { engine, fail } = engineFor({
       bundle,

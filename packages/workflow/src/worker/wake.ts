@@ -20,7 +20,6 @@ import {
   valuesPath,
 } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
-import { withOwnBuiltIns } from "./built-ins.ts";
 
 /** So many threads are woken by one request, which must be answered in time. */
 const mostAtOnce = 200;
@@ -32,10 +31,10 @@ type Log = { root: Root; hash: string; threadId: string; writer: LogWriter };
  * asleep again; one that can't be removed is seen to be wrong when it is due.
  */
 export const dueOf = ({ root, hash, threadId, writer }: Log, made?: Set<string>): DueParts => ({
-  add: (at) => withOwnBuiltIns(() => addDue(root, { hash, threadId, at }, made)),
+  add: (at) => addDue(root, { hash, threadId, at }, made),
   async remove(at) {
     if (!(await writer.settle())) return;
-    withOwnBuiltIns(() => removeQuietly(duePath(root, { hash, threadId, at })));
+    removeQuietly(duePath(root, { hash, threadId, at }));
   },
 });
 
@@ -49,17 +48,16 @@ export async function wakeDue(
   wake: (due: Due) => Promise<boolean>,
 ): Promise<WokenHere> {
   const now = system.clock.now();
-  const all = withOwnBuiltIns(() => listDue(root, now).filter((due) => due.hash === hash));
+  const all = listDue(root, now).filter((due) => due.hash === hash);
   const done: WokenHere = { woken: [], failed: [], more: all.length > mostAtOnce };
-  for (let n = 0; n < all.length && n < mostAtOnce; n += 1) {
-    const due = all[n] as Due;
+  for (const due of all.slice(0, mostAtOnce)) {
     const { threadId } = due;
     try {
-      if (await wake(due)) done.woken[done.woken.length] = threadId;
-      else withOwnBuiltIns(() => correct(root, due));
+      if (await wake(due)) done.woken.push(threadId);
+      else correct(root, due);
     } catch (error) {
-      done.failed[done.failed.length] = { threadId, error: toErrorRecord(error) };
-      withOwnBuiltIns(() => postponeDue(root, due));
+      done.failed.push({ threadId, error: toErrorRecord(error) });
+      postponeDue(root, due);
     }
   }
   return done;

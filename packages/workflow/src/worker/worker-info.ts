@@ -1,4 +1,3 @@
-import { encodeText } from "../contract/intrinsics.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { asideName, readOwnFile, removeQuietly, withFile, writeAll } from "../storage/files.ts";
 import { O_APPEND, O_CREAT, O_EXCL, O_WRONLY, type ProcessIdentity } from "../system/port.ts";
@@ -76,7 +75,7 @@ export class WorkerInfoFile {
 }
 
 const write = (path: string, line: string, flags: number): void =>
-  withFile(path, (fd) => writeAll(fd, encodeText(`${line}\n`)), flags);
+  withFile(path, (fd) => writeAll(fd, Buffer.from(`${line}\n`)), flags);
 
 /** Reads a worker's info; null when there is none that can be read. */
 export function readWorkerInfo(path: string): WorkerInfo | null {

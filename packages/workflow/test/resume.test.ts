@@ -1,0 +1,31 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { resumeThread } from "../src/local/control.ts";
+import { dataPath } from "../src/storage/paths.ts";
+import { bundleOf } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+
+afterEach(removeStores);
+
+describe("resume", () => {
+  test("gives the workflow the environment of who resumes, and the options of who started", async () => {
+    const store = new TestStore();
+    const hash = await store.add(
+      bundleOf(`
+        yield step("a", \`\${env.WHO} \${options.x} \${input.params?.p} \${input.prompt}\`);
+        await sleep(input.steps.length ? 1 : 1e6);
+      `),
+    );
+    const ref = await store.start(hash, "go", {
+      env: { WHO: "starter" },
+      options: { x: 1 },
+      params: { p: 2 },
+    });
+    await store.whenSteps(ref, 1);
+    await store.signalWorkers("SIGKILL");
+    await resumeThread(store.root, ref, { env: { WHO: "resumer" } });
+    const { steps } = await store.whenStatus(ref, "completed");
+    expect(steps.map(({ content }) => content)).toEqual(["starter 1 2 go", "resumer 1 2 go"]);
+    expect(readFileSync(dataPath(store.root, hash, ref.threadId), "utf8")).not.toContain("WHO");
+  });
+});
