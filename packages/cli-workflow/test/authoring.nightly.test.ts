@@ -98,14 +98,6 @@ test("a new project is written with the user's own umask, and into an empty fold
   expect(readFileSync(join(dir, "README.md"), "utf8")).toContain("uncaged-workflow run other");
 });
 
-test("a new project needs a name that a workflow may have", async () => {
-  const store = new Store();
-  const { code, stderr } = await store.run(["new", "-- bad name"]);
-  expect(code).toBe(2);
-  expect(stderr).toMatch(/^error: [^\n]+\n$/);
-  expect(existsSync(join(store.folder, "-- bad name"))).toBe(false);
-});
-
 test("build writes the bundle and its map, and prints the hash that add gives", async () => {
   const store = new Store();
   const folder = newFolder();

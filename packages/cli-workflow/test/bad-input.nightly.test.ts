@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Store, newFolder, playStore, removeFolders } from "./program.ts";
 
@@ -237,12 +237,6 @@ describe("a storage root", () => {
 
   test("that is a file is refused", async () => {
     await refuse(join(files, "broken.esm.js"), "is no folder");
-  });
-
-  test("that others may write is refused", async () => {
-    const open = newFolder();
-    chmodSync(open, 0o777);
-    await refuse(open, "can be written by other users");
   });
 
   test("that does not exist is empty, and reading it makes nothing", async () => {

@@ -80,31 +80,6 @@ onCluster(`on a cluster of this machine${missingServer}`, () => {
     expect(read()).toEqual([]);
   });
 
-  test("another worker joins, and gives its threads back when it ends", async () => {
-    const worker = store.start(["worker", "--port", "0", "--json"], { env });
-    const reader = worker.stdout.getReader();
-    const { value } = await reader.read();
-    expect(JSON.parse(new TextDecoder().decode(value))).toMatchObject({
-      uri: up.uri,
-      pid: worker.pid,
-    });
-    const drives = async () => {
-      const rows = await json<Row[]>("ps");
-      return rows.filter(({ pid }) => pid === worker.pid).length;
-    };
-    // A connection that the cluster has already takes some threads before it makes another one.
-    const all: Awaited<ReturnType<typeof gated>>[] = [];
-    while ((await drives()) === 0 && all.length < 60) all.push(await gated(2));
-    expect(await drives()).toBeGreaterThan(0);
-    worker.kill("SIGTERM");
-    expect(await worker.exited).toBe(0);
-    await until(async () => (await drives()) === 0);
-    for (const { open } of all) open();
-    for (const { id } of all) {
-      await until(async () => (await json<Row>("thread", id)).status === "completed");
-    }
-  });
-
   test("it is ended and started again, and threads go on", async () => {
     const { id, open } = await gated(2);
     await store.ok(["cluster", "down"]);

@@ -155,67 +155,6 @@ describe("with recorded answers", () => {
     expect(workIn(store)).toEqual(["ask apple"]);
   });
 
-  test("a step workflow is answered, and calls and writes nothing", async () => {
-    const store = prepared([]);
-    const flow = {
-      ...{ version: "3.18", name: "flow" },
-      registry: { vars: ["$written(OBJECT)", "$line(STRING)"] },
-      steps: [
-        {
-          id: "Tool_1_WriteFile",
-          input: { file_path: "lines.txt", content: "apple" },
-          ...{ out: { $written: "=_toolResult" }, next: "Tool_2_ReadFile" },
-        },
-        {
-          id: "Tool_2_ReadFile",
-          input: { file_path: "lines.txt" },
-          out: "$line",
-          next: "Write_It",
-        },
-        { id: "Write_It", target: "/it.txt", value: "=$line", next: "RETURN" },
-      ],
-    };
-    const scorer = `export default ({ expected }, { steps }) =>
-      steps.flatMap(({ meta }) => meta.variables).some(({ value }) => String(value).includes(expected));`;
-    writeFileSync(join(store.folder, "flow.json"), JSON.stringify(flow));
-    writeFileSync(join(store.folder, "score.ts"), scorer);
-    const id = await store.ok(["run", "flow.json"]);
-    await store.until(id, "completed");
-    const fixture = JSON.parse(await store.ok(["thread", id, "--fixture"])) as object;
-    writeFileSync(
-      join(store.folder, "cases.jsonl"),
-      lines([{ id: "a", expected: "apple", fixture }]),
-    );
-    for (const name of ["lines.txt", "it.txt"]) rmSync(join(store.folder, name));
-    const report = await store.ok(["eval", "flow.json", ...command, "--json"]);
-    expect((JSON.parse(report) as EvalReport).versions).toMatchObject([{ passed: 1, cost: 0 }]);
-    expect(readdirSync(store.folder).filter((name) => name.endsWith(".txt"))).toEqual([]);
-  });
-
-  test("a version that asks otherwise than the recorded one waits for a person", async () => {
-    const store = prepared([]);
-    const ask = `
-      import { durable } from "@uncaged/workflow";
-      export const descriptor = { description: "", roles: {} };
-      export const run = durable(async function* (step) {
-        const { value } = yield* step.wait("n", { schema: { type: "number" } });
-        return String(value);
-      });`;
-    writeFileSync(join(store.folder, "ask.ts"), ask);
-    const meta = { for: "n" };
-    const steps = [
-      { role: "__wait__", content: "How many?", meta },
-      { role: "__input__", content: "many", meta: { for: "n" } },
-    ];
-    const head = { format: "uncaged-workflow-fixture", version: 1, threadId: "T", hash: "H" };
-    const fixture = { ...head, workflow: "ask", prompt: "p", steps };
-    writeFileSync(join(store.folder, "cases.jsonl"), lines([{ id: "a", fixture }]));
-    const { code, stdout } = await store.run(["eval", "ask.ts", ...command]);
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/WAITING\n.* 1\n/);
-    expect(stdout).toContain("the answer does not fit what n asks for: value must be number");
-  });
-
   test("a role that has none is named, and a workflow that can't take them is refused", async () => {
     const store = prepared([]);
     const steps = [{ role: "other", content: "", meta: {} }];
@@ -289,20 +228,6 @@ test("Ctrl-C ends it with 130, and it goes on", async () => {
   writeFileSync(join(store.folder, "gate"), "");
   await store.ok(call);
   expect(workIn(store)).toEqual(["a", "b gate", "c"]);
-});
-
-test("two at once are one: the second is refused", async () => {
-  const store = prepared([{ id: "a", prompt: "gate" }]);
-  const call = ["eval", "v1.ts", ...command];
-  const first = store.start(call);
-  await until(() => workIn(store).length === 1);
-  const second = await store.run(call);
-  expect([second.code, second.stderr]).toEqual([
-    1,
-    expect.stringMatching(/^error: another process runs the eval \S+; hint: [^\n]+\n$/),
-  ]);
-  writeFileSync(join(store.folder, "gate"), "");
-  expect(await first.exited).toBe(0);
 });
 
 describe("bad input is one line, and starts nothing", () => {

@@ -61,20 +61,3 @@ test.skipIf(missing !== "")(
     }
   },
 );
-
-test("a plan whose sandbox is not there is not confirmed, and nothing is started", async () => {
-  const store = await PlanStore.open();
-  try {
-    const env = {
-      UNCAGED_PLAN_SANDBOX_MODE: "container",
-      UNCAGED_PLAN_CONTAINER_IMAGE: "none-such",
-    };
-    const { id } = await store.plan({ look: [] }, {}, env);
-    const { code, stderr } = await store.run(["plan", "confirm", id]);
-    expect(code).toBe(1);
-    expect(stderr).toContain("the sandbox is to be container, and there is none");
-    expect(await store.view(id)).toMatchObject({ phase: "awaiting_confirmation", runs: [] });
-  } finally {
-    await store.stop();
-  }
-});

@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { programWords } from "./command.ts";
-import { PlanStore, type Started } from "./planned.ts";
+import { PlanStore } from "./planned.ts";
 import { removeFolders } from "./program.ts";
 
 let store: PlanStore;
@@ -11,43 +11,6 @@ beforeAll(async () => void (store = await PlanStore.open()));
 afterAll(async () => {
   await store.stop();
   removeFolders();
-});
-
-const asking = {
-  failure_policy: { on_step_failure: "ask_user", max_retries: 0, retry_delay_ms: 0 },
-};
-type Status = { wanted: { stepId: string }[]; running: object[]; next: string | null };
-
-async function untilWanted(id: string): Promise<void> {
-  await until(
-    async () => (await store.json<Status>(["plan", "status", id])).wanted.length > 0,
-    () => "no decision is wanted",
-  );
-}
-
-test("a decision is waited for, shown, and taken once of two", async () => {
-  const { id } = await store.plan({ look: [] }, asking);
-  store.mark("broken", ["look"]);
-  const { code, stdout } = await store.run(["plan", "confirm", id, "--wait", "--json"]);
-  expect(code).toBe(6);
-  const started = JSON.parse(stdout) as Started;
-  await untilWanted(id);
-  const shown = await store.run(["plan", "show", id]);
-  expect(shown.stderr).toContain(`uncaged-workflow plan answer ${id} retry`);
-  store.mark("broken", []);
-  const answers = await Promise.all(
-    [1, 2].map(() => store.run(["plan", "answer", id, "retry", "--json"])),
-  );
-  const taken = answers.filter((one) => one.code === 0);
-  expect(taken.map((one) => JSON.parse(one.stdout) as object)).toEqual([
-    { workflowId: id, runId: started.runId, stepId: "look", decision: "retry" },
-  ]);
-  expect(answers.find((one) => one.code !== 0)?.code).toBe(1);
-  const view = await store.untilPhase(id, "completed");
-  expect(view.runs).toHaveLength(1);
-  const late = await store.run(["plan", "answer", id, "skip"]);
-  expect(late).toMatchObject({ code: 1, stdout: "" });
-  expect(late.stderr).toMatch(/^error: [^\n]+\n$/);
 });
 
 test("secrets are stored for their owner alone, listed by name and shown nowhere", async () => {

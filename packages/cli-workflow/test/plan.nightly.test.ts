@@ -1,8 +1,6 @@
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
-import { ask, create, PlanStore, planOf, type Plan, type Started, type Turned } from "./planned.ts";
+import { PlanStore, type Started } from "./planned.ts";
 import { removeFolders } from "./program.ts";
 
 let store: PlanStore;
@@ -16,37 +14,6 @@ const keysOf = (value: object): string[] => Object.keys(value).toSorted();
 const sorted = (keys: string): string[] => keys.split(" ").toSorted();
 const statesOf = (steps: { step_id: string; status: string }[]) =>
   Object.fromEntries(steps.map(({ status, step_id }) => [step_id, status]));
-
-test("a question, its answer and a change lead to one plan", async () => {
-  store.replies.push(
-    ask("Which ones?"),
-    create(planOf({ look: [] })),
-    create(planOf({ look: [], report: ["look"] })),
-  );
-  const asked = await store.json<Turned>(["plan", "new", "which builds fail?"]);
-  expect(asked).toEqual({
-    session: expect.stringMatching(/^ps_/),
-    turn: { type: "question", content: "Which ones?" },
-    workflow: null,
-  });
-  expect(await store.json<Plan[]>(["plan", "list"])).toEqual([]);
-  const made = await store.json<Turned>(["plan", "answer-question", asked.session, "mine"]);
-  expect(made.turn.type).toBe("plan");
-  expect(made.workflow?.phase).toBe("awaiting_confirmation");
-  const { id } = made.workflow as Plan;
-  const changed = await store.json<Turned>(["plan", "modify", id.slice(0, 8), "and tell me"]);
-  expect(changed.session).toBe(asked.session);
-  expect(changed.workflow?.id).toBe(id);
-  const [listed, ...others] = await store.json<Plan[]>(["plan", "list"]);
-  expect(others).toEqual([]);
-  expect(listed?.steps.map((step) => step.id)).toEqual(["look", "report"]);
-  expect(keysOf(listed as Plan)).toEqual(
-    sorted(
-      "schema_version id name description trigger steps failure_policy phase created_at updated_at metadata",
-    ),
-  );
-  expect(store.asked).toContain("which builds fail?");
-});
 
 test("the example of the reference is planned, confirmed, fails in one step and is retried", async () => {
   const { id } = await store.plan({ a: [], b: ["a"], d: ["b"], c: [] });
@@ -144,37 +111,6 @@ test("what only looks, or fails, makes no plan home", async () => {
   await fresh.stop();
 });
 
-test("a plan is cancelled, and what it did stays to be seen", async () => {
-  const { id } = await store.plan({ slow: [] });
-  store.mark("waiting", ["slow"]);
-  await store.ok(["plan", "confirm", id]);
-  await store.untilPlan(id, ({ runs }) => runs[0]?.steps[0]?.status === "running");
-  await store.ok(["plan", "cancel", id]);
-  const view = await store.untilPhase(id, "failed");
-  expect(view.runs[0]).toMatchObject({ status: "failed", error: "cancelled by user" });
-  store.mark("waiting", []);
-});
-
-test("trigger data of 1 MB comes from stdin, and the steps get the beginning of it", async () => {
-  const { id } = await store.plan(
-    { look: [] },
-    { trigger: { type: "cron", expression: "0 9 * * 1-5", timezone: "Europe/Berlin" } },
-  );
-  expect(await store.json<Started>(["plan", "confirm", id])).toEqual({
-    ...{ workflowId: id, phase: "active", runId: null, threadId: null },
-  });
-  const data = "é".repeat(500_000);
-  const { runId } = await store.json<Started>(["plan", "run", id, "--data", "-"], { stdin: data });
-  const view = await store.untilPhase(id, "active");
-  expect(view.runs[0]).toMatchObject({ id: runId, status: "completed", trigger_data: data });
-  expect(view.trigger).toMatchObject({
-    type: "cron",
-    timezone: "Europe/Berlin",
-    last_fire_at: null,
-  });
-  expect(String(view.trigger.next_fire_at)).toMatch(/T0[78]:00:00/);
-});
-
 test("people get tables and what to do next", async () => {
   const { id } = await store.plan(
     { look: [], report: ["look"] },
@@ -193,31 +129,6 @@ test("people get tables and what to do next", async () => {
   );
 });
 
-test("a damaged plan is named with its column, and the others are listed", async () => {
-  const { id: good } = await store.plan({ look: [] });
-  const { id } = await store.plan({ look: [] });
-  const database = new Database(join(store.root, "plans/plans.db"));
-  const [{ steps_json } = { steps_json: "" }] = database
-    .query<{ steps_json: string }, [string]>("SELECT steps_json FROM workflows WHERE id = ?")
-    .all(id);
-  const set = database.query("UPDATE workflows SET steps_json = ? WHERE id = ?");
-  set.run("[", id);
-  for (const command of ["list", "status"]) {
-    const { code, stderr } = await store.run(["plan", command]);
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(
-        new RegExp(`^error: the plan ${id} is damaged: steps_json is no JSON; hint: .*\n$`),
-      ),
-    ]);
-  }
-  const listed = await store.run(["plan", "list", "--json"]);
-  const ids = (JSON.parse(listed.stdout) as Plan[]).map((plan) => plan.id);
-  expect([ids.includes(good), ids.includes(id)]).toEqual([true, false]);
-  set.run(steps_json, id);
-  database.close();
-});
-
 test("a run is waited for, and its return code is that of the command", async () => {
   const { id } = await store.plan({ look: [] });
   store.mark("broken", ["look"]);
@@ -226,41 +137,3 @@ test("a run is waited for, and its return code is that of the command", async ()
   expect(JSON.parse(ended.stdout)).toMatchObject({ workflowId: id, status: "failed" });
   store.mark("broken", []);
 });
-
-test("who waits for a run that is queued and cancelled learns so in one line", async () => {
-  const env = { UNCAGED_PLAN_MAX_RUNS: "1" };
-  const by = { trigger: { type: "cron", expression: "0 0 1 1 *" } };
-  const [first, manual, timed] = [
-    ...[await store.plan({ slow: [] }), await store.plan({ look: [] })],
-    await store.plan({ look: [] }, by),
-  ];
-  store.mark("waiting", ["slow"]);
-  await store.ok(["plan", "confirm", first?.id ?? ""]);
-  await store.ok(["plan", "confirm", timed?.id ?? ""]);
-  for (const [words, after] of [
-    [["confirm", manual?.id ?? ""], "failed"],
-    [["run", timed?.id ?? ""], "active"],
-  ] as const) {
-    const [, id] = words;
-    const waiting = store.run(["plan", ...words, "--wait"], { env });
-    const queued = await store.untilPlan(id, ({ phase }) => phase === "executing");
-    expect(queued.runs).toMatchObject([{ status: "running", steps: [] }]);
-    await store.ok(["plan", "cancel", id]);
-    expect(await waiting).toEqual({
-      ...{ code: 1, stdout: "" },
-      stderr: expect.stringMatching(
-        /^error: run_\w+ has ended before it began: cancelled by user[^\n]*\n$/,
-      ),
-    });
-    const { phase, runs } = await store.view(id);
-    expect([phase, runs[0]?.status, runs[0]?.steps]).toEqual([after, "failed", []]);
-    await refusedThread(runs[0]?.id ?? "");
-  }
-  store.mark("waiting", []);
-  await store.untilPhase(first?.id ?? "", "completed");
-});
-
-/** A run that was never begun has no thread. */
-async function refusedThread(runId: string): Promise<void> {
-  expect((await store.run(["thread", runId.slice(4)])).code).toBe(4);
-}

@@ -219,26 +219,6 @@ describe("rerun", () => {
     for (const [path, bytes] of Object.entries(before)) expect(store.tree()[path]).toBe(bytes);
   });
 
-  test("begins with a step's last run, or with the one that is asked for", async () => {
-    const id = await ended("n", { names: ["x", "y", "z"] });
-    const textAfter = async (step: string, ...more: string[]) => {
-      const { code, stdout } = await store.run([
-        "rerun",
-        id,
-        "--from-step",
-        step,
-        "--wait",
-        ...more,
-      ]);
-      expect(code).toBe(6);
-      return (await checkpoint(stdout.trim())).variables.$text;
-    };
-    expect(await textAfter("Set_Text", "--set", "$text=_")).toBe("_z");
-    expect(await textAfter("Set_Text#2", "--set", "$text=_")).toBe("_yz");
-    expect(await textAfter("Loop_Names", "--set", "$text=_")).toBe("_xyz");
-    expect(await textAfter("Loop_Names", "--set", '$text=""', "--set", 'names=["p"]')).toBe("p");
-  });
-
   test("continues with a fixed workflow", async () => {
     const id = await waiting({ path: "../escape.txt" });
     await store.ok(["resume", id, "--input", "n"]);

@@ -3,12 +3,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { WAIT } from "@uncaged/workflow";
 import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
-import { some } from "../../workflow/test/fixtures/cases.ts";
 import { infoPath } from "../../workflow/src/storage/paths.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
-import { messageOf, until } from "../../workflow/test/fixtures/until.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import { ledgerOf } from "../src/ledger/ledger.ts";
-import { type Model, ModelRuns, type Run } from "./model-runs.ts";
+import { ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
@@ -30,8 +29,8 @@ let turns = usual;
 let killedAt = 0;
 
 function reply(body: object): Reply {
-  const { messages, input = [] } = body as Record<string, { role?: string }[] | undefined>;
-  const turn = (messages ?? input).filter(({ role }) => role === "assistant").length;
+  const { messages } = body as { messages: { role?: string }[] };
+  const turn = messages.filter(({ role }) => role === "assistant").length;
   if (killedAt === turn + 1) {
     killedAt = 0;
     void models.kill();
@@ -117,18 +116,15 @@ const decisions = (meta: object): unknown => {
 
 /** The server's ids of tool calls have the number of the request. */
 const withOwnIds = (body: object): string =>
-  JSON.stringify(body)
-    .replace(/"(toolu|call|fc)_\d+_/g, '"$1_')
-    .replace(/"(rs|msg)_\d+"/g, '"$1"');
-const bodiesOf = (model: Model): string[] => [
-  ...new Set(servers[model].came.map(({ body }) => withOwnIds(body))),
+  JSON.stringify(body).replace(/"toolu_\d+_/g, '"toolu_');
+const bodiesOf = (): string[] => [
+  ...new Set(servers.claude.came.map(({ body }) => withOwnIds(body))),
 ];
 
-const undisturbed = new Map<Model, string[]>();
-async function conversationOf(model: Model): Promise<string[]> {
-  const known = undisturbed.get(model);
-  if (known) return known;
-  const run = await start(model);
+let undisturbed: string[] | undefined;
+async function conversationOf(): Promise<string[]> {
+  if (undisturbed) return undisturbed;
+  const run = await start("claude");
   const { view, questions } = await answered(run, "nothing", decisions);
   expect(view.status).toBe("completed");
   expect(questions.map(({ tool, input }) => [tool, input])).toEqual([
@@ -137,59 +133,56 @@ async function conversationOf(model: Model): Promise<string[]> {
     ["pay", { n: 6 }],
   ]);
   expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
-  const bodies = bodiesOf(model);
+  const bodies = bodiesOf();
   expect(bodies.length).toBe(3);
   expect(bodies[1]).toContain("a person refused this call: not on a Friday");
   expect(bodies[2]).toContain("A person has changed the input of this call to");
-  undisturbed.set(model, bodies);
+  undisturbed = bodies;
   return bodies;
 }
 
-describe.each(some(["claude", "gpt", "responses"] as const, 2))(
-  "a role of %s that asks for approvals",
-  (model) => {
-    test.each(some(["killed", "gone"] as const, model === "claude" ? 1 : 2))(
-      "goes on when its worker is %s while it waits",
-      async (absence) => {
-        const whole = await conversationOf(model);
-        const run = await start(model);
-        const { view } = await answered(run, absence, decisions);
-        expect(view.status).toBe("completed");
-        expect(view.steps.map(({ role }) => role)).toEqual([
-          ...[1, 2, 3].flatMap(() => [WAIT, "__input__"]),
-          model,
-        ]);
-        expect(bodiesOf(model)).toEqual(whole);
-        expect(servers[model].came.length).toBe(3);
-        expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
-        const attempts = await host.attempts(run.ref);
-        expect(
-          attempts.filter(({ role: name }) => name === model).map(({ status }) => status),
-        ).toEqual(["parked", "parked", "parked", "committed"]);
-        expect(ledgerOf(attempts).lost.tokens).toBe(0);
-      },
-    );
-
-    test.each(some([1, 2, 3], 3))("goes on when it is killed at turn %d", async (at) => {
-      const whole = await conversationOf(model);
-      const run = await start(model, { at });
-      const { view } = await answered(run, "nothing", decisions);
+describe("a role that asks for approvals", () => {
+  test.each(["killed", "gone"] as const)(
+    "goes on when its worker is %s while it waits",
+    async (absence) => {
+      const whole = await conversationOf();
+      const run = await start("claude");
+      const { view } = await answered(run, absence, decisions);
       expect(view.status).toBe("completed");
-      expect(bodiesOf(model)).toEqual(whole);
-      expect(servers[model].came.length).toBe(4);
+      expect(view.steps.map(({ role }) => role)).toEqual([
+        ...[1, 2, 3].flatMap(() => [WAIT, "__input__"]),
+        "claude",
+      ]);
+      expect(bodiesOf()).toEqual(whole);
+      expect(servers.claude.came.length).toBe(3);
       expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
-    });
+      const attempts = await host.attempts(run.ref);
+      expect(
+        attempts.filter(({ role: name }) => name === "claude").map(({ status }) => status),
+      ).toEqual(["parked", "parked", "parked", "committed"]);
+      expect(ledgerOf(attempts).lost.tokens).toBe(0);
+    },
+  );
 
-    test.each(some(["before 6", "after 6"], 2))("goes on when it is killed %s", async (die) => {
-      const run = await start(model, { die });
-      const { view, questions } = await answered(run, "nothing", decisions);
-      expect([view.status, questions.length]).toEqual(["completed", 3]);
-      // It is made again, with the same key: nobody is asked twice.
-      expect(marksIn(run).filter((one) => one !== "6 little")).toEqual(["1", "2", "4"]);
-      expect(bodiesOf(model)).toEqual(await conversationOf(model));
-    });
-  },
-);
+  test.each([1, 2, 3])("goes on when it is killed at turn %d", async (at) => {
+    const whole = await conversationOf();
+    const run = await start("claude", { at });
+    const { view } = await answered(run, "nothing", decisions);
+    expect(view.status).toBe("completed");
+    expect(bodiesOf()).toEqual(whole);
+    expect(servers.claude.came.length).toBe(4);
+    expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
+  });
+
+  test.each(["before 6", "after 6"])("goes on when it is killed %s", async (die) => {
+    const run = await start("claude", { die });
+    const { view, questions } = await answered(run, "nothing", decisions);
+    expect([view.status, questions.length]).toEqual(["completed", 3]);
+    // It is made again, with the same key: nobody is asked twice.
+    expect(marksIn(run).filter((one) => one !== "6 little")).toEqual(["1", "2", "4"]);
+    expect(bodiesOf()).toEqual(await conversationOf());
+  });
+});
 
 test("what may not be done twice is not done again once it was approved and begun", async () => {
   for (const [die, marks] of [
@@ -199,34 +192,9 @@ test("what may not be done twice is not done again once it was approved and begu
     const run = await start("claude", { die });
     const { view } = await answered(run, "nothing", decisions);
     expect(view.status).toBe("completed");
-    expect(bodiesOf("claude").at(-1)).toContain("it is not known whether deploy was done");
+    expect(bodiesOf().at(-1)).toContain("it is not known whether deploy was done");
     expect(marksIn(run).filter((one) => one !== "1")).toEqual([...marks]);
   }
-});
-
-test("of two that answer at once one is taken, and an answer to another question is refused", async () => {
-  const run = await start("claude");
-  const first = await asked(run);
-  if (typeof first === "string") throw new Error(first);
-  const { token } = first;
-  expect(first).toMatchObject({ for: "tool", tool: "deploy", input: { n: 2 } });
-  expect((await host.attempts(run.ref)).map((one) => one.attempt)).toContain(String(first.attempt));
-  const both = await Promise.allSettled([
-    answer(run, { approve: true }, { token }),
-    answer(run, { approve: false, reason: "no" }, { token }),
-  ]);
-  expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-  const second = await asked(run);
-  expect(second).toMatchObject({ input: { n: 3 } });
-  expect(answer(run, true, { token })).rejects.toThrow("the answer's token is not that of tool");
-  for (const bad of ["later", {}, 1, null, { decision: "approve", approved: false }]) {
-    expect(await messageOf(answer(run, bad))).toContain("must be approve or reject");
-  }
-  for (const bad of [{ approve: "yes" }, { approve: true, input: { n: "x" } }]) {
-    expect(await messageOf(answer(run, bad))).toContain("does not fit what tool asks for");
-  }
-  await host.control(run.ref, { kind: "kill" });
-  expect(marksIn(run)).toEqual([]);
 });
 
 test("an input that a person gives in its place must fit, also where only the tool knows", async () => {
@@ -296,7 +264,7 @@ test("a call that nobody decides on in time is refused, or made where its tool s
     () => "it waits on",
   );
   expect(marksIn(run)).toEqual(["2"]);
-  expect(bodiesOf("claude").at(-1)).toContain("late was not run: nobody has decided on it in time");
+  expect(bodiesOf().at(-1)).toContain("late was not run: nobody has decided on it in time");
 });
 
 test("a secret of the environment is not shown: such a call is not made", async () => {
@@ -304,7 +272,7 @@ test("a secret of the environment is not shown: such a call is not made", async 
   const run = await start("claude", { calls: [[call("deploy", 2, { note: key })]] });
   expect(await asked(run)).toBe("completed");
   expect(marksIn(run)).toEqual([]);
-  expect(bodiesOf("claude").at(-1)).toContain("its input has a secret of the environment");
+  expect(bodiesOf().at(-1)).toContain("its input has a secret of the environment");
   const { hash, threadId } = run.ref;
   expect(readFileSync(infoPath(models.root, hash, threadId), "utf8")).not.toContain(key);
   expect(JSON.stringify(await host.read(run.ref))).not.toContain(key);
@@ -318,34 +286,11 @@ test("a role that is durable as a whole asks for the call again, and its approva
   expect(servers.claude.came.length).toBe(3);
 });
 
-test("a result as large as can be recorded is not asked for again after a kill, and neither is one that is too large", async () => {
-  const run = await start("large", { at: 2, calls: [[call("big", 30), call("big", 40)]] });
-  const { view } = await answered(run, "nothing", () => true);
-  expect(view.status).toBe("completed");
-  expect(marksIn(run)).toEqual(["30", "40"]);
-  const [first, again, ...others] = servers.claude.came
-    .slice(1)
-    .map(({ body }) => JSON.stringify(body));
-  expect([first === again, others]).toEqual([true, []]);
-  expect(first).toContain("and can't be recorded: 31 MiB is the most");
-});
-
-test.each(["nothing", "killed"] as const)(
-  "members of a group ask one after the other, when no other is at work: %s",
-  async (absence) => {
-    const run = await start("group", { calls: [[call("deploy", 2)]] });
-    const { view, questions } = await answered(run, absence, () => true);
-    expect([view.status, questions.length]).toEqual(["completed", 3]);
-    expect(marksIn(run)).toEqual(["2", "2", "2"]);
-    expect(servers.claude.came.length).toBe(6);
-    expect(new Set(questions.map(({ token }) => token)).size).toBe(3);
-  },
-);
-
-test("steps of durable code ask, and what they asked is not shown to the next one", async () => {
-  const run = await start("steps", { calls: [[call("deploy", 2)]] });
+test("members of a group ask one after the other, when no other is at work", async () => {
+  const run = await start("group", { calls: [[call("deploy", 2)]] });
   const { view, questions } = await answered(run, "killed", () => true);
-  expect([view.status, questions.length]).toEqual(["completed", 2]);
-  expect(servers.claude.came.length).toBe(4);
-  expect(JSON.stringify(servers.claude.came.at(-1)?.body)).not.toContain(WAIT);
+  expect([view.status, questions.length]).toEqual(["completed", 3]);
+  expect(marksIn(run)).toEqual(["2", "2", "2"]);
+  expect(servers.claude.came.length).toBe(6);
+  expect(new Set(questions.map(({ token }) => token)).size).toBe(3);
 });

@@ -12,7 +12,6 @@ import {
 } from "@uncaged/workflow";
 import { z } from "zod";
 import { claudeCode } from "../src/command/claude-code.ts";
-import { handoff } from "../src/role/handoff.ts";
 import { role } from "../src/role/role.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
@@ -134,53 +133,6 @@ describe("Claude Code", () => {
     expect(second.spent[0]?.usage.cache_read_tokens).toBe(at.counted.cacheRead - before.cacheRead);
   }, 180_000);
 
-  test("hears in its session what has changed since: the prompt and its instructions", async () => {
-    const at = await serve(() => ({ text: "Done." }));
-    const memory: Sessions = {};
-    const steps = [
-      { role: "coder", content: "Done.", meta: {}, timestamp: 1 },
-    ] as ThreadContext["steps"];
-    const start = { ...threadOf().start, content: "fix the product" };
-    await run(at, memory);
-    await run(at, memory, { steps, start }, undefined, 0);
-    const env = envOf(at);
-    const agent = claudeCode({ command, graceMs: 1000 });
-    const thread = threadOf({ cwd, env, role: "coder", steps, start });
-    await observed(() => agent(thread, "You write Zig."), { memory, remembered: 0 });
-    const last = (nth: number) => JSON.stringify(at.came[nth]?.body?.messages?.at(-1));
-    expect(last(1)).toContain("fix the product");
-    expect(last(1)).not.toContain("You are the coder");
-    expect(last(2)).toContain("You write Zig.");
-    expect(JSON.stringify(at.came[2]?.body?.messages)).toContain("fix the sum");
-  }, 180_000);
-
-  test("names the role that goes on, and is asked again in its session when that is none", async () => {
-    const asked = "does not fit the JSON Schema";
-    const at = await serve((messages) => ({
-      text: JSON.stringify({ handoff: messages.includes(asked) ? "billing" : "nobody" }),
-    }));
-    const agent = claudeCode({ command, graceMs: 1000 });
-    const schema = z.object({ handoff: handoff(["billing"]) });
-    const desk = role({ description: "", agent, systemPrompt: "You are the desk.", schema });
-    const { meta } = await desk(threadOf({ cwd, env: envOf(at), role: "desk" }));
-    expect(meta.handoff).toBe("billing");
-    expect(at.came).toHaveLength(2);
-    const again = JSON.stringify(at.came[1]?.body?.messages);
-    expect(again).toContain('{\\"handoff\\":\\"nobody\\"}');
-    expect(again).toContain(asked);
-    expect(meta.usage.output_tokens).toBe(at.counted.output);
-  }, 180_000);
-
-  test("gets the whole thread when its session is not there any more", async () => {
-    const at = await serve(() => ({ text: "Once more." }));
-    const session = "11111111-2222-4333-8444-555555555555";
-    const memory: Sessions = { sessions: [{ command: "claude", session, steps: 1 }] };
-    const again = await run(at, memory);
-    expect(again.error).toBeNull();
-    expect(again.text).toBe("Once more.");
-    expect(memory.sessions?.[0]?.session).not.toBe(session);
-  }, 180_000);
-
   test("is stopped by what is left of the thread's maxCost, and what it spent is kept", async () => {
     const bash = { command: "true", description: "Does nothing" };
     const at = await serve(() => ({ text: "I go on.", tools: [{ name: "Bash", input: bash }] }));
@@ -245,16 +197,4 @@ describe("Claude Code", () => {
     },
     180_000,
   );
-
-  test("is ended in the middle of an answer with the thread", async () => {
-    const at = await serve(() => ({ text: "slow ".repeat(200), tokenMs: 100 }));
-    const abort = new AbortController();
-    const result: Observed = { events: [], spent: [], text: "", error: null };
-    const running = run(at, {}, { signal: abort.signal }, result);
-    await until(() => result.events.some(({ type }) => type === "llm_token"));
-    abort.abort(new Error("killed"));
-    expect((await running).error).toEqual(new Error("killed"));
-    await at.came[0]?.closed;
-    expect(at.came[0]?.finished).toBe(false);
-  }, 180_000);
 });

@@ -299,21 +299,6 @@ describe("a command that goes wrong", () => {
     expect(readFileSync(join(cwd, "asked-to-end"), "utf8")).toBe("yes");
     await until(() => !isAlive(numberIn(join(cwd, "grandchild"))));
   });
-
-  test("is ended with all that it started when the thread is", async () => {
-    const abort = new AbortController();
-    const running = observe("hang", { graceMs: 200 }, { signal: abort.signal });
-    await until(() => numberIn(join(cwd, "grandchild")) > 0);
-    abort.abort(new Error("killed"));
-    expect((await running).error).toEqual(new Error("killed"));
-    await until(() => !isAlive(numberIn(join(cwd, "grandchild"))));
-  });
-
-  test("leaves no child behind that it forked before it died", async () => {
-    const { text } = await observe("forkAndDie");
-    expect(text).toBe("left one behind");
-    await until(() => !isAlive(numberIn(join(cwd, "grandchild"))));
-  });
 });
 
 const long = { start: { ...threadOf().start, content: "x".repeat(3_000_000) } };

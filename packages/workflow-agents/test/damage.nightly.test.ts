@@ -3,7 +3,6 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Host, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
 import { infoPath, valuesPath } from "../../workflow/src/storage/paths.ts";
-import { some } from "../../workflow/test/fixtures/cases.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ModelRuns, type Run } from "./model-runs.ts";
@@ -92,76 +91,34 @@ async function retried({ ref, env }: Run) {
   return await settled(host, fork);
 }
 
-/** Changes one byte of a text where it occurs. */
-const flipped = (line: string, text: string, other: string): string => {
-  expect(line).toContain(text);
-  return line.replace(text, other);
-};
-
 const damages: Record<string, (files: Files) => void> = {
   "the file of values deleted": ({ values }) => rmSync(values),
-  "the file of values empty": ({ values }) => writeFileSync(values, ""),
   "a byte of each value changed": ({ values }) =>
     write(
       values,
       linesOf(values).map((line) => line.replace("xxx", "xyx")),
-    ),
-  "other values in the place of these": ({ values }) =>
-    write(
-      values,
-      linesOf(values).map((line) => JSON.stringify("y".repeat(line.length - 2))),
     ),
   "the debug log deleted": ({ info }) => rmSync(info),
   "the debug log cut before its last entry": ({ info }) => {
     const lines = linesOf(info);
     write(info, lines.slice(0, entryAt(lines, -1)));
   },
-  "the debug log cut within its last entry": ({ info }) => {
+  "an entry removed": ({ info }) => {
     const lines = linesOf(info);
-    const at = entryAt(lines, -1);
-    writeFileSync(info, `${lines.slice(0, at).join("\n")}\n${lines[at]?.slice(0, 300)}`);
+    lines.splice(entryAt(lines, 3), 1);
+    write(info, lines);
   },
-  "the debug log cut after its first entry": ({ info }) => {
+  "a byte of an entry changed": ({ info }) => {
     const lines = linesOf(info);
-    write(info, lines.slice(0, entryAt(lines, 1) + 1));
+    const at = entryAt(lines, 6);
+    expect(lines[at]).toContain('"n":2');
+    lines[at] = (lines[at] ?? "").replace('"n":2', '"n":3');
+    write(info, lines);
   },
-  ...Object.fromEntries(
-    [1, 2, 3, 4, 5, 6].map((n) => [
-      `entry ${n} removed`,
-      ({ info }: Files) => {
-        const lines = linesOf(info);
-        expect(lines.filter(isEntry).length).toBe(6);
-        lines.splice(entryAt(lines, n), 1);
-        write(info, lines);
-      },
-    ]),
-  ),
-  ...Object.fromEntries(
-    (
-      [
-        [1, '"turn":1', '"turn":2'],
-        [2, '"type":"journal"', '"type":"journam"'],
-        [2, '"key":"0', '"key":"1'],
-        [4, '"conversation":"', '"conversatiom":"'],
-        [5, '"kind":"result"', '"kind":"resulu"'],
-        [5, '"tool_use_id":"toolu', '"tool_use_id":"toolv'],
-        [6, '"n":2', '"n":3'],
-        [6, '"kind":', '"kind"'],
-      ] as const
-    ).map(([n, text, other]) => [
-      `${text} changed in entry ${n}`,
-      ({ info }: Files) => {
-        const lines = linesOf(info);
-        const at = entryAt(lines, n);
-        lines[at] = flipped(lines[at] ?? "", text, other);
-        write(info, lines);
-      },
-    ]),
-  ),
 };
 
 describe("what was recorded, damaged while a call waits for an approval (F29)", () => {
-  test.each(some(Object.keys(damages), 6))(
+  test.each(Object.keys(damages))(
     "fails the thread and has nothing done twice: %s",
     async (name) => {
       const run = await waiting();
@@ -218,52 +175,17 @@ describe("what was recorded, damaged while a call waits for an approval (F29)", 
     expect([marksIn(run), models.servers.claude.came.length]).toEqual([marks, run.asked + 1]);
   });
 
-  test.each([0, 1, 2, 3])(
-    "fails a thread where a role asks that another one has called, %d entries left",
-    async (n) => {
-      const run = await waiting("outer", ["1"]);
-      const { info } = pathsOf(run.ref);
-      const lines = linesOf(info);
-      expect(lines.filter(isEntry).length).toBe(4);
-      write(info, lines.slice(0, entryAt(lines, n + 1)));
-      const view = await answered(run);
-      expect(view).toMatchObject({ status: "failed", error: { code: "LOG_CORRUPT" } });
-      expect([marksIn(run), models.servers.claude.came.length]).toEqual([["1"], run.asked]);
-      write(info, lines);
-      expect((await retried(run)).status).toBe("completed");
-      expect([marksIn(run), models.servers.claude.came.length]).toEqual([
-        ["1", "2"],
-        run.asked + 2,
-      ]);
-    },
-  );
-
-  test.each([1, 4, 8])(
-    "fails a thread whose members of a group ask, cut after entry %d",
-    async (n) => {
-      const run = await waiting("group", ["1", "1", "1"]);
-      const { info } = pathsOf(run.ref);
-      const lines = linesOf(info);
-      expect(lines.filter(isEntry).length).toBe(9);
-      write(info, lines.slice(0, entryAt(lines, n) + 1));
-      // Those members go on of which nothing is damaged.
-      let view = await answered(run);
-      while (view.status === "waiting") view = await answered(run);
-      expect(view).toMatchObject({ status: "failed", error: { code: "LOG_CORRUPT" } });
-      const done = marksIn(run);
-      expect(done.slice(0, 3)).toEqual(["1", "1", "1"]);
-      // Each of them once: the entries of the members are in any order.
-      expect(["", "2", "2,2"].slice(0, n === 1 ? 1 : 3)).toContain(done.slice(3).join());
-      write(info, lines);
-      const { ref, env } = run;
-      const again = {
-        ...run,
-        ref: await host.fork(ref, retryOptions(await host.read(ref), { env })),
-      };
-      view = await settled(host, again.ref);
-      while (view.status === "waiting") view = await answered(again);
-      expect(view.status).toBe("completed");
-      expect(marksIn(run)).toEqual(["1", "1", "1", "2", "2", "2"]);
-    },
-  );
+  test("fails a thread where a role asks that another one has called", async () => {
+    const run = await waiting("outer", ["1"]);
+    const { info } = pathsOf(run.ref);
+    const lines = linesOf(info);
+    expect(lines.filter(isEntry).length).toBe(4);
+    write(info, lines.slice(0, entryAt(lines, 3)));
+    const view = await answered(run);
+    expect(view).toMatchObject({ status: "failed", error: { code: "LOG_CORRUPT" } });
+    expect([marksIn(run), models.servers.claude.came.length]).toEqual([["1"], run.asked]);
+    write(info, lines);
+    expect((await retried(run)).status).toBe("completed");
+    expect([marksIn(run), models.servers.claude.came.length]).toEqual([["1", "2"], run.asked + 2]);
+  });
 });

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { Attempts } from "@uncaged/workflow";
 import { z } from "zod";
 import {
   anthropicAgent,
@@ -132,29 +131,6 @@ describe("OpenAI's Responses API", () => {
     const thoughts = run.events.filter(({ type }) => type === "llm_thinking");
     expect(thoughts.map(({ payload }) => payload.delta).join("")).toBe("hmso");
     expect(toolEvents(run)[0]).toMatchObject({ name: "web_search", tool_use_id: "ws_1" });
-  });
-
-  test("has its reasoning after a crash, too", async () => {
-    const { agent, thread, bodies } = await serve([...turns, turns[1] as Reply]);
-    const entries: unknown[] = [];
-    const journal = {
-      read: async () => entries.map((entry) => ({ entry, failed: false })),
-      record: async (_: string, entry: unknown) =>
-        entries.push(JSON.parse(JSON.stringify(entry)) as unknown) > 0,
-    };
-    const execution = (outermost: string) => {
-      const attempts = { outermost } as Attempts;
-      return { ...thread, journal, key: "k", attempts };
-    };
-    const made = look();
-    const play = agent({ tools: made.tools });
-    await play(execution("one"), "You look.");
-    // Its last answer was lost with it.
-    entries.pop();
-    expect(await play(execution("two"), "You look.")).toBe("It is 3.");
-    expect(bodies()).toHaveLength(3);
-    expect(bodies()[2]).toEqual(bodies()[1] as never);
-    expect(made.ran).toBe(1);
   });
 
   test("is asked without encryption where its model has none, and the next time at once", async () => {

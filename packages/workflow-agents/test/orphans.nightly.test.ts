@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolders, Store } from "../../cli-workflow/test/program.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
@@ -8,7 +8,6 @@ import { isAlive } from "./processes.ts";
 /* What a worker that is killed has started: it ends with the worker, or at the latest before a step runs again. */
 const source = join(import.meta.dir, "bundles/starting.ts");
 type View = { status: string; pid: number | null; steps: { content: string }[] };
-type Orphan = { pid: number; command: string; ended: string | null };
 
 const store = new Store();
 const names: string[] = [];
@@ -41,14 +40,6 @@ async function lastWorker(id: string): Promise<number> {
   return (JSON.parse(first) as { pid: number }).pid;
 }
 
-async function otherVersion(): Promise<string> {
-  const file = join(store.folder, "other.ts");
-  const descriptor = '{ description: "", roles: { starter: { description: "", schema: {} } } }';
-  const text = `export { run } from ${JSON.stringify(source)};\nexport const descriptor = ${descriptor};\n`;
-  writeFileSync(file, text);
-  return (await store.json<{ hash: string }>(["add", "other", file])).hash;
-}
-
 async function killWorker(id: string): Promise<void> {
   let pid: number | null = null;
   await until(async () => (pid = (await store.json<View>(["thread", id])).pid) !== null);
@@ -78,31 +69,6 @@ describe.if(process.platform === "linux")("on Linux", () => {
     expect(await store.ok(["logs", id])).toMatch(
       /worker_start .*"orphans":\[\{"pid":\d+,"command":"/,
     );
-  }, 180_000);
-
-  test("a kill and a fork onto another version end it, too", async () => {
-    const killed = await start(["node"]);
-    await killWorker(killed.id);
-    // The system may still be closing what the worker held.
-    const found = async () => (await store.run(["doctor"])).stdout;
-    const report = /was killed and has left running: (?=.*\bkill \d+ \d+)/;
-    await until(async () => report.test(await found()));
-    const { orphans } = await store.json<{ orphans: Orphan[] }>(["kill", killed.id]);
-    expect(orphans.filter(({ ended }) => ended === null)).toEqual([]);
-    expect(new Set(orphans.map(({ pid }) => pid))).toEqual(new Set(pidsIn(killed.name)));
-
-    const forked = await start(["given"]);
-    await killWorker(forked.id);
-    const other = await store.ok([
-      "fork",
-      forked.id,
-      "--on",
-      await otherVersion(),
-      "--at-step",
-      "0",
-    ]);
-    const { steps } = await store.until<View>(other, "completed");
-    expect(steps.map(({ content }) => content)).toEqual(["[]"]);
   }, 180_000);
 
   test("what a bundle has started without the mark, and what a worker left that was not lost, runs on", async () => {

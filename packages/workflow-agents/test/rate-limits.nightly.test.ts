@@ -3,16 +3,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalHost, settled, type ThreadRef } from "@uncaged/workflow/host";
-import { z } from "zod";
 import { bundlePath, runDir } from "../../workflow/src/storage/paths.ts";
 import { openRoot } from "../../workflow/src/storage/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { role } from "../src/index.ts";
 import { expectCounted, untilRead } from "./counted.ts";
 import { limitedServer } from "./limited/server.ts";
-import { models, threadAt } from "./models.ts";
-import { failureOf, observed } from "./published.ts";
 
 /* Threads of several versions, so in several processes, share what a provider allows them. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-limits-"));
@@ -122,45 +118,3 @@ test("calls that wait in a worker that is killed hold up nobody", async () => {
   expect((await settled(host, first[0] as ThreadRef)).status).not.toBe("running");
   await expectCounted(host, [...first, other as ThreadRef], [server]);
 }, 180_000);
-
-describe.each(models)("a role of $name", (model) => {
-  const used = () => ({
-    "anthropic-ratelimit-requests-limit": "1",
-    "anthropic-ratelimit-requests-remaining": "0",
-    "anthropic-ratelimit-requests-reset": new Date(Date.now() + 120_000).toISOString(),
-    "x-ratelimit-limit-requests": "1",
-    "x-ratelimit-remaining-requests": "0",
-    "x-ratelimit-reset-requests": "120s",
-  });
-  const asker = (deadline: string) =>
-    role({
-      description: "Asks",
-      agent: model.agent(),
-      systemPrompt: "",
-      schema: z.object({}),
-      retry: { deadline },
-    });
-
-  test("does not wait beyond its deadline, and nothing is spent", async () => {
-    const server = await model.serve([{ text: "well", headers: used() }]);
-    stops.push(server.stop);
-    await asker("1m")(threadAt(model, server));
-    const run = await observed(async () => (await asker("1m")(threadAt(model, server))).content);
-    expect(run.error).toMatchObject({ code: "LLM_RATE_LIMIT", status: null, isFree: true });
-    expect(String(run.error)).toMatch(/limits requests: .* beyond the role's deadline/);
-    expect([run.spent, server.came.length]).toEqual([[], 1]);
-  });
-
-  test("is ended at once while it waits", async () => {
-    const server = await model.serve([{ text: "well", headers: used() }]);
-    stops.push(server.stop);
-    await asker("10m")(threadAt(model, server));
-    const stop = new AbortController();
-    const thread = threadAt(model, server, { signal: stop.signal });
-    const ended = failureOf(asker("10m")(thread));
-    await Bun.sleep(0);
-    stop.abort(new Error("killed"));
-    expect(await ended).toEqual(new Error("killed"));
-    expect(server.came.length).toBe(1);
-  });
-});

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
 import { valuesPath } from "../../workflow/src/storage/paths.ts";
-import { type Model as Served, ModelRuns, type Run } from "./model-runs.ts";
+import { type Model, ModelRuns, type Run } from "./model-runs.ts";
 import type { Fault, Reply } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
@@ -56,7 +56,6 @@ function reply(body: Body): Reply {
   return { thinking: `turn ${turn}`, text: `I mark ${turn}. `, tools, fault };
 }
 
-type Model = Served | "whole";
 beforeAll(async () => {
   models = await ModelRuns.open(reply);
   ({ host, servers } = models);
@@ -81,7 +80,7 @@ function withOwnIds(text: string): string {
 /** The bodies that came, by turn: what the model was shown. */
 function bodiesOf(model: Model): Map<number, string[]> {
   const bodies = new Map<number, string[]>();
-  for (const { body } of servers[model === "whole" ? "claude" : model].came) {
+  for (const { body } of servers[model].came) {
     const turn = turnOf(body as Body);
     bodies.set(turn, [...(bodies.get(turn) ?? []), withOwnIds(JSON.stringify(body))]);
   }
@@ -128,49 +127,51 @@ function expectSame(model: Model, whole: Map<number, string[]>, twice: number[])
 
 const numbers = calls.flat();
 
-describe.each(some(["claude", "gpt", "responses"] as const, 2))(
-  "a role of %s goes on after its process was killed",
-  (model) => {
-    const turns = Array.from({ length: last }, (_, at) => at + 1);
-    const kinds = ["asked", "answering"] as const;
-    const moments = turns.flatMap((turn) => kinds.map((kind) => ({ turn, kind })));
-    test.each(some(moments, 4, 1))("when turn $turn was $kind", async (at) => {
-      const whole = await conversationOf(model);
-      const run = await start(model, { at });
-      const view = await resumed(run);
-      expect([view.status, view.steps[0]?.content ?? view]).toEqual([
-        "completed",
-        '{"done": true}',
-      ]);
-      expectSame(model, whole, [at.turn]);
-      expect(markedIn(run)).toEqual(numbers);
-    });
+describe("a role goes on after its process was killed", () => {
+  const turns = Array.from({ length: last }, (_, at) => at + 1);
+  const kinds = ["asked", "answering"] as const;
+  const moments = turns.flatMap((turn) => kinds.map((kind) => ({ turn, kind })));
+  test.each(some(moments, 4, 1))("when turn $turn was $kind", async (at) => {
+    const whole = await conversationOf("claude");
+    const run = await start("claude", { at });
+    const view = await resumed(run);
+    expect([view.status, view.steps[0]?.content ?? view]).toEqual(["completed", '{"done": true}']);
+    expectSame("claude", whole, [at.turn]);
+    expect(markedIn(run)).toEqual(numbers);
+  });
 
-    test.each(some(numbers, 3, 1))("in tool call %d, before and after its effect", async (n) => {
-      const whole = await conversationOf(model);
-      for (const moment of ["before", "after"]) {
-        const run = await start(model, { die: `${moment} ${n}` });
-        expect((await resumed(run)).status).toBe("completed");
-        expectSame(model, whole, []);
-        // Calls of one turn run at once: those that had not been recorded are made again.
-        const turn = calls.find((each) => each.includes(n)) ?? [];
-        const others = numbers.filter((each) => !turn.includes(each));
-        expect(markedIn(run).filter((each) => !turn.includes(each))).toEqual(others);
-        expect(new Set(markedIn(run))).toEqual(new Set(numbers));
-      }
-    });
-
-    test("when the last answer was there and its step was not committed", async () => {
-      const whole = await conversationOf(model);
-      const run = await start(model, { die: "end" });
+  test.each(some(numbers, 3, 1))("in tool call %d, before and after its effect", async (n) => {
+    const whole = await conversationOf("claude");
+    for (const moment of ["before", "after"]) {
+      const run = await start("claude", { die: `${moment} ${n}` });
       expect((await resumed(run)).status).toBe("completed");
-      expectSame(model, whole, []);
-      expect(markedIn(run)).toEqual(numbers);
-      const attempts = await host.attempts(run.ref);
-      expect(attempts.map(({ status }) => status)).toEqual(["lost", "committed"]);
-    });
-  },
-);
+      expectSame("claude", whole, []);
+      // Calls of one turn run at once: those that had not been recorded are made again.
+      const turn = calls.find((each) => each.includes(n)) ?? [];
+      const others = numbers.filter((each) => !turn.includes(each));
+      expect(markedIn(run).filter((each) => !turn.includes(each))).toEqual(others);
+      expect(new Set(markedIn(run))).toEqual(new Set(numbers));
+    }
+  });
+
+  test("when the last answer was there and its step was not committed", async () => {
+    const whole = await conversationOf("claude");
+    const run = await start("claude", { die: "end" });
+    expect((await resumed(run)).status).toBe("completed");
+    expectSame("claude", whole, []);
+    expect(markedIn(run)).toEqual(numbers);
+    const attempts = await host.attempts(run.ref);
+    expect(attempts.map(({ status }) => status)).toEqual(["lost", "committed"]);
+  });
+});
+
+test.each(["gpt", "responses"] as const)("a role of %s does, too", async (model) => {
+  const whole = await conversationOf(model);
+  const run = await start(model, { at: { turn: 3, kind: "answering" } });
+  expect((await resumed(run)).status).toBe("completed");
+  expectSame(model, whole, [3]);
+  expect(markedIn(run)).toEqual(numbers);
+});
 
 const overloaded = { status: 529, type: "overloaded_error", message: "Overloaded" } as const;
 
@@ -221,21 +222,6 @@ describe("a retry goes on", () => {
       1, 1,
     ]);
     expect(markedIn(run)).toEqual(numbers);
-  });
-
-  test("with the whole role where that is all that is durable", async () => {
-    const run = await start("whole", { die: "end" });
-    expect((await resumed(run)).status).toBe("completed");
-    expect(markedIn(run)).toEqual([...numbers, ...numbers]);
-  });
-
-  test("and a fork that leaves steps out does them again", async () => {
-    const run = await start("claude");
-    expect((await settled(host, run.ref)).status).toBe("completed");
-    const { env } = run;
-    const fork = await host.fork(run.ref, { keep: { atStep: 0 }, env });
-    expect((await settled(host, fork)).status).toBe("completed");
-    expect(servers.claude.came.length).toBe(2 * last);
   });
 });
 

@@ -17,7 +17,6 @@ export type Fault =
   | { kind: "hang" }
   | { kind: "silence"; after: number; pings?: boolean }
   | { kind: "half-event"; after: number }
-  | { kind: "bad-json"; after: number }
   | { kind: "error-event"; after: number; type: string; message: string };
 
 /**
@@ -279,7 +278,6 @@ async function breakOff<Body>(
     return;
   }
   if (fault.kind === "half-event") response.end(event.slice(0, event.length / 2));
-  if (fault.kind === "bad-json") response.end(event.replace(/\}/g, ""));
   if (fault.kind === "error-event") response.end(protocol.errorEvent(fault));
 }
 

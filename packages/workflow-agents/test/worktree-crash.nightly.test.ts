@@ -3,7 +3,6 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -184,26 +183,6 @@ describe("a conversation that goes on has the files that it knows of", () => {
     expect(existsSync(join(root, "worktrees", ref.threadId, "coder/ignored/built"))).toBe(true);
   }, 60_000);
 
-  test("when a person has approved a call, by a worker that has left since", async () => {
-    const repository = repositoryOf();
-    reply = (turn) => {
-      if (turn === 1) return { tools: [write("a")] };
-      return turn === 2 ? { tools: [{ name: "listFiles", input: {} }] } : { text: "done" };
-    };
-    server.came.splice(0);
-    const { ref, env } = await start(repository, "coder");
-    expect((await settled(host, ref)).status).toBe("waiting");
-    await signalWorkers(root, "SIGKILL");
-    const before = server.came.length;
-    await host.control(ref, { kind: "answer", input: { content: "true" }, env });
-    const view = await settled(host, ref);
-    expect([view.status, server.came.length - before]).toEqual(["completed", 1]);
-    await expectCounted(host, [ref], [server]);
-    const made = view.steps.at(-1)?.meta.worktree as WorktreeMeta;
-    expect(repository.files(made.commit)).toEqual([".gitignore", "README.md", "a"]);
-    expect(JSON.stringify(server.came.at(-1)?.body)).toContain("README.md\\na");
-  }, 60_000);
-
   test("in a retry, which has a worktree of its own", async () => {
     const repository = repositoryOf();
     let fails = true;
@@ -235,26 +214,3 @@ describe("a conversation that goes on has the files that it knows of", () => {
     ]);
   }, 60_000);
 });
-
-test("twenty threads of one repository at once, beside its user", async () => {
-  const repository = repositoryOf();
-  const runs = Array.from({ length: 20 }, () => start(repository, "writers"));
-  const busy = (async () => {
-    for (let at = 0; at < 10; at += 1) {
-      repository.commit(`commit ${at}`);
-      repository.git("pack-refs", "--all");
-      await Bun.sleep(20);
-    }
-  })();
-  const all = await Promise.all(runs);
-  const views = await Promise.all(all.map(({ ref }) => settled(host, ref)));
-  await busy;
-  const failures = views.map((view) => ("result" in view ? view.result.summary : view.status));
-  expect(failures.filter((summary) => !summary.startsWith("1 2 3"))).toEqual([]);
-  const commits = new Set(views.flatMap(treesOf).map(({ commit }) => commit));
-  for (const commit of commits) repository.git("cat-file", "-e", commit);
-  await Promise.all(all.map(({ ref }) => host.remove(ref)));
-  expect(repository.git("for-each-ref", "refs/uncaged")).toBe("");
-  expect(repository.git("worktree", "list").trim().split("\n").length).toBe(1);
-  expect(readdirSync(join(repository.folder, ".git")).includes("worktrees")).toBe(false);
-}, 120_000);

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -117,33 +116,3 @@ test("nothing but its own is removed, whatever its notes say", async () => {
   expect(repository.git("worktree", "list").trim().split("\n").length).toBe(2);
   expect(left()).toEqual([]);
 }, 30_000);
-
-test("a fork onto another version, and one after a rollback, begin with the files of their step", async () => {
-  const repository = repositoryOf();
-  const first = await play(repository);
-  const other = join(folder, "version");
-  mkdirSync(other);
-  const entries = ["even", "odd"]
-    .map((name) => `${name}: { description: "new", schema: {} }`)
-    .join();
-  const text = `export { run } from ${JSON.stringify(source)};\nexport const descriptor = { description: "new", roles: { ${entries} } };\n`;
-  writeFileSync(join(other, "other.ts"), text);
-  await host.register("writers", join(other, "other.ts"));
-  const env = { ...repository.env, PLACE: repository.folder };
-  const onto = await ended(await host.fork(first.ref, { keep: { atStep: 2 }, on: "writers", env }));
-  await host.rollback("writers");
-  const back = await ended(await host.fork(onto.ref, { keep: { atStep: 1 }, on: "writers", env }));
-  expect(back.ref.hash).toBe(first.ref.hash);
-  for (const { view, trees } of [onto, back]) {
-    expect(view.steps.map(({ content }) => content)).toEqual(["1\n", "1\n2\n", "1\n2\n3\n"]);
-    expect(trees[0]).toEqual(first.trees[0] as WorktreeMeta);
-    expect(repository.files(trees[2]?.commit ?? "")).toContain("file 3");
-  }
-  // The first goes before the fork of its fork, which still has the commit that it has copied of both.
-  for (const { ref } of [first, onto]) await host.remove(ref);
-  repository.git("reflog", "expire", "--expire=now", "--all");
-  repository.git("gc", "-q", "--prune=now");
-  for (const { commit } of back.trees) repository.git("cat-file", "-e", commit);
-  await host.remove(back.ref);
-  expect(repository.git("for-each-ref", "refs/uncaged")).toBe("");
-}, 60_000);

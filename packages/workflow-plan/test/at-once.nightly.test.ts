@@ -5,8 +5,8 @@ import type { Host } from "@uncaged/workflow/host";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { codeOf, messageOf, until } from "../../workflow/test/fixtures/until.ts";
 import type { PlannerOutput } from "../src/index.ts";
-import { runService, tick } from "../src/service.ts";
-import { command, cron, does, hello, poll, TestHome, workflow } from "./home.ts";
+import { tick } from "../src/service.ts";
+import { cron, does, hello, poll, TestHome, workflow } from "./home.ts";
 import { positionIn } from "../src/service/notice.ts";
 import { plan } from "./parts.ts";
 
@@ -40,39 +40,6 @@ async function confirmed(home: TestHome, output: PlannerOutput) {
   const begun = () => until(() => existsSync(calls) && readFileSync(calls, "utf8") !== "");
   return { id, begun, go: () => writeFileSync(join(cwd, "go"), "") };
 }
-
-test("a plan that is confirmed within the service itself is looked at", async () => {
-  const home = new TestHome();
-  const stop = new AbortController();
-  const { host, store } = home;
-  const env = { ...store.env, PATH: process.env.PATH ?? "" };
-  const ready = Promise.withResolvers<void>();
-  const opened = home.open();
-  const over = runService({
-    ...{ home: home.home, host, env, open: () => opened, everyMs: 20, signal: stop.signal },
-    commandOf: async (_of, script) => ({ argv: ["sh", "-c", script], cwd: store.folder, env }),
-    onReady: ready.resolve,
-    report: () => undefined,
-  });
-  await ready.promise;
-  const { id } = await opened.create(
-    workflow(hello({ trigger: { ...poll, check_script: "echo it" } })),
-  );
-  await opened.confirm(id);
-  await until(async () => (await home.plans.show(id)).trigger_state?.last_result === "it\n");
-  stop.abort();
-  await over;
-});
-
-test("a resume takes back a pause that still waits for a step", async () => {
-  const home = new TestHome();
-  const { begun, go, id } = await confirmed(home, slow);
-  await begun();
-  await home.plans.pause(id);
-  expect((await home.plans.resume(id)).phase).toBe("executing");
-  go();
-  expect((await home.ended(id)).phase).toBe("completed");
-});
 
 test("who sees a plan paused that is resumed meanwhile does not pause its run again", async () => {
   const home = new TestHome();
@@ -158,48 +125,6 @@ test("a plan of another program that was never confirmed here fails its run with
   const { phase, runs } = await home.plans.show(id);
   expect([phase, runs[0]?.status]).toEqual(["active", "failed"]);
   expect(runs[0]?.error).toContain("it was never confirmed");
-});
-
-test("a question expires after the time that the settings name, and trigger data has no secret", async () => {
-  const home = new TestHome({ runOptions: { agentCommand: "false", answerMs: 3_600_000 } });
-  home.plans.secrets.set("A_TOKEN", "value-of-a-token");
-  const asking = plan([does("bad", "x")], { on_step_failure: "ask_user" });
-  const { id } = await home.plans.create(workflow({ ...asking, trigger: cron }));
-  await home.plans.confirm(id);
-  await home.plans.run(id, { data: "use value-of-a-token" });
-  await until(async () => (await home.plans.wanted()).length === 1);
-  const [wanted] = await home.plans.wanted();
-  expect(wanted?.expiresAt ?? 0).toBeGreaterThan(Date.now() + 3_000_000);
-  expect((await home.plans.show(id)).runs[0]?.trigger_data).toBe("use [secret:A_TOKEN]");
-});
-
-test("an answer behind the expiry of its question is refused, and the run is aborted", async () => {
-  const home = new TestHome({ runOptions: { agentCommand: command, answerMs: 1_500 } });
-  const asking = plan([does("bad", "max-turns"), does("next", "say it", ["bad"])], {
-    on_step_failure: "ask_user",
-  });
-  const { id } = await home.plans.create(workflow(asking));
-  const { runId } = await home.plans.confirm(id);
-  await until(async () => (await home.plans.wanted()).length === 1);
-  const [wanted] = await home.plans.wanted();
-  // Nobody drives the run when the time is over.
-  await home.store.signalWorkers("SIGKILL");
-  await until(() => Date.now() > (wanted?.expiresAt ?? Infinity));
-  const late = await messageOf(home.plans.answer(id, "retry"));
-  expect(late).toContain("the answer comes too late");
-  expect(late).not.toContain("\n");
-  const env = { ...home.store.env, PATH: process.env.PATH ?? "" };
-  await home.host.wake({ env });
-  const { phase, runs } = await home.ended(id);
-  expect([phase, runs[0]?.steps.map(({ status }) => status)]).toEqual([
-    "failed",
-    ["failed", "skipped"],
-  ]);
-  const calls = readFileSync(join(home.store.folder, "calls"), "utf8").trimEnd().split("\n");
-  expect(calls).toHaveLength(1);
-  expect(await messageOf(home.plans.answer(runId ?? "", "retry"))).toContain(
-    "waits for no decision",
-  );
 });
 
 test("rows that are made again do not undo an end that another process writes meanwhile", async () => {

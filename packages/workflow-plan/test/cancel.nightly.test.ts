@@ -2,7 +2,7 @@ import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { failureOf } from "../../workflow-agents/test/published.ts";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { cron, hello, TestHome, workflow } from "./home.ts";
-import { ask, bot, closeBots, create } from "./router/chat.ts";
+import { closeBots } from "./router/chat.ts";
 
 /* What is taken back of a plan, and what is free when one is removed. */
 setDefaultTimeout(90_000);
@@ -29,31 +29,6 @@ test("a cancelled change is gone, and what was confirmed stays", async () => {
   expect(await plans.cancel(other.id)).toMatchObject({
     ...{ what: "plan", workflow: { phase: "planning" } },
   });
-});
-
-test("in a chat /cancel ends the planning of a change, and the plan is as it was confirmed", async () => {
-  const { plans, write } = await bot({
-    script: [
-      ...[create(watched("One")), create(watched("Two")), create(watched("Three"))],
-      ...[create(watched("Four")), ask("Which?")],
-    ],
-  });
-  await write("watch it");
-  await write("yes");
-  const [{ id } = { id: "" }] = await plans.list();
-  await write(`/modify ${id} call it two`);
-  expect(plans.draft(id)?.name).toBe("Two");
-  expect(await write("/cancel")).toEqual(["The planning has ended."]);
-  expect([plans.draft(id), plans.get(id).metadata?.draft]).toEqual([null, undefined]);
-  await write(`/modify ${id} call it three`);
-  expect(await write(`/cancel ${id}`)).toEqual(["The change of One was cancelled."]);
-  expect([plans.draft(id), plans.get(id).metadata?.draft]).toEqual([null, undefined]);
-  expect(plans.get(id)).toMatchObject({ name: "One", phase: "active" });
-  // A question that is open belongs to the planning that is ended.
-  await write(`/modify ${id} call it four`);
-  await write("and more");
-  await write("/cancel");
-  expect(plans.get(id).metadata?.draft).toBeUndefined();
 });
 
 test("the name of a removed plan is the next one's, and its threads and versions stay", async () => {

@@ -4,16 +4,13 @@ import { join } from "node:path";
 import { failureOf } from "../../workflow-agents/test/published.ts";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { ServiceProcess } from "./daemon/process.ts";
-import { cron, does, hello, TestHome, workflow } from "./home.ts";
+import { does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 import { bot, closeBots } from "./router/chat.ts";
 
 /* One damaged row of `workflows`: it is named, and the other plans are as if it were not there. */
 setDefaultTimeout(180_000);
-const services: ServiceProcess[] = [];
 afterEach(async () => {
-  await Promise.all(services.splice(0).map((service) => service.kill()));
   await closeBots();
   await removeStores();
 });
@@ -72,36 +69,4 @@ test("a damaged plan with a run that goes on keeps no other from being shown, ru
   });
   await plans.remove(waits.id);
   expect(await plans.list()).toHaveLength(1);
-});
-
-test("a service starts, names what is damaged once, and lets the others fire", async () => {
-  const home = new TestHome();
-  const [broken = "", good = ""] = await Promise.all(
-    [0, 1].map(async () => {
-      const trigger = { type: "poll", interval_seconds: 1, check_script: "cat items" } as const;
-      const output = hello({ trigger: { ...trigger, diff_mode: "any_change" } });
-      const { id } = await home.plans.create(
-        workflow(output, { metadata: { fire_on_first_check: true } }),
-      );
-      await home.plans.confirm(id);
-      return id;
-    }),
-  );
-  writeFileSync(join(home.store.folder, "items"), "one\n");
-  damage(home, broken, "trigger_json", "{");
-  const awaiting = await home.plans.create(workflow(hello({ trigger: cron })));
-  damage(home, awaiting.id, "steps_json", "null");
-  const service = new ServiceProcess(home);
-  services.push(service);
-  await until(async () => (await home.plans.show(good)).runs.length > 0);
-  await home.ended(good);
-  const errors = service.lines.filter(({ kind }) => kind === "error");
-  expect(errors).toHaveLength(2);
-  for (const [workflowId, problem] of [
-    [broken, "trigger_json is no JSON"],
-    [awaiting.id, "steps_json has no list"],
-  ] as const) {
-    const error = expect.stringContaining(`the plan ${workflowId} is damaged: ${problem}`);
-    expect(errors).toContainEqual({ kind: "error", workflowId, error });
-  }
 });

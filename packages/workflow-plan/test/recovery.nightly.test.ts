@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { PlannerOutput } from "../src/index.ts";
@@ -12,7 +11,6 @@ import { plan } from "./parts.ts";
 /* What is left behind by crashes, and by hands that reach into the home: what is done about it, and that it is done once. */
 setDefaultTimeout(180_000);
 afterAll(removeStores);
-const program = fileURLToPath(new URL("./programs/fires.ts", import.meta.url));
 
 /** So many active plans of one definition: one bundle is built for all of them. */
 async function active(
@@ -40,35 +38,6 @@ const fire = ({ plans }: TestHome, workflowId: string) => {
   const state = { last_result: "fired" };
   return plans.fire({ workflowId, expected, state, triggerData: workflowId });
 };
-
-test("a fire that is killed with -9 at any point has one run, whoever takes it up", async () => {
-  const home = new TestHome({ maxRuns: 100, runOptions: {} });
-  const points = 12;
-  const ids = await active(home, points, plan([does("none", "x")]));
-  const { root, folder } = home.store;
-  const children = ids.map(async (id, n) => {
-    const argv = [process.execPath, program, home.home, root, folder, id, String(n + 1)];
-    const child = Bun.spawn(argv, { stdout: "pipe" });
-    await child.exited;
-    return await new Response(child.stdout).text();
-  });
-  const done = await Promise.all(children);
-  // The points before the first commit have no run, those behind the last have a whole one.
-  expect(done[0]).toBe("");
-  const before = home.plans.runs({ since: "" }).length;
-  expect(before).toBeGreaterThan(3);
-  expect(before).toBeLessThan(points);
-  for (const id of ids) await fire(home, id);
-  const second = home.open({ maxRuns: 100 });
-  await Promise.all([home.plans.recover(), second.recover()]);
-  await Promise.all(ids.map((id) => home.ended(id)));
-  const runs = home.plans.database.rows<{ workflow_id: string; trigger_data: string }>(
-    "SELECT workflow_id, trigger_data FROM workflow_runs ORDER BY workflow_id",
-  );
-  expect(runs).toEqual(ids.toSorted().map((id) => ({ workflow_id: id, trigger_data: id })));
-  const { rows } = await home.host.threads({ limit: 100 });
-  expect(rows).toHaveLength(points);
-});
 
 test("no more runs than may go on at once are started, by all processes together", async () => {
   const home = new TestHome({ maxRuns: 2 });

@@ -177,23 +177,6 @@ test("of plans with one name each has a bundle's name of its own", async () => {
   expect(names.toSorted()).toEqual(["same-name", "same-name-2", "same-name-3"]);
 });
 
-test("a plan whose name others have is built once to compare it with theirs, and once for its own", async () => {
-  for (let n = 0; n < 3; n += 1)
-    await plans.confirm((await added(hello({ name: "Often", trigger: cron }))).id);
-  const builds: PropertyKey[] = [];
-  const counted = new Proxy(host, {
-    get(target, name) {
-      if (name === "register" || name === "store") builds.push(name);
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-  const { id } = await added(hello({ name: "Often", trigger: cron }));
-  await home.open({ host: counted }).confirm(id);
-  expect(plans.get(id).metadata?.bundle?.name).toBe("often-4");
-  expect(builds).toEqual(["store", "register"]);
-});
-
 test("the folder of a run is removed with its end, or when what a crash has left is taken up", async () => {
   const cache = join(store.folder, "cache");
   const env = { ...store.env, PATH: process.env.PATH ?? "", XDG_CACHE_HOME: cache };
@@ -233,14 +216,4 @@ test("a run of another program has no folder, whatever its id is", async () => {
   await own.refresh();
   expect((await lastRun(id))?.status).toBe("failed");
   expect(existsSync(join(cache, "uncaged-workflow/runs"))).toBe(true);
-});
-
-test("the source of a plan's bundle is laid out for reading", async () => {
-  const { id } = await added(hello({ name: "To be read", trigger: cron }));
-  await plans.confirm(id);
-  const { bundle } = plans.get(id).metadata ?? {};
-  const name = bundle?.name ?? "";
-  const { document } = await host.version(name);
-  const text = await host.source(name, document ?? "");
-  expect(text).toContain('\n      "id": "hello",\n');
 });

@@ -1,15 +1,8 @@
 import { expect, test } from "bun:test";
-import {
-  openSharedPlans,
-  type Plans,
-  type SharedRows,
-  tick,
-  triggerStateOf,
-} from "../src/service.ts";
+import { openSharedPlans, type Plans, type SharedRows, triggerStateOf } from "../src/service.ts";
 import { workerEnv } from "../src/worker.ts";
 import { codeOf, messageOf, until } from "../../workflow/test/fixtures/until.ts";
-import { plan } from "./parts.ts";
-import { command, cron, does, hello, TestHome, workflow } from "./home.ts";
+import { command, cron, hello, TestHome, workflow } from "./home.ts";
 
 /* Plans that several machines share: each machine has a database of its own, and the rows are where all commit them. */
 
@@ -113,52 +106,6 @@ test("of many machines that fire a trigger at once one does, and all have its ru
   expect(await starter.startQueued()).toMatchObject([{ runId: won?.runId }]);
   expect((await ended(first, id)).phase).toBe("active");
   expect(await first.startQueued()).toEqual([]);
-});
-
-test("each slot fires once, whoever makes a pass, and each of a run's outputs is seen everywhere", async () => {
-  const rows = new Rows();
-  let now = Date.parse("2026-01-05T08:00:10Z");
-  const machines = await Promise.all(Array.from({ length: 3 }, () => open(rows, () => now)));
-  const [first] = machines as [Plans];
-  const trigger = { type: "cron", expression: "* * * * *" } as const;
-  const { id } = await first.create(
-    workflow(plan([does("b", "say b"), does("a", "say a", ["b"])], {}, { trigger })),
-  );
-  await first.confirm(id);
-  const commandOf = async () => ({ argv: ["true"], cwd: store.folder, env });
-  const slots: string[] = [];
-  for (let minute = 0; minute < 3; minute += 1) {
-    now += 60_000;
-    slots.push(`${new Date(now).toISOString().slice(0, 16)}:00.000Z`);
-    const passes = machines.map((plans) => tick(plans, { commandOf, env, host, now: () => now }));
-    const fired = (await Promise.all(passes)).flatMap((one) => one.fired);
-    expect(fired.length).toBe(1);
-    await ended(first, id);
-  }
-  for (const plans of [...machines, await open(rows)]) {
-    const { runs } = await plans.show(id);
-    expect(runs.map(({ trigger_data }) => trigger_data)).toEqual(slots.toReversed());
-    expect(runs.map(({ steps }) => steps.map(({ output_json }) => output_json))).toEqual(
-      slots.map(() => ['"said b"', '"said a"']),
-    );
-  }
-  // What threads have recorded is read from them.
-  expect(rows.text).not.toContain("said b");
-});
-
-test("a run whose thread was removed has failed, and does not begin again elsewhere", async () => {
-  const rows = new Rows();
-  const one = await open(rows);
-  const { id } = await one.create(workflow(plan([does("a", "wait")])));
-  const { threadId } = await one.confirm(id);
-  await host.remove(await host.find(threadId ?? ""), { force: true });
-  const other = await open(rows);
-  await other.recover();
-  expect((await other.show(id)).runs[0]).toMatchObject({
-    status: "failed",
-    error: "the log of its thread is gone",
-  });
-  expect(other.get(id).phase).toBe("failed");
 });
 
 test("of a plan that runs again and again the newest runs are kept", async () => {

@@ -6,7 +6,6 @@ import {
   anthropicAgent,
   asTool,
   describe,
-  mcpTools,
   openaiAgent,
   role,
   roleSteps,
@@ -51,15 +50,10 @@ const responses = role({
   ...shared,
   agent: openaiAgent({ model: "gpt-5.2", api: "responses", tools }),
 });
-// Results that are recorded as they are, of many MiB.
+// Long results.
 const big = tool({
   ...{ name: "big", description: "Leaves a mark", input },
   execute: (given, execution) => `${execute(given, execution)}${"x".repeat(given.n * 2 ** 20)}`,
-});
-const bigTools = toolRegistry([big], { maxResult: 1e9 });
-const large = role({
-  ...shared,
-  agent: anthropicAgent({ model: "claude-opus-5-5", tools: bigTools, context: false }),
 });
 // Results in the file of values, and calls that wait for an approval behind them.
 const long = role({
@@ -79,16 +73,7 @@ const outer = role({
   }),
 });
 const whole = role({ ...shared, agent, durable: "role" });
-// The test puts the program's place here.
-const sums = mcpTools({ name: "sums", command: "the-command", args: ["the-server", "stdio"] });
-const adder = role({
-  ...shared,
-  agent: anthropicAgent({
-    model: "claude-opus-5-5",
-    tools: toolRegistry([sums], { approve: (name) => name === "sums__add" }),
-  }),
-});
-const roles = { claude, gpt, responses, large, long, outer, whole, adder };
+const roles = { claude, gpt, responses, long, outer, whole };
 
 export const descriptor = { ...describe("Deploys", roles), strict: false };
 
@@ -97,17 +82,12 @@ const moderated = createRoleModerator({
   moderator: ({ steps, start }) => (steps.length > 0 ? END : (start.content as keyof typeof roles)),
 });
 
-/** As steps of a durable workflow: several at once where the prompt says so. */
+/** Three members of a group. */
 const asSteps = durable(async function* (step, given, options) {
   const play = roleSteps(step, given, options);
-  if (given.prompt === "group") {
-    const one = (n: number) => play("claude", claude, `member ${n}`);
-    yield* step.all([one(1), one(2), one(3)]);
-    return "done";
-  }
-  const first = yield* play("claude", claude, "claude");
-  const second = yield* play("claude", claude, "claude");
-  return `${first.content} ${second.content}`;
+  const one = (n: number) => play("claude", claude, `member ${n}`);
+  yield* step.all([one(1), one(2), one(3)]);
+  return "done";
 });
 
 export const run: typeof moderated = Object.assign(

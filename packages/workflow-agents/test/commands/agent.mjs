@@ -37,12 +37,6 @@ const does = {
     process.stdout.write("thinking");
     setInterval(() => undefined, 1000);
   },
-  forkAndDie: () => {
-    const child = spawn("sleep", ["60"], { stdio: "inherit" });
-    writeFileSync("grandchild", String(child.pid));
-    process.stdout.write("left one behind");
-    setTimeout(() => process.exit(0), 100);
-  },
   killed: () => process.kill(process.pid, "SIGKILL"),
   lines: () => {
     process.stdout.write("not JSON\n");

@@ -56,7 +56,6 @@ const responses = role({
   ...shared,
   agent: openaiAgent({ model: "gpt-5.2", api: "responses", tools, maxRetries: 0 }),
 });
-const whole = role({ ...shared, agent, durable: "role" });
 
 type Meta = AgentMeta<typeof shared.schema>;
 
@@ -68,14 +67,13 @@ const dying =
     return result;
   };
 
-export const descriptor = describe("Marks", { claude, gpt, responses, whole });
+export const descriptor = describe("Marks", { claude, gpt, responses });
 export const run = createRoleModerator({
   roles: {
     claude: dying(claude),
     gpt: dying(gpt),
     responses: dying(responses),
-    whole: dying(whole),
   },
   moderator: ({ steps, start }) =>
-    steps.length > 0 ? END : (start.content as "claude" | "gpt" | "responses" | "whole"),
+    steps.length > 0 ? END : (start.content as "claude" | "gpt" | "responses"),
 });

@@ -1,7 +1,4 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 import { command, type TestHome } from "../home.ts";
@@ -10,21 +7,6 @@ const program = fileURLToPath(new URL("./service.ts", import.meta.url));
 
 type Settings = { pass?: boolean; clock?: string; crash?: number; everyMs?: number };
 
-/**
- * The same program in one file, which starts in a third of the time: for who starts hundreds of them. Beside it are the
- * programs that it starts itself.
- */
-export async function builtProgram(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), "uw-service-"));
-  const core = fileURLToPath(new URL("../../../workflow/src", import.meta.url));
-  const others = ["worker/main.ts", "bundle/build-child.ts", "bundle/inspect-child.ts"];
-  const naming = { entry: "[name].[ext]", chunk: "chunk-[hash].[ext]" };
-  const entrypoints = [program, ...others.map((path) => join(core, path))];
-  await Bun.build({ entrypoints, outdir: folder, naming, target: "bun", splitting: true });
-  writeFileSync(join(folder, "worker.js"), 'import "./main.js";');
-  return join(folder, "service.js");
-}
-
 /** A service of a test's plan home, or one pass, in a process of its own. */
 export class ServiceProcess {
   readonly lines: { kind?: string; [key: string]: unknown }[] = [];
@@ -32,11 +14,11 @@ export class ServiceProcess {
   readonly ended: Promise<number | string | null>;
   errors = "";
 
-  constructor({ home, store }: TestHome, settings: Settings = {}, file = program) {
+  constructor({ home, store }: TestHome, settings: Settings = {}) {
     const own = { root: store.root, home, cwd: store.folder, agentCommand: command };
     const task = JSON.stringify({ ...own, everyMs: 20, ...settings });
     const env = { ...store.env, PATH: process.env.PATH ?? "" };
-    this.#child = spawn(process.execPath, [file, task], { env });
+    this.#child = spawn(process.execPath, [program, task], { env });
     let rest = "";
     this.#child.stdout.setEncoding("utf8").on("data", (text: string) => {
       const [last = "", ...lines] = `${rest}${text}`.split("\n").toReversed();

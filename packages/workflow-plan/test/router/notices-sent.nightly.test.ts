@@ -1,11 +1,8 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { removeStores } from "../../../workflow/test/fixtures/store.ts";
-import { until } from "../../../workflow/test/fixtures/until.ts";
-import type { TriggerConfig } from "../../src/index.ts";
-import { runService } from "../../src/service.ts";
 import { botApi } from "../channel/bot-api.ts";
-import { does, hello, TestHome, workflow } from "../home.ts";
+import { does, TestHome, workflow } from "../home.ts";
 import { plan } from "../parts.ts";
 import { ownProgram } from "../surroundings.ts";
 import { bot, closeBots } from "./chat.ts";
@@ -24,33 +21,6 @@ const fileAt = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const withTools = fileAt("../../../cli-workflow/test/agents/with-tools.mjs");
 const program = fileAt("../programs/notifies.ts");
 
-/** A service in this process, with a bot. */
-async function served(home: TestHome) {
-  const opened = await bot({ home });
-  const env = { ...home.store.env, PATH: process.env.PATH ?? "" };
-  const stop = new AbortController();
-  const lines: object[] = [];
-  const over = runService({
-    ...{ home: home.home, host: home.host, env, open: () => home.open(), everyMs: 20 },
-    messaging: () => ({ ...opened, connect: () => undefined, close: () => Promise.resolve() }),
-    commandOf: async (_, script) => ({
-      ...{ argv: ["sh", "-c", script], cwd: home.store.folder, env },
-    }),
-    signal: stop.signal,
-    report: (event) => void lines.push(event),
-  });
-  services.push(async () => {
-    stop.abort();
-    await over;
-  });
-  const notified = (text: string) =>
-    until(
-      () => opened.texts().some((one) => one.includes(text)),
-      () => `no ${text}: ${JSON.stringify([opened.texts(), lines])}`,
-    );
-  return { ...opened, notified };
-}
-
 test("what a step has for the owner comes through its tool to the owner's chat", async () => {
   const home = new TestHome();
   const { notices, plans, texts } = await bot({ home });
@@ -63,41 +33,6 @@ test("what a step has for the owner comes through its tool to the owner's chat",
   expect(notice).toBe("A plan, look: half of it");
   expect(end).toStartWith("A plan has completed.");
   expect(others).toEqual([]);
-});
-
-test("a run that was interrupted is reported to its owner once, and goes on", async () => {
-  const home = new TestHome();
-  const { host, plans, store } = home;
-  await plans.create(workflow(plan([does("slow", "wait")]), { id: "wf_cut", metadata }));
-  const { runId } = await plans.confirm("wf_cut");
-  const isAtWork = async () => (await plans.show("wf_cut")).runs[0]?.steps[0]?.status === "running";
-  await until(isAtWork);
-  await store.signalWorkers("SIGKILL");
-  await until(async () => (await host.live()).length === 0);
-  await Bun.write(`${store.folder}/go`, "");
-  const { texts, notified } = await served(home);
-  await notified("was interrupted");
-  await notified("has completed");
-  expect((await home.ended("wf_cut")).phase).toBe("completed");
-  expect(texts().filter((text) => text.includes(String(runId)))).toEqual([
-    expect.stringContaining("was interrupted, and goes on"),
-  ]);
-});
-
-test("a check that fails again and again is reported to the owner once", async () => {
-  const home = new TestHome();
-  const trigger: TriggerConfig = {
-    ...{ type: "poll", interval_seconds: 1, diff_mode: "new_items" },
-    check_script: "echo broken >&2; exit 3",
-  };
-  const watched = hello({ name: "Watcher", trigger });
-  await home.plans.create(workflow(watched, { id: "wf_check", metadata }));
-  await home.plans.confirm("wf_check");
-  const { notified, texts } = await served(home);
-  await notified("Watcher: its check fails: ");
-  const failures = async () => (await home.plans.show("wf_check")).trigger_state?.last_error;
-  await until(async () => /in a row: [4-9]/.test((await failures()) ?? ""));
-  expect(texts()).toEqual([expect.stringContaining("broken")]);
 });
 
 test("a notice that is sent when its process is killed with -9 is sent again, and none is lost", async () => {

@@ -1,5 +1,5 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeStores } from "../../../workflow/test/fixtures/store.ts";
 import { buttonText } from "../../src/channel/channel.ts";
@@ -89,15 +89,6 @@ test("a plain yes counts for ten minutes; the plan can then be confirmed by its 
   expect(await second.write(`/confirm ${id.slice(0, 9)}`)).toEqual(["Confirmed: Plan is active."]);
 });
 
-test("a plain yes within ten minutes counts after a restart too", async () => {
-  const home = new TestHome();
-  const first = await bot({ home, script: [create(watched("Plan"))] });
-  await first.write("go");
-  await first.close();
-  const second = await bot({ home, server: first.server });
-  expect(await second.write("yes")).toEqual(["Confirmed: Plan is active."]);
-});
-
 test("a question is answered after a restart", async () => {
   const home = new TestHome();
   const first = await bot({ home, script: [ask("Where?")] });
@@ -157,21 +148,6 @@ test("presses with data of another plan, or that is made up, change nothing", as
   for (const { phase } of await plans.list()) expect(phase).toBe("awaiting_confirmation");
 });
 
-test("an update that comes twice is handled once, after a restart too", async () => {
-  const home = new TestHome();
-  const first = await bot({ home, script: [create(watched("Plan"))] });
-  const update = first.server.write(42, "go", 7);
-  await first.handled(update);
-  first.server.push(update);
-  await first.write("/list");
-  await first.close();
-  const second = await bot({ home });
-  second.server.push(update);
-  await second.write("/list");
-  expect(second.server.sent).toHaveLength(1);
-  expect(await home.plans.list()).toHaveLength(1);
-});
-
 test("a message whose process is killed with -9 is handled by the next one, once", async () => {
   const home = new TestHome();
   const { store } = home;
@@ -206,17 +182,6 @@ async function botOn(home: TestHome, server: BotOptions["server"], script: BotOp
   return { ...opened, idle: () => opened.router.idle() };
 }
 
-test("a message and a plan of 10,000 characters come through whole", async () => {
-  const long = "word ".repeat(2_000).trim();
-  const { model, server, write } = await bot({ script: [create(hello({ description: long }))] });
-  await write(long);
-  expect(JSON.stringify(model.came[0]?.body.messages)).toContain(long);
-  const shown = server.sent.slice(1).map(({ text }) => text);
-  expect(shown.join(" ")).toContain(long);
-  expect(shown.every(({ length }) => length <= 4096)).toBe(true);
-  expect(server.sent.at(-1)?.buttons).toHaveLength(3);
-});
-
 test("what fails is reported where it came from, and the next message is handled", async () => {
   const fault = { kind: "status", status: 400, type: "", message: "no such model" } as const;
   const { lines, server, write } = await bot({ script: [{ fault }, create(watched("Plan"))] });
@@ -227,17 +192,6 @@ test("what fails is reported where it came from, and the next message is handled
   expect(await write("/list")).toEqual([]);
   expect(lines.join()).toContain("blocked");
   expect(await write("/list")).toHaveLength(1);
-});
-
-test("secrets that others can read end nobody's process, and are in no message and no log", async () => {
-  const { lines, plans, write } = await bot();
-  plans.secrets.set("A_TOKEN", "value-of-a-token");
-  chmodSync(join(plans.home, "secrets.json"), 0o644);
-  expect(String(await write("/nothing value-of-a-token"))).toContain("can be read by others");
-  chmodSync(join(plans.home, "secrets.json"), 0o600);
-  expect(String(await write("/list"))).toContain("There are no plans");
-  expect(lines.join("\n")).toContain("can be read by others");
-  expect(lines.join("\n")).not.toContain("value-of-a-token");
 });
 
 test("a plan whose confirmation can't be sent is shown by its id before that confirms it", async () => {
