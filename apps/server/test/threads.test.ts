@@ -150,7 +150,12 @@ test("an answer reaches a waiting thread once", async () => {
   const id = await serving.run("asker");
   await serving.until(id, "waiting");
   const path = `/api/threads/${id}/input`;
-  for (const body of [{}, { question: 1 }, { content: "1", question: "1" }]) {
+  for (const body of [
+    {},
+    { question: 1 },
+    { content: "1", question: "1" },
+    { content: "1", question: 1e300 },
+  ]) {
     expect(await refusal(path, body)).toBe("400 BAD_REQUEST");
   }
   for (const question of [0, 2]) {
@@ -170,6 +175,8 @@ test("an approval takes a decision, and nothing else", async () => {
   const { status, body } = await serving.ask<Failure>(path, { value: "fine" });
   expect([status, body.error.code]).toEqual([400, "NOT_A_DECISION"]);
   expect(body.error.message).toContain("must be approve or reject");
+  const other = await serving.ask<Failure>(path, { content: "approve", value: "later" });
+  expect(other.body.error.message).toContain('not "later"');
   await serving.until(id, "waiting");
   await serving.ok(path, { value: "No" });
   const { last } = await serving.until(id, "completed");

@@ -112,8 +112,8 @@ async function approvalOf(id: string, path: string, look = {}) {
   return { page, card };
 }
 
-const askedTwice = async () => {
-  const started = { workflow: "graph", prompt: graph.nodes[0]?.data.initialInput };
+const askedTwice = async (prompt = graph.nodes[0]?.data.initialInput) => {
+  const started = { workflow: "graph", prompt };
   const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", started);
   await serving.until(threadId, "waiting");
   return threadId;
@@ -159,6 +159,54 @@ test.each(["inbox", "thread"])(
   },
   600_000,
 );
+
+const wide = "w".repeat(2_000);
+
+test.each([
+  [
+    "what is wide",
+    `| a | b |\n|---|---|\n| ${wide} | c |\n\n\`\`\`sh\n${wide} | last\n\`\`\``,
+    "last",
+  ],
+  ["a definition", "a **report**\n\n[//]: # (and a payment)", "and a payment"],
+  ["a link", "a [report](https://example.org/pay)", "https://example.org/pay"],
+  ["a very long text", "a line\n".repeat(20_000), "a line"],
+])(
+  "an approval hides nothing of its subject: %s",
+  async (_, subject, last) => {
+    const id = await askedTwice(subject);
+    const { card } = await approvalOf(id, `/threads/${id}`, { width: 380, height: 800 });
+    const region = card.getByRole("region", { name: "To be approved" });
+    // Markdown is laid out by a part of the console that is loaded when it is needed.
+    if (subject.includes(wide)) await region.locator("pre").waitFor();
+    await region.scrollIntoViewIfNeeded();
+    await region.getByText(last).first().waitFor();
+    // What is wider than the form can be scrolled to.
+    const clipped = await region.evaluate((box) => {
+      const edge = box.getBoundingClientRect().right + 1;
+      const isScrolled = (one: Element): boolean => {
+        const at = one.parentElement;
+        if (!at || at === box) return false;
+        return getComputedStyle(at).overflowX === "auto" || isScrolled(at);
+      };
+      return [...box.querySelectorAll("*")]
+        .filter((one) => one.getBoundingClientRect().right > edge && !isScrolled(one))
+        .map(({ tagName }) => tagName);
+    });
+    expect(clipped).toEqual([]);
+  },
+  600_000,
+);
+
+test("the subject of an approval is shown as it is written, and formatted", async () => {
+  const id = await askedTwice("a **report**");
+  const { card } = await approvalOf(id, `/threads/${id}`);
+  const region = card.getByRole("region", { name: "To be approved" });
+  await region.getByRole("button", { name: "Show as written" }).click();
+  await region.getByText("a **report**").waitFor();
+  await region.getByRole("button", { name: "Show formatted" }).click();
+  await region.getByText("a report").waitFor();
+}, 600_000);
 
 test("a decision on a question that was answered elsewhere meanwhile is refused, and decides nothing", async () => {
   const id = await askedTwice();

@@ -74,7 +74,9 @@ test("an approval takes a decision: anything else is refused with exit code 2, a
   const edited = await store.run(["resume", id, "--edit", "{}"]);
   expect(edited).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("no tool call to edit"),
+    stderr: expect.stringMatching(
+      /no tool call to edit; .*--approve; or reject it: .*--refuse REASON/,
+    ),
   });
   expect(await read(id)).toMatchObject({ status: "waiting", steps: [{ role: "__wait__" }] });
   const decided = async (thread: string, ...args: string[]) => {

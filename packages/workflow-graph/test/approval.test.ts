@@ -94,6 +94,9 @@ describe("an approval", () => {
   test.each([
     ["Please REJECT this", "reject", ""],
     [{ decision: "Reject", note: "why" }, "reject", "why"],
+    ["no", "approve", ""],
+    [false, "approve", ""],
+    [{ approved: false }, "approve", ""],
     [{}, "approve", ""],
     [undefined, "approve", ""],
     ["", "approve", ""],

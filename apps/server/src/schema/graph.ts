@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { number, optionalNumber, optionalText, text } from "./value.ts";
+import { number, optionalText, stepNumber, text } from "./value.ts";
 
 const runId = text.openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
 const given = text.min(1).describe("The run's id; that of a record that was imported is one too.");
@@ -21,9 +21,11 @@ export const resumeGraphBody = z
         "approve, approved, yes, true or reject, rejected, no, false; or `{decision, note?}` with one of these; or " +
           "`{approved: boolean, note?}`. Anything else: 400.",
       ),
-    question: optionalNumber.describe(
-      "The `question` of the run that the answer is to. Where another one is open: 409 `STALE_ANSWER`.",
-    ),
+    question: stepNumber
+      .optional()
+      .describe(
+        "The `question` of the run that the answer is to. Where another one is open: 409 `STALE_ANSWER`.",
+      ),
   })
   .openapi("ResumeGraph");
 

@@ -1,7 +1,15 @@
 import { z } from "@hono/zod-openapi";
 import { threadIdPattern } from "@uncaged/workflow/host";
 import { statusSchema } from "./thread.ts";
-import { count, flag, optionalFields, optionalNumber, optionalText, text } from "./value.ts";
+import {
+  count,
+  flag,
+  optionalFields,
+  optionalNumber,
+  optionalText,
+  stepNumber,
+  text,
+} from "./value.ts";
 
 const durability = z.enum(["step", "os"]).optional();
 const anyVersion = text.describe("A name, name@hash, or the hash of a bundle.");
@@ -69,9 +77,11 @@ const inputSchema = z.strictObject({
 export const inputBody = inputSchema
   .extend({
     content: optionalText.describe("The answer as text; needed where there is no value."),
-    question: optionalNumber.describe(
-      "The number of the `__wait__` step that is answered. Where another one is open: 409 `STALE_ANSWER`.",
-    ),
+    question: stepNumber
+      .optional()
+      .describe(
+        "The number of the `__wait__` step that is answered. Where another one is open: 409 `STALE_ANSWER`.",
+      ),
     durability,
   })
   .openapi("AnswerThread");

@@ -6,6 +6,7 @@ export const text = z.string();
 export const optionalText = text.optional();
 export const number = z.number();
 export const optionalNumber = number.optional();
+export const stepNumber = z.int();
 export const fields = z.record(text, z.unknown());
 export const optionalFields = fields.optional();
 

@@ -1,10 +1,10 @@
 import type { ApprovalDecision } from "@uncaged/workflow";
 import { Check, X } from "lucide-react";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { isRecord } from "../lib/json.ts";
 import { Button } from "./button.tsx";
 import { TextArea } from "./field.tsx";
-import { Prose } from "./prose.tsx";
+import { isLight, jsonIn, Prose } from "./prose.tsx";
 import { Nothing, Value, Values } from "./value.tsx";
 
 type Props = {
@@ -48,6 +48,26 @@ export function ApprovalForm({ subject, isBusy, onDecide }: Props) {
 
 function Subject({ subject }: { subject: unknown }) {
   if (subject === null || subject === "") return <Nothing>Nothing came before it.</Nothing>;
-  if (typeof subject === "string") return <Prose text={subject} isMarkdown isOpen />;
+  if (typeof subject === "string") return <TextSubject text={subject} />;
   return isRecord(subject) ? <Values values={subject} /> : <Value value={subject} />;
+}
+
+/** What Markdown does not show: the address of a link, and a definition. */
+const hidden = /\][(:]/;
+
+function TextSubject({ text }: { text: string }) {
+  const hasLayout = useMemo(() => isLight(text) && jsonIn(text) === null, [text]);
+  const [isMarkdown, setMarkdown] = useState(!hidden.test(text));
+  return (
+    <div className="flex flex-col items-start gap-5 *:w-full">
+      <Prose text={text} isMarkdown={isMarkdown} isOpen />
+      {hasLayout && (
+        <div>
+          <Button small onClick={() => setMarkdown(!isMarkdown)}>
+            {isMarkdown ? "Show as written" : "Show formatted"}
+          </Button>
+        </div>
+      )}
+    </div>
+  );
 }

@@ -31,7 +31,7 @@ export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = fa
   const part = isCut ? `${lines.slice(0, mostLines).join("\n").slice(0, mostLetters)}…` : shown;
   const isHuge = part.length > pieceLetters;
   const plain = (
-    <div className={json === null ? "anywhere" : "code anywhere"}>
+    <div className={json === null ? "anywhere w-full" : "code anywhere w-full"}>
       {isHuge ? <LongText text={part} /> : part}
       {isGrowing && (
         <span
@@ -42,7 +42,7 @@ export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = fa
     </div>
   );
   return (
-    <div className="flex max-w-520 flex-col items-start gap-5">
+    <div className="flex max-w-520 flex-col items-start gap-5 *:max-w-full">
       {isMarkdown && !isGrowing && json === null && isLight(part) ? (
         <Suspense fallback={plain}>
           <MarkdownText text={part} />
@@ -104,7 +104,7 @@ const amountOf = (text: string, lines: number): string =>
   lines > mostLines ? `${count(lines)} lines` : `(${size(text.length)})`;
 
 /** A text that is JSON, formatted; null when it is none, or so much that its reader would wait for it. */
-function jsonIn(text: string): string | null {
+export function jsonIn(text: string): string | null {
   if (text.length > mostFormatted || !/^\s*[{[]/.test(text)) return null;
   const { value, problem } = readJson(text);
   return problem === null ? formatJson(value) : null;

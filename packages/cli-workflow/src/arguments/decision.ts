@@ -1,4 +1,5 @@
 import { isApproval, type Step, type ThreadView, WorkflowError } from "@uncaged/workflow/host";
+import { whatNext } from "../output/outcome.ts";
 import { wrongUse } from "../session/failure.ts";
 import { jsonOf } from "./values.ts";
 
@@ -41,7 +42,7 @@ export function answerFor(view: ThreadView, decision: CallDecision, token: strin
   const value = answerTo(view.question, decision);
   if (value === null) {
     const what = decision.input === undefined ? "nothing to decide on" : "no tool call to edit";
-    const hint = `answer it: uncaged-workflow resume ${threadId} --input 'your answer'`;
+    const hint = whatNext(threadId, view) ?? "";
     throw noCall(`${threadId} waits for ${String(view.question.meta.for)}: there is ${what}`, hint);
   }
   return {

@@ -11,7 +11,7 @@ type Asked = { schema?: JsonSchema & { required?: unknown } };
 
 /** The decision that a recorded answer to an approval is; null for none: the approval still waits. */
 export function reviewOf(asked: Asked | null, answer: unknown): ApprovalInput | null {
-  return decisionOf(answer) ?? (asked && isOld(asked) ? oldDecision(answer) : null);
+  return asked && isOld(asked) ? oldDecision(answer) : decisionOf(answer);
 }
 
 /** Approvals of earlier versions did not require a decision. */

@@ -251,9 +251,10 @@ export function withDecision(wait: WaitMeta, input: InputRequest): InputRequest 
   const decided = decidedValue(wait, value);
   if (decided === undefined) return input;
   if (decided !== null) return { ...input, content: JSON.stringify(decided), value: decided };
+  const given = typeof value === "string" ? value : JSON.stringify(value);
   throw WorkflowError.usage(
     "NOT_A_DECISION",
-    `the answer to ${wait.for} must be approve or reject, not ${show(content)}`,
+    `the answer to ${wait.for} must be approve or reject, not ${show(given)}`,
     'answer with one of these words, or with {"decision": "reject", "note": "why"}',
   );
 }

@@ -294,6 +294,12 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     const fork = await host.fork(ref, kept);
     const { steps } = await settled(host, fork);
     equal(steps[1]?.meta.value, { decision: "approve", note: "" });
+    // The answer may be edited: its text decides, and not the value that it had.
+    const edit = (content: string) =>
+      host.fork(ref, { keep: { atStep: 2 }, edit: { content }, env: {} });
+    await refused(() => edit("fine"), "NOT_A_DECISION");
+    const edited = await settled(host, await edit("approved"));
+    equal(edited.steps[1]?.meta, { for: "approval", value: { decision: "approve", note: "" } });
   },
 
   async "a failure is in the status, and a retry keeps every step"(trial) {

@@ -20,6 +20,7 @@ import {
   isRounds,
   type Started,
   type StartRequest,
+  withValue,
 } from "../control/control.ts";
 import { type SchemaJudge, withDecision } from "../engine/answer.ts";
 import { InfoLog } from "../log/info.ts";
@@ -260,14 +261,16 @@ function copySteps(
   const count = keptBy(keep);
   let number = 0;
   let kept = 0;
+  let before: Step | undefined;
   const onStep = (step: Step, body: Buffer): boolean => {
     const isKept = kept < count && number === ("first" in keep ? kept : keep[kept]);
     number += 1;
     if (!isKept) return kept < count;
     checkRole(path, step);
     kept += 1;
-    if (edit && kept === count) addStep(edited(step, edit));
+    if (edit && kept === count) addStep(edited(step, edit, before));
     else addStep(step, body);
+    before = step;
     return kept < count;
   };
   const log = readThread(path, threadId, (file) => scanLog(file, onStep));
@@ -282,11 +285,24 @@ function copySteps(
   );
 }
 
-const edited = (step: Step, { content, meta }: NonNullable<ForkRequest["edit"]>): Step => ({
-  ...step,
-  content: content ?? step.content,
-  meta: meta ?? step.meta,
-});
+/**
+ * A step as it is edited. An answer is taken as if it had been given so: the old value is not that of another text.
+ * @throws WorkflowError `NOT_A_DECISION` (usage)
+ */
+function edited(
+  step: Step,
+  { content = step.content, meta = step.meta }: NonNullable<ForkRequest["edit"]>,
+  before: Step | undefined,
+): Step {
+  if (step.role !== INPUT) return { ...step, content, meta };
+  const { value, ...others } = meta;
+  const isOld = content !== step.content && sameJson(value, step.meta.value);
+  const given = withValue({ content, meta: others, ...(!isOld && { value }) });
+  return { ...inputStep(given, before), timestamp: step.timestamp };
+}
+
+const sameJson = (one: unknown, other: unknown): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
 
 /** @throws WorkflowError `NOT_A_DECISION` (usage) */
 function inputStep(input: InputRequest, last: Step | undefined): Step {
