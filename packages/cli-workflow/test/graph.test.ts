@@ -23,7 +23,7 @@ test("a new project of an agent graph is added, asks, and goes on with the answe
   const asked = await store.run(["run", "drawn", "--wait"], here);
   expect(asked).toMatchObject({ code: 6 });
   expect(asked.stderr).toContain("Is this the question that is to be answered?");
-  const done = await store.run(["resume", "@last", "--input", "reject it", "--wait"], here);
+  const done = await store.run(["resume", "@last", "--input", "reject", "--wait"], here);
   expect(done.code).toBe(0);
 });
 
