@@ -157,6 +157,15 @@ function many(count: number): void {
   }
 }
 
+test("an index that is up to date stays in use when it is asked to build again", async () => {
+  for (let n = 0; n < 30; n += 1) begin(n);
+  const index = opened();
+  await index.refresh(whole);
+  const building = index.build();
+  expect(await index.refresh({ most: 10, texts: false })).toBe(true);
+  await building;
+});
+
 test("an index that was deleted, cut short, overwritten, or made by another version is made again", async () => {
   many(300);
   const spoils: (() => void)[] = [

@@ -102,8 +102,10 @@ export class ThreadIndex {
     return done;
   }
 
-  /** Reads all that is new, others being answered in between: lists are made without the index until then. */
+  /** Reads all new logs in the background. Until it is done, lists are made without the index. */
   async build(): Promise<void> {
+    // An index with nothing to read stays in use.
+    if (this.#isBuilding || (await this.refresh({ most: 0, texts: false }))) return;
     if (this.#isBuilding) return;
     this.#isBuilding = true;
     await this.refresh({ most: Number.POSITIVE_INFINITY, texts: true });
