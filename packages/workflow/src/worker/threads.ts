@@ -85,7 +85,7 @@ export class Threads {
   /** The threads that were taken over here, those of which a sync failed since, and those that are just killed. */
   readonly #driven = new Set<string>();
   readonly #unsynced = new Set<string>();
-  readonly #ending = new Set<string>();
+  readonly #ending = new Map<string, Promise<void>>();
   #isReleased = false;
 
   constructor(parts: ThreadsParts) {
@@ -199,16 +199,27 @@ export class Threads {
       return { threadId };
     }
     await this.#parts.orphans.ended;
-    const { writer, log } = this.#takeOver(threadId, { env: {} }) ?? hadEnded(threadId);
-    this.#ending.add(threadId);
+    const ended = this.#end(threadId, this.#takeOver(threadId, { env: {} }) ?? hadEnded(threadId));
+    // The worker keeps its lock until the end record is written.
+    this.#ending.set(
+      threadId,
+      ended.catch(() => undefined),
+    );
+    try {
+      await ended;
+    } finally {
+      this.#ending.delete(threadId);
+    }
+    return { threadId, ...this.#parts.orphans.report };
+  }
+
+  async #end(threadId: string, { writer, log }: TakenOver): Promise<void> {
     try {
       await writer.append(textOf(killed(system.clock.now())));
       await forgetDue({ ...this.#parts, threadId, writer }, log.steps.at(-1) ?? null);
     } finally {
       await this.#close(threadId, writer);
-      this.#ending.delete(threadId);
     }
-    return { threadId, ...this.#parts.orphans.report };
   }
 
   async answer(threadId: string, request: AnswerRequest): Promise<Controlled> {
@@ -254,6 +265,7 @@ export class Threads {
     const all = [...this.#live.values()];
     for (const { engine } of all) void engine.release();
     for (const { gone } of all) await gone;
+    await Promise.all(this.#ending.values());
   }
 
   /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
