@@ -17,7 +17,7 @@ afterAll(() => drawn.stop(), 180_000);
 const small = graphOf([start("x"), approval("ok")], "s ok");
 const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-/** What a request is refused with, and that it is JSON. */
+/** The JSON refusal of a request. */
 async function refused(path: string, body: unknown): Promise<unknown[]> {
   const { status, body: answer } = await drawn.post(path, body);
   return [status, answer.error];

@@ -181,7 +181,7 @@ test.each([
     if (subject.includes(wide)) await region.locator("pre").waitFor();
     await region.scrollIntoViewIfNeeded();
     await region.getByText(last).first().waitFor();
-    // What is wider than the form can be scrolled to.
+    // Wide content scrolls within the form.
     const clipped = await region.evaluate((box) => {
       const edge = box.getBoundingClientRect().right + 1;
       const isScrolled = (one: Element): boolean => {

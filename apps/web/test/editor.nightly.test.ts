@@ -244,7 +244,7 @@ test("pressing in the overview goes there, and so does moving in it", async () =
   const [first, last] = [nodeOf(page, "First"), nodeOf(page, "Last")];
   await page.getByRole("button", { name: "Show all" }).first().click();
   await first.waitFor();
-  // What is out of view is no element.
+  // Nodes out of view are not elements.
   expect(await last.count()).toBe(0);
   const overview = page.getByRole("img", { name: "Overview of the drawing" });
   await overview.click({ position: { x: 170, y: 114 } });

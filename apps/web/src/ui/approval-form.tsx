@@ -8,13 +8,13 @@ import { isLight, jsonIn, Prose } from "./prose.tsx";
 import { Nothing, Value, Values } from "./value.tsx";
 
 type Props = {
-  /** What is to be approved; undefined where the question does not carry it. */
+  /** The subject of the approval; undefined when the question does not carry it. */
   subject: unknown;
   isBusy: boolean;
   onDecide: (decision: ApprovalDecision) => void;
 };
 
-/** Shows what is to be approved, in full, and takes the decision on it. */
+/** Shows the whole subject of an approval and takes the decision. */
 export function ApprovalForm({ subject, isBusy, onDecide }: Props) {
   const [note, setNote] = useState("");
   const decide = (decision: ApprovalDecision["decision"]) => onDecide({ decision, note });

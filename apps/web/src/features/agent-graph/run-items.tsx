@@ -35,7 +35,7 @@ function State({ state }: { state: AgentItem["state"] }) {
 
 type Props = {
   item: RunItem;
-  /** What the approval asks about, and what takes its answer; null when it can't be answered now. */
+  /** The subject of the approval and its answer callback; null while it can't be answered. */
   asked: { subject: unknown; onAnswer: (answer: ApprovalInput) => void } | null;
   isBusy: boolean;
 };

@@ -15,7 +15,7 @@ export type Question = {
   decision: { property: string | null } | null;
   /** The tool call that a person is to decide on; null for any other question. */
   call: AskedCall | null;
-  /** What is to be approved, undefined where the question does not carry it; null where it is not an approval. */
+  /** The subject of the approval; undefined when the question does not carry it, null for other questions. */
   approval: { subject: unknown } | null;
 };
 
