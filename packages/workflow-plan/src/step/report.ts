@@ -6,7 +6,8 @@ import type { CheckedMount } from "../mount/mount.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { baseEnv, credentialsIn, secretsFor } from "../secret/secret.ts";
-import { checkPrefix, type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
+import { launchIn } from "./launch.ts";
+import { checkPrefix, removeRunFolder, runFolder } from "./run-folder.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 
 /** Who asks what a plan's steps run in: its plan home, the storage root, and its environment. */
@@ -87,8 +88,9 @@ export type ScriptCommand = {
   argv: string[];
   env: Record<string, string>;
   cwd: string;
+  descriptors: readonly number[];
   mask: (text: string) => string;
-  end: () => void;
+  end: () => Promise<void>;
 };
 
 /**
@@ -105,16 +107,17 @@ export async function scriptCommand(
   const secrets = credentialsIn(planHome, env);
   const variables = { ...baseEnv(env), ...secretsFor([script], secrets) };
   const run = runFolder(env, `${checkPrefix(planHome)}${crypto.randomUUID()}`);
-  const launch: Launch | null = launchIn(found, {
+  const launch = await launchIn(found, {
     ...{ command: "sh", env: variables, run, step: "check", ipc: null, programs: [] },
   });
   return {
     argv: [...(launch?.argv ?? ["sh"]), "-c", script],
     env: launch?.env ?? variables,
     cwd: found.project.path,
+    descriptors: launch?.descriptors ?? [],
     mask: maskOf({}, [], secrets),
-    end() {
-      launch?.end();
+    async end() {
+      await launch?.end();
       removeRunFolder(run);
     },
   };
