@@ -181,7 +181,7 @@ async function during<T>(
   const folder =
     path === null
       ? null
-      : await StepFolder.open(path, {
+      : StepFolder.open(path, {
           answer: (message) => answered(message, { around, hide, stepId }),
           onClose: () => closed.abort(new ExecutorError(`the step was closed: ${path}/_close`)),
           hide,
