@@ -9,7 +9,14 @@ export {
   systemProgram,
 } from "./sandbox/bubblewrap.ts";
 export { Handle, isInside, realOrNull } from "./sandbox/handle.ts";
-export { prepareSandbox, type SandboxedCommand, type SandboxRequest } from "./sandbox/launch.ts";
+export {
+  bunEnv,
+  insideBun,
+  prepareSandbox,
+  proxySocket,
+  type SandboxedCommand,
+  type SandboxRequest,
+} from "./sandbox/launch.ts";
 export { found, type Program, programOf } from "./sandbox/programs.ts";
 export { type EgressPolicy, endpointOf } from "./sandbox/proxy.ts";
 export { outermost, type Shown } from "./sandbox/view.ts";

@@ -1,7 +1,13 @@
 import type { Environment } from "@uncaged/workflow/host";
-import { Handle, prepareSandbox, programOf, type Shown } from "@uncaged/workflow/sandbox";
+import {
+  Handle,
+  prepareSandbox,
+  type Program,
+  programOf,
+  type Shown,
+} from "@uncaged/workflow/sandbox";
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { ConfigError } from "../error/error.ts";
@@ -21,7 +27,8 @@ export type Launch = {
 
 /** What one command in a sandbox gets of its own. */
 export type LaunchRequest = {
-  command: string;
+  /** A command of the host, or a command line inside. */
+  command: string | readonly string[];
   env: Record<string, string>;
   /** The folder of the run, and the name of the step's home in it. */
   run: string;
@@ -30,6 +37,10 @@ export type LaunchRequest = {
   ipc: string | null;
   /** Folders of programs that it starts besides. */
   programs: readonly string[];
+  /** Files that are put in their places inside before it starts. */
+  files?: readonly { content: string; to: string }[];
+  /** Called for each address that the step may not reach, and wanted to. */
+  onRefused?: (target: string, reason: string) => void;
 };
 
 /** Prepares the start of a command in a checked sandbox; null without a sandbox. @throws ConfigError */
@@ -49,9 +60,9 @@ export async function launchIn(
 
 async function launchBubblewrap(
   { hidden, mounts, network, project, sandbox }: CheckedSandbox,
-  { command, env, ipc, programs, run, step }: LaunchRequest,
+  { command, env, files = [], ipc, onRefused, programs, run, step }: LaunchRequest,
 ): Promise<Launch> {
-  const program = programOf(command, env);
+  const program = typeof command === "string" ? programOf(command, env) : insideProgram(command);
   if (program === null || sandbox.bubblewrap === null) {
     throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
       hint: "install it, or set PATH so that it is found",
@@ -79,19 +90,17 @@ async function launchBubblewrap(
   using launches = Handle.open(join(run, "launch"));
   const name = crypto.randomUUID();
   launches.folder(name).close();
-  const login = loginOf(env);
   const started = await prepareSandbox(
     { bubblewrap: sandbox.bubblewrap, folder: join(run, "launch", name), limit: sandbox.argv },
     {
-      ...{ folders, hidden, network, commands: program.commands },
-      command: [program.path],
+      ...{ folders, hidden, network, onRefused, commands: program.commands },
+      command: typeof command === "string" ? [program.path] : command,
       cwd: insidePaths.project,
       env: { ...env, ...sandbox.env },
       unset: Object.keys(sandbox.env ?? {}),
       set: insideEnv,
       code: [...program.needs, ...codeOf(programs)],
-      files:
-        login === null ? [] : [{ from: login, to: `${insideEnv.CLAUDE_CONFIG_DIR}/${loginFile}` }],
+      files: [...files, ...loginOf(env)],
     },
   );
   const handles = opened.move();
@@ -138,7 +147,11 @@ function launchContainer(
   const given = Object.keys(env).filter((one) => one !== "PATH" && !Object.hasOwn(insideEnv, one));
   const [engine = ""] = sandbox.argv;
   return {
-    argv: [engine, ...containerArguments(shown, settings, { name, env: given }), basename(command)],
+    argv: [
+      engine,
+      ...containerArguments(shown, settings, { name, env: given }),
+      ...insideCommand(command),
+    ],
     ...{ env, descriptors: [], ipc: ipc === null ? null : insidePaths.ipc },
     // Its engine runs it on when the command that asked for it is killed.
     async end() {
@@ -149,9 +162,20 @@ function launchContainer(
 
 const loginFile = ".credentials.json";
 
-/** The file with the login of an agent that was logged in by hand; null for one that has a key, or no login. */
-function loginOf(env: Environment): string | null {
-  if (env.ANTHROPIC_API_KEY || env.ANTHROPIC_AUTH_TOKEN || env.CLAUDE_CODE_OAUTH_TOKEN) return null;
+const insideCommand = (command: string | readonly string[]): readonly string[] =>
+  typeof command === "string" ? [basename(command)] : command;
+
+const insideProgram = ([path = ""]: readonly string[]): Program => ({
+  path,
+  needs: [],
+  commands: [],
+});
+
+/** The login of an agent that was logged in by hand, and its place inside. An agent with a key needs none. */
+function loginOf(env: Environment): { content: string; to: string }[] {
+  if (env.ANTHROPIC_API_KEY || env.ANTHROPIC_AUTH_TOKEN || env.CLAUDE_CODE_OAUTH_TOKEN) return [];
   const path = join(env.CLAUDE_CONFIG_DIR ?? join(env.HOME ?? homedir(), ".claude"), loginFile);
-  return existsSync(path) ? path : null;
+  if (!existsSync(path)) return [];
+  const content = readFileSync(path, "utf8");
+  return [{ content, to: `${insideEnv.CLAUDE_CONFIG_DIR}/${loginFile}` }];
 }

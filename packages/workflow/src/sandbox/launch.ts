@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { bunFlags } from "../system/programs.ts";
 import { type Bubblewrap, bubblewrapArguments, systemPaths } from "./bubblewrap.ts";
 import { Handle, isInside } from "./handle.ts";
@@ -22,8 +20,8 @@ export type SandboxRequest = {
   commands?: readonly { name: string; path: string }[];
   /** What lies in the folders and must not be seen, by paths without links. */
   hidden: readonly string[];
-  /** Files of the host that are copied to a place inside before the command starts. */
-  files?: readonly { from: string; to: string }[];
+  /** Files that the launcher puts in a place inside before the command starts. */
+  files?: readonly { content: string; to: string }[];
   /** What may be reached; null for no network. */
   network: EgressPolicy | null;
   onRefused?: (target: string, reason: string) => void;
@@ -45,14 +43,18 @@ const programFolder = "/workspace/bin";
 
 const bun = "/workspace/bun";
 const launcher = `${launchFolder}/inside.mjs`;
-const socket = `${launchFolder}/net/proxy.sock`;
+/** The proxy's socket as it is named inside. */
+export const proxySocket = `${launchFolder}/net/proxy.sock`;
+/** Runs a JavaScript file inside. It needs the variable `BUN_BE_BUN`, as {@link bunEnv} has it. */
+export const insideBun = [bun, ...bunFlags];
+
 const temporaryBytes = 1024 ** 3;
 
 /** Variables with which every copy of Bun behaves as Bun, a standalone binary too, and reads no settings of the user. */
-const bunEnv = { BUN_BE_BUN: "1", HOME: launchFolder };
+export const bunEnv = { BUN_BE_BUN: "1", HOME: launchFolder };
 
 const sshConfig = `Host *
-  ProxyCommand env BUN_BE_BUN=1 ${bun} ${bunFlags.join(" ")} ${launcher} connect ${socket} %h %p
+  ProxyCommand env BUN_BE_BUN=1 ${bun} ${bunFlags.join(" ")} ${launcher} connect ${proxySocket} %h %p
 `;
 
 /**
@@ -105,7 +107,7 @@ export async function prepareSandbox(
       unsetEnv: request.unset ?? [],
       cwd: launchFolder,
     });
-    const start = [bun, ...bunFlags, launcher, "run", `${launchFolder}/task.json`];
+    const start = [...insideBun, launcher, "run", `${launchFolder}/task.json`];
     return {
       argv: [...limit, bubblewrap.path, ...argv, ...start],
       env: { ...request.env },
@@ -130,9 +132,9 @@ function writeTask(
   { covered, shown }: { covered: readonly Covered[]; shown: readonly Shown[] },
 ): void {
   top.write("inside.mjs", insideSource);
-  const copied = files.map(({ from, to }, at) => {
+  const copied = files.map(({ content, to }, at) => {
     const name = `file-${at}`;
-    top.write(name, readFileSync(from, "utf8"));
+    top.write(name, content);
     return { from: `${launchFolder}/${name}`, to };
   });
   const hasHome = Object.hasOwn(set, "HOME") || Object.hasOwn(env, "HOME");
@@ -143,7 +145,7 @@ function writeTask(
     covered: covered.map(({ identity, to }) => ({ identity, to })),
     env: { ...(hasHome && { HOME: env.HOME ?? "" }), PATH, ...set },
     unset: hasHome ? ["BUN_BE_BUN"] : ["BUN_BE_BUN", "HOME"],
-    socket: network === null ? null : socket,
+    socket: network === null ? null : proxySocket,
     forwards: (network?.allow ?? []).flatMap((one) => {
       const endpoint = endpointOf(one);
       return endpoint && isLoopback(endpoint.host) ? [endpoint] : [];
@@ -157,6 +159,3 @@ const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[:
 /** The code that is shown, without what lies in other code or in the system's directories. */
 const codeIn = ({ code }: SandboxRequest): string[] =>
   outermost(code.filter((path) => !systemPaths.some((system) => isInside(path, system))));
-
-/** A file of the launcher's folder as it is named inside. */
-export const insideLaunch = (name: string): string => join(launchFolder, name);
