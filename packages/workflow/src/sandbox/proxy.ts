@@ -54,7 +54,8 @@ export async function openEgressProxy(
   /** The clients that are connected, and the timers that end them. */
   const clients = new Map<Duplex, NodeJS.Timeout>();
   const targets = new Set<Socket>();
-  const busy = new WeakSet<Duplex>();
+  /** The one request of each client. */
+  const requests = new WeakMap<Duplex, IncomingMessage>();
   const server = createServer({ maxHeaderSize, requestTimeout: 0 });
 
   const admit = (client: Duplex): void => {
@@ -153,21 +154,23 @@ export async function openEgressProxy(
 
   server.on("connection", admit);
   server.on("connect", (request, client, head) => {
-    if (busy.has(client)) return client.destroy();
-    busy.add(client);
+    if (requests.has(client)) return client.destroy();
+    requests.set(client, request);
     tunnel(request, client, head).catch(() => client.destroy());
   });
   server.on("request", (request, response) => {
     const client = request.socket;
-    if (busy.has(client)) return;
-    busy.add(client);
+    if (requests.has(client)) return;
+    requests.set(client, request);
     response.sendDate = false;
     response.shouldKeepAlive = false;
     forward(request, response).catch(() => client.destroy());
   });
   server.on("clientError", (_, client) => {
-    if (busy.has(client)) client.destroy();
-    else refuse(client, 400, "invalid request");
+    const request = requests.get(client);
+    if (!request) refuse(client, 400, "invalid request");
+    // What comes after a whole request is not read, whatever it is.
+    else if (!request.complete) client.destroy();
   });
   await listen(server, path);
 

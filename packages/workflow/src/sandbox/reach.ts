@@ -1,4 +1,3 @@
-import { lookup } from "node:dns/promises";
 import { connect, isIP, type Socket } from "node:net";
 import { WorkflowError } from "../contract/error.ts";
 import { type Endpoint, endpointOf, ownAddresses, refusalOf, textOf } from "./addresses.ts";
@@ -15,7 +14,9 @@ export type Network = {
 
 /** The network of this machine. */
 export const realNetwork: Network = {
-  resolve: async (host) => (await lookup(host, { all: true })).map((one) => one.address),
+  // With `node:dns`, a lookup holds a thread of the pool that file access shares: a few silent names would stop it.
+  resolve: async (host) =>
+    (await Bun.dns.lookup(host, { backend: "c-ares" })).map((one) => one.address),
   own: ownAddresses,
   connectMs: 30_000,
 };
@@ -48,9 +49,7 @@ export function reachBy({ allow }: EgressPolicy, network: Network): Reach {
     const signal = AbortSignal.any([gone, late]);
     const name = textOf(target);
     try {
-      const found = isIP(target.host)
-        ? [target.host]
-        : await unlessAborted(network.resolve(target.host), signal).catch(() => []);
+      const found = await addressesOf(target.host, network, signal);
       if (late.aborted) return { status: 504, problem: `${name}: no answer from the name server` };
       if (found.length === 0) return { status: 502, problem: `${name}: unknown host` };
       const open = openOf(target, found);
@@ -71,6 +70,13 @@ export function reachBy({ allow }: EgressPolicy, network: Network): Reach {
 function refused(target: Endpoint, reason: string): Unreached {
   const hint = "allow it with sandbox.network.allow in your settings";
   return { status: 403, problem: `${textOf(target)}: refused: ${reason}; ${hint}`, reason };
+}
+
+/** The addresses of a host; none when it is unknown. What listens on `localhost` may do so at either address. */
+async function addressesOf(host: string, network: Network, signal: AbortSignal): Promise<string[]> {
+  if (loopbackNames.has(host)) return ["127.0.0.1", "::1"];
+  if (isIP(host) !== 0) return [host];
+  return unlessAborted(network.resolve(host), signal).catch(() => []);
 }
 
 const loopbackNames = new Set(["localhost", "127.0.0.1", "::1"]);
