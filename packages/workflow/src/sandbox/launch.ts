@@ -2,7 +2,8 @@ import { bunFlags } from "../system/programs.ts";
 import { type Bubblewrap, bubblewrapArguments, systemPaths } from "./bubblewrap.ts";
 import { Handle, isInside } from "./handle.ts";
 import insideSource from "./inside.mjs" with { type: "text" };
-import { type EgressPolicy, type EgressProxy, endpointOf, openEgressProxy } from "./proxy.ts";
+import { endpointOf } from "./addresses.ts";
+import { type EgressPolicy, type EgressProxy, openEgressProxy } from "./proxy.ts";
 import { type Covered, outermost, overlayOf, type Shown } from "./view.ts";
 
 /** What a command in a sandbox gets. All paths in `command`, `cwd` and `to` are those inside. */
