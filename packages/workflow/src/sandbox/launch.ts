@@ -106,6 +106,7 @@ export async function prepareSandbox(
     const commands = new Map(request.commands?.map(({ name, path }) => [name, path]));
     const { argv, descriptors } = bubblewrapArguments(bubblewrap, {
       ...{ shown, covered, temporaryBytes, env: bunEnv },
+      writable: request.folders.flatMap(({ handle, isWritable }) => (isWritable ? [handle] : [])),
       emptyFolders: overlays.flatMap((one) => one.emptyFolders),
       links: [...commands].map(([name, target]) => ({ target, to: `${programFolder}/${name}` })),
       unsetEnv: request.unset ?? [],
@@ -113,7 +114,7 @@ export async function prepareSandbox(
     });
     const start = [...insideBun, launcher, "run", `${launchFolder}/task.json`];
     return {
-      argv: [...limit, bubblewrap.path, ...argv, ...start],
+      argv: [...limit, ...argv, ...start],
       env: { ...request.env },
       descriptors,
       end: close,
