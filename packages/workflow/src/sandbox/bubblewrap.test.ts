@@ -52,7 +52,7 @@ function run(
     shown: [folder, ...overlay.shown],
     covered: overlay.covered,
     emptyFolders: overlay.emptyFolders,
-    ...{ links: [], env: {}, unsetEnv: [], cwd: "/w", temporaryBytes: 1024 ** 2 },
+    ...{ links: [], env: {}, unsetEnv: [], cwd: "/w", hasFilter: false, temporaryBytes: 1024 ** 2 },
   };
   const { argv, descriptors } = bubblewrapArguments(found, view);
   const [command = "", ...args] = [...argv, "/bin/sh", "-c", script];

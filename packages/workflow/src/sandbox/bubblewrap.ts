@@ -108,6 +108,8 @@ export type BubblewrapView = {
   env: Readonly<Record<string, string>>;
   unsetEnv: readonly string[];
   cwd: string;
+  /** Whether the last descriptor, after those that are returned, is a file with a seccomp filter. */
+  hasFilter: boolean;
   /** The most that fits into /tmp, and into /dev/shm, in bytes. */
   temporaryBytes: number;
 };
@@ -129,8 +131,8 @@ export function bubblewrapArguments(
   { hasUserNamespace, path }: Bubblewrap,
   view: BubblewrapView,
 ): { argv: string[]; descriptors: number[] } {
-  const { covered, cwd, emptyFolders, env, links, shown, temporaryBytes, unsetEnv, writable } =
-    view;
+  const { covered, cwd, emptyFolders, env, hasFilter, links, shown, temporaryBytes } = view;
+  const { unsetEnv, writable } = view;
   const binds = shown.flatMap(({ isWritable, to }, at) => [
     isWritable ? "--bind-fd" : "--ro-bind-fd",
     String(firstDescriptor + at),
@@ -141,6 +143,7 @@ export function bubblewrapArguments(
     String(firstDescriptor + shown.length + at),
     handle.path,
   ]);
+  const last = firstDescriptor + shown.length + writable.length;
   const argv = [
     ...[path, ...readOnlyHost, ...outer, "--", path],
     ...(hasUserNamespace ? userNamespace : []),
@@ -157,6 +160,7 @@ export function bubblewrapArguments(
     ),
     ...unsetEnv.flatMap((name) => ["--unsetenv", name]),
     ...Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value]),
+    ...(hasFilter ? ["--seccomp", String(last)] : []),
     ...["--remount-ro", "/", "--chdir", cwd, "--"],
   ];
   const descriptors = [...shown.map(({ handle }) => handle), ...writable].map(({ fd }) => fd);
