@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
+  for (const end of ends.splice(0).toReversed()) await end();
 });
 
 type Parts = NonNullable<Parameters<typeof openEgressProxy>[3]>;
@@ -39,8 +39,9 @@ async function opened(allow: string[] = [], parts: Partial<Parts> = {}) {
     (target, reason) => refused.push(`${target} ${reason}`),
     parts,
   );
-  ends.push(proxy.close);
-  return { path, refused, close: proxy.close };
+  const close = () => proxy.close();
+  ends.push(close);
+  return { path, refused, close };
 }
 
 async function listening(server: Server): Promise<number> {
@@ -396,7 +397,7 @@ describe("a plain request", () => {
     const port = await http((request, response) => {
       request.on("data", (bytes: Buffer) => {
         parts.push(String(bytes));
-        response.write(`echo ${bytes}`);
+        response.write(`echo ${String(bytes)}`);
       });
       request.on("end", () => response.end("end"));
     });
@@ -593,7 +594,7 @@ test("an error in onRefused ends that connection only", async () => {
   const proxy = await openEgressProxy(path, { allow: [] }, () => {
     throw new Error("of the caller");
   });
-  ends.push(proxy.close);
+  ends.push(() => proxy.close());
   expect(await exchange(path, connectTo("10.0.0.1:80"))).toBe("");
   expect(statusOf(await exchange(path, connectTo("nonsense")))).toBe(400);
 });
@@ -651,18 +652,26 @@ describe("programs use it", () => {
   const fetchOf = (url: string) =>
     `fetch(${JSON.stringify(url)}, { method: "POST", body: "hello" }).then((a) => a.text()).then(console.log)`;
 
-  test.each(programs.filter(([name]) => Bun.which(name.startsWith("curl") ? "curl" : "node")))(
-    "%s",
-    async (_, run) => {
-      const port = await http((request, response) => {
-        request.on("data", (bytes) => response.write(`${request.url} ${bytes}`));
-        request.on("end", () => response.end());
-      });
-      const { path } = await opened([`localhost:${port}`]);
-      const proxy = await relayed(path);
-      expect((await run(proxy, `http://localhost:${port}/a?b`)).trim()).toBe("/a?b hello");
-    },
-  );
+  const knowsProxies = () =>
+    Number(Bun.spawnSync(["node", "-p", "parseInt(process.versions.node)"]).stdout.toString()) >=
+    24;
+  const isThere = (name: string): boolean => {
+    if (name.startsWith("curl")) return Bun.which("curl") !== null;
+    if (!name.endsWith("proxies")) return !name.endsWith("Node") || Bun.which("node") !== null;
+    return Bun.which("node") !== null && knowsProxies();
+  };
+
+  test.each(programs.filter(([name]) => isThere(name)))("%s", async (_, run) => {
+    const port = await http((request, response) => {
+      request.on("data", (bytes) => response.write(`${request.url} ${bytes}`));
+      request.on("end", () => response.end());
+    });
+    const { path } = await opened([`known.example:${port}`], {
+      resolve: async () => ["127.0.0.1"],
+    });
+    const proxy = await relayed(path);
+    expect((await run(proxy, `http://known.example:${port}/a?b`)).trim()).toBe("/a?b hello");
+  });
 });
 
 describe("the socket", () => {
@@ -671,9 +680,7 @@ describe("the socket", () => {
     const { path, close } = await opened([`localhost:${target.port}`], {
       resolve: () => new Promise(() => {}),
     });
-    const mask = process.umask();
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(process.umask()).toBe(mask);
     const waiting = await client(path, connectTo("slow.example:443"));
     const idle = await client(path);
     const tunnel = await client(path, connectTo(`127.0.0.1:${target.port}`));
