@@ -36,18 +36,20 @@ test("without a file each setting has its default", () => {
     max_parallel_steps: 4,
     max_runs: 5,
   });
-  expect(config.sandbox).toEqual({ mode: "auto", required: false, network: "on" });
+  expect(config.sandbox).toEqual({
+    ...{ mode: "auto", required: false, network: "on", networkAllow: [] },
+  });
   expect(config.telegram.allowed_users).toEqual([]);
 });
 
 test("the project's file goes before that of the plan home, the environment before both", () => {
   const home = "max_runs: 1\nmax_parallel_steps: 2\nagent:\n  command: one\n  model: m\n";
-  const given = sources(home, "max_parallel_steps: 3\nagent: { command: two }\n", {
+  const given = sources(home, "max_parallel_steps: 1\nagent: { model: two }\n", {
     UNCAGED_PLAN_AGENT_COMMAND: "three",
     UNCAGED_PLAN_TELEGRAM_ALLOWED_USERS: "1, 2",
   });
   expect(readConfig(given)).toMatchObject({
-    ...{ max_runs: 1, max_parallel_steps: 3, agent: { command: "three", model: "m" } },
+    ...{ max_runs: 1, max_parallel_steps: 1, agent: { command: "three", model: "two" } },
     telegram: { allowed_users: ["1", "2"] },
   });
   const from = Object.fromEntries(configEntries(given).map((entry) => [entry.key, entry.from]));
