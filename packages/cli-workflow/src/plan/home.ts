@@ -1,4 +1,6 @@
-import { resolve, sep } from "node:path";
+import { realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve, sep } from "node:path";
 import type { ChannelContext, Planner, PlanMetadata, Workflow } from "@uncaged/workflow-plan";
 import type {
   ConfigSources,
@@ -9,7 +11,13 @@ import type {
   SharedRows,
 } from "@uncaged/workflow-plan/service";
 import type { OpenPlans } from "@uncaged/workflow-server";
-import { isWorkflowError, threadEnv, toErrorRecord } from "@uncaged/workflow/host";
+import {
+  findProject,
+  isWorkflowError,
+  rootVariable,
+  threadEnv,
+  toErrorRecord,
+} from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { exitCodes } from "../output/exit-code.ts";
 import { errorText } from "../session/failure.ts";
@@ -37,13 +45,53 @@ export async function homeOf(session: Session): Promise<string> {
   return planHome(rootOf(session), session.env);
 }
 
+/**
+ * The plan home whose settings are the user's: the one that a variable of the process names, by itself or by its storage
+ * root, else that of the home directory. It is never one in the storage root of a project, which steps may have written.
+ */
+export async function userHomeOf(session: Session): Promise<string> {
+  const { planHome, homeVariable } = await import("@uncaged/workflow-plan/service");
+  const { env } = session;
+  const root = env[rootVariable];
+  const isNamed = Boolean(env[homeVariable]) || (root && !(await isProjects(session, root)));
+  const own = join(env.HOME || homedir(), ".uncaged/workflow");
+  return planHome(isNamed && root ? resolve(root) : own, env);
+}
+
+/** Whether a storage root is one that a project names, or lies in the folder of a project. */
+async function isProjects(session: Session, root: string): Promise<boolean> {
+  const { env } = session;
+  const path = realOf(root);
+  const found = await Promise.allSettled([
+    findProject(dirname(path), env),
+    findProject(session.cwd, env),
+  ]);
+  return found.some((one, at) => {
+    // A project that can't be read is one.
+    if (one.status === "rejected") return at === 0;
+    const { folder, root: named } = one.value ?? {};
+    if (named !== undefined && realOf(named) === path) return true;
+    return at === 0 && folder !== undefined && folder !== env.HOME;
+  });
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}
+
 /** Where the settings of a call come from. */
 export async function configSources(session: Session): Promise<ConfigSources> {
   const { readSecrets } = await import("@uncaged/workflow-plan/service");
   const { env } = session;
-  const home = await homeOf(session);
+  const [home, userHome] = await Promise.all([homeOf(session), userHomeOf(session)]);
   const project = session.hostProject?.folder ?? null;
-  return { home, project, env, secrets: readSecrets(home) };
+  const isOwn = realOf(home) === realOf(userHome);
+  const secrets = { ...readSecrets(home), ...readSecrets(userHome) };
+  return { home, userHome: isOwn ? home : userHome, project, env, secrets };
 }
 
 /** The settings of a call. @throws ConfigError */

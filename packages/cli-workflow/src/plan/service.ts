@@ -1,12 +1,20 @@
 import { join } from "node:path";
 import type { ServiceEvent, ServiceStatus, Unit } from "@uncaged/workflow-plan/service";
+import { rootVariable } from "@uncaged/workflow/host";
 import { wholeNumber } from "../arguments/options.ts";
 import { oneLine } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
 import { ownFile } from "../session/own-command.ts";
 import type { Session } from "../session/session.ts";
 import { messagingOf } from "./chat.ts";
-import { type AgentOptions, agentOption, homeOf, openPlansOf, rootOf } from "./home.ts";
+import {
+  type AgentOptions,
+  agentOption,
+  configSources,
+  homeOf,
+  openPlansOf,
+  rootOf,
+} from "./home.ts";
 import { checksOf } from "./tick.ts";
 
 const load = () => import("@uncaged/workflow-plan/service");
@@ -79,13 +87,18 @@ export const service = defineSubcommand({
 async function unitFor(session: Session): Promise<Unit> {
   const { unitOf } = await load();
   const { clusterChosen, env } = session;
-  const home = await homeOf(session);
-  const where = clusterChosen ? ["--host", clusterChosen.url] : ["--root", rootOf(session)];
+  const { home, userHome } = await configSources(session);
+  const isProjects = home !== userHome;
+  const root = rootOf(session);
+  const where = clusterChosen ? ["--host", clusterChosen.url] : ["--root", root];
   const own = env.HOME === undefined ? null : join(env.HOME, ".uncaged/workflow/plans");
   return unitOf({
     argv: [ownFile(), "plan", "service", "run", ...where],
-    ...{ home, isDefaultHome: home === own, platform: process.platform, userEnv: env },
-    env: { PATH: env.PATH ?? "/usr/local/bin:/usr/bin:/bin" },
+    ...{ home, isDefaultHome: home === own, isProjects, platform: process.platform, userEnv: env },
+    env: {
+      PATH: env.PATH ?? "/usr/local/bin:/usr/bin:/bin",
+      ...(clusterChosen && isProjects && { [rootVariable]: root }),
+    },
   });
 }
 
