@@ -110,14 +110,15 @@ export async function openPlansOf(
   );
   const { cwd, env, host } = session;
   const home = await homeOf(session);
-  const { agent: own, answer_timeout_ms, max_parallel_steps, max_runs } = await configOf(session);
+  const [config, userHome] = await Promise.all([configOf(session), userHomeOf(session)]);
+  const { agent: own, answer_timeout_ms, max_parallel_steps, max_runs, sandbox } = config;
   const named = agent ?? own.command;
   const agentCommand = named.includes(sep) ? resolve(cwd, named) : named;
   const options: PlansOptions = {
-    ...{ host, env, cwd, home, maxRuns: max_runs },
+    ...{ host, env, cwd, home, maxRuns: max_runs, userHome },
     runOptions: {
       ...{ agentCommand, agentModel: own.model, agentTools: own.tools },
-      maxParallelSteps: max_parallel_steps,
+      ...{ maxParallelSteps: max_parallel_steps, sandboxAllow: sandbox.networkAllow },
       ...(answer_timeout_ms !== undefined && { answerMs: answer_timeout_ms }),
     },
   };
@@ -129,7 +130,10 @@ export async function openPlansOf(
   return open({
     ...options,
     check: (workflow) =>
-      checkSandbox(workflow, { planHome: home, root, env, agentNeedsNetwork: own.network }),
+      checkSandbox(workflow, {
+        ...{ planHome: home, root, env, agentNeedsNetwork: own.network },
+        ...{ agentCommand, allow: sandbox.networkAllow },
+      }),
     runOptions: { ...options.runOptions, planRoot: root, planProgram: ownProgram() },
   });
 }
@@ -213,14 +217,17 @@ const defaultTimeoutMs = 1_800_000;
 /** What the steps of a plan would run in. @throws ConfigError */
 export async function sandboxOf(
   session: Session,
-  { home: planHome }: Plans,
+  { agentCommand, home: planHome }: Plans,
   workflow: Workflow,
 ): Promise<Pick<SandboxReport, "text">> {
   if (session.clusterChosen) return { text: "what the worker has that carries out a step" };
   const { checkSandbox } = await import("@uncaged/workflow-plan/service");
   const { env, host } = session;
-  const { network } = (await configOf(session)).agent;
-  return checkSandbox(workflow, { planHome, root: host.root, env, agentNeedsNetwork: network });
+  const { agent, sandbox } = await configOf(session);
+  return checkSandbox(workflow, {
+    ...{ planHome, root: host.root, env, agentNeedsNetwork: agent.network },
+    ...{ agentCommand, allow: sandbox.networkAllow },
+  });
 }
 
 /** What the steps of a plan would run in, or why they can't be run. */

@@ -39,7 +39,8 @@ type Given = { value: unknown; from: string };
 type Stated = { value: unknown; at: string };
 
 const fileName = "config.yaml";
-const projectFileName = "uncaged.plans.yaml";
+/** The file of a project's settings, in its folder. */
+export const projectFileName = "uncaged.plans.yaml";
 const hidden = new Set(["telegram.token"]);
 const prefix = "UNCAGED_PLAN_";
 const longestWaitMs = 10_000;

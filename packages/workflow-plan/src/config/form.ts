@@ -10,7 +10,8 @@ const whole = (least: number, most: number) => {
 };
 const longestMs = 2 ** 31 - 1;
 
-const hostName = /^(?=.{1,253}:)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?:/i;
+const hostName =
+  /^(?=.{1,253}:)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?:/i;
 
 /** Whether a text is `host:port`: a name, an IPv4 address, or an IPv6 address in brackets. */
 function isAddress(address: string): boolean {

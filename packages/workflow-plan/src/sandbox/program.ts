@@ -6,20 +6,27 @@ import { realOrNull } from "../mount/mount.ts";
 /** A program as a sandbox must show it: its real path, and the files and folders of its code. */
 export type Program = { path: string; needs: string[] };
 
-/** The real path of a command; null when there is none. */
-export function found(command: string, { PATH = "" }: Environment): string | null {
+/** Where a command is found, by its name there and by its real path; null when it is in no absolute entry of PATH. */
+export function placeOf(
+  command: string,
+  { PATH = "" }: Environment,
+): { at: string; path: string } | null {
   const candidates = command.includes(sep)
     ? [command].filter(isAbsolute)
     : PATH.split(delimiter)
         .filter(isAbsolute)
         .map((folder) => join(folder, command));
-  for (const candidate of candidates) {
-    const path = realOrNull(candidate);
+  for (const at of candidates) {
+    const path = realOrNull(at);
     const stats = path === null ? null : statSync(path, { throwIfNoEntry: false });
-    if (stats?.isFile() && (stats.mode & 0o111) !== 0) return path;
+    if (path !== null && stats?.isFile() && (stats.mode & 0o111) !== 0) return { at, path };
   }
   return null;
 }
+
+/** The real path of a command; null when there is none. */
+export const found = (command: string, env: Environment): string | null =>
+  placeOf(command, env)?.path ?? null;
 
 /** A command with the package that it is of, and what its first line starts it with; null when it is not there. */
 export function programOf(command: string, env: Environment): Program | null {

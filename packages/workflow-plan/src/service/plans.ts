@@ -4,6 +4,7 @@ import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import { prefixes, threadIdOf } from "../plan/terms.ts";
 import { checkModifiable } from "../planner/workflow.ts";
+import { Confirmations } from "./confirmations.ts";
 import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from "./decisions.ts";
 import { Definitions, type OnDamaged, readable, withoutDraft } from "./definitions.ts";
 import { removeEndedFolders } from "./folders.ts";
@@ -56,12 +57,15 @@ const shortestHash = 8;
 export class Plans extends Definitions {
   readonly #options: PlansOptions;
   readonly #runs: Runs;
+  /** Plans that machines share run on workers, whose files and agents are not this machine's. */
+  readonly #confirmations: Confirmations | null;
   readonly #completeRuns = new Set<string>();
 
   constructor(options: PlansOptions, store: PlanStore) {
     super(options, store);
     this.#options = options;
     this.#runs = new Runs(store, options);
+    this.#confirmations = store.isShared ? null : Confirmations.of(options);
   }
 
   /** Whether the home was there or was made; else there are no plans, and nothing is kept. */
@@ -77,6 +81,12 @@ export class Plans extends Definitions {
   /** The credentials that steps can be given, by name. @throws ConfigError */
   credentials(): Secrets {
     return credentialsIn(this.home, this.#options.env);
+  }
+
+  /** The command of the agent that carries out the steps of the runs that are begun here, if it is known. */
+  get agentCommand(): string | undefined {
+    const { agentCommand } = this.#options.runOptions ?? {};
+    return typeof agentCommand === "string" ? agentCommand : undefined;
   }
 
   // Reading
@@ -126,7 +136,7 @@ export class Plans extends Definitions {
 
   /**
    * Confirms a plan: one that runs by hand begins its run, any other waits for its trigger. Of one with a draft that
-   * takes its place, and the phase stays.
+   * takes its place, and the phase stays. One whose files or agent have changed since is confirmed again, as it is.
    *
    * @param planHash the beginning of the hash of the plan that was shown; another plan is not confirmed
    * @throws ExecutorError, ConfigError
@@ -136,12 +146,21 @@ export class Plans extends Definitions {
     const draft = this.draft(before.id);
     const workflow = draft ? { ...draft, id: before.id, phase: before.phase } : before;
     const to = before.trigger.type === "manual" ? "executing" : "active";
+    const isAgain = !draft && before.phase !== "awaiting_confirmation";
     if (draft) checkModifiable(before);
-    else if (before.phase !== "awaiting_confirmation")
+    else if (isAgain && !(await this.#isOutdated(before)))
       throw phaseError(before.id, before.phase, to);
     const hash = planHash(workflow);
     if (shown !== undefined) checkShown(before.id, hash, shown);
     await this.#options.check?.(workflow);
+    const found = await this.#confirmations?.found(workflow);
+    const keep = ({ hash: bundle }: PlanVersion) =>
+      found && this.#confirmations?.keep({ ...found, bundle });
+    if (isAgain) {
+      keep(before.metadata?.bundle as PlanVersion);
+      await this.#runs.followPhase(before.id);
+      return await this.#started(before.id, null);
+    }
     const run = await withVersion(
       this.#options.host,
       this.store,
@@ -149,6 +168,7 @@ export class Plans extends Definitions {
       workflow,
       (bundle, isShared) => {
         const now = this.get(before.id);
+        keep(bundle);
         if (draft) return this.#swap(now, before, draft, bundle);
         move(this.database, now.id, ["awaiting_confirmation", to], this.at);
         if (planHash(now) !== hash) throw changed(now.id);
@@ -159,6 +179,15 @@ export class Plans extends Definitions {
       },
     );
     return await this.#started(before.id, run);
+  }
+
+  /** Whether a plan that was confirmed can't begin or go on, since what was confirmed beside it has changed. */
+  async #isOutdated(workflow: Workflow): Promise<boolean> {
+    if (!workflow.metadata?.bundle || !this.#confirmations) return false;
+    return await this.#confirmations.checked(workflow).then(
+      () => false,
+      () => true,
+    );
   }
 
   #setBundle(id: string, bundle: PlanVersion, isShared: boolean): void {
@@ -256,6 +285,8 @@ export class Plans extends Definitions {
   async resume(id: string): Promise<Workflow> {
     const { id: whole } = this.get(id);
     await this.refresh();
+    const before = this.get(whole);
+    if (before.phase === "paused") await this.#confirmations?.checked(before);
     await this.store.change(() => {
       move(this.database, whole, ["paused", "active"], this.at);
       register(this.database, whole, { trigger: this.get(whole).trigger, now: this.at });
@@ -313,6 +344,7 @@ export class Plans extends Definitions {
     });
     const plan = readable(row, () => undefined);
     await freeName(this.#options.host, this.store, whole, plan?.metadata ?? {});
+    this.#confirmations?.remove(whole);
     return { id: whole };
   }
 
@@ -373,7 +405,16 @@ export class Plans extends Definitions {
       }
       await options.onInterrupted?.(run);
     };
-    return await this.#runs.recover({ ...options, onInterrupted });
+    const refusals: Promise<void>[] = [];
+    const onError: OnRunError = (run, error) => {
+      // Nobody looks at the log of a service: the owner is to know that the run stands still.
+      if (error instanceof ExecutorError)
+        refusals.push(this.notify(run.workflowId, error.message).catch(() => undefined));
+      options.onError?.(run, error);
+    };
+    const recovered = await this.#runs.recover({ ...options, onError, onInterrupted });
+    await Promise.all(refusals);
+    return recovered;
   }
 
   /** Makes the rows of all runs again from the logs of their threads. */

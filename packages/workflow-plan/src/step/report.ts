@@ -7,6 +7,7 @@ import type { Workflow } from "../plan/plan.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { baseEnv, credentialsIn, secretsFor } from "../secret/secret.ts";
 import { checkPrefix, type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
+import { type AgentFile, agentFile, liesIn } from "./agent-file.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 
 /** Who asks what a plan's steps run in: its plan home, the storage root, and its environment. */
@@ -16,6 +17,10 @@ export type SandboxQuestion = {
   env: Environment;
   /** Whether the steps' agent calls a model over the network; it does when not given. */
   agentNeedsNetwork?: boolean;
+  /** The steps' agent, by its command; it is not looked for when not given. */
+  agentCommand?: string;
+  /** The loopback and private addresses that steps may reach, each as `host:port`. */
+  allow?: readonly string[];
 };
 
 /** What the steps of a plan will run in. `text` is for whoever confirms the plan. */
@@ -25,6 +30,8 @@ export type SandboxReport = {
   network: boolean;
   limits: string[];
   mounts: CheckedMount[];
+  /** The steps' agent; without path and digest when it is not found, or is the one of a container's image. */
+  agent: { command: string; path: string | null; sha256: string | null } | null;
   text: string;
 };
 
@@ -55,8 +62,25 @@ export async function checkSandbox(
     network: sandbox.kind === "off" || settings.network === "on",
     ...{ limits: sandbox.limits, mounts },
   } as const;
-  return { ...report, text: textOf(report) };
+  const { agentCommand: command, env } = question;
+  const isOurs = command !== undefined && sandbox.kind !== "container";
+  const file = isOurs ? await agentFile(command, env) : null;
+  const { path = null, sha256 = null } = file ?? {};
+  const agent = command === undefined ? null : { command, path, sha256 };
+  const parts = [textOf(report)];
+  if (command !== undefined && sandbox.kind === "container")
+    parts.push(`agent ${command} of the image`);
+  else if (command !== undefined) parts.push(agentText(command, file, project.path));
+  return { ...report, agent, text: parts.join("; ") };
 }
+
+function agentText(command: string, file: AgentFile | null, project: string): string {
+  if (file === null) return `agent ${command}, which is not found on PATH`;
+  const where = liesIn(file, [project]) ? ", which lies in the project" : "";
+  return `agent ${file.path} (SHA-256 ${file.sha256.slice(0, shownDigits)})${where}`;
+}
+
+const shownDigits = 16;
 
 const checked = (
   { metadata = {} }: Planned,
@@ -64,7 +88,13 @@ const checked = (
 ): Promise<CheckedSandbox> =>
   checkedSandbox({ metadata, cwd: metadata.cwd ?? process.cwd(), env, planHome, root });
 
-function textOf({ limits, mode, mounts, network, project }: Omit<SandboxReport, "text">): string {
+function textOf({
+  limits,
+  mode,
+  mounts,
+  network,
+  project,
+}: Omit<SandboxReport, "text" | "agent">): string {
   if (mode === "off") {
     const unused = mounts.length === 0 ? "" : "; the mounts are not used";
     return `none: the steps may do what you may do${unused}`;
