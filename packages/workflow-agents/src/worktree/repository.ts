@@ -23,14 +23,18 @@ export async function repositoryAt(context: GitContext, folder: string): Promise
   const ask = async (...args: string[]) =>
     line((await git(context, { inFolder: folder }, ["rev-parse", ...args])).output);
   try {
-    // A folder's name may have line ends: each is asked for alone.
-    const gitDir = await ask("--git-common-dir");
+    const asked = ["--is-inside-work-tree", "--git-common-dir", "--git-dir", "--show-prefix"];
+    let found = (await ask(...asked)).split("\n");
+    // A folder's name may have line ends: then each is asked for alone.
+    if (found.length !== asked.length) {
+      found = [];
+      for (const one of asked) found.push(await ask(one));
+    }
+    const [isInside, gitDir = "", ownDir = "", prefix = ""] = found;
     return {
       gitDir: await realpath(resolve(folder, gitDir)),
-      ownDir: await realpath(resolve(folder, await ask("--git-dir"))),
-      folder,
-      prefix: await ask("--show-prefix"),
-      isBare: (await ask("--is-inside-work-tree")) !== "true",
+      ownDir: await realpath(resolve(folder, ownDir)),
+      ...{ folder, prefix, isBare: isInside !== "true" },
     };
   } catch (error) {
     if (!isWorkflowError(error) || !/^(GIT_FAILED|COMMAND_REFUSED)$/.test(error.code)) throw error;
