@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { removeStores } from "../../workflow/test/fixtures/store.ts";
+import { removeStores, signalWorkers } from "../../workflow/test/fixtures/store.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import { agentFile } from "../src/step/agent-file.ts";
-import type { Plans } from "../src/service.ts";
+import { checkSandbox, type Plans } from "../src/service.ts";
 import { command, cron, does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
@@ -115,6 +116,24 @@ describe("a confirmed plan", () => {
     expect(events.filter(({ event }) => event === "succeeded")).toHaveLength(1);
   });
 
+  test("is not resumed, and its owner is told, once a step has changed what the host obeys", async () => {
+    const { home, plans, project, confirmed, userHome } = inProject();
+    const id = await confirmed(plan([does("one", "wait for go")], {}, { trigger: cron }));
+    await plans.run(id);
+    await until(() => existsSync(join(project, "calls")));
+    await signalWorkers(home.store.root, "SIGKILL");
+    writeFileSync(join(project, ".env"), "A=1\n");
+    const errors: string[] = [];
+    const service = home.open({ cwd: project, userHome });
+    await service.recover({ onError: (_run, error) => errors.push((error as Error).message) });
+    const message = `${join(project, ".env")} was made since the plan was confirmed: ${again(id)}`;
+    expect(errors).toEqual([message]);
+    expect(JSON.stringify(plans.get(id).metadata?.notices)).toContain("was made since");
+    writeFileSync(join(project, "go"), "");
+    await service.confirm(id);
+    expect((await home.ended(id)).runs[0]?.status).toBe("completed");
+  });
+
   test("of a plan home that has no confirmation of it by this user is refused", async () => {
     const { plans, confirmed, userHome } = inProject();
     const id = await confirmed();
@@ -138,6 +157,29 @@ describe("a confirmed plan", () => {
 });
 
 describe("the agent of a confirmed plan", () => {
+  test("is shown by path and digest before the plan is confirmed", async () => {
+    const { home, project } = inProject();
+    const path = agentIn(join(project, "bin"));
+    const question = { planHome: home.home, root: home.store.root };
+    const shown = async (agentCommand: string, PATH: string) =>
+      await checkSandbox(
+        { metadata: { cwd: project, sandbox: "off" } },
+        { ...question, env: { ...home.store.env, PATH }, agentCommand },
+      );
+    const { agent, text } = await shown("claude", `${project}/bin:/usr/bin`);
+    const sha256 = new Bun.CryptoHasher("sha256")
+      .update(await Bun.file(path).bytes())
+      .digest("hex");
+    expect(agent).toEqual({ command: "claude", path, sha256 });
+    expect(text).toEndWith(
+      `; agent ${path} (SHA-256 ${sha256.slice(0, 16)}), which lies in the project`,
+    );
+    // A relative entry of PATH would be another folder for each process.
+    expect((await shown("claude", "bin:.")).text).toEndWith(
+      "; agent claude, which is not found on PATH",
+    );
+  });
+
   const script = (comment = "") => `#!/bin/sh\n${comment}exec ${command} "$@"\n`;
 
   /** The agent of the tests in a folder of its own, found there by PATH. */

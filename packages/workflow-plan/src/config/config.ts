@@ -53,11 +53,12 @@ export function configEntries(sources: ConfigSources): ConfigEntry[] {
   const given = givenIn(sources);
   const config = checked(given);
   const known = { ...credentialsOf(sources.env), ...sources.secrets };
-  return settings.map(({ path: _, ...setting }, at) => {
-    const from = given.get(setting.key)?.from ?? "default";
-    const value = valueAt(config, settings[at] as Setting) ?? null;
-    const isHidden = value !== null && hidden.has(setting.key);
-    return { ...setting, value: isHidden ? "***" : withoutSecrets(value, known), from };
+  return settings.map((setting) => {
+    const { about, key, kind } = setting;
+    const from = given.get(key)?.from ?? "default";
+    const value = valueAt(config, setting) ?? null;
+    const isHidden = value !== null && hidden.has(key);
+    return { key, about, kind, value: isHidden ? "***" : withoutSecrets(value, known), from };
   });
 }
 

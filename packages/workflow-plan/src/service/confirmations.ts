@@ -1,4 +1,4 @@
-import { findProject, writeFileAtomic } from "@uncaged/workflow/host";
+import { type Environment, findProject, writeFileAtomic } from "@uncaged/workflow/host";
 import { createHash } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -6,7 +6,19 @@ import { projectFileName } from "../config/config.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { agentFile } from "../step/agent-file.ts";
 import { checkFiles, type Confirmed, digestOf, readConfirmed, refused } from "../step/confirmed.ts";
-import type { RunsOptions } from "./start.ts";
+
+/** What confirmations are made and compared with. */
+export type ConfirmationsOptions = {
+  /** The plan home. */
+  home: string;
+  env: Environment;
+  /** The directory of the agents of a plan that names none. */
+  cwd: string;
+  /** Put into the options of every thread: `agentCommand`, `maxParallelSteps`. */
+  runOptions?: Record<string, unknown>;
+  /** The user's plan home, where confirmations are kept; without it none are, and nothing is compared with them. */
+  userHome?: string;
+};
 
 type Plan = Pick<Workflow, "id" | "metadata">;
 
@@ -18,17 +30,17 @@ export type ConfirmedOptions = { planConfirmed: string; agentCommand?: string };
  * person confirmed the plan. They are the user's, also of plans in a project's storage root.
  */
 export class Confirmations {
-  readonly #options: RunsOptions;
+  readonly #options: ConfirmationsOptions;
   readonly #folder: string;
 
-  constructor(options: RunsOptions, userHome: string) {
+  constructor(options: ConfirmationsOptions, userHome: string) {
     const home = createHash("sha256").update(resolve(options.home)).digest("hex").slice(0, 16);
     this.#options = options;
     this.#folder = join(userHome, "confirmed", home);
   }
 
-  /** Those of a home; null where nothing is kept of them. */
-  static of(options: RunsOptions): Confirmations | null {
+  /** Those of a home; null where nothing is kept of them, as of plans that run on the workers of a cluster. */
+  static of(options: ConfirmationsOptions): Confirmations | null {
     return options.userHome === undefined ? null : new Confirmations(options, options.userHome);
   }
 
@@ -73,6 +85,15 @@ export class Confirmations {
     return { planConfirmed, ...(at && { agentCommand: at }) };
   }
 
+  /** Whether a plan that was confirmed can't begin or go on, since what was confirmed beside it has changed. */
+  async isOutdated(workflow: Plan): Promise<boolean> {
+    if (!workflow.metadata?.bundle) return false;
+    return await this.checked(workflow).then(
+      () => false,
+      () => true,
+    );
+  }
+
   get #user(): string {
     return dirname(dirname(this.#folder));
   }
@@ -92,7 +113,7 @@ export class Confirmations {
 }
 
 /** The files that the host obeys for a thread of a directory, whether they are there or not. */
-async function obeyedIn(cwd: string, env: RunsOptions["env"]): Promise<string[]> {
+async function obeyedIn(cwd: string, env: Environment): Promise<string[]> {
   const project = await findProject(cwd, env);
   const folders = [];
   for (let folder = cwd; ; folder = dirname(folder)) {

@@ -9,7 +9,7 @@ import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from 
 import { Definitions, type OnDamaged, readable, withoutDraft } from "./definitions.ts";
 import { removeEndedFolders } from "./folders.ts";
 import { databaseIn } from "./home.ts";
-import { noticeOf } from "./notice.ts";
+import { tellingOwners } from "./recovery.ts";
 import { move, phaseError } from "./phase.ts";
 import {
   type Ended,
@@ -25,6 +25,7 @@ import { type Begun, type OnRunError, type Recovered, type RecoverOptions, Runs 
 import type { RunsOptions } from "./start.ts";
 import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts";
 import type { PlanStore } from "./store.ts";
+import { changed, checkShown } from "./shown.ts";
 import { type Expected, register, settle, triggerStateOf } from "./trigger-state.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
@@ -48,8 +49,6 @@ export type Started = {
   threadId: string | null;
 };
 
-const shortestHash = 8;
-
 /**
  * The plans of a home, for every process that acts on them. Nothing of the database is kept in memory; what changes a
  * phase is one transaction, and its refusal an ExecutorError that names both phases.
@@ -57,7 +56,6 @@ const shortestHash = 8;
 export class Plans extends Definitions {
   readonly #options: PlansOptions;
   readonly #runs: Runs;
-  /** Plans that machines share run on workers, whose files and agents are not this machine's. */
   readonly #confirmations: Confirmations | null;
   readonly #completeRuns = new Set<string>();
 
@@ -83,10 +81,9 @@ export class Plans extends Definitions {
     return credentialsIn(this.home, this.#options.env);
   }
 
-  /** The command of the agent that carries out the steps of the runs that are begun here, if it is known. */
+  /** The command of the agent of the runs that are begun here, if it is known. */
   get agentCommand(): string | undefined {
-    const { agentCommand } = this.#options.runOptions ?? {};
-    return typeof agentCommand === "string" ? agentCommand : undefined;
+    return this.#options.runOptions?.agentCommand as string | undefined;
   }
 
   // Reading
@@ -148,7 +145,7 @@ export class Plans extends Definitions {
     const to = before.trigger.type === "manual" ? "executing" : "active";
     const isAgain = !draft && before.phase !== "awaiting_confirmation";
     if (draft) checkModifiable(before);
-    else if (isAgain && !(await this.#isOutdated(before)))
+    else if (isAgain && !(await this.#confirmations?.isOutdated(before)))
       throw phaseError(before.id, before.phase, to);
     const hash = planHash(workflow);
     if (shown !== undefined) checkShown(before.id, hash, shown);
@@ -159,7 +156,7 @@ export class Plans extends Definitions {
     if (isAgain) {
       keep(before.metadata?.bundle as PlanVersion);
       await this.#runs.followPhase(before.id);
-      return await this.#started(before.id, null);
+      return this.#started(before.id, null);
     }
     const run = await withVersion(
       this.#options.host,
@@ -179,15 +176,6 @@ export class Plans extends Definitions {
       },
     );
     return await this.#started(before.id, run);
-  }
-
-  /** Whether a plan that was confirmed can't begin or go on, since what was confirmed beside it has changed. */
-  async #isOutdated(workflow: Workflow): Promise<boolean> {
-    if (!workflow.metadata?.bundle || !this.#confirmations) return false;
-    return await this.#confirmations.checked(workflow).then(
-      () => false,
-      () => true,
-    );
   }
 
   #setBundle(id: string, bundle: PlanVersion, isShared: boolean): void {
@@ -397,24 +385,8 @@ export class Plans extends Definitions {
   /** Takes up what a crash has left behind: rows without a thread, threads without a worker, phases of ended runs. */
   async recover(options: RecoverOptions = {}): Promise<Recovered> {
     await removeEndedFolders(this.#options.host, this.database, this.#options.env);
-    const onInterrupted = async (run: Begun): Promise<void> => {
-      try {
-        await this.notify(run.workflowId, noticeOf.interrupted(run.runId));
-      } catch (error) {
-        options.onError?.(run, error);
-      }
-      await options.onInterrupted?.(run);
-    };
-    const refusals: Promise<void>[] = [];
-    const onError: OnRunError = (run, error) => {
-      // Nobody looks at the log of a service: the owner is to know that the run stands still.
-      if (error instanceof ExecutorError)
-        refusals.push(this.notify(run.workflowId, error.message).catch(() => undefined));
-      options.onError?.(run, error);
-    };
-    const recovered = await this.#runs.recover({ ...options, onError, onInterrupted });
-    await Promise.all(refusals);
-    return recovered;
+    const notify = (id: string, text: string) => this.notify(id, text);
+    return await tellingOwners(notify, options, (telling) => this.#runs.recover(telling));
   }
 
   /** Makes the rows of all runs again from the logs of their threads. */
@@ -425,12 +397,4 @@ export class Plans extends Definitions {
   close(): void {
     this.store.close();
   }
-}
-
-const changed = (id: string): ExecutorError =>
-  new ExecutorError(`this plan has changed: ${id}`, { hint: "look at it again, then confirm it" });
-
-function checkShown(id: string, hash: string, shown: string): void {
-  if (shown.length >= shortestHash && hash.startsWith(shown)) return;
-  throw changed(id);
 }

@@ -1,27 +1,18 @@
-import type { Environment, Host } from "@uncaged/workflow/host";
+import type { Host } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { threadIdOf } from "../plan/terms.ts";
 import { keptOf } from "../state/kept.ts";
-import type { Confirmations } from "./confirmations.ts";
+import type { Confirmations, ConfirmationsOptions } from "./confirmations.ts";
 import type { RunRow } from "./rows.ts";
 import type { PlanStore } from "./store.ts";
 import { definitionIn, findThread, readLog } from "./threads.ts";
 
 /** What runs are started with. */
-export type RunsOptions = {
+export type RunsOptions = ConfirmationsOptions & {
   host: Host;
-  /** The plan home. */
-  home: string;
-  env: Environment;
-  /** The directory of the agents of a plan that names none. */
-  cwd: string;
-  /** Put into the options of every thread: `agentCommand`, `maxParallelSteps`. */
-  runOptions?: Record<string, unknown>;
   /** The most runs at once (5). A run that waits for a decision is none of them. */
   maxRuns?: number;
-  /** The user's plan home, where confirmations are kept; without it none are, and nothing is compared with them. */
-  userHome?: string;
   now?: () => number;
 };
 
