@@ -1,4 +1,5 @@
 import { gitSettings, isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";
 import { failure, oneLine } from "../run/error.ts";
@@ -85,7 +86,7 @@ async function runOnce(
       GIT_TERMINAL_PROMPT: "0",
       GIT_OPTIONAL_LOCKS: "0",
     },
-    ...{ signal, timeoutMs, graceMs, input },
+    ...{ signal, timeoutMs, graceMs, input, own: await ownProcesses() },
     onOutput: take(output),
     onError: take(error),
   }).catch((thrown: unknown) => {
