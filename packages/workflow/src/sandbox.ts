@@ -20,4 +20,5 @@ export {
 export { found, placeOf, type Program, programOf } from "./sandbox/programs.ts";
 export { endpointOf } from "./sandbox/addresses.ts";
 export type { EgressPolicy } from "./sandbox/proxy.ts";
+export { type OwnProcesses, ownProcesses } from "./sandbox/own-processes.ts";
 export { outermost, type Shown } from "./sandbox/view.ts";
