@@ -39,6 +39,8 @@ export type CommandOptions = {
   secrets?: Readonly<Record<string, string>>;
   /** What the program is started by, in place of its name alone: a sandbox's command line that ends with the program. */
   launch?: readonly string[];
+  /** Called with the process id whenever the program has been started. */
+  onStarted?: (pid: number) => void;
   /** How long it may take (30 minutes), and how long to end when it is asked to (5 seconds). */
   timeoutMs?: number;
   graceMs?: number;
@@ -58,7 +60,15 @@ export type CommandOptions = {
 /** Options of the agents that are known commands: the program, and what it gets besides its own. */
 export type PresetOptions = Pick<
   CommandOptions,
-  "set" | "secrets" | "launch" | "timeoutMs" | "graceMs" | "message" | "maxOutput" | "allowsEmpty"
+  | "set"
+  | "secrets"
+  | "launch"
+  | "onStarted"
+  | "timeoutMs"
+  | "graceMs"
+  | "message"
+  | "maxOutput"
+  | "allowsEmpty"
 > & {
   command?: string;
   model?: string;
@@ -74,9 +84,10 @@ export function presetAgent(
   rest: Pick<CommandOptions, "argv" | "output" | "lostSession">,
 ): AgentFn {
   const { set, secrets, launch, timeoutMs, graceMs, message, maxOutput, allowsEmpty } = options;
-  const { command = program, env = [] } = options;
+  const { command = program, env = [], onStarted } = options;
   return commandAgent({
-    ...{ set, secrets, launch, timeoutMs, graceMs, message, maxOutput, allowsEmpty, ...rest },
+    ...{ set, secrets, launch, onStarted, timeoutMs, graceMs },
+    ...{ message, maxOutput, allowsEmpty, ...rest },
     argv: [command, ...rest.argv],
     env: [...own, ...proxies, ...env],
   });
@@ -112,6 +123,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
     set: options.set ?? {},
     secrets: options.secrets ?? {},
     launch: options.launch ?? options.argv.slice(0, 1).flat(),
+    onStarted: options.onStarted ?? (() => undefined),
     timeoutMs: options.timeoutMs ?? 30 * 60_000,
     graceMs: options.graceMs ?? 5000,
     maxOutput: options.maxOutput ?? (isText ? longestText : Number.POSITIVE_INFINITY),
@@ -208,7 +220,7 @@ async function runOnce(
   given: Given,
 ): Promise<CommandRun> {
   const { signal = new AbortController().signal } = ctx;
-  const { argv, launch, message, timeoutMs, graceMs } = settings;
+  const { argv, launch, message, onStarted, timeoutMs, graceMs } = settings;
   const { system, session, budget, onSession } = given;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env, [], settings.secrets);
@@ -230,6 +242,7 @@ async function runOnce(
       ...{ argv: [...launch, ...filled(argv.slice(1), values)], env, signal, timeoutMs, graceMs },
       input: has(argv, "prompt") ? "" : prompt,
       cwd: cwdOf(ctx, "a command needs one"),
+      onStarted,
       onOutput: (chunk) => output.add(chunk),
       onError: (chunk) => errors.add(chunk),
     });

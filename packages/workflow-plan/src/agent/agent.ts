@@ -38,6 +38,8 @@ export type AgentProcess = {
   env: Record<string, string>;
   /** What starts it in place of its name, as a sandbox does. */
   launch?: readonly string[];
+  /** Called with the process id whenever the command has been started. */
+  onStarted?: (pid: number) => void;
   /** Further arguments, and tools that it may use without asking. */
   args: readonly string[];
   tools: readonly string[];

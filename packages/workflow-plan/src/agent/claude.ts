@@ -33,10 +33,11 @@ export function claudeAgent(options: ClaudeAgentOptions = {}): StepAgent {
     around.environment.during(around, async (signal) => {
       const { environment, onSession } = around;
       const { prompt, resume, sessionId, stepId, timeoutMs } = request;
-      const { env: own, launch, secrets, ...more } = environment.process ?? noProcess;
+      const { env: own, launch, onStarted, secrets, ...more } = environment.process ?? noProcess;
       const thread = { ...around.thread, signal, ...(own && { env: own }) };
       const agent = claudeCode({
-        ...{ command, model, graceMs, timeoutMs, maxOutput, allowsEmpty: true, launch, secrets },
+        ...{ command, model, graceMs, timeoutMs, maxOutput, allowsEmpty: true },
+        ...{ launch, onStarted, secrets },
         env: own ? ["*"] : env,
         args: [
           ...["--allowedTools", [...tools, ...more.tools].join(",")],

@@ -1,29 +1,14 @@
 import type { Environment } from "@uncaged/workflow/host";
-import { closeSync, openSync, readSync, statSync } from "node:fs";
-import { delimiter, isAbsolute, join, sep } from "node:path";
-import { realOrNull } from "../mount/mount.ts";
+import { findCommand } from "@uncaged/workflow/sandbox";
+import { closeSync, openSync, readSync } from "node:fs";
+import { join, sep } from "node:path";
 
 /** A program as a sandbox must show it: its real path, and the files and folders of its code. */
 export type Program = { path: string; needs: string[] };
 
-/** The real path of a command; null when there is none. */
-export function found(command: string, { PATH = "" }: Environment): string | null {
-  const candidates = command.includes(sep)
-    ? [command].filter(isAbsolute)
-    : PATH.split(delimiter)
-        .filter(isAbsolute)
-        .map((folder) => join(folder, command));
-  for (const candidate of candidates) {
-    const path = realOrNull(candidate);
-    const stats = path === null ? null : statSync(path, { throwIfNoEntry: false });
-    if (stats?.isFile() && (stats.mode & 0o111) !== 0) return path;
-  }
-  return null;
-}
-
 /** A command with the package that it is of, and what its first line starts it with; null when it is not there. */
 export function programOf(command: string, env: Environment): Program | null {
-  const path = found(command, env);
+  const path = findCommand(command, env);
   if (path === null) return null;
   return { path, needs: [path, ...packageOf(path), ...interpreterOf(path, env)] };
 }
@@ -53,5 +38,5 @@ function interpreterOf(path: string, env: Environment): string[] {
     .slice(2)
     .trim()
     .split(/\s+/)
-    .flatMap((word) => found(word, env) ?? []);
+    .flatMap((word) => findCommand(word, env) ?? []);
 }

@@ -12,6 +12,7 @@ import type { PlanMetadata, PlanStep } from "../plan/plan.ts";
 import { runIdOf } from "../plan/terms.ts";
 import { baseEnv, credentialsIn, type Secrets, secretsFor } from "../secret/secret.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
+import { LimitWatch } from "./limit-watch.ts";
 import { type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 import { type OwnProgram, workerSite } from "./worker-site.ts";
@@ -80,16 +81,19 @@ export class StepEnvironments {
       },
       programs: this.#options.program?.folders ?? [],
     });
+    const watch = launch && new LimitWatch(launch.watched, "the step");
     return {
       sandbox: sandboxRecord(checked),
       hide,
       process: {
         env: launch?.env ?? variables,
         ...(launch && { launch: launch.argv }),
+        ...(watch && { onStarted: (pid) => watch.start(pid) }),
         ...this.#tools(launch?.ipc ?? folder),
         secrets: all,
       },
-      during: (around, work) => during(folder, { launch, hide, around, stepId: step.id }, work),
+      during: (around, work) =>
+        during(folder, { launch, watch, hide, around, stepId: step.id }, work),
     };
   }
 
@@ -159,6 +163,7 @@ function sandboxRecord({ project, sandbox, settings }: CheckedSandbox): StepEnvi
 
 type During = {
   launch: Launch | null;
+  watch: LimitWatch | null;
   hide: <T>(value: T) => T;
   around: StepSurroundings;
   stepId: string;
@@ -166,7 +171,7 @@ type During = {
 
 async function during<T>(
   path: string | null,
-  { around, hide, launch, stepId }: During,
+  { around, hide, launch, stepId, watch }: During,
   work: (signal?: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal } = around.thread;
@@ -180,8 +185,10 @@ async function during<T>(
           hide,
         });
   try {
-    return await work(signal ? AbortSignal.any([signal, closed.signal]) : closed.signal);
+    const signals = [signal, closed.signal, watch?.exceeded].filter((one) => one !== undefined);
+    return await work(AbortSignal.any(signals));
   } finally {
+    watch?.stop();
     launch?.end();
     await folder?.close();
   }

@@ -13,6 +13,7 @@ import {
   insidePaths,
 } from "../sandbox/launch.ts";
 import { programOf } from "../sandbox/program.ts";
+import type { Watched } from "./limit-watch.ts";
 import type { CheckedSandbox } from "./view.ts";
 
 /** A command line in a sandbox: what stands before the command's arguments, and how what it left is ended. */
@@ -21,6 +22,7 @@ export type Launch = {
   env: Record<string, string>;
   /** Where the folder for messages is, as the command sees it. */
   ipc: string | null;
+  watched: Watched;
   end: () => void;
 };
 
@@ -49,6 +51,11 @@ export function launchIn(checked: CheckedSandbox, request: LaunchRequest): Launc
     project: { path: project.path, isWritable: project.access === "read-write" },
     ...{ work, home, ipc, mounts, hidden },
   };
+  const disks = [
+    ...(view.project.isWritable ? [project.path] : []),
+    ...mounts.filter(({ readonly }) => !readonly).map(({ hostPath }) => hostPath),
+  ];
+  const watched = { limits: settings, folders: [work, home], disks };
   const inside = ipc === null ? null : insidePaths.ipc;
   if (sandbox.kind === "container") {
     const name = `uncaged-${basename(run)}-${step}-${crypto.randomUUID().slice(0, 8)}`;
@@ -63,7 +70,7 @@ export function launchIn(checked: CheckedSandbox, request: LaunchRequest): Launc
         ...containerArguments(shown, settings, { name, env: given }),
         basename(command),
       ],
-      ...{ env, ipc: inside },
+      ...{ env, ipc: inside, watched },
       // Its engine runs it on when the command that asked for it is killed.
       end: () => execFile(engine, ["kill", name], { timeout: 10_000 }, () => undefined).unref(),
     };
@@ -83,7 +90,7 @@ export function launchIn(checked: CheckedSandbox, request: LaunchRequest): Launc
       program.path,
     ],
     env: { ...env, ...sandbox.env, ...insideEnv },
-    ipc: inside,
+    ...{ ipc: inside, watched },
     end: () => undefined,
   };
 }

@@ -6,6 +6,7 @@ import type { CheckedMount } from "../mount/mount.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { baseEnv, credentialsIn, secretsFor } from "../secret/secret.ts";
+import { LimitWatch } from "./limit-watch.ts";
 import { checkPrefix, type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 
@@ -88,6 +89,9 @@ export type ScriptCommand = {
   env: Record<string, string>;
   cwd: string;
   mask: (text: string) => string;
+  /** To be called with its process id; and what is aborted with the reason when it exceeds a limit. */
+  onStarted: (pid: number) => void;
+  exceeded?: AbortSignal;
   end: () => void;
 };
 
@@ -108,12 +112,16 @@ export async function scriptCommand(
   const launch: Launch | null = launchIn(found, {
     ...{ command: "sh", env: variables, run, step: "check", ipc: null, programs: [] },
   });
+  const watch = launch && new LimitWatch(launch.watched, "the check");
   return {
     argv: [...(launch?.argv ?? ["sh"]), "-c", script],
     env: launch?.env ?? variables,
     cwd: found.project.path,
     mask: maskOf({}, [], secrets),
+    onStarted: (pid) => watch?.start(pid),
+    ...(watch && { exceeded: watch.exceeded }),
     end() {
+      watch?.stop();
       launch?.end();
       removeRunFolder(run);
     },

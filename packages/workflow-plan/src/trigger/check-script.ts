@@ -9,6 +9,10 @@ export type CheckCommand = {
   env: Readonly<Record<string, string>>;
   /** Replaces what must not be stored. */
   mask?: (text: string) => string;
+  /** Called with its process id when it has been started. */
+  onStarted?: (pid: number) => void;
+  /** Aborted with an error that names the limit, when it exceeds one. */
+  exceeded?: AbortSignal;
   /** Called when it has ended. */
   end?: () => void;
 };
@@ -24,8 +28,8 @@ const mostErrorCharacters = 300;
  * @throws TriggerError when it fails, takes too long or prints too much, in one line.
  */
 export async function runCheck(
-  { argv, cwd, end: onEnd, env, mask = (text) => text }: CheckCommand,
-  signal: AbortSignal,
+  { argv, cwd, end: onEnd, env, exceeded, mask = (text) => text, onStarted }: CheckCommand,
+  stop: AbortSignal,
   { timeoutMs = 30_000, maxBytes = 1024 * 1024 }: CheckLimits = {},
 ): Promise<string> {
   const output: Uint8Array[] = [];
@@ -39,12 +43,14 @@ export async function runCheck(
   const onError = (chunk: Uint8Array) => {
     complaint = `${complaint}${Buffer.from(chunk).toString()}`.slice(-4 * mostErrorCharacters);
   };
-  const request = { argv, cwd, env, graceMs, signal, timeoutMs, onOutput, onError };
+  const signal = exceeded ? AbortSignal.any([stop, exceeded]) : stop;
+  const request = { argv, cwd, env, graceMs, signal, timeoutMs, onStarted, onOutput, onError };
   const end = await runChild(request)
     .catch((error: unknown) => {
       throw error instanceof TriggerError ? error : cannotRun(error);
     })
     .finally(onEnd);
+  if (exceeded?.aborted) throw new TriggerError(String((exceeded.reason as Error).message));
   const problem = problemOf(end, timeoutMs);
   if (problem === null) return mask(Buffer.concat(output).toString());
   const shown = mask(complaint).replace(/\s+/g, " ").trim().slice(-mostErrorCharacters);
