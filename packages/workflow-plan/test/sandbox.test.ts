@@ -21,6 +21,7 @@ import { failureOf } from "../../workflow-agents/test/published.ts";
 import { ConfigError, type PlanMetadata, type PlanStep } from "../src/index.ts";
 import { checkSandbox, scriptCommand } from "../src/service.ts";
 import { planSource } from "../src/source.ts";
+import { runCheck } from "../src/trigger/check-script.ts";
 import { plan, step } from "./parts.ts";
 import { ownProgram } from "./surroundings.ts";
 
@@ -282,6 +283,50 @@ test("a sandbox that is named or required and not there fails the step, and the 
   ).toContain("blocked");
   const off = await checkSandbox({ metadata: { cwd: project, sandbox: "off" } }, question);
   expect(off).toMatchObject({ mode: "off", text: "none: the steps may do what you may do" });
+});
+
+inSandbox(
+  `a step that exceeds a limit fails with the limit's name, and its siblings go on${missing}`,
+  async () => {
+    const mega = 1024 ** 2;
+    const mark = `7${Date.now()}`;
+    const sandbox = {
+      ...{ mode: "bubblewrap", required: true, cpus: 1 },
+      ...{ memory: 400 * mega, processes: 200, disk: 20 * mega },
+    } as const;
+    const { outputs, started } = await ran(
+      {
+        forks: `for n in $(seq 3000); do sleep ${mark} & done; wait`,
+        allocates: `for n in 1 2 3; do node -e 'globalThis.x = Buffer.alloc(150 * 1024 ** 2, 1); setTimeout(() => {}, 600_000)' & done; wait`,
+        writes: `cd ~; for n in $(seq 30); do head -c ${mega} /dev/zero > $n; done; sleep 600`,
+        stays: "sleep 3; echo still here",
+      },
+      { sandbox },
+    );
+    expect(started?.limits).toEqual([
+      "400 MiB for all processes",
+      "1 cpu",
+      "200 processes and threads",
+      "20 MiB of files",
+    ]);
+    expect(outputs).toEqual({
+      forks: "the step had more than 200 processes and threads",
+      allocates: "the step used more than 400 MiB of memory",
+      writes: "the step wrote more than 20 MiB of files",
+      stays: "still here",
+    });
+    await until(() => !runsWith(mark));
+  },
+);
+
+inSandbox(`a check script that exceeds a limit fails with its name${missing}`, async () => {
+  const env = { PATH: process.env.PATH ?? "", HOME: home };
+  const question = { planHome: join(home, "plans"), root: home, env };
+  const metadata = { cwd: project, sandbox: { mode: "bubblewrap", processes: 100 } } as const;
+  const script = "for n in $(seq 1000); do sleep 600 & done; wait";
+  const check = await scriptCommand({ id: "wf_x", metadata }, script, question);
+  const problem = await failureOf(runCheck(check, new AbortController().signal));
+  expect(String(problem)).toContain("the check had more than 100 processes and threads");
 });
 
 const runtime = process.env.XDG_RUNTIME_DIR ?? "";

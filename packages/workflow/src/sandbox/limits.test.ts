@@ -69,7 +69,7 @@ describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
   test("says so when the system has no command that limits the processors", async () => {
     const { argv, hold } = await limitCommand({ ...limits, cpus: 1 }, { PATH: bin });
     expect(argv).toEqual([]);
-    expect(hold[1]).toMatch(/^(no limit of cpus|1 cpus)$/);
+    expect(hold[1]).toMatch(/^(no limit of cpus|1 cpu)$/);
   });
 
   test.skipIf(!Bun.which("prlimit"))(

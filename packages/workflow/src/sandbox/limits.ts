@@ -33,7 +33,7 @@ export type LimitedCommand = {
 export function heldLimits({ cpus, disk, memory, processes }: StepLimits): string[] {
   return [
     `${inBytes(memory)} for all processes`,
-    `${cpus} cpus`,
+    processors(cpus),
     `${processes} processes and threads`,
     isWatched() ? `${inBytes(disk)} of files` : "no limit of files",
   ];
@@ -125,13 +125,13 @@ export function holdsIn(files: string, { cpus, memory, processes }: StepLimits):
 /** The command line that limits the processors, without a control group. */
 function processorsFor(cpus: number, env: Environment): { argv: string[]; holds: string } {
   const own = ownProcessors();
-  if (own.length > 0 && own.length <= cpus) return { argv: [], holds: `${own.length} cpus` };
+  if (own.length > 0 && own.length <= cpus) return { argv: [], holds: processors(own.length) };
   const taskset = findCommand("taskset", env);
   if (own.length === 0 || taskset === null) return { argv: [], holds: "no limit of cpus" };
   // Steps that run concurrently are spread over the processors.
   const first = Math.floor(Math.random() * own.length);
   const taken = Array.from({ length: cpus }, (_, n) => own[(first + n) % own.length]);
-  return { argv: [taskset, "--cpu-list", taken.join(",")], holds: `${cpus} cpus` };
+  return { argv: [taskset, "--cpu-list", taken.join(",")], holds: processors(cpus) };
 }
 
 /** The numbers of the processors that this process may use; none where they are not known. */
@@ -151,6 +151,8 @@ function ownProcessors(): number[] {
       return Array.from({ length: to - from + 1 }, (_, n) => from + n);
     });
 }
+
+const processors = (count: number): string => `${count} ${count === 1 ? "cpu" : "cpus"}`;
 
 /** A number of bytes in words. */
 export function inBytes(bytes: number): string {
