@@ -62,7 +62,7 @@ export const packages: Package[] = [
       models: 5,
       role: 5,
     },
-    entryPoints: ["@uncaged/workflow", "@uncaged/workflow/host"],
+    entryPoints: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow/sandbox"],
   },
   {
     // The format, what is read of it, its interpreter, and who drives that.

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import {
   existsSync,
@@ -188,9 +189,14 @@ inSandbox(
     const script = `ls -A .ssh "/workspace/mounts${store.root}"; echo x > made; echo x > .ssh/made; cat .ssh/id_rsa .netrc`;
     writeFileSync(join(home, ".netrc"), "machine of mine");
     const check = await scriptCommand({ id: "wf_x", ...workflow }, script, question);
-    const { argv, cwd, env: own } = check;
-    const { stderr, stdout } = Bun.spawnSync([...argv], { cwd, env: own });
-    check.end();
+    const { argv, cwd, descriptors, env: own } = check;
+    const stdio = ["ignore", "pipe", "pipe", ...descriptors] as const;
+    const { stderr, stdout } = spawnSync(argv[0] ?? "", argv.slice(1), {
+      cwd,
+      env: own,
+      stdio: [...stdio],
+    });
+    await check.end();
     expect(
       stdout
         .toString()
@@ -220,7 +226,7 @@ inSandbox(
       await Bun.sleep(delay);
       stop.abort();
       expect((await ended).by).toBe("abort");
-      check.end();
+      await check.end();
     }
     await until(() => !runsWith(project));
   },
@@ -234,15 +240,8 @@ inSandbox(`without network a script reaches nothing, also not this machine${miss
     const sandbox = { mode: "bubblewrap", network: "none" } as const;
     const script = `node -e 'fetch("${server.url}").then(() => console.log("reached"), (e) => console.log("refused", e.cause?.code))'; tail -n +3 /proc/net/dev | grep -v lo: ; true`;
     const metadata = { cwd: project, sandbox };
-    const {
-      argv,
-      cwd,
-      env: own,
-      end,
-    } = await scriptCommand({ id: "wf_x", metadata }, script, question);
-    const child = Bun.spawn([...argv], { cwd, env: own, stdout: "pipe" });
-    const printed = await child.stdout.text();
-    end();
+    const check = await scriptCommand({ id: "wf_x", metadata }, script, question);
+    const printed = await runCheck(check, AbortSignal.timeout(60_000));
     expect(printed).toContain("refused ");
     expect(printed).not.toContain("reached");
   } finally {
@@ -291,7 +290,8 @@ inSandbox(
     const mega = 1024 ** 2;
     const mark = `7${Date.now()}`;
     const sandbox = {
-      ...{ mode: "bubblewrap", required: true, cpus: 1 },
+      mode: "bubblewrap",
+      cpus: 1,
       ...{ memory: 400 * mega, processes: 200, disk: 20 * mega },
     } as const;
     const { outputs, started } = await ran(
@@ -326,7 +326,7 @@ inSandbox(`a check script that exceeds a limit fails with its name${missing}`, a
   const script = "for n in $(seq 1000); do sleep 600 & done; wait";
   const check = await scriptCommand({ id: "wf_x", metadata }, script, question);
   const problem = await failureOf(runCheck(check, new AbortController().signal));
-  expect(String(problem)).toContain("the check had more than 100 processes and threads");
+  expect(String(problem)).toContain("the step had more than 100 processes and threads");
 });
 
 const runtime = process.env.XDG_RUNTIME_DIR ?? "";

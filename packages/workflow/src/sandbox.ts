@@ -1,7 +1,13 @@
-// Entry point 6: for programs that start what they do not trust.
-
-// Limits
-export { findCommand, outputOf } from "./sandbox/command.ts";
+/**
+ * `@uncaged/workflow/sandbox`: starts commands in a sandbox of bubblewrap, and opens folders that a sandboxed process may
+ * have written to. Linux only; elsewhere {@link findBubblewrap} says that there is none.
+ */
+export {
+  type Bubblewrap,
+  findBubblewrap,
+  systemPaths,
+  systemProgram,
+} from "./sandbox/bubblewrap.ts";
 export {
   defaultLimits,
   heldLimits,
@@ -9,4 +15,18 @@ export {
   limitCommand,
   type StepLimits,
 } from "./sandbox/limits.ts";
+export { Handle, isInside, realOrNull } from "./sandbox/handle.ts";
+export {
+  bunEnv,
+  insideBun,
+  prepareSandbox,
+  proxySocket,
+  type SandboxedCommand,
+  type SandboxRequest,
+} from "./sandbox/launch.ts";
+export { found, type Program, programOf } from "./sandbox/programs.ts";
+export { endpointOf } from "./sandbox/addresses.ts";
+export type { EgressPolicy } from "./sandbox/proxy.ts";
+export { type Tried, tried } from "./sandbox/tried.ts";
+export { outermost, type Shown } from "./sandbox/view.ts";
 export { type WatchedStep, watchLimits } from "./sandbox/watch.ts";

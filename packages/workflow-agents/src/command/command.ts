@@ -37,10 +37,15 @@ export type CommandOptions = {
   set?: Readonly<Record<string, string>>;
   /** Values that are replaced by `[secret:NAME]` in all that it puts out, besides the secrets of its environment. */
   secrets?: Readonly<Record<string, string>>;
-  /** What the program is started by, in place of its name alone: a sandbox's command line that ends with the program. */
-  launch?: readonly string[];
-  /** Called with the process id whenever the program has been started. */
-  onStarted?: (pid: number) => void;
+  /**
+   * Starts the program in place of its name: the command line of a sandbox, and the open descriptors that it needs.
+   * `onStarted` is called with the process id.
+   */
+  launch?: {
+    argv: readonly string[];
+    descriptors?: readonly number[];
+    onStarted?: (pid: number) => void;
+  };
   /** How long it may take (30 minutes), and how long to end when it is asked to (5 seconds). */
   timeoutMs?: number;
   graceMs?: number;
@@ -60,15 +65,7 @@ export type CommandOptions = {
 /** Options of the agents that are known commands: the program, and what it gets besides its own. */
 export type PresetOptions = Pick<
   CommandOptions,
-  | "set"
-  | "secrets"
-  | "launch"
-  | "onStarted"
-  | "timeoutMs"
-  | "graceMs"
-  | "message"
-  | "maxOutput"
-  | "allowsEmpty"
+  "set" | "secrets" | "launch" | "timeoutMs" | "graceMs" | "message" | "maxOutput" | "allowsEmpty"
 > & {
   command?: string;
   model?: string;
@@ -84,10 +81,9 @@ export function presetAgent(
   rest: Pick<CommandOptions, "argv" | "output" | "lostSession">,
 ): AgentFn {
   const { set, secrets, launch, timeoutMs, graceMs, message, maxOutput, allowsEmpty } = options;
-  const { command = program, env = [], onStarted } = options;
+  const { command = program, env = [] } = options;
   return commandAgent({
-    ...{ set, secrets, launch, onStarted, timeoutMs, graceMs },
-    ...{ message, maxOutput, allowsEmpty, ...rest },
+    ...{ set, secrets, launch, timeoutMs, graceMs, message, maxOutput, allowsEmpty, ...rest },
     argv: [command, ...rest.argv],
     env: [...own, ...proxies, ...env],
   });
@@ -122,8 +118,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
     env: options.env ?? [],
     set: options.set ?? {},
     secrets: options.secrets ?? {},
-    launch: options.launch ?? options.argv.slice(0, 1).flat(),
-    onStarted: options.onStarted ?? (() => undefined),
+    launch: options.launch ?? { argv: options.argv.slice(0, 1).flat() },
     timeoutMs: options.timeoutMs ?? 30 * 60_000,
     graceMs: options.graceMs ?? 5000,
     maxOutput: options.maxOutput ?? (isText ? longestText : Number.POSITIVE_INFINITY),
@@ -220,7 +215,7 @@ async function runOnce(
   given: Given,
 ): Promise<CommandRun> {
   const { signal = new AbortController().signal } = ctx;
-  const { argv, launch, message, onStarted, timeoutMs, graceMs } = settings;
+  const { argv, launch, message, timeoutMs, graceMs } = settings;
   const { system, session, budget, onSession } = given;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env, [], settings.secrets);
@@ -239,10 +234,10 @@ async function runOnce(
   const values = { prompt, budget, system: system || null, session: session?.session ?? null };
   try {
     const end = await runChild({
-      ...{ argv: [...launch, ...filled(argv.slice(1), values)], env, signal, timeoutMs, graceMs },
+      ...{ argv: [...launch.argv, ...filled(argv.slice(1), values)], env, signal, timeoutMs },
+      ...{ graceMs, descriptors: launch.descriptors, onStarted: launch.onStarted },
       input: has(argv, "prompt") ? "" : prompt,
       cwd: cwdOf(ctx, "a command needs one"),
-      onStarted,
       onOutput: (chunk) => output.add(chunk),
       onError: (chunk) => errors.add(chunk),
     });

@@ -1,5 +1,13 @@
 import type { Environment } from "@uncaged/workflow/host";
-import { findCommand, heldLimits, limitCommand, outputOf } from "@uncaged/workflow/sandbox";
+import {
+  type Bubblewrap,
+  findBubblewrap,
+  found,
+  heldLimits,
+  isInside,
+  limitCommand,
+  tried,
+} from "@uncaged/workflow/sandbox";
 import { ConfigError } from "../error/error.ts";
 import type { SandboxSettings } from "./options.ts";
 
@@ -9,22 +17,26 @@ export type SandboxKind = "off" | "bubblewrap" | "container";
 /** A sandbox that works on this machine: what starts it, and which limits hold in it. */
 export type Sandbox = {
   kind: SandboxKind;
-  /** The command line before the sandbox's own arguments: empty for none. */
+  /** The command line before the sandbox's own: that of limits, or the container engine. Empty for none. */
   argv: string[];
+  bubblewrap: Bubblewrap | null;
   limits: string[];
   /** The variables that the command line needs, and that are not seen inside. */
   env?: Record<string, string>;
 };
 
-const systemPath = "/usr/local/bin:/usr/bin:/bin";
-
-const none: Sandbox = { kind: "off", argv: [], limits: [] };
+const none: Sandbox = { kind: "off", argv: [], bubblewrap: null, limits: [] };
 
 /**
- * The sandbox that settings ask for, of those that work on this machine.
+ * Chooses the sandbox that settings ask for, of those that work on this machine. Programs below `writable` are not used:
+ * a step may have written them.
  * @throws ConfigError when one that is named or required does not.
  */
-export async function chosenSandbox(settings: SandboxSettings, env: Environment): Promise<Sandbox> {
+export async function chosenSandbox(
+  settings: SandboxSettings,
+  env: Environment,
+  writable: readonly string[],
+): Promise<Sandbox> {
   const { mode, required } = settings;
   if (mode === "off") {
     if (!required) return none;
@@ -34,12 +46,12 @@ export async function chosenSandbox(settings: SandboxSettings, env: Environment)
   }
   const problems: string[] = [];
   if (mode !== "bubblewrap") {
-    const container = await containerOn(settings, env);
+    const container = await containerOn(settings, env, writable);
     if (typeof container !== "string") return container;
     problems.push(container);
   }
   if (mode !== "container") {
-    const bubblewrap = await bubblewrapOn(settings, env);
+    const bubblewrap = await bubblewrapOn(settings, env, writable);
     if (typeof bubblewrap !== "string") return bubblewrap;
     problems.push(bubblewrap);
   }
@@ -50,15 +62,25 @@ export async function chosenSandbox(settings: SandboxSettings, env: Environment)
   });
 }
 
-async function containerOn(settings: SandboxSettings, env: Environment): Promise<Sandbox | string> {
+async function containerOn(
+  settings: SandboxSettings,
+  env: Environment,
+  writable: readonly string[],
+): Promise<Sandbox | string> {
   const { engine, image } = settings;
   const engines = engine === null ? ["docker", "podman"] : [engine];
   const problems: string[] = [];
   for (const name of engines) {
-    const path = findCommand(name, env);
-    if (path === null) problems.push(`${name} is not installed`);
+    const path = found(name, env);
+    if (path === null || writable.some((top) => isInside(path, top)))
+      problems.push(`${name} is not installed`);
     else if (await works([path, "image", "inspect", image], env)) {
-      return { kind: "container", argv: [path], limits: heldLimits(settings) };
+      return {
+        kind: "container",
+        argv: [path],
+        bubblewrap: null,
+        limits: heldLimits(settings),
+      };
     } else problems.push(`${name} does not run, or has no image ${image}`);
   }
   return problems.join(", ");
@@ -67,19 +89,14 @@ async function containerOn(settings: SandboxSettings, env: Environment): Promise
 async function bubblewrapOn(
   settings: SandboxSettings,
   env: Environment,
+  writable: readonly string[],
 ): Promise<Sandbox | string> {
-  const PATH = `${env.PATH ?? ""}:${systemPath}`;
-  const path = findCommand("bwrap", { PATH });
-  if (path === null) return "bubblewrap is not installed";
-  const probe = ["--unshare-user-try", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/"];
-  if (!(await works([path, ...probe, "--proc", "/proc", "--", "/bin/true"], { PATH }))) {
-    return "bubblewrap may not create namespaces here";
-  }
-  const limited = await limitCommand(settings, { ...env, PATH });
-  const argv = [...limited.argv, path];
-  return { kind: "bubblewrap", argv, limits: limited.hold, env: limited.env };
+  const bubblewrap = await findBubblewrap(env, writable);
+  if (typeof bubblewrap === "string") return bubblewrap;
+  const { argv, env: own, hold } = await limitCommand(settings, env, writable);
+  return { kind: "bubblewrap", argv, bubblewrap, limits: hold, env: own };
 }
 
 /** Whether a command ends well. */
 const works = async (argv: readonly string[], env: Environment): Promise<boolean> =>
-  (await outputOf(argv, env)) !== null;
+  (await tried(argv, env)).isOk;

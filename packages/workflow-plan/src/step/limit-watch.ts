@@ -1,19 +1,14 @@
 import { type WatchedStep, watchLimits } from "@uncaged/workflow/sandbox";
 import { ExecutorError } from "../error/error.ts";
 
-/** The limits of what a sandbox starts, and the folders in which its files count. */
-export type Watched = Pick<WatchedStep, "limits" | "folders" | "disks">;
-
-/** Watches the limits of the commands that one attempt starts, one after the other. */
+/** Watches the limits of the commands that a sandbox starts, one after the other. */
 export class LimitWatch {
-  readonly #watched: Watched;
-  readonly #subject: string;
+  readonly #watched: Pick<WatchedStep, "limits" | "folders" | "disks">;
   readonly #exceeded = new AbortController();
   #watch: { stop(): void } | null = null;
 
-  constructor(watched: Watched, subject: "the step" | "the check") {
+  constructor(watched: Pick<WatchedStep, "limits" | "folders" | "disks">) {
     this.#watched = watched;
-    this.#subject = subject;
   }
 
   /** Aborted when a limit is exceeded, with an error that names it. */
@@ -24,7 +19,7 @@ export class LimitWatch {
   start(pid: number): void {
     this.stop();
     const onExceeded = (reason: string): void =>
-      this.#exceeded.abort(new ExecutorError(`${this.#subject} ${reason}`));
+      this.#exceeded.abort(new ExecutorError(`the step ${reason}`));
     this.#watch = watchLimits({ ...this.#watched, pid, onExceeded });
   }
 

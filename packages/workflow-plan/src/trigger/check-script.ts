@@ -7,14 +7,16 @@ export type CheckCommand = {
   cwd: string;
   /** All of its environment. */
   env: Readonly<Record<string, string>>;
+  /** Open descriptors that it gets from number 3 on. */
+  descriptors?: readonly number[];
   /** Replaces what must not be stored. */
   mask?: (text: string) => string;
   /** Called with its process id when it has been started. */
   onStarted?: (pid: number) => void;
-  /** Aborted with an error that names the limit, when it exceeds one. */
+  /** Aborted when it exceeds a limit, with an error that names the limit. */
   exceeded?: AbortSignal;
   /** Called when it has ended. */
-  end?: () => void;
+  end?: () => void | Promise<void>;
 };
 
 /** How long a check may take, and how much it may print. */
@@ -28,10 +30,13 @@ const mostErrorCharacters = 300;
  * @throws TriggerError when it fails, takes too long or prints too much, in one line.
  */
 export async function runCheck(
-  { argv, cwd, end: onEnd, env, exceeded, mask = (text) => text, onStarted }: CheckCommand,
+  command: CheckCommand,
   stop: AbortSignal,
   { timeoutMs = 30_000, maxBytes = 1024 * 1024 }: CheckLimits = {},
 ): Promise<string> {
+  const { argv, cwd, descriptors, end: onEnd, env, exceeded, onStarted } = command;
+  const { mask = (text) => text } = command;
+  const signal = exceeded ? AbortSignal.any([stop, exceeded]) : stop;
   const output: Uint8Array[] = [];
   let length = 0;
   let complaint = "";
@@ -43,14 +48,15 @@ export async function runCheck(
   const onError = (chunk: Uint8Array) => {
     complaint = `${complaint}${Buffer.from(chunk).toString()}`.slice(-4 * mostErrorCharacters);
   };
-  const signal = exceeded ? AbortSignal.any([stop, exceeded]) : stop;
-  const request = { argv, cwd, env, graceMs, signal, timeoutMs, onStarted, onOutput, onError };
-  const end = await runChild(request)
+  const end = await runChild({
+    ...{ argv, cwd, descriptors, env, graceMs, signal, timeoutMs },
+    ...{ onStarted, onOutput, onError },
+  })
     .catch((error: unknown) => {
       throw error instanceof TriggerError ? error : cannotRun(error);
     })
     .finally(onEnd);
-  if (exceeded?.aborted) throw new TriggerError(String((exceeded.reason as Error).message));
+  if (exceeded?.aborted) throw new TriggerError((exceeded.reason as Error).message);
   const problem = problemOf(end, timeoutMs);
   if (problem === null) return mask(Buffer.concat(output).toString());
   const shown = mask(complaint).replace(/\s+/g, " ").trim().slice(-mostErrorCharacters);

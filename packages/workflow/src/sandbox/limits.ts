@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Environment } from "../system/port.ts";
-import { findCommand, outputOf } from "./command.ts";
+import { systemProgram } from "./bubblewrap.ts";
+import { tried } from "./tried.ts";
 
 /** The most that all processes of a step use together. */
 export type StepLimits = {
@@ -45,11 +46,16 @@ export const isWatched = (): boolean => existsSync("/proc/self/stat");
 /**
  * The command line that stands before bubblewrap's. A scope of the user's service manager limits all processes together,
  * where its control group has the limits; the watchdog does so everywhere. Each command of the line replaces itself by the
- * next, so the process id and the open files stay.
+ * next, so the process id and the open files stay. Programs below `writable` are not used: a step may have written them.
  */
-export async function limitCommand(limits: StepLimits, env: Environment): Promise<LimitedCommand> {
-  const scope = await groupScope(limits, env);
-  const prlimit = findCommand("prlimit", env);
+export async function limitCommand(
+  limits: StepLimits,
+  env: Environment,
+  writable: readonly string[] = [],
+): Promise<LimitedCommand> {
+  const program = (name: string) => systemProgram(name, env, writable);
+  const scope = await groupScope(limits, env, program("systemd-run"));
+  const prlimit = program("prlimit");
   const each =
     prlimit === null
       ? []
@@ -60,7 +66,7 @@ export async function limitCommand(limits: StepLimits, env: Environment): Promis
   if (scope !== null) {
     return { argv: [...scope.argv, ...each], env: scope.env, hold: heldLimits(limits) };
   }
-  const processors = processorsFor(limits.cpus, env);
+  const processors = processorsFor(limits.cpus, program("taskset"));
   const [memory = "", , ...others] = heldLimits(limits);
   return {
     argv: [...each, ...processors.argv],
@@ -78,9 +84,11 @@ type Scope = { argv: string[]; env: Record<string, string> };
  * A scope of the user's service manager. Null without one, or when the files of its control group lack a limit: a manager
  * accepts properties of controllers that the system has not delegated to it.
  */
-async function groupScope(limits: StepLimits, env: Environment): Promise<Scope | null> {
-  const { DBUS_SESSION_BUS_ADDRESS, PATH, XDG_RUNTIME_DIR } = env;
-  const path = findCommand("systemd-run", env);
+async function groupScope(
+  limits: StepLimits,
+  { DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR }: Environment,
+  path: string | null,
+): Promise<Scope | null> {
   if (path === null || !XDG_RUNTIME_DIR) return null;
   const own = {
     XDG_RUNTIME_DIR,
@@ -99,8 +107,11 @@ async function groupScope(limits: StepLimits, env: Environment): Promise<Scope |
       ...properties.flatMap((one) => ["--property", one]),
       "--",
     ];
-    const files = await outputOf([...argv, "/bin/sh", "-c", showGroup], { PATH, ...own });
-    if (files !== null) return holdsIn(files, limits) ? { argv, env: own } : null;
+    const { isOk, output } = await tried([...argv, "/bin/sh", "-c", showGroup], {
+      PATH: "/usr/bin:/bin",
+      ...own,
+    });
+    if (isOk) return holdsIn(output, limits) ? { argv, env: own } : null;
   }
   return null;
 }
@@ -123,10 +134,9 @@ export function holdsIn(files: string, { cpus, memory, processes }: StepLimits):
 }
 
 /** The command line that limits the processors, without a control group. */
-function processorsFor(cpus: number, env: Environment): { argv: string[]; holds: string } {
+function processorsFor(cpus: number, taskset: string | null): { argv: string[]; holds: string } {
   const own = ownProcessors();
   if (own.length > 0 && own.length <= cpus) return { argv: [], holds: processors(own.length) };
-  const taskset = findCommand("taskset", env);
   if (own.length === 0 || taskset === null) return { argv: [], holds: "no limit of cpus" };
   // Steps that run concurrently are spread over the processors.
   const first = Math.floor(Math.random() * own.length);
