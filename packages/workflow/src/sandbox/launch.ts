@@ -56,6 +56,9 @@ export const bunEnv = { BUN_BE_BUN: "1", HOME: launchFolder };
 
 const sshConfig = `Host *
   ProxyCommand env BUN_BE_BUN=1 ${bun} ${bunFlags.join(" ")} ${launcher} connect ${proxySocket} %h %p
+  UserKnownHostsFile \${HOME}/.ssh/known_hosts /etc/ssh/ssh_known_hosts
+  IdentityFile \${HOME}/.ssh/id_ed25519
+  IdentityFile \${HOME}/.ssh/id_rsa
 `;
 
 /**
