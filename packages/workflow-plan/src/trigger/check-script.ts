@@ -48,14 +48,17 @@ export async function runCheck(
   const onError = (chunk: Uint8Array) => {
     complaint = `${complaint}${Buffer.from(chunk).toString()}`.slice(-4 * mostErrorCharacters);
   };
-  const end = await runChild({
-    ...{ argv, cwd, descriptors, env, graceMs, signal, timeoutMs },
-    ...{ onStarted, onOutput, onError },
-  })
-    .catch((error: unknown) => {
-      throw error instanceof TriggerError ? error : cannotRun(error);
-    })
-    .finally(onEnd);
+  let end: ChildEnd;
+  try {
+    end = await runChild({
+      ...{ argv, cwd, descriptors, env, graceMs, signal, timeoutMs },
+      ...{ onStarted, onOutput, onError },
+    });
+  } catch (error) {
+    throw error instanceof TriggerError ? error : cannotRun(error);
+  } finally {
+    await onEnd?.();
+  }
   if (exceeded?.aborted) throw new TriggerError((exceeded.reason as Error).message);
   const problem = problemOf(end, timeoutMs);
   if (problem === null) return mask(Buffer.concat(output).toString());

@@ -66,8 +66,9 @@ describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
     expect(hold[0]).toBe("1 GiB for all processes");
   });
 
-  test("says so when the system has no command that limits the processors", async () => {
-    const { argv, hold } = await limitCommand({ ...limits, cpus: 1 }, { PATH: bin });
+  test("has no program that a step could have written, and says which limit is missing", async () => {
+    const writable = ["/bin", "/usr", "/usr/bin"];
+    const { argv, hold } = await limitCommand({ ...limits, cpus: 1 }, { PATH: bin }, writable);
     expect(argv).toEqual([]);
     expect(hold[1]).toMatch(/^(no limit of cpus|1 cpu)$/);
   });
@@ -77,7 +78,7 @@ describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
     async () => {
       const { argv } = await limitCommand({ ...limits, cpus: 1 }, { PATH: process.env.PATH });
       const script = "echo $$; ulimit -c; cat <&3; cat <&4; head -c 9000000 /dev/zero > big";
-      const [command = "", ...args] = [...argv, "sh", "-c", script];
+      const [command, ...args] = [...argv, "sh", "-c", script];
       const child = spawn(command, args, {
         cwd: bin,
         stdio: ["ignore", "pipe", "ignore", "pipe", "pipe"],
