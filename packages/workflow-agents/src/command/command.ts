@@ -43,7 +43,7 @@ export type CommandOptions = {
    */
   launch?: {
     argv: readonly string[];
-    descriptors?: readonly number[];
+    descriptors?: () => readonly number[];
     onStarted?: (pid: number) => void;
   };
   /** How long it may take (30 minutes), and how long to end when it is asked to (5 seconds). */
@@ -235,7 +235,7 @@ async function runOnce(
   try {
     const end = await runChild({
       ...{ argv: [...launch.argv, ...filled(argv.slice(1), values)], env, signal, timeoutMs },
-      ...{ graceMs, descriptors: launch.descriptors, onStarted: launch.onStarted },
+      ...{ graceMs, descriptors: launch.descriptors?.(), onStarted: launch.onStarted },
       input: has(argv, "prompt") ? "" : prompt,
       cwd: cwdOf(ctx, "a command needs one"),
       onOutput: (chunk) => output.add(chunk),

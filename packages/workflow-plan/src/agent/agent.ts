@@ -39,7 +39,7 @@ export type AgentProcess = {
   /** Starts it in place of its name, as a sandbox does. */
   launch?: {
     argv: readonly string[];
-    descriptors: readonly number[];
+    descriptors: () => readonly number[];
     /** Called with the process id whenever the command has been started. */
     onStarted: (pid: number) => void;
   };

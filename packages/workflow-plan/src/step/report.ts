@@ -182,7 +182,7 @@ export async function scriptCommand(
     argv: [...(launch?.argv ?? ["sh"]), "-c", script],
     env: launch?.env ?? variables,
     cwd: found.project.path,
-    descriptors: launch?.descriptors ?? [],
+    descriptors: launch?.descriptors() ?? [],
     mask: maskOf({}, [], secrets),
     ...(launch && { onStarted: launch.onStarted, exceeded: launch.exceeded }),
     async end() {
