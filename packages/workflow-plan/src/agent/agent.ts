@@ -52,7 +52,14 @@ export type AgentProcess = {
 /** What one attempt at a step runs in. */
 export type StepEnvironment = {
   /** What holds, for the record of its start. */
-  sandbox: { sandbox: SandboxKind; limits?: string[]; network?: boolean; project?: ProjectAccess };
+  sandbox: {
+    sandbox: SandboxKind;
+    limits?: string[];
+    network?: boolean;
+    project?: ProjectAccess;
+    /** The program that is started, of a confirmed plan. */
+    agent?: { path: string; sha256: string };
+  };
   /** A JSON value without the values of secrets. */
   hide: <T>(value: T) => T;
   /**
