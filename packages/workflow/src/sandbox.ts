@@ -8,6 +8,13 @@ export {
   systemPaths,
   systemProgram,
 } from "./sandbox/bubblewrap.ts";
+export {
+  defaultLimits,
+  heldLimits,
+  type LimitedCommand,
+  limitCommand,
+  type StepLimits,
+} from "./sandbox/limits.ts";
 export { Handle, isInside, realOrNull } from "./sandbox/handle.ts";
 export {
   bunEnv,
@@ -21,4 +28,6 @@ export { found, placeOf, type Program, programOf } from "./sandbox/programs.ts";
 export { endpointOf } from "./sandbox/addresses.ts";
 export type { EgressPolicy } from "./sandbox/proxy.ts";
 export { type OwnProcesses, ownProcesses } from "./sandbox/own-processes.ts";
+export { type Tried, tried } from "./sandbox/tried.ts";
 export { outermost, type Shown } from "./sandbox/view.ts";
+export { type WatchedStep, watchLimits } from "./sandbox/watch.ts";

@@ -13,6 +13,8 @@ type ChildRequest = GroupRequest & {
   input?: string;
   signal: AbortSignal;
   timeoutMs: number;
+  /** Called with the process id as soon as the command runs. */
+  onStarted?: (pid: number) => void;
   onOutput: (chunk: Uint8Array) => void;
   onError: (chunk: Uint8Array) => void;
 };
@@ -34,7 +36,8 @@ const longestTimer = 2 ** 31 - 1;
 export async function runChild(request: ChildRequest): Promise<ChildEnd> {
   const { signal, timeoutMs, input = "" } = request;
   if (signal.aborted) return { by: "abort", exitCode: null, signal: null };
-  const { child, end: endGroup, ended } = await start(request);
+  const { child, pid, end: endGroup, ended } = await start(request);
+  request.onStarted?.(pid);
   let by: ChildEnd["by"] = "exit";
   let thrown: { error: unknown } | null = null;
   const stop = (why: ChildEnd["by"]) => {

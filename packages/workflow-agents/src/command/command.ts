@@ -38,8 +38,15 @@ export type CommandOptions = {
   set?: Readonly<Record<string, string>>;
   /** Values that are replaced by `[secret:NAME]` in all that it puts out, besides the secrets of its environment. */
   secrets?: Readonly<Record<string, string>>;
-  /** Starts the program in place of its name: the command line of a sandbox, and the open descriptors that it needs. */
-  launch?: { argv: readonly string[]; descriptors?: () => readonly number[] };
+  /**
+   * Starts the program in place of its name: the command line of a sandbox, and the open descriptors that it needs.
+   * `onStarted` is called with the process id.
+   */
+  launch?: {
+    argv: readonly string[];
+    descriptors?: () => readonly number[];
+    onStarted?: (pid: number) => void;
+  };
   /** How long it may take (30 minutes), and how long to end when it is asked to (5 seconds). */
   timeoutMs?: number;
   graceMs?: number;
@@ -233,7 +240,8 @@ async function runOnce(
   try {
     const end = await runChild({
       ...{ argv: [...launch, ...filled(argv.slice(1), values)], env, signal, timeoutMs },
-      ...{ graceMs, descriptors: settings.launch?.descriptors?.(), own: processes },
+      ...{ graceMs, own: processes, descriptors: settings.launch?.descriptors?.() },
+      onStarted: settings.launch?.onStarted,
       input: has(argv, "prompt") ? "" : prompt,
       cwd: cwdOf(ctx, "a command needs one"),
       onOutput: (chunk) => output.add(chunk),

@@ -37,7 +37,12 @@ export type AgentProcess = {
   /** All variables that it gets. */
   env: Record<string, string>;
   /** Starts it in place of its name, as a sandbox does. */
-  launch?: { argv: readonly string[]; descriptors: () => readonly number[] };
+  launch?: {
+    argv: readonly string[];
+    descriptors: () => readonly number[];
+    /** Called with the process id whenever the command has been started. */
+    onStarted: (pid: number) => void;
+  };
   /** Further arguments, and tools that it may use without asking. */
   args: readonly string[];
   tools: readonly string[];

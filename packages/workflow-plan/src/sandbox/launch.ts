@@ -70,7 +70,7 @@ export const insideEnv = {
 /** The arguments of docker or podman before the program, which is one of the image. */
 export function containerArguments(
   view: View,
-  { cpus, image, memory, network }: SandboxSettings,
+  { cpus, image, memory, network, processes }: SandboxSettings,
   { env, name }: { name: string; env: readonly string[] },
 ): string[] {
   const binds = bindsOf(view);
@@ -78,7 +78,8 @@ export function containerArguments(
   return [
     ...["run", "--rm", "--interactive", "--init", "--name", name],
     ...["--memory", String(memory), "--memory-swap", String(memory), "--cpus", String(cpus)],
-    ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "4096"],
+    ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges"],
+    ...["--pids-limit", String(processes)],
     ...["--read-only", "--tmpfs", "/tmp", "--user", `${uid}:${gid}`],
     ...(network === "none" ? ["--network", "none"] : []),
     ...binds.flatMap(({ from, isWritable, to }) => [

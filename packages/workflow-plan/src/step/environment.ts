@@ -239,8 +239,8 @@ async function during<T>(
   try {
     const started = await start();
     launch = started.launch;
-    const either = signal ? AbortSignal.any([signal, closed.signal]) : closed.signal;
-    return await work(either, started.process);
+    const signals = [signal, closed.signal, launch?.exceeded].filter((one) => one !== undefined);
+    return await work(AbortSignal.any(signals), started.process);
   } finally {
     await launch?.end();
     await folder?.close();

@@ -12,6 +12,7 @@ import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { ConfigError } from "../error/error.ts";
 import { codeOf, containerArguments, insideEnv, insidePaths } from "../sandbox/launch.ts";
+import { LimitWatch } from "./limit-watch.ts";
 import type { CheckedSandbox } from "./view.ts";
 
 /** A command line in a sandbox: what stands before the command's arguments, and how what it left is ended. */
@@ -22,8 +23,15 @@ export type Launch = {
   descriptors: () => number[];
   /** Where the folder for messages is, as the command sees it. */
   ipc: string | null;
+  /** Watches the limits of the process that was started. */
+  onStarted: (pid: number) => void;
+  /** Aborted when it exceeds one, with an error that names the limit. */
+  exceeded: AbortSignal;
   end: () => Promise<void>;
 };
+
+/** What is prepared, before its limits are watched. */
+type Prepared = Omit<Launch, "onStarted" | "exceeded">;
 
 /** What one command in a sandbox gets of its own. */
 export type LaunchRequest = {
@@ -48,20 +56,38 @@ export async function launchIn(
   checked: CheckedSandbox,
   request: LaunchRequest,
 ): Promise<Launch | null> {
-  const { kind } = checked.sandbox;
-  if (kind === "off") return null;
+  const { mounts, project, sandbox, settings } = checked;
+  if (sandbox.kind === "off") return null;
   const { run, step } = request;
   for (const folder of ["work", `homes/${step}`, "launch"])
     mkdirSync(join(run, folder), { recursive: true, mode: 0o700 });
-  return kind === "container"
-    ? launchContainer(checked, request)
-    : await launchBubblewrap(checked, request);
+  const prepared =
+    sandbox.kind === "container"
+      ? launchContainer(checked, request)
+      : await launchBubblewrap(checked, request);
+  const watch = new LimitWatch({
+    limits: settings,
+    folders: [join(run, "work"), join(run, "homes", step)],
+    disks: [
+      ...(project.access === "read-write" ? [project.path] : []),
+      ...mounts.filter(({ readonly }) => !readonly).map(({ hostPath }) => hostPath),
+    ],
+  });
+  return {
+    ...prepared,
+    onStarted: (pid) => watch.start(pid),
+    exceeded: watch.exceeded,
+    async end() {
+      watch.stop();
+      await prepared.end();
+    },
+  };
 }
 
 async function launchBubblewrap(
   { hidden, mounts, network, project, sandbox }: CheckedSandbox,
   { command, env, files = [], ipc, onRefused, programs, run, step }: LaunchRequest,
-): Promise<Launch> {
+): Promise<Prepared> {
   const program = typeof command === "string" ? programOf(command, env) : insideProgram(command);
   if (program === null || sandbox.bubblewrap === null) {
     throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
@@ -137,7 +163,7 @@ function openAt(path: string): Handle {
 function launchContainer(
   { hidden, mounts, project, sandbox, settings }: CheckedSandbox,
   { command, env, ipc, programs, run, step }: LaunchRequest,
-): Launch {
+): Prepared {
   const view = {
     project: { path: project.path, isWritable: project.access === "read-write" },
     ...{ work: join(run, "work"), home: join(run, "homes", step), ipc, mounts, hidden },

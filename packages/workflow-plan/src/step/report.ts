@@ -176,6 +176,10 @@ export type ScriptCommand = {
   cwd: string;
   descriptors: readonly number[];
   mask: (text: string) => string;
+  /** Watches the limits of the process that was started. */
+  onStarted?: (pid: number) => void;
+  /** Aborted when it exceeds one, with an error that names the limit. */
+  exceeded?: AbortSignal;
   end: () => Promise<void>;
 };
 
@@ -202,6 +206,7 @@ export async function scriptCommand(
     cwd: found.project.path,
     descriptors: launch?.descriptors() ?? [],
     mask: maskOf({}, [], secrets),
+    ...(launch && { onStarted: launch.onStarted, exceeded: launch.exceeded }),
     async end() {
       await launch?.end();
       removeRunFolder(run);

@@ -1,8 +1,8 @@
-import { execFile } from "node:child_process";
 import { readdirSync, readlinkSync } from "node:fs";
 import { delimiter } from "node:path";
 import { type Handle, isInside, realOrNull } from "./handle.ts";
 import { found } from "./programs.ts";
+import { tried } from "./tried.ts";
 import type { Covered, Shown } from "./view.ts";
 
 /** bubblewrap as it works on this machine. */
@@ -13,8 +13,6 @@ export type Bubblewrap = {
 };
 
 const systemPath = "/usr/local/bin:/usr/bin:/bin";
-const probeMs = 10_000;
-const knownMs = 60_000;
 
 /**
  * Finds a program of the system for the host to run: on PATH and in the folders of the system, and never in a folder that
@@ -42,20 +40,20 @@ export async function findBubblewrap(
 ): Promise<Bubblewrap | string> {
   const path = systemProgram("bwrap", env, writable);
   if (path === null) return "bubblewrap is not installed";
-  const { output: help } = await tried(path, ["--help"]);
+  const { output: help } = await tried([path, "--help"]);
   if (!help.includes("--ro-bind-fd") || !help.includes("--disable-userns"))
     return `${path} is too old: it has no --bind-fd or no --disable-userns (0.8.0 has both)`;
   const rest = [...namespaces, "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc"];
   const own = [...rest, "--ro-bind", "/proc/sys", "/proc/sys", "--", "/bin/true"];
   const outer = [...readOnlyHost, "--", path];
-  const withUsers = await tried(path, [...outer, ...userNamespace, ...own]);
+  const withUsers = await tried([path, ...outer, ...userNamespace, ...own]);
   if (withUsers.isOk) return { path, hasUserNamespace: true };
   // Without user namespaces nothing inside can make one either.
   const isRoot = process.getuid?.() === 0;
   if (
     isRoot &&
-    (await tried(path, [...outer, ...own])).isOk &&
-    !(await tried(path, userNamespace.slice(0, 1))).isOk
+    (await tried([path, ...outer, ...own])).isOk &&
+    !(await tried([path, ...userNamespace.slice(0, 1)])).isOk
   )
     return { path, hasUserNamespace: false };
   return `bubblewrap can't create namespaces here: ${withUsers.problem}`;
@@ -165,24 +163,4 @@ export function bubblewrapArguments(
   ];
   const descriptors = [...shown.map(({ handle }) => handle), ...writable].map(({ fd }) => fd);
   return { argv, descriptors };
-}
-
-type Tried = { isOk: boolean; output: string; problem: string };
-const known = new Map<string, Promise<Tried>>();
-
-/** Runs a program to its end; the answer holds for a minute. */
-function tried(path: string, args: readonly string[]): Promise<Tried> {
-  const key = JSON.stringify([path, args]);
-  const before = known.get(key);
-  if (before) return before;
-  const answer = new Promise<Tried>((resolve) => {
-    const options = { env: {}, timeout: probeMs, killSignal: "SIGKILL" } as const;
-    execFile(path, [...args], options, (error, stdout, stderr) => {
-      const problem = (stderr.trim() || error?.message) ?? "";
-      resolve({ isOk: error === null, output: stdout, problem: problem.split("\n")[0] ?? "" });
-    });
-  });
-  known.set(key, answer);
-  setTimeout(() => known.delete(key), knownMs).unref();
-  return answer;
 }
