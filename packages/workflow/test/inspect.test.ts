@@ -17,13 +17,15 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const end =
   "export const descriptor = { description: 'x', roles: {} };\nexport async function* run() {}\n";
 
-async function inspect(source: string, options: { timeoutMs?: number; maxMemory?: number } = {}) {
+type Options = Parameters<typeof inspectBundle>[1];
+
+async function inspect(source: string, options: Options = {}) {
   const path = join(folder, "b.esm.js");
   await writeFile(path, source);
   return inspectBundle(path, { file: "b.esm.js", ...options });
 }
 
-async function refusal(source: string, options: { timeoutMs?: number; maxMemory?: number } = {}) {
+async function refusal(source: string, options: Options = {}) {
   const error: unknown = await inspect(source, options).then(
     () => new Error("it was taken"),
     (thrown: unknown) => thrown,
@@ -129,7 +131,7 @@ describe("the process that loads it", () => {
     const source = `import { spawn } from "node:child_process"; import { writeFileSync } from "node:fs";
       const child = spawn("/bin/sleep", ["100"], { stdio: "ignore" });
       writeFileSync(${JSON.stringify(pidFile)}, String(child.pid)); ${end}`;
-    await inspect(source);
+    await inspect(source, { sandbox: "off" });
     const pid = Number(await Bun.file(pidFile).text());
     expect(pid).toBeGreaterThan(1);
     await until(() => !isRunning(pid));
@@ -145,7 +147,7 @@ test("ends when the process that asked for it is killed", async () => {
     writeFileSync(${JSON.stringify(pidFile)}, String(process.pid)); for (;;);`,
   );
   const module = JSON.stringify(join(import.meta.dir, "../src/bundle/inspect.ts"));
-  const program = `(await import(${module})).inspectBundle(${JSON.stringify(path)})`;
+  const program = `(await import(${module})).inspectBundle(${JSON.stringify(path)}, { sandbox: "off" })`;
   const asking = Bun.spawn([process.execPath, "-e", program], {
     stdio: ["ignore", "ignore", "ignore"],
   });

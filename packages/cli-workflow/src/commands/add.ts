@@ -1,3 +1,5 @@
+import { Option } from "commander";
+import type { RegisterOptions } from "@uncaged/workflow/host";
 import { forEachListed, listedSource, listedWorkflows } from "../arguments/listed.ts";
 import { sourcesFor } from "../arguments/names.ts";
 import { defineCommand } from "../session/command.ts";
@@ -8,23 +10,32 @@ import { exitCodes } from "../output/exit-code.ts";
 const file =
   "a bundle (.esm.js), a source that is built first (.ts, .mts, .tsx), or a step workflow (.json, .yaml)";
 
-type Options = { types?: string };
+type Options = Pick<RegisterOptions, "types" | "sandbox">;
 
 export default defineCommand({
   declare: (command) =>
     command
       .argument("[name]", "the workflow's name (default: all that the project lists)")
       .argument("[file]", `${file} (default: the one that the project lists)`)
-      .option("--types <file>", "keep this .d.ts file beside the bundle"),
+      .option("--types <file>", "keep this .d.ts file beside the bundle")
+      .addOption(
+        new Option(
+          "--sandbox <mode>",
+          "whether the bundle is loaded in bubblewrap to be checked: never (off), where it works (auto), or not at all without (required)",
+        )
+          .choices(["off", "auto", "required"])
+          .default("auto"),
+      ),
   examples: [
     "uncaged-workflow add",
     "uncaged-workflow add review workflow.ts",
     "uncaged-workflow add review flow.json",
     "uncaged-workflow add review review.esm.js",
   ],
-  async run(session, { types }: Options, name?: string, path?: string) {
+  async run(session, { sandbox, types }: Options, name?: string, path?: string) {
     if (name !== undefined) {
-      const added = await add(session, name, path ?? listedSource(session, name), types);
+      const source = path ?? listedSource(session, name);
+      const added = await add(session, name, source, { sandbox, types });
       session.show(added, () => `${added.hash}\n`);
       return exitCodes.done;
     }
@@ -33,7 +44,7 @@ export default defineCommand({
     }
     const listed = listedWorkflows(session);
     const { results, exitCode } = await forEachListed(session, listed, async (one) => {
-      const added = await add(session, one.name, one.file);
+      const added = await add(session, one.name, one.file, { sandbox });
       if (!session.json) session.write(`${added.hash}  ${one.name}\n`);
       return added;
     });
@@ -42,9 +53,9 @@ export default defineCommand({
   },
 });
 
-async function add(session: Session, name: string, path: string, types?: string) {
+async function add(session: Session, name: string, path: string, options: Options) {
   const sources = await sourcesFor(session, path);
-  const added = await session.host.register(name, path, { types, sources });
+  const added = await session.host.register(name, path, { ...options, sources });
   if (added.unchanged) session.note(`${name} is at this version already`);
   else session.note(`added ${name}; run it: uncaged-workflow run ${name}`);
   return added;

@@ -1,11 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, writeSync } from "node:fs";
+import { mkdtempSync, writeSync } from "node:fs";
 import { realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { WorkflowError } from "../contract/error.ts";
+import type { SandboxMode } from "../sandbox/mode.ts";
+import { readTree } from "../sandbox/process-tree.ts";
 import { commandOf, type Program } from "../system/programs.ts";
+import { confined } from "./confined.ts";
 
 /** A program of ours to run apart, and its bounds. */
 export type ChildTask = {
@@ -14,8 +18,10 @@ export type ChildTask = {
   cwd: string;
   env?: Record<string, string>;
   timeoutMs: number;
-  /** In bytes. Watched where the system reports it (Linux). */
+  /** In bytes, of the process and all that it starts. Watched where the system reports it (Linux). */
   maxMemory: number;
+  /** Whether it runs in a sandbox (it does not), and the files that it sees there besides `cwd`. */
+  sandbox?: { mode: SandboxMode; files: readonly string[] };
 };
 
 export type ChildEnd =
@@ -56,18 +62,23 @@ export async function inTemporary<T>(
 const maxAnswer = 8 << 20;
 
 /**
- * Runs a program of this folder in a process group of its own: no input, output to nowhere, the
- * given environment and no other. When it has answered, by {@link openChannel}, or has passed a bound, its
+ * Runs a program of this folder in a process group of its own, in a sandbox where `sandbox` says so: no input, output to
+ * nowhere, the given environment and no other. When it has answered, by {@link openChannel}, or has passed a bound, its
  * whole group is killed. Bun ends it also when this process dies.
+ *
+ * @throws WorkflowError `SANDBOX_MISSING`
  */
 export async function runChild(task: ChildTask): Promise<ChildEnd> {
+  const { cwd, env, program, sandbox = { mode: "off", files: [] } } = task;
   const token = crypto.randomUUID();
-  const [program, ...args] = commandOf(task.program, [token, JSON.stringify(task.request)]);
-  const child = spawn(program, args, {
-    cwd: task.cwd,
-    env: { ...task.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
+  const args = [token, JSON.stringify(task.request)];
+  using box = await confined({ program, args, cwd, files: sandbox.files }, sandbox.mode);
+  const [command = "", ...rest] = box?.argv ?? commandOf(program, args);
+  const child = spawn(command, rest, {
+    cwd,
+    env: { ...env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
     detached: true,
-    stdio: ["ignore", "ignore", "ignore", "pipe"],
+    stdio: ["ignore", "ignore", "ignore", "pipe", ...(box?.descriptors ?? [])],
   });
   const bounds = watchBounds(child, task);
   try {
@@ -82,9 +93,14 @@ async function endOf(child: ChildProcess, token: string): Promise<ChildEnd> {
   const exited = once(child, "exit") as Promise<[number | null, string | null]>;
   const answer = await answerIn(child, token);
   if (answer !== null) return { by: "answer", answer };
-  const [code, signal] = await exited;
+  const [code, killedBy] = await exited;
+  const signal = killedBy ?? signalIn(code);
   return { by: "exit", how: signal ? `was ended by ${signal}` : `ended with code ${code}` };
 }
+
+/** The signal that an exit code of bubblewrap stands for. */
+const signalIn = (code: number | null): string | undefined =>
+  Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
 
 // A line counts as the answer when it begins with the token, which only the child's entry knows.
 async function answerIn(child: ChildProcess, token: string): Promise<unknown> {
@@ -105,25 +121,29 @@ async function answerIn(child: ChildProcess, token: string): Promise<unknown> {
 function watchBounds(child: ChildProcess, { timeoutMs, maxMemory }: ChildTask) {
   const { promise, resolve } = Promise.withResolvers<ChildEnd>();
   const clock = setTimeout(() => resolve({ by: "time" }), timeoutMs);
-  const watch = setInterval(() => {
-    if (residentBytes(child.pid) > maxMemory) resolve({ by: "memory" });
-  }, 20);
+  const end = new AbortController();
+  const watch = async () => {
+    while (!end.signal.aborted) {
+      if ((await residentBytes(child.pid)) > maxMemory) resolve({ by: "memory" });
+      await pause(memoryPollMs);
+    }
+  };
+  void watch();
   return {
     passed: promise,
     stop() {
       clearTimeout(clock);
-      clearInterval(watch);
+      end.abort();
     },
   };
 }
 
-function residentBytes(pid: number | undefined): number {
-  try {
-    const kilobytes = /^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-    return Number(kilobytes ?? 0) * 1024;
-  } catch {
-    return 0;
-  }
+const memoryPollMs = 20;
+
+/** The resident memory of a process and of all that descend from it; 0 where the system does not report it. */
+async function residentBytes(pid: number | undefined): Promise<number> {
+  const tree = pid === undefined ? [] : await readTree(pid);
+  return tree.reduce((sum, { resident }) => sum + resident, 0);
 }
 
 async function killGroup(child: ChildProcess): Promise<void> {
@@ -144,7 +164,8 @@ const channel = 3;
  */
 export function openChannel(): { request: unknown; answer: (value: unknown) => void } {
   const [token, request] = process.argv.splice(2);
-  delete process.env.BUN_FEATURE_FLAG_NO_ORPHANS;
+  // Bubblewrap sets the second one.
+  for (const name of ["BUN_FEATURE_FLAG_NO_ORPHANS", "PWD"]) delete process.env[name];
   const write = writeSync;
   const stringify = JSON.stringify;
   const toBytes = Buffer.from.bind(Buffer);

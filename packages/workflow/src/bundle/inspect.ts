@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
+import type { SandboxMode } from "../sandbox/mode.ts";
 import { type ChildEnd, inTemporary, runChild } from "./child.ts";
 import { type LoadProblem, loadFailed } from "./module.ts";
 import type { SourceMap } from "./source-map.ts";
@@ -14,23 +15,34 @@ export type InspectAnswer =
   | { refused: ErrorRecord }
   | { problem: LoadProblem };
 
+type InspectOptions = {
+  timeoutMs?: number;
+  maxMemory?: number;
+  sandbox?: SandboxMode;
+  file?: string;
+  map?: SourceMap;
+};
+
 /**
  * Loads a bundle in a process apart and judges what it exports; gives its descriptor. `file` is its name in
  * messages, `map` its source map.
  *
  * Its top level runs there, for at most `timeoutMs` (10 seconds) and in at most 1 GiB, with no
- * environment, no input and an empty working directory. This keeps accidents away, not attacks: the
- * process has the rights of the user.
- * @throws WorkflowError `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED` (its exports), `BAD_DESCRIPTOR`.
+ * environment, no input and an empty working directory. In a sandbox (`auto`) it also sees no file of the user and has no
+ * network; without one this keeps accidents away, not attacks: the process has the rights of the user.
+ * @throws WorkflowError `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED` (its exports), `BAD_DESCRIPTOR`, `SANDBOX_MISSING`.
  */
 export async function inspectBundle(
   path: string,
-  options: { timeoutMs?: number; maxMemory?: number; file?: string; map?: SourceMap } = {},
+  options: InspectOptions = {},
 ): Promise<Descriptor> {
-  const { timeoutMs = 10_000, maxMemory = 1 << 30, file = path, map } = options;
+  const { timeoutMs = 10_000, maxMemory = 1 << 30, sandbox = "auto", file = path, map } = options;
   const request: InspectRequest = { path: resolve(path) };
   const end = await inTemporary("uncaged-inspect-", (cwd) =>
-    runChild({ program: "inspect-child", request, cwd, timeoutMs, maxMemory }),
+    runChild({
+      ...{ program: "inspect-child", request, cwd, timeoutMs, maxMemory },
+      sandbox: { mode: sandbox, files: [request.path] },
+    }),
   );
   if (end.by !== "answer") {
     const message = describe(end, timeoutMs, maxMemory);

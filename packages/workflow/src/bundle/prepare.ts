@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
+import type { SandboxMode } from "../sandbox/mode.ts";
 import {
   type Built,
   buildBundle,
@@ -31,6 +32,8 @@ export type PrepareOptions = {
   sources?: readonly SourceKind[];
   /** A folder: a TypeScript source in it imports no file of any other. */
   within?: string;
+  /** Whether the bundle is loaded in a sandbox (`auto`: where bubblewrap works). */
+  sandbox?: SandboxMode;
   /** Is given the paths of the files that the bundle was built from, once they are known. */
   onInputs?: (files: string[]) => void;
 };
@@ -45,7 +48,7 @@ export type PrepareOptions = {
  */
 export async function prepareBundle(
   file: string,
-  { types, onInputs, ...options }: PrepareOptions = {},
+  { types, sandbox, onInputs, ...options }: PrepareOptions = {},
 ): Promise<PreparedBundle> {
   const hint = "give the .d.ts file that belongs to the bundle";
   const declared = types === undefined ? null : await readText(types, "BAD_TYPES", hint);
@@ -58,7 +61,7 @@ export async function prepareBundle(
   const descriptor = await inTemporary("uncaged-add-", async (folder) => {
     const path = join(folder, "bundle.esm.js");
     await writeFile(path, bytes);
-    return await inspectBundle(path, { file, map });
+    return await inspectBundle(path, { file, map, sandbox });
   });
   return {
     bytes,
@@ -108,7 +111,7 @@ async function fileText(folder: string, name: string): Promise<string | null> {
 
 async function build(
   file: string,
-  { sources = [], within }: Omit<PrepareOptions, "onInputs">,
+  { sources = [], within }: Pick<PrepareOptions, "sources" | "within">,
 ): Promise<Built> {
   await statSource(file);
   if (/\.(ts|mts|tsx)$/.test(file) && !/\.d\.m?ts$/.test(file)) {

@@ -113,10 +113,11 @@ export type BubblewrapView = {
 };
 
 /** The first descriptor that a started process gets besides its standard streams. */
-const firstDescriptor = 3;
+const usualDescriptor = 3;
 
 /**
- * Returns the command line before the program, and the descriptors that its process must get from number 3 on.
+ * Returns the command line before the program, and the descriptors that its process must get from
+ * `firstDescriptor` on.
  *
  * bubblewrap makes missing mount points, and follows links on the way to them. A process in another sandbox may put such a
  * link into a folder that both can write, and have a file made anywhere. So bubblewrap runs in another bubblewrap, to which
@@ -128,6 +129,7 @@ const firstDescriptor = 3;
 export function bubblewrapArguments(
   { hasUserNamespace, path }: Bubblewrap,
   view: BubblewrapView,
+  firstDescriptor = usualDescriptor,
 ): { argv: string[]; descriptors: number[] } {
   const { covered, cwd, emptyFolders, env, hasFilter, links, shown, temporaryBytes } = view;
   const { unsetEnv, writable } = view;

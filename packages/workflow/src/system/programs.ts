@@ -13,13 +13,18 @@ export const bunFlags = ["--no-env-file", "--no-install", `--config=/dev/null`];
 /** The first argument that has a standalone binary run one of its programs and not its command line. */
 export const programArgument = (program: Program): string => `__${program}`;
 
-/**
- * The command that runs a program: a file for this Bun, which is beside the running one where that is packed;
- * in a standalone binary the binary itself.
- */
+/** The file that a program begins with: beside the running one where that is packed; null in a standalone binary. */
+export function fileOf(program: Program): string | null {
+  if (Bun.isStandaloneExecutable) return null;
+  const file = import.meta.url.endsWith(".ts") ? sources[program] : `./${program}.js`;
+  return Bun.fileURLToPath(new URL(file, import.meta.url));
+}
+
+/** The command that runs a program: a file for this Bun; in a standalone binary the binary itself. */
 export function commandOf(program: Program, args: readonly string[]): [string, ...string[]] {
   const { execPath } = process;
-  if (Bun.isStandaloneExecutable) return [execPath, programArgument(program), ...args];
-  const file = import.meta.url.endsWith(".ts") ? sources[program] : `./${program}.js`;
-  return [execPath, ...bunFlags, Bun.fileURLToPath(new URL(file, import.meta.url)), ...args];
+  const file = fileOf(program);
+  return file === null
+    ? [execPath, programArgument(program), ...args]
+    : [execPath, ...bunFlags, file, ...args];
 }
