@@ -34,7 +34,7 @@ const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
     return claudeCode({ model, permissionMode, args: ["--allowedTools", "Bash"] });
   },
   codex: (hand, model) =>
-    codex({ model, sandbox: hand === "writes" ? "workspace-write" : "read-only" }),
+    codex({ model, codexSandbox: hand === "writes" ? "workspace-write" : "read-only" }),
   cursor: (hand, model) => cursor({ model, force: hand === "writes" }),
 };
 

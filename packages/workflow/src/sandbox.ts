@@ -19,7 +19,7 @@ export { Handle, isInside, realOrNull } from "./sandbox/handle.ts";
 export {
   bunEnv,
   insideBun,
-  prepareSandbox,
+  prepareInRun,
   proxySocket,
   type SandboxedCommand,
   type SandboxRequest,
@@ -27,7 +27,10 @@ export {
 export { found, placeOf, type Program, programOf } from "./sandbox/programs.ts";
 export { endpointOf } from "./sandbox/addresses.ts";
 export type { EgressPolicy } from "./sandbox/proxy.ts";
+export { bubblewrapFor, type SandboxMode, sandboxMissing } from "./sandbox/mode.ts";
 export { type OwnProcesses, ownProcesses } from "./sandbox/own-processes.ts";
 export { type Tried, tried } from "./sandbox/tried.ts";
+export { removeRunFolder, runFolder, runFolders, runsFolder } from "./sandbox/run-folder.ts";
+export { claudeLogin, modelEndpoints, privateIn } from "./sandbox/surroundings.ts";
 export { outermost, type Shown } from "./sandbox/view.ts";
 export { type WatchedStep, watchLimits } from "./sandbox/watch.ts";

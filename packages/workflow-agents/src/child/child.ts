@@ -75,15 +75,21 @@ export async function runChild(request: ChildRequest): Promise<ChildEnd> {
 async function start(request: ChildRequest): Promise<ProcessGroup> {
   const { cwd } = request;
   const stats = await stat(cwd).catch(() => null);
-  if (!stats?.isDirectory()) {
-    const message = `the working directory ${JSON.stringify(cwd)} is not there`;
-    const hint = "start the thread again from a folder that is there";
-    throw failure("COMMAND_REFUSED", message, hint);
-  }
+  if (!stats?.isDirectory()) throw missingFolder(cwd);
   return await spawnGroup(request).catch((error: NodeJS.ErrnoException) => {
     throw refusal(request, error);
   });
 }
+
+export const missingFolder = (cwd: string): WorkflowError =>
+  failure(
+    "COMMAND_REFUSED",
+    `the working directory ${JSON.stringify(cwd)} is not there`,
+    "start the thread again from a folder that is there",
+  );
+
+export const missingCommand = (name: string): WorkflowError =>
+  refusal({ argv: [name] }, Object.assign(new Error(), { code: "ENOENT" }));
 
 const problems: Record<string, readonly [code: string, problem: string, hint: string]> = {
   ENOENT: ["COMMAND_MISSING", "is not there", "install it, or set PATH so that it is found"],
@@ -92,7 +98,10 @@ const problems: Record<string, readonly [code: string, problem: string, hint: st
   ERR_INVALID_ARG_VALUE: ["COMMAND_REFUSED", "got an argument with a zero byte", "take it out"],
 };
 
-function refusal({ argv }: ChildRequest, error: NodeJS.ErrnoException): WorkflowError {
+function refusal(
+  { argv }: Pick<ChildRequest, "argv">,
+  error: NodeJS.ErrnoException,
+): WorkflowError {
   const other = `can't be started: ${error.message}`;
   const [code, problem, hint] =
     problems[error.code ?? ""] ??

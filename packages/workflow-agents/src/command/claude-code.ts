@@ -34,6 +34,7 @@ export function claudeCode(options: PresetOptions & { permissionMode?: string } 
     ],
     output: readClaudeCode,
     lostSession: /No conversation found/i,
+    isClaude: true,
   });
 }
 

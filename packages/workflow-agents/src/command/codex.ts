@@ -12,14 +12,14 @@ import {
 } from "./reader.ts";
 
 /**
- * Codex without its screen. It may write in the thread's directory (`sandbox`).
+ * Codex without its screen. It may write in the thread's directory (`codexSandbox`, its own sandbox).
  * Source: https://developers.openai.com/codex/noninteractive, codex-rs/exec/src/exec_events.rs.
  */
-export function codex(options: PresetOptions & { sandbox?: string } = {}): AgentFn {
-  const { model, sandbox = "workspace-write", args = [] } = options;
+export function codex(options: PresetOptions & { codexSandbox?: string } = {}): AgentFn {
+  const { codexSandbox = "workspace-write", model, args = [] } = options;
   return presetAgent(options, "codex", ["CODEX_*", "OPENAI_*"], {
     argv: [
-      ["exec", "--json", "--skip-git-repo-check", "--sandbox", sandbox],
+      ["exec", "--json", "--skip-git-repo-check", "--sandbox", codexSandbox],
       model === undefined ? [] : ["--model", model],
       ...args,
       ["resume", "{session}"],

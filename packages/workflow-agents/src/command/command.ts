@@ -11,8 +11,9 @@ import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";
 import { Lines } from "../child/output.ts";
 import { allowed } from "../child/request.ts";
+import { checkSandbox, type Sandboxed, type SandboxOptions, sandboxed } from "../child/sandbox.ts";
 import { failure, misuse, oneLine } from "../run/error.ts";
-import { currentRun, cwdOf, inAttempt, stepText } from "../run/run.ts";
+import { currentRun, cwdOf, digest, inAttempt, stepText } from "../run/run.ts";
 import type { LineReader } from "./reader.ts";
 import {
   type Changed,
@@ -24,7 +25,7 @@ import {
 } from "./session.ts";
 import { CommandReport, readLines, readText } from "./report.ts";
 
-export type CommandOptions = {
+export type CommandOptions = SandboxOptions & {
   /** The command and its arguments. It gets the prompt by stdin, unless they have `{prompt}`. */
   argv: Template;
   /** Its output is the answer (`text`), or JSON lines, which a reader understands. */
@@ -66,7 +67,15 @@ export type CommandOptions = {
 /** Options of the agents that are known commands: the program, and what it gets besides its own. */
 export type PresetOptions = Pick<
   CommandOptions,
-  "set" | "secrets" | "launch" | "timeoutMs" | "graceMs" | "message" | "maxOutput" | "allowsEmpty"
+  | "set"
+  | "secrets"
+  | "launch"
+  | "timeoutMs"
+  | "graceMs"
+  | "message"
+  | "maxOutput"
+  | "allowsEmpty"
+  | keyof SandboxOptions
 > & {
   command?: string;
   model?: string;
@@ -79,23 +88,29 @@ export function presetAgent(
   options: PresetOptions,
   program: string,
   own: readonly string[],
-  rest: Pick<CommandOptions, "argv" | "output" | "lostSession">,
+  { isClaude, ...rest }: Pick<CommandOptions, "argv" | "output" | "lostSession"> & Own,
 ): AgentFn {
   const { set, secrets, launch, timeoutMs, graceMs, message, maxOutput, allowsEmpty } = options;
-  const { command = program, env = [] } = options;
-  return commandAgent({
+  const { allow, command = program, env = [], network, sandbox } = options;
+  const given = {
     ...{ set, secrets, launch, timeoutMs, graceMs, message, maxOutput, allowsEmpty, ...rest },
+    ...{ sandbox, network, allow },
     argv: [command, ...rest.argv],
     env: [...own, ...proxies, ...env],
-  });
+  };
+  return agentOf(given, { isClaude });
 }
+
+/** What only presets have: whether the command is Claude Code, whose login is lent to a sandbox. */
+type Own = { isClaude?: boolean };
 
 // Where the network is reached, for those that do not reach it directly.
 const proxies = "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy"
   .split(" ")
   .concat("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS");
 
-type Settings = Required<Omit<CommandOptions, "launch">> & Pick<CommandOptions, "launch">;
+type Settings = Required<Omit<CommandOptions, "launch" | keyof SandboxOptions>> &
+  Pick<CommandOptions, "launch"> & { sandbox: SandboxOptions & Own };
 
 const longestText = 10 * 1024 * 1024;
 
@@ -111,7 +126,11 @@ const longestText = 10 * 1024 * 1024;
  * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_…`,
  *   `BUDGET_EXCEEDED`; the signal's reason when the thread is ended.
  */
-export function commandAgent(options: CommandOptions): AgentFn {
+export const commandAgent = (options: CommandOptions): AgentFn => agentOf(options, {});
+
+function agentOf(options: CommandOptions, own: Own): AgentFn {
+  const { allow, network, sandbox } = options;
+  checkSandbox({ allow, network, sandbox }, "BAD_COMMAND");
   const isText = (options.output ?? "text") === "text";
   const settings: Settings = {
     argv: options.argv,
@@ -120,6 +139,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
     set: options.set ?? {},
     secrets: options.secrets ?? {},
     launch: options.launch,
+    sandbox: { allow, network, sandbox, ...own },
     timeoutMs: options.timeoutMs ?? 30 * 60_000,
     graceMs: options.graceMs ?? 5000,
     maxOutput: options.maxOutput ?? (isText ? longestText : Number.POSITIVE_INFINITY),
@@ -217,9 +237,6 @@ async function runOnce(
 ): Promise<CommandRun> {
   const { signal = new AbortController().signal } = ctx;
   const { argv, message, timeoutMs, graceMs } = settings;
-  // A sandbox ends all that runs in it.
-  const processes = settings.launch ? null : await ownProcesses();
-  const launch = settings.launch?.argv ?? argv.slice(0, 1).flat();
   const { system, session, budget, onSession } = given;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env, [], settings.secrets);
@@ -227,7 +244,6 @@ async function runOnce(
     reportsSpending: settings.output !== "text",
     onSession,
   });
-  if (!settings.launch && !processes) report.note("warn", leavesRunning);
   const errors = new Lines(64 * 1024, (line) => report.addError(line));
   const output =
     settings.output === "text"
@@ -237,13 +253,26 @@ async function runOnce(
   const own = message(ctx, session?.steps ?? 0, changed);
   const prompt = withInstructions(own, { ...given, isFlag: has(argv, "system"), changed });
   const values = { prompt, budget, system: system || null, session: session?.session ?? null };
+  let box: Sandboxed | null = null;
   try {
+    const cwd = cwdOf(ctx, "a command needs one");
+    const [program = ""] = argv.flat();
+    if (!settings.launch) {
+      box = await sandboxed(settings.sandbox, {
+        ...{ program, top: cwd, cwd, env, threadEnv: ctx.env ?? {}, thread: ctx },
+        ...{ home: `role-${digest(ctx.role ?? "")}`, isClaude: settings.sandbox.isClaude },
+        warn: (text) => report.note("warn", text),
+      });
+    }
+    const launch = settings.launch ?? box;
+    // A sandbox ends all that runs in it.
+    const processes = launch ? null : await ownProcesses();
+    if (!launch && !processes) report.note("warn", leavesRunning);
     const end = await runChild({
-      ...{ argv: [...launch, ...filled(argv.slice(1), values)], env, signal, timeoutMs },
-      ...{ graceMs, own: processes, descriptors: settings.launch?.descriptors?.() },
-      onStarted: settings.launch?.onStarted,
+      argv: [...(launch?.argv ?? [program]), ...filled(argv.slice(1), values)],
+      ...{ env: box?.env ?? env, signal, timeoutMs, graceMs, own: processes, cwd },
+      ...{ descriptors: launch?.descriptors?.(), onStarted: settings.launch?.onStarted },
       input: has(argv, "prompt") ? "" : prompt,
-      cwd: cwdOf(ctx, "a command needs one"),
       onOutput: (chunk) => output.add(chunk),
       onError: (chunk) => errors.add(chunk),
     });
@@ -254,6 +283,8 @@ async function runOnce(
   } catch (thrown) {
     if (signal.aborted || !(thrown instanceof WorkflowError)) throw thrown;
     return { report, error: thrown };
+  } finally {
+    await box?.end();
   }
 }
 

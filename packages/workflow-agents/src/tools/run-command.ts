@@ -3,6 +3,7 @@ import { ownProcesses } from "@uncaged/workflow/sandbox";
 import * as z from "zod/mini";
 import { leavesRunning, runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";
+import { checkSandbox, type SandboxOptions, sandboxed } from "../child/sandbox.ts";
 import { HeadAndTail } from "../child/output.ts";
 import { failure } from "../run/error.ts";
 import { confinedPath, pathError } from "./path.ts";
@@ -13,7 +14,7 @@ import { type Tool, tool, type ToolExecution } from "./tools.ts";
  * calls that name none, `longestMs` (10 minutes) the most that one may name, `graceMs` (2 seconds) the time
  * between SIGTERM and SIGKILL; `maxOutput` is 30,000 bytes.
  */
-export type RunCommandOptions = {
+export type RunCommandOptions = SandboxOptions & {
   env?: readonly string[];
   allowShell?: boolean;
   timeoutMs?: number;
@@ -32,12 +33,15 @@ const argv = z.array(z.string()).check(z.minLength(1));
 type Call = { argv?: string[]; command?: string; timeoutMs?: number; cwd?: string; input?: string };
 
 /**
- * A tool that runs commands, in the thread's directory or a folder in it. It is no cage: a command may do
- * whatever the user may. Its process group is ended at a timeout, with the thread, and when it exits, and all else that
- * it has started where bubblewrap is installed.
+ * A tool that runs commands, in the thread's directory or a folder in it. Without `sandbox` a command may do whatever the
+ * user may. Its process group is ended at a timeout, with the thread, and when it exits, and all else that it has started
+ * where bubblewrap is installed.
+ *
+ * @throws WorkflowError `BAD_TOOL` at once for options of a sandbox that make no sense
  */
 export function runCommand(options: RunCommandOptions = {}): Tool {
   const { allowShell = false, longestMs = 600_000, graceMs = 2000 } = options;
+  checkSandbox(options, "BAD_TOOL");
   const what = "in the working directory, or in the folder `cwd` in it, and gives its output";
   const how = allowShell
     ? "Give `argv`, the program and its arguments, or `command`, a line for the shell."
@@ -68,14 +72,21 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   const timeoutMs = Math.min(call.timeoutMs ?? options.timeoutMs ?? 120_000, longestMs);
   if (args[0] === "") throw pathError("COMMAND_MISSING", "", "is no command", "name a program");
   const env = allowed(execution.env, options.env ?? []);
-  const own = await ownProcesses();
-  if (!own) execution.warn(leavesRunning);
+  const [program = "", ...rest] = args;
+  const box = await sandboxed(options, {
+    ...{ program, top: execution.cwd, cwd: path, env, threadEnv: execution.env },
+    ...{ thread: execution.thread ?? null, home: "commands" },
+    warn: (message) => execution.warn(message),
+  });
+  const own = box ? null : await ownProcesses();
+  if (!box && !own) execution.warn(leavesRunning);
   const kept = new HeadAndTail(maxOutput);
   const keep = (chunk: Uint8Array) => kept.add(chunk);
   const { by, exitCode, signal } = await runChild({
-    ...{ argv: args, cwd: path, env, input: call.input, timeoutMs, graceMs, own },
+    ...{ argv: [...(box?.argv ?? [program]), ...rest], env: box?.env ?? env, cwd: path },
+    ...{ input: call.input, timeoutMs, graceMs, own, descriptors: box?.descriptors() },
     ...{ signal: execution.signal, onOutput: keep, onError: keep },
-  });
+  }).finally(() => box?.end());
   const text = maskOf(env)(kept.text()).trimEnd();
   if (by === "timeout") {
     const message = `the command ${JSON.stringify(args[0])} was ended after ${timeoutMs} ms`;

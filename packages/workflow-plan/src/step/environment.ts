@@ -1,6 +1,7 @@
 import { maskOf, type ThreadContext, type WorkflowOptions } from "@uncaged/workflow";
 import { publish, withRun } from "@uncaged/workflow-agents";
 import type { Environment } from "@uncaged/workflow/host";
+import { removeRunFolder, runFolder } from "@uncaged/workflow/sandbox";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -20,7 +21,6 @@ import { sandboxSettings } from "../sandbox/options.ts";
 import { agentFile, liesIn } from "./agent-file.ts";
 import { checkFiles, type Confirmed, readConfirmed, refused } from "./confirmed.ts";
 import { type Launch, launchIn } from "./launch.ts";
-import { removeRunFolder, runFolder } from "./run-folder.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 import { type OwnProgram, workerSite } from "./worker-site.ts";
 

@@ -1,14 +1,13 @@
-import type { Environment } from "@uncaged/workflow/host";
 import {
+  claudeLogin,
   Handle,
-  prepareSandbox,
+  prepareInRun,
   type Program,
   programOf,
   type Shown,
 } from "@uncaged/workflow/sandbox";
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { ConfigError } from "../error/error.ts";
 import { codeOf, containerArguments, insideEnv, insidePaths } from "../sandbox/launch.ts";
@@ -59,7 +58,7 @@ export async function launchIn(
   const { mounts, project, sandbox, settings } = checked;
   if (sandbox.kind === "off") return null;
   const { run, step } = request;
-  for (const folder of ["work", `homes/${step}`, "launch"])
+  for (const folder of ["work", `homes/${step}`])
     mkdirSync(join(run, folder), { recursive: true, mode: 0o700 });
   const prepared =
     sandbox.kind === "container"
@@ -113,11 +112,8 @@ async function launchBubblewrap(
       show(hostPath, containerPath, !readonly),
     ),
   ];
-  using launches = Handle.open(join(run, "launch"));
-  const name = crypto.randomUUID();
-  launches.folder(name).close();
-  const started = await prepareSandbox(
-    { bubblewrap: sandbox.bubblewrap, folder: join(run, "launch", name), limit: sandbox.argv },
+  const started = await prepareInRun(
+    { bubblewrap: sandbox.bubblewrap, run, limit: sandbox.argv },
     {
       ...{ folders, hidden, network, onRefused, commands: program.commands },
       command: typeof command === "string" ? [program.path] : command,
@@ -126,7 +122,7 @@ async function launchBubblewrap(
       unset: Object.keys(sandbox.env ?? {}),
       set: insideEnv,
       code: [...program.needs, ...codeOf(programs)],
-      files: [...files, ...loginOf(env)],
+      files: [...files, ...claudeLogin(env, insideEnv.CLAUDE_CONFIG_DIR)],
     },
   );
   const handles = opened.move();
@@ -136,8 +132,6 @@ async function launchBubblewrap(
     async end() {
       handles.dispose();
       await started.end();
-      using folder = Handle.open(join(run, "launch"));
-      folder.remove(name);
     },
   };
 }
@@ -186,8 +180,6 @@ function launchContainer(
   };
 }
 
-const loginFile = ".credentials.json";
-
 const insideCommand = (command: string | readonly string[]): readonly string[] =>
   typeof command === "string" ? [basename(command)] : command;
 
@@ -196,12 +188,3 @@ const insideProgram = ([path = ""]: readonly string[]): Program => ({
   needs: [],
   commands: [],
 });
-
-/** The login of an agent that was logged in by hand, and its place inside. An agent with a key needs none. */
-function loginOf(env: Environment): { content: string; to: string }[] {
-  if (env.ANTHROPIC_API_KEY || env.ANTHROPIC_AUTH_TOKEN || env.CLAUDE_CODE_OAUTH_TOKEN) return [];
-  const path = join(env.CLAUDE_CONFIG_DIR ?? join(env.HOME ?? homedir(), ".claude"), loginFile);
-  if (!existsSync(path)) return [];
-  const content = readFileSync(path, "utf8");
-  return [{ content, to: `${insideEnv.CLAUDE_CONFIG_DIR}/${loginFile}` }];
-}

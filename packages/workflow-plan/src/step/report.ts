@@ -1,5 +1,6 @@
 import { maskOf } from "@uncaged/workflow";
 import type { Environment } from "@uncaged/workflow/host";
+import { removeRunFolder, runFolder } from "@uncaged/workflow/sandbox";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +13,7 @@ import { baseEnv, credentialsIn, secretsFor } from "../secret/secret.ts";
 import { type AgentFile, agentFile, liesIn } from "./agent-file.ts";
 import { launchIn } from "./launch.ts";
 import { probeAgent, type ProbedAgent } from "./probe-agent.ts";
-import { checkPrefix, removeRunFolder, runFolder } from "./run-folder.ts";
+import { checkPrefix } from "./check-folder.ts";
 import { testFromInside } from "./self-test.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 

@@ -1,7 +1,7 @@
 import { type ChildEnd, runChild } from "@uncaged/workflow-agents";
+import { removeRunFolder, runFolder } from "@uncaged/workflow/sandbox";
 import { mkdirSync } from "node:fs";
 import { launchIn, type LaunchRequest } from "./launch.ts";
-import { removeRunFolder, runFolder } from "./run-folder.ts";
 import type { CheckedSandbox } from "./view.ts";
 
 const timeoutMs = 30_000;

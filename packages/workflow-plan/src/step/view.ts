@@ -1,8 +1,12 @@
 import type { Environment } from "@uncaged/workflow/host";
-import { type EgressPolicy, realOrNull } from "@uncaged/workflow/sandbox";
-import { existsSync, readdirSync } from "node:fs";
+import {
+  type EgressPolicy,
+  modelEndpoints,
+  privateIn,
+  realOrNull,
+  runsFolder,
+} from "@uncaged/workflow/sandbox";
 import { homedir } from "node:os";
-import { join } from "node:path";
 import type { ProjectAccess } from "../agent/agent.ts";
 import { ConfigError } from "../error/error.ts";
 import {
@@ -17,7 +21,6 @@ import {
 import type { PlanMetadata } from "../plan/plan.ts";
 import { type SandboxSettings, sandboxSettings } from "../sandbox/options.ts";
 import { chosenSandbox, type Sandbox } from "../sandbox/sandbox.ts";
-import { runsFolder } from "./run-folder.ts";
 
 /** What the steps of a plan run in, as it was found on this machine: nothing is started yet. */
 export type CheckedSandbox = {
@@ -81,17 +84,12 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
         : { path: realProject(rules), access },
     hidden: [
       ...[root, planHome].flatMap((path) => (path === null ? [] : [realFolder(path)])),
-      ...[...privateIn(home, allowlist), runsFolder(env)].flatMap((path) => realOrNull(path) ?? []),
+      ...[...privateIn(home, allowlist.blockedPatterns), runsFolder(env)].flatMap(
+        (path) => realOrNull(path) ?? [],
+      ),
     ],
-    network: settings.network === "none" ? null : { allow: [...allow, ...modelEndpoint(env)] },
+    network: settings.network === "none" ? null : { allow: [...allow, ...modelEndpoints(env)] },
   };
-}
-
-/** The address of the model that the agent calls, where it is not the provider's own. */
-function modelEndpoint({ ANTHROPIC_BASE_URL }: Environment): string[] {
-  const url = URL.parse(ANTHROPIC_BASE_URL ?? "");
-  if (url === null) return [];
-  return [`${url.hostname}:${url.port || (url.protocol === "http:" ? 80 : 443)}`];
 }
 
 /** @throws ConfigError: a folder that must be hidden and can't be found would be visible under another name. */
@@ -101,14 +99,6 @@ function realFolder(path: string): string {
   throw new ConfigError(`the folder ${path} was moved while a run uses it`, {
     hint: "move it back",
   });
-}
-
-/** What lies in a home directory and is nobody's project: a plan may be made there. */
-function privateIn(home: string, { blockedPatterns }: MountAllowlist): string[] {
-  const blocked = blockedPatterns.map((name) => name.toLowerCase());
-  const isPrivate = (name: string) => name.startsWith(".") || blocked.includes(name.toLowerCase());
-  const names = existsSync(home) ? readdirSync(home) : [];
-  return names.filter(isPrivate).map((name) => join(home, name));
 }
 
 function realProject(rules: MountRules): string {

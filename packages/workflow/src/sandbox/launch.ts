@@ -1,4 +1,5 @@
-import { closeSync } from "node:fs";
+import { closeSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { bunFlags } from "../system/programs.ts";
 import { type Bubblewrap, bubblewrapArguments, systemPaths } from "./bubblewrap.ts";
 import { Handle, isInside } from "./handle.ts";
@@ -139,6 +140,36 @@ export async function prepareSandbox(
   function keep(handle: Handle): Handle {
     own.push(handle);
     return handle;
+  }
+}
+
+/**
+ * As {@link prepareSandbox}, with a folder of its own in the folder of a run. Its `end` removes it.
+ * @throws WorkflowError when the proxy can't listen
+ */
+export async function prepareInRun(
+  { run, ...around }: { bubblewrap: Bubblewrap; run: string; limit: readonly string[] },
+  request: SandboxRequest,
+): Promise<SandboxedCommand> {
+  const launches = join(run, "launch");
+  mkdirSync(launches, { recursive: true, mode: 0o700 });
+  const name = crypto.randomUUID();
+  const remove = () => {
+    using folder = Handle.open(launches);
+    folder.remove(name);
+  };
+  const folder = join(launches, name);
+  mkdirSync(folder, { mode: 0o700 });
+  try {
+    const prepared = await prepareSandbox({ ...around, folder }, request);
+    const end = async () => {
+      await prepared.end();
+      remove();
+    };
+    return { ...prepared, end };
+  } catch (error) {
+    remove();
+    throw error;
   }
 }
 

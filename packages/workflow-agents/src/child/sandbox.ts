@@ -1,0 +1,185 @@
+import { mkdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve, sep } from "node:path";
+import type { ThreadContext } from "@uncaged/workflow";
+import {
+  bubblewrapFor,
+  claudeLogin,
+  endpointOf,
+  Handle,
+  isInside,
+  modelEndpoints,
+  placeOf,
+  prepareInRun,
+  privateIn,
+  programOf,
+  realOrNull,
+  removeRunFolder,
+  runFolder,
+  runsFolder,
+  type SandboxMode,
+  sandboxMissing,
+  systemPaths,
+} from "@uncaged/workflow/sandbox";
+import { misuse } from "../run/error.ts";
+import { missingCommand, missingFolder } from "./child.ts";
+
+/** Where a command runs, and what it can reach. */
+export type SandboxOptions = {
+  /** Runs it in bubblewrap: never (`off`, the default), where that works (`auto`), or not at all without (`required`). */
+  sandbox?: SandboxMode;
+  /** `none` for no network. The default (`on`) opens public addresses and that of the configured model. */
+  network?: "on" | "none";
+  /** Further addresses that it may reach, as `host:port`: local and private ones. */
+  allow?: readonly string[];
+};
+
+/** A command that is to run in a sandbox. */
+type Confined = {
+  /** The program: a name on PATH, or a path. */
+  program: string;
+  /** The thread's directory, which is all of the user that it sees, and the folder in it that it runs in. */
+  top: string;
+  cwd: string;
+  /** All variables that it gets, and those of the thread. */
+  env: Readonly<Record<string, string>>;
+  threadEnv: Readonly<Record<string, string>>;
+  thread: Pick<ThreadContext, "threadId" | "worktrees"> | null;
+  /** The name of its home among those of the thread. */
+  home: string;
+  /** Whether it gets the login of Claude Code. */
+  isClaude?: boolean;
+  warn: (message: string) => void;
+};
+
+/** The start of a command in a sandbox: what stands in place of its program. `end` is called when it has ended. */
+export type Sandboxed = {
+  argv: string[];
+  env: Record<string, string>;
+  descriptors: () => number[];
+  end: () => Promise<void>;
+};
+
+const insideHome = "/workspace/home";
+
+/** @throws WorkflowError `code` for options that make no sense, at once */
+export function checkSandbox(
+  { allow, network, sandbox = "off" }: SandboxOptions,
+  code: string,
+): void {
+  const refuse = (problem: string, hint: string) => misuse(code, problem, hint);
+  if (!["off", "auto", "required"].includes(sandbox)) {
+    const given = JSON.stringify(sandbox);
+    throw refuse(`sandbox is ${given}`, "give off, auto or required");
+  }
+  if (network !== undefined && !["on", "none"].includes(network))
+    throw refuse(`network is ${JSON.stringify(network)}`, "give on or none");
+  const wrong = allow?.find((one) => endpointOf(one) === null);
+  if (wrong !== undefined)
+    throw refuse(`allow has ${JSON.stringify(wrong)}`, "give addresses as host:port");
+  if (sandbox === "off" && (network !== undefined || allow !== undefined))
+    throw refuse("network and allow need a sandbox", "set sandbox to auto or required");
+}
+
+/**
+ * Prepares the start of a command in a sandbox: it sees the system, its own code, the thread's directory, and a home that
+ * lasts for the thread. Null where it runs without one, which is warned of unless the sandbox is off.
+ *
+ * @throws WorkflowError `SANDBOX_MISSING` when a sandbox or `network: "none"` is required, and there is none;
+ *   `COMMAND_MISSING`, `COMMAND_REFUSED`
+ */
+export async function sandboxed(
+  { allow = [], network = "on", sandbox = "off" }: SandboxOptions,
+  confined: Confined,
+): Promise<Sandboxed | null> {
+  if (sandbox === "off") return null;
+  const { env, home, isClaude = false, program: name, thread, threadEnv, warn } = confined;
+  const [top, cwd] = [realOrNull(confined.top), realOrNull(confined.cwd)];
+  if (top === null || cwd === null) throw missingFolder(confined.cwd);
+  const isRequired = sandbox === "required" || network === "none";
+  const without = (problem: string): null => {
+    if (isRequired) throw sandboxMissing(problem);
+    warn(`the command runs without a sandbox: ${problem}`);
+    return null;
+  };
+  const bubblewrap = await bubblewrapFor("auto", env, [top]);
+  if (typeof bubblewrap === "string") return without(bubblewrap);
+  if (process.versions.bun === undefined) return without("the workflow is not run by Bun");
+  if (top === sep) return without("the thread's directory is the whole file system");
+  const program = programAt(name.includes(sep) ? resolve(cwd, name) : name, env, top);
+  if (program === null) throw missingCommand(name);
+  const hidden = hiddenFrom(top, thread, threadEnv);
+  const lost = program.needs.find(
+    (path) => hidden.some((one) => isInside(path, one)) && isInside(path, top),
+  );
+  if (lost !== undefined)
+    return without(`the directory ${top} has the command's code in a hidden folder`);
+
+  const run = runFolder(threadEnv, thread?.threadId ?? `call-${crypto.randomUUID()}`);
+  const homes = join(run, "homes", home);
+  mkdirSync(homes, { recursive: true, mode: 0o700 });
+  using opened = new DisposableStack();
+  const show = (path: string, to: string) => {
+    return { handle: opened.use(Handle.open(path)), to, isWritable: true };
+  };
+  const config = `${insideHome}/.claude`;
+  const refused = new Set<string>();
+  const started = await prepareInRun(
+    { bubblewrap, run, limit: [] },
+    {
+      folders: [show(top, top), show(homes, insideHome)],
+      ...{
+        command: [program.at],
+        commands: program.commands,
+        code: program.needs,
+        cwd,
+        env,
+        hidden,
+      },
+      set: {
+        ...{ HOME: insideHome, TMPDIR: "/tmp", PWD: cwd },
+        ...(isClaude && { CLAUDE_CONFIG_DIR: config }),
+      },
+      files: isClaude ? claudeLogin({ ...threadEnv, ...env }, config) : [],
+      network: network === "none" ? null : { allow: [...allow, ...modelEndpoints(env)] },
+      onRefused(target, reason) {
+        if (refused.has(target)) return;
+        refused.add(target);
+        warn(`the sandbox refused a connection to ${target}: ${reason}`);
+      },
+    },
+  );
+  const handles = opened.move();
+  return {
+    ...started,
+    async end() {
+      handles.dispose();
+      await started.end();
+      if (thread === null) removeRunFolder(run);
+    },
+  };
+}
+
+/** A program with the path by which it is started inside: as it was found where that is shown, else without links. */
+function programAt(name: string, env: Confined["env"], top: string) {
+  const program = programOf(name, env);
+  const place = placeOf(name, env);
+  if (program === null || place === null) return null;
+  const isShown = [top, ...systemPaths].some((folder) => isInside(place.at, folder));
+  return { ...program, at: isShown ? place.at : place.path };
+}
+
+/** What the thread's directory may have in it and a command must not see: private files, and the storage root. */
+function hiddenFrom(
+  top: string,
+  thread: Confined["thread"],
+  threadEnv: Confined["threadEnv"],
+): string[] {
+  // The folder of a thread's worktrees is <root>/worktrees/<thread>.
+  const root = thread?.worktrees === undefined ? [] : [dirname(dirname(thread.worktrees))];
+  const home = threadEnv.HOME ?? homedir();
+  return [...root, ...privateIn(home), runsFolder(threadEnv)].flatMap((path) => {
+    const real = realOrNull(path);
+    return real === null || isInside(top, real) ? [] : [real];
+  });
+}

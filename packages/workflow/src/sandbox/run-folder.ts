@@ -1,0 +1,35 @@
+import { readdirSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { Environment } from "../system/port.ts";
+
+/**
+ * The folder of a thread in the user's cache: what its sandboxed commands write for each other, and the homes in which
+ * agents keep their sessions. It is not part of the storage root, for what a command writes may be a secret.
+ */
+export const runFolder = (env: Environment, threadId: string): string =>
+  join(runsFolder(env), threadId);
+
+/** The folder of all threads, of whatever storage root. */
+export function runsFolder(env: Environment): string {
+  const cache = env.XDG_CACHE_HOME || join(env.HOME ?? homedir(), ".cache");
+  return join(cache, "uncaged-workflow", "runs");
+}
+
+/** The names of the folders of all threads, of whatever storage root. */
+export function runFolders(env: Environment): string[] {
+  try {
+    return readdirSync(runsFolder(env));
+  } catch {
+    return [];
+  }
+}
+
+/** Removes the folder of a thread. What a process that is about to end still writes there, the next recovery removes. */
+export function removeRunFolder(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch {
+    // A cache that can't be removed must not fail a thread.
+  }
+}

@@ -1,0 +1,34 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { Environment } from "../system/port.ts";
+
+const loginFile = ".credentials.json";
+
+/**
+ * The login of Claude Code of a user who has logged in by hand, as a file for the configuration folder inside. An agent
+ * with a key needs none.
+ */
+export function claudeLogin(env: Environment, folder: string): { content: string; to: string }[] {
+  if (env.ANTHROPIC_API_KEY || env.ANTHROPIC_AUTH_TOKEN || env.CLAUDE_CODE_OAUTH_TOKEN) return [];
+  const path = join(env.CLAUDE_CONFIG_DIR ?? join(env.HOME ?? homedir(), ".claude"), loginFile);
+  if (!existsSync(path)) return [];
+  return [{ content: readFileSync(path, "utf8"), to: `${folder}/${loginFile}` }];
+}
+
+/** The addresses, as `host:port`, of the models that an environment names in place of the providers' own. */
+export function modelEndpoints(env: Environment): string[] {
+  return [env.ANTHROPIC_BASE_URL, env.OPENAI_BASE_URL].flatMap((given) => {
+    const url = URL.parse(given ?? "");
+    if (url === null) return [];
+    return [`${url.hostname}:${url.port || (url.protocol === "http:" ? 80 : 443)}`];
+  });
+}
+
+/** What is private in a home directory: entries that begin with a dot, and those with one of `names` in any case. */
+export function privateIn(home: string, names: readonly string[] = []): string[] {
+  const blocked = names.map((name) => name.toLowerCase());
+  const isPrivate = (name: string) => name.startsWith(".") || blocked.includes(name.toLowerCase());
+  const all = existsSync(home) ? readdirSync(home) : [];
+  return all.filter(isPrivate).map((name) => join(home, name));
+}
