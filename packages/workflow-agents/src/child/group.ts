@@ -26,7 +26,7 @@ const lastMs = 200;
  * has started end, whatever their group.
  */
 export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
-  const { argv, cwd, descriptors = [], graceMs, own } = request;
+  const { argv, cwd, descriptors = [], graceMs, isSandbox = false, own } = request;
   // The shell's convention; bubblewrap sets it too.
   const env: Record<string, string> = { ...request.env, PWD: cwd };
   const [name = "", ...rest] = argv;
@@ -50,7 +50,9 @@ export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
       hasExited = true;
       void (async () => {
         const inner = await leader;
-        if (pid !== undefined && inner === null && signalGroup(pid, 0)) await group?.end();
+        // Of a sandbox only zombies are left, until the system's first process has seen them.
+        const mayLeave = !isSandbox && inner === null;
+        if (pid !== undefined && mayLeave && signalGroup(pid, 0)) await group?.end();
         // Bubblewrap itself was killed, and its namespace goes on.
         if (inner !== null && signal !== null) signalGroup(inner, "SIGKILL");
         await Promise.race([closed, new Promise((done) => setTimeout(done, drainMs))]);

@@ -7,6 +7,8 @@ export type GroupRequest = {
   env: Readonly<Record<string, string>>;
   /** Open descriptors of this process that it gets from number 3 on. */
   descriptors?: readonly number[];
+  /** Whether it is a sandbox, with which all ends that it has started. */
+  isSandbox?: boolean;
   /** How long the group may take to end when it is asked to. */
   graceMs: number;
   /** What `ownProcesses` gives: all that the command has started ends with it then. */

@@ -102,10 +102,10 @@ export async function sandboxed(
     warn(`the command runs without a sandbox: ${problem}`);
     return null;
   };
+  if (top === sep) return without("the thread's directory is the whole file system");
   const bubblewrap = await bubblewrapFor("auto", env, [top]);
   if (typeof bubblewrap === "string") return without(bubblewrap);
   if (process.versions.bun === undefined) return without("the workflow is not run by Bun");
-  if (top === sep) return without("the thread's directory is the whole file system");
   const program = programAt(name.includes(sep) ? resolve(cwd, name) : name, env, top);
   if (program === null) throw missingCommand(name);
   const hidden = hiddenFrom(top, thread, threadEnv);

@@ -271,7 +271,8 @@ async function runOnce(
     const end = await runChild({
       argv: [...(launch?.argv ?? [program]), ...filled(argv.slice(1), values)],
       ...{ env: box?.env ?? env, signal, timeoutMs, graceMs, own: processes, cwd },
-      ...{ descriptors: launch?.descriptors?.(), onStarted: settings.launch?.onStarted },
+      ...{ isSandbox: launch !== null, descriptors: launch?.descriptors?.() },
+      onStarted: settings.launch?.onStarted,
       input: has(argv, "prompt") ? "" : prompt,
       onOutput: (chunk) => output.add(chunk),
       onError: (chunk) => errors.add(chunk),

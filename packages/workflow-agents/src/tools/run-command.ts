@@ -84,7 +84,8 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   const keep = (chunk: Uint8Array) => kept.add(chunk);
   const { by, exitCode, signal } = await runChild({
     ...{ argv: [...(box?.argv ?? [program]), ...rest], env: box?.env ?? env, cwd: path },
-    ...{ input: call.input, timeoutMs, graceMs, own, descriptors: box?.descriptors() },
+    ...{ input: call.input, timeoutMs, graceMs, own },
+    ...{ isSandbox: box !== null, descriptors: box?.descriptors() },
     ...{ signal: execution.signal, onOutput: keep, onError: keep },
   }).finally(() => box?.end());
   const text = maskOf(env)(kept.text()).trimEnd();

@@ -20,6 +20,7 @@ import { checkAnswerer } from "./answerer.ts";
 import { probe } from "./live.ts";
 import { surroundingsOf } from "./surroundings.ts";
 import { readView } from "./threads.ts";
+import { removeRunFolder, runFolder } from "../sandbox/run-folder.ts";
 import { checkUnlocked, removeWorktrees } from "./worktrees.ts";
 import {
   ask,
@@ -232,7 +233,7 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
 }
 
 /**
- * Removes a thread's logs and its worktrees; of one that runs, is paused or waits only with `force`, which kills it
+ * Removes a thread's logs, its worktrees and its folder in the cache; of one that runs, is paused or waits only with `force`, which kills it
  * first. @throws WorkflowError `WORKTREE_LOCKED`, `WORKTREE_NOT_REMOVED`.
  */
 export async function removeThread(
@@ -256,5 +257,6 @@ export async function removeThread(
   const request = { ...toThread("DELETE", ref), body };
   const removed = await askAgain<Controlled>(root, ref.hash, request, { done: isGone });
   await removeWorktrees(root, ref.threadId);
+  removeRunFolder(runFolder(process.env, ref.threadId));
   return removed;
 }

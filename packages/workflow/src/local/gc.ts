@@ -3,6 +3,7 @@ import { WorkflowError } from "../contract/error.ts";
 import type { CollectOptions, Garbage } from "../host/host.ts";
 import { findOwn, withRegistryLock } from "../registry/change.ts";
 import { hashesOf } from "../registry/versions.ts";
+import { removeRunFolder, runFolder, runFolders } from "../sandbox/run-folder.ts";
 import { diskError, systemCode } from "../storage/disk-error.ts";
 import { makeFolder } from "../storage/files.ts";
 import { takeLock } from "../storage/lock.ts";
@@ -26,6 +27,9 @@ import {
 } from "../storage/paths.ts";
 import { worktreesDir } from "../storage/worktrees.ts";
 import { system } from "../system/system.ts";
+import { threadWithId } from "../thread/selection.ts";
+import type { Status } from "../thread/thread.ts";
+import { readView } from "./threads.ts";
 import { leftWorktrees, removeWorktrees } from "./worktrees.ts";
 
 const hourMs = 3_600_000;
@@ -64,6 +68,10 @@ async function collect(root: Root, now: number, act: boolean): Promise<Garbage> 
   }
   for (const threadId of leftWorktrees(root, now - hourMs)) {
     if (!act || (await removesWorktrees(root, threadId))) dead.add(worktreesDir(root, threadId));
+  }
+  for (const path of await endedRunFolders(root)) {
+    if (act) removeRunFolder(path);
+    dead.add(path);
   }
   const garbage: Garbage = {
     removed: [],
@@ -127,6 +135,19 @@ const removesWorktrees = (root: Root, threadId: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+/** The folders in the user's cache of this root's threads that have ended. Those of other threads may be another root's. */
+async function endedRunFolders(root: Root): Promise<string[]> {
+  const paths: string[] = [];
+  for (const name of runFolders(process.env).filter((one) => isThreadId(one))) {
+    const ref = threadWithId(root, name);
+    const status = ref && (await readView(root, ref).catch(() => null))?.status;
+    if (status && finalStatuses.includes(status)) paths.push(runFolder(process.env, name));
+  }
+  return paths;
+}
+
+const finalStatuses: readonly Status[] = ["completed", "failed", "killed"];
 
 /** Moves a bundle's files to the trash, unless a thread has begun in the meantime. */
 function discard(root: Root, hash: string, files: string[], now: number): boolean {
