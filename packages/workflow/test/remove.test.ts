@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { killThread, pauseThread, removeThread, resumeThread } from "../src/local/control.ts";
+import { collectGarbage } from "../src/local/gc.ts";
 import { forkThread } from "../src/local/start.ts";
+import { runFolder, runFolders } from "../src/sandbox/run-folder.ts";
 import { dataPath, valuesPath } from "../src/storage/paths.ts";
 import { counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
@@ -55,5 +58,36 @@ describe("thread rm", () => {
     mkdirSync(path);
     const refused = removeThread(store.root, ref);
     expect(await messageOf(refused)).toStartWith(`can't remove ${path}`);
+  });
+});
+
+describe("the folder of a thread's sandboxed commands", () => {
+  const before = process.env.XDG_CACHE_HOME;
+  const cache = mkdtempSync(join(tmpdir(), "uncaged-cache-"));
+  afterEach(() => {
+    if (before === undefined) delete process.env.XDG_CACHE_HOME;
+    else process.env.XDG_CACHE_HOME = before;
+    rmSync(cache, { recursive: true, force: true });
+  });
+
+  test("goes with the thread, or by gc once it has ended", async () => {
+    process.env.XDG_CACHE_HOME = cache;
+    const store = new TestStore();
+    const removed = await store.start(await store.add(counter));
+    const ended = await store.start(await store.add(counter));
+    const open = await store.start(await store.add(endless));
+    const another = "01KQXKW18CT8G75T53R8F4G7YG";
+    for (const ref of [removed, ended]) await store.whenStatus(ref, "completed");
+    for (const threadId of [removed.threadId, ended.threadId, open.threadId, another])
+      mkdirSync(join(runFolder(process.env, threadId), "homes"), { recursive: true });
+    await removeThread(store.root, removed);
+    const kept = [another, open.threadId].toSorted();
+    expect(runFolders(process.env).toSorted()).toEqual([ended.threadId, ...kept].toSorted());
+    const path = runFolder(process.env, ended.threadId);
+    expect((await collectGarbage(store.root, { dryRun: true })).leftovers).toEqual([path]);
+    expect(existsSync(path)).toBe(true);
+    expect((await collectGarbage(store.root)).leftovers).toEqual([path]);
+    expect(runFolders(process.env).toSorted()).toEqual(kept);
+    await killThread(store.root, open);
   });
 });
