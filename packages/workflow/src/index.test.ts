@@ -65,6 +65,8 @@ test("the entry points have these values and no others", () => {
     "WAIT",
     "WorkflowError",
     "addUsage",
+    "answererIn",
+    "answererText",
     "answersFromFixture",
     "attemptIds",
     "attemptTime",

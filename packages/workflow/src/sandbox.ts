@@ -28,5 +28,6 @@ export { found, placeOf, type Program, programOf } from "./sandbox/programs.ts";
 export { endpointOf } from "./sandbox/addresses.ts";
 export type { EgressPolicy } from "./sandbox/proxy.ts";
 export { type Tried, tried } from "./sandbox/tried.ts";
+export { type OwnProcesses, ownProcesses } from "./sandbox/own-processes.ts";
 export { outermost, type Shown } from "./sandbox/view.ts";
 export { type WatchedStep, watchLimits } from "./sandbox/watch.ts";

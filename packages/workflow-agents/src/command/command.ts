@@ -7,7 +7,8 @@ import {
   type ThreadContext,
   WorkflowError,
 } from "@uncaged/workflow";
-import { type ChildEnd, runChild } from "../child/child.ts";
+import { ownProcesses } from "@uncaged/workflow/sandbox";
+import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";
 import { Lines } from "../child/output.ts";
 import { allowed } from "../child/request.ts";
 import { failure, misuse, oneLine } from "../run/error.ts";
@@ -94,7 +95,7 @@ const proxies = "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy
   .split(" ")
   .concat("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS");
 
-type Settings = Required<CommandOptions>;
+type Settings = Required<Omit<CommandOptions, "launch">> & Pick<CommandOptions, "launch">;
 
 const longestText = 10 * 1024 * 1024;
 
@@ -118,7 +119,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
     env: options.env ?? [],
     set: options.set ?? {},
     secrets: options.secrets ?? {},
-    launch: options.launch ?? { argv: options.argv.slice(0, 1).flat() },
+    launch: options.launch,
     timeoutMs: options.timeoutMs ?? 30 * 60_000,
     graceMs: options.graceMs ?? 5000,
     maxOutput: options.maxOutput ?? (isText ? longestText : Number.POSITIVE_INFINITY),
@@ -215,7 +216,10 @@ async function runOnce(
   given: Given,
 ): Promise<CommandRun> {
   const { signal = new AbortController().signal } = ctx;
-  const { argv, launch, message, timeoutMs, graceMs } = settings;
+  const { argv, message, timeoutMs, graceMs } = settings;
+  // A sandbox ends all that runs in it.
+  const processes = settings.launch ? null : await ownProcesses();
+  const launch = settings.launch?.argv ?? argv.slice(0, 1).flat();
   const { system, session, budget, onSession } = given;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env, [], settings.secrets);
@@ -223,6 +227,7 @@ async function runOnce(
     reportsSpending: settings.output !== "text",
     onSession,
   });
+  if (!settings.launch && !processes) report.note("warn", leavesRunning);
   const errors = new Lines(64 * 1024, (line) => report.addError(line));
   const output =
     settings.output === "text"
@@ -234,8 +239,9 @@ async function runOnce(
   const values = { prompt, budget, system: system || null, session: session?.session ?? null };
   try {
     const end = await runChild({
-      ...{ argv: [...launch.argv, ...filled(argv.slice(1), values)], env, signal, timeoutMs },
-      ...{ graceMs, descriptors: launch.descriptors?.(), onStarted: launch.onStarted },
+      ...{ argv: [...launch, ...filled(argv.slice(1), values)], env, signal, timeoutMs },
+      ...{ graceMs, descriptors: settings.launch?.descriptors?.(), own: processes },
+      onStarted: settings.launch?.onStarted,
       input: has(argv, "prompt") ? "" : prompt,
       cwd: cwdOf(ctx, "a command needs one"),
       onOutput: (chunk) => output.add(chunk),

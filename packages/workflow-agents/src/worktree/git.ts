@@ -1,4 +1,5 @@
 import { gitSettings, gitVariables, isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";
 import { failure, oneLine } from "../run/error.ts";
@@ -113,7 +114,7 @@ async function spawned(
       ...gitVariables,
       LC_ALL: "C",
     },
-    ...{ signal, timeoutMs, graceMs, input },
+    ...{ signal, timeoutMs, graceMs, input, own: await ownProcesses() },
     onOutput: take(output),
     onError: take(error),
   }).catch((thrown: unknown) => {

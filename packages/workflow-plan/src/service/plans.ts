@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { checkAnswerer } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
@@ -139,6 +140,7 @@ export class Plans extends Definitions {
    * @throws ExecutorError, ConfigError
    */
   async confirm(id: string, { planHash: shown }: { planHash?: string } = {}): Promise<Started> {
+    checkAnswerer(this.#options.host.root);
     const before = this.get(id);
     const draft = this.draft(before.id);
     const workflow = draft ? { ...draft, id: before.id, phase: before.phase } : before;
@@ -208,6 +210,7 @@ export class Plans extends Definitions {
 
   /** Runs a plan by hand, whatever its trigger is. @throws ExecutorError */
   async run(id: string, { data }: { data?: string } = {}): Promise<Started> {
+    checkAnswerer(this.#options.host.root);
     const given = data === undefined ? null : withoutSecrets(data, this.secrets.all());
     await this.refresh();
     const run = await this.store.change(() => {
@@ -220,6 +223,7 @@ export class Plans extends Definitions {
 
   /** Does again what has not succeeded in a plan's last run. @throws ExecutorError */
   async retry(id: string): Promise<Started> {
+    checkAnswerer(this.#options.host.root);
     await this.refresh();
     const run = await this.store.change(() => {
       const { id: whole } = this.get(id);

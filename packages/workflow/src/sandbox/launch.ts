@@ -160,7 +160,7 @@ function writeTask(
     ...{ command, cwd, files: copied },
     shown: shown.map(({ handle: { identity }, to }) => ({ identity, to })),
     covered: covered.map(({ identity, to }) => ({ identity, to })),
-    env: { ...(hasHome && { HOME: env.HOME ?? "" }), PATH, ...set },
+    env: { ...(hasHome && { HOME: env.HOME ?? "" }), PATH, PWD: cwd, ...set },
     unset: hasHome ? ["BUN_BE_BUN"] : ["BUN_BE_BUN", "HOME"],
     socket: network === null ? null : proxySocket,
     forwards: (network?.allow ?? []).flatMap((one) => {

@@ -135,6 +135,11 @@ export type Processes = {
   readonly pid: number;
   /** The processes that were started with one of these values of a variable; none where that can't be seen. */
   withVariable(name: string, values: ReadonlySet<string>): FoundProcess[];
+  /**
+   * Whether this process, an ancestor of it or the first process of its PID namespace was started with a variable, or an
+   * ancestor has one of these pids. What can't be seen is left out.
+   */
+  comesFrom(name: string, pids: ReadonlySet<number>): boolean;
   /** Sends a signal to a process that is still the same. */
   signal(identity: ProcessIdentity, signal: "SIGTERM" | "SIGKILL"): void;
   /** Who the process with this pid is; null when there is none. */
