@@ -87,13 +87,13 @@ export async function openPlansOf(
 }
 
 /** The rows of the plans of the cluster that a call is on; null on a storage root. */
-async function sharedRows({ clusterChosen, env }: Session): Promise<SharedRows | null> {
+async function sharedRows({ clusterChosen, clusterFolder, env }: Session): Promise<SharedRows | null> {
   if (clusterChosen === null) return null;
-  const [{ openPlanRows }, { readHostUrl }] = await Promise.all([
+  const [{ openPlanRows }, { reachCluster }] = await Promise.all([
     import("@uncaged/workflow-restate"),
     import("@uncaged/workflow-restate/cluster"),
   ]);
-  return openPlanRows(readHostUrl(clusterChosen.url, env));
+  return openPlanRows(reachCluster(clusterChosen.url, env, clusterFolder).address);
 }
 
 /** Does something with the plans of a call, and closes them. */

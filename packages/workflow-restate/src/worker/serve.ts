@@ -8,6 +8,7 @@ import { type Environment, WorkflowError } from "@uncaged/workflow/host";
 import { ClusterClient } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { Clock } from "../cluster/clock.ts";
+import { tokenCheck } from "../cluster/token.ts";
 import { planObject } from "../service/plan.ts";
 import { bundleObject, indexObject, workflowObject } from "../service/store.ts";
 import { threadObject } from "../service/thread.ts";
@@ -33,6 +34,8 @@ export type WorkerOptions = {
    * enough. An append to a long thread then needs no read of its own.
    */
   hasStateLimit?: boolean;
+  /** The public keys of the servers. Requests that none of them has signed are refused; without a key none is checked. */
+  identityKeys?: readonly string[];
   /** Whether bundles have this process to themselves: what they print goes to their threads' logs, and none ends it. */
   isolate?: boolean;
   /** Called with one line when a thread can't be driven here, its bundle is missing, say, or when none can be. */
@@ -85,14 +88,21 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     indexObject,
     planObject,
   ];
-  const server = createHttp2Server(createEndpointHandler({ services, logger: () => undefined }));
+  const identityKeys = [...(options.identityKeys ?? [])];
+  const endpoint = createEndpointHandler({ services, identityKeys, logger: () => undefined });
+  const server = createHttp2Server(endpoint);
   const connections = new Connections(server, () => driver.isDraining);
+  const isAllowed = address.token === null ? () => true : tokenCheck(address.token);
   const health = createHealthServer((request, response) => {
     if (live.answer(request, response)) return;
     const isKnown = request.url === "/health";
     const isReady = !isDraining && !clock.isRefused;
     response.writeHead(isKnown ? (isReady ? 200 : 503) : 404, { connection: "close" });
-    response.end(isKnown ? JSON.stringify({ draining: isDraining, threads: driver.count }) : "");
+    const known = {
+      draining: isDraining,
+      ...(isAllowed(request.headers.authorization) && { threads: driver.count }),
+    };
+    response.end(isKnown ? JSON.stringify(known) : "");
   });
   const healthAt = await listen(health, healthPort, hostname);
   live.advertise(options.advertise ?? `${ownAddress(hostname)}:${healthAt}`);

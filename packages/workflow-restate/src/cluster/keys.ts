@@ -1,0 +1,79 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from "node:crypto";
+import { chmodSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeFolder, writeFileAtomic } from "@uncaged/workflow/host";
+
+/** The keys of a cluster on this machine. They are files in its folder that its user alone can read. */
+export type ClusterKeys = {
+  /** The bearer token of the ingress and the admin interface. */
+  token: string;
+  /** The public half of the key with which the servers sign their requests to workers. */
+  identityKey: string;
+};
+
+const tokenFile = (folder: string): string => join(folder, "token");
+
+/** The file of the private key with which the servers sign their requests to workers. */
+export const signingKeyFile = (folder: string): string => join(folder, "signing-key.pem");
+
+const tokenPattern = /^[A-Za-z0-9_-]{43}$/;
+
+/** The keys in a cluster's folder; null when one is missing or invalid. */
+export function readKeys(folder: string): ClusterKeys | null {
+  const [token, identityKey] = [readToken(folder), readIdentityKey(folder)];
+  return token !== null && identityKey !== null ? { token, identityKey } : null;
+}
+
+/** The keys in a cluster's folder. Makes those that are missing or invalid; one process at a time may call it. */
+export function makeKeys(folder: string): ClusterKeys {
+  makeFolder(folder);
+  if (readToken(folder) === null) {
+    writeFileAtomic(tokenFile(folder), `${randomBytes(32).toString("base64url")}\n`);
+  }
+  if (readIdentityKey(folder) === null) {
+    const { privateKey } = generateKeyPairSync("ed25519");
+    const pem = privateKey.export({ type: "pkcs8", format: "pem" });
+    writeFileAtomic(signingKeyFile(folder), pem.toString());
+  }
+  chmodSync(folder, 0o700);
+  for (const file of [tokenFile(folder), signingKeyFile(folder)]) chmodSync(file, 0o600);
+  const keys = readKeys(folder);
+  if (!keys) throw new Error(`${folder}: the keys of the cluster changed while they were made`);
+  return keys;
+}
+
+function readToken(folder: string): string | null {
+  const text = textOf(tokenFile(folder))?.trim() ?? "";
+  return tokenPattern.test(text) ? text : null;
+}
+
+function readIdentityKey(folder: string): string | null {
+  const pem = textOf(signingKeyFile(folder));
+  if (pem === null) return null;
+  try {
+    const { x } = createPublicKey(createPrivateKey(pem)).export({ format: "jwk" });
+    return `publickeyv1_${base58(Buffer.from(x ?? "", "base64url"))}`;
+  } catch {
+    return null;
+  }
+}
+
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+const alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+function base58(bytes: Buffer): string {
+  let text = "";
+  for (let left = BigInt(`0x${bytes.toString("hex")}`); left > 0n; left /= 58n) {
+    text = (alphabet[Number(left % 58n)] ?? "") + text;
+  }
+  const zeros = bytes.findIndex((byte) => byte !== 0);
+  return "1".repeat(Math.max(0, zeros)) + text;
+}
