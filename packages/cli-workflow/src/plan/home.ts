@@ -87,7 +87,11 @@ export async function openPlansOf(
 }
 
 /** The rows of the plans of the cluster that a call is on; null on a storage root. */
-async function sharedRows({ clusterChosen, clusterFolder, env }: Session): Promise<SharedRows | null> {
+async function sharedRows({
+  clusterChosen,
+  clusterFolder,
+  env,
+}: Session): Promise<SharedRows | null> {
   if (clusterChosen === null) return null;
   const [{ openPlanRows }, { reachCluster }] = await Promise.all([
     import("@uncaged/workflow-restate"),

@@ -233,7 +233,8 @@ export async function registerWorker(
     await clusterState(address);
     throw notRegistered(uri, "the cluster did not answer in time");
   }
-  if (isUnauthorized(answer.status)) throw badToken(`the admin interface ${address.admin}`, address);
+  if (isUnauthorized(answer.status))
+    throw badToken(`the admin interface ${address.admin}`, address);
   const { message } = (answer.json ?? {}) as { message?: unknown };
   const reason = typeof message === "string" ? message : answer.text;
   throw notRegistered(uri, reason.replace(/\s+/g, " ").slice(0, 400));
