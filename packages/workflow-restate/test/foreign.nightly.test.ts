@@ -53,7 +53,13 @@ describe.skipIf(missingServer !== "")(`it is one line when there is${missingServ
     [
       "the right token, and no worker",
       "NO_WORKERS",
-      () => ({ ...other("admin", guarded("right")), token: "right" }),
+      () => {
+        const [{ ingress }, { admin }] = [
+          other("ingress", guarded("right")),
+          other("admin", guarded("right")),
+        ];
+        return { ingress, admin, token: "right" };
+      },
     ],
     [
       "an old server",

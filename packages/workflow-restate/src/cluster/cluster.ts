@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterAddress, hostUrl } from "./address.ts";
@@ -39,15 +39,38 @@ export async function startServers(
   if (program === null) throw noServer();
   checkCount(folder, nodes);
   const all = Array.from({ length: nodes }, (_, index) => `node-${index + 1}`);
-  const started = all.map((name) => startNode(program, folder, all, name));
-  onStart?.(started);
-  try {
-    for (const node of started) await untilHealthy(folder, node);
-  } catch (error) {
-    await stopServers({ nodes: started });
-    throw error;
+  const start = async (fabricPorts: number[] = []) => {
+    const started = all.map((name, index) =>
+      startNode(program, folder, all, name, fabricPorts[index]),
+    );
+    onStart?.(started);
+    try {
+      for (const node of started) await untilHealthy(folder, node);
+    } catch (error) {
+      await stopServers({ nodes: started });
+      throw error;
+    }
+    return { nodes: started };
+  };
+  const known = oldFabricPorts(folder);
+  if (nodes > 1 && known) {
+    await stopServers(await start(known));
+    rmSync(join(folder, oldPortsFile));
   }
-  return { nodes: started };
+  return await start();
+}
+
+const oldPortsFile = "ports.json";
+
+/**
+ * The ports by which the nodes of a cluster know each other that an earlier version has made; null when they have none. They
+ * listen on these once more, in a first start that tells the others their sockets.
+ */
+function oldFabricPorts(folder: string): number[] | null {
+  const file = join(folder, oldPortsFile);
+  if (!existsSync(file)) return null;
+  const ports = JSON.parse(readFileSync(file, "utf8")) as { fabric: number }[];
+  return ports.map(({ fabric }) => fabric);
 }
 
 /** Keeps the nodes of a cluster as many as they were at the first start, for they know each other. */
@@ -64,12 +87,14 @@ function startNode(
   folder: string,
   all: readonly string[],
   name: string,
+  fabricPort?: number,
 ): ClusterNode {
   const config = join(folder, `${name}.toml`);
   const text = nodeConfig({
     ...{ name, cluster: "uncaged-workflow", all },
     provisions: name === all[0],
     signingKey: signingKeyFile(folder),
+    fabricPort,
   });
   writeFileSync(config, text, { mode: 0o600 });
   const log = join(folder, `${name}.log`);

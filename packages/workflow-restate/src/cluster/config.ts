@@ -8,6 +8,8 @@ export type NodeConfig = {
   provisions: boolean;
   /** The file of the private key with which it signs its requests to workers. */
   signingKey: string;
+  /** The port on which it listens for the other nodes too, which know it by that until it has told them its socket. */
+  fabricPort?: number;
 };
 
 /** The folder of the nodes' data, in that of the cluster. */
@@ -23,7 +25,7 @@ export const nodeSocket = (node: string, name: "ingress" | "admin" | "fabric"): 
  * use, so that a balancer has connections to distribute; of a thread's values the first come with a call, `meta` among them; a worker that no longer answers is given up within seconds.
  */
 export function nodeConfig(config: NodeConfig): string {
-  const { name, cluster, all, provisions, signingKey } = config;
+  const { name, cluster, all, provisions, signingKey, fabricPort } = config;
   const replication = all.length > 1 ? 2 : 1;
   const fabric = (node: string) => text(`unix:${nodeSocket(node, "fabric")}`);
   return lines([
@@ -31,7 +33,9 @@ export function nodeConfig(config: NodeConfig): string {
     `node-name = ${text(name)}`,
     `base-dir = ${text(dataFolder)}`,
     `auto-provision = ${provisions}`,
-    'listen-mode = "unix"',
+    ...(fabricPort === undefined
+      ? ['listen-mode = "unix"']
+      : ['listen-mode = "all"', `bind-address = "127.0.0.1:${fabricPort}"`]),
     `advertised-address = ${fabric(name)}`,
     `default-replication = ${replication}`,
     "default-num-partitions = 8",
@@ -42,6 +46,8 @@ export function nodeConfig(config: NodeConfig): string {
     'shutdown-timeout = "5s"',
     "[metadata-client]",
     `addresses = [${all.map(fabric).join(", ")}]`,
+    '[admin]\nlisten-mode = "unix"',
+    '[ingress]\nlisten-mode = "unix"',
     "[worker.invoker]",
     `request-identity-private-key-pem-file = ${text(signingKey)}`,
     "http2-streams-per-connection-limit = 8",
