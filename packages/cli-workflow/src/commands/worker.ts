@@ -51,7 +51,7 @@ export default defineCommand({
       .option(
         "--identity-key <key>",
         "refuse requests that the servers have not signed with this key (repeatable)",
-        identityKeys,
+        identityKeyList,
       )
       .option("--no-register", "leave what the cluster knows of the workers as it is"),
   examples: [
@@ -111,7 +111,7 @@ export default defineCommand({
 });
 
 /** Reads a public key of the servers, as they print it when they start. */
-function identityKeys(text: string, before: string[] = []): string[] {
+function identityKeyList(text: string, before: string[] = []): string[] {
   if (/^publickeyv1_[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text)) return [...before, text];
   const hint = "write publickeyv1_ and what follows, as the server's log has it";
   throw wrongUse(`--identity-key ${show(text)} is not a key of a server`, hint);

@@ -66,7 +66,7 @@ async function pass(request: Request, servers: readonly string[]): Promise<Respo
     try {
       const url = `http://restate${pathname}${search}`;
       const options = { ...given, unix, decompress: false, timeout: false };
-      const response = await fetch(url, options as RequestInit);
+      const response = await fetch(url, options);
       const { status, body: answer } = response;
       return new Response(answer, { status, headers: without(response.headers, ownHeaders) });
     } catch (error) {

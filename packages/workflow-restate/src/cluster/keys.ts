@@ -33,7 +33,7 @@ export function makeKeys(folder: string): ClusterKeys {
   if (readIdentityKey(folder) === null) {
     const { privateKey } = generateKeyPairSync("ed25519");
     const pem = privateKey.export({ type: "pkcs8", format: "pem" });
-    writeFileAtomic(signingKeyFile(folder), pem.toString());
+    writeFileAtomic(signingKeyFile(folder), pem);
   }
   chmodSync(folder, 0o700);
   for (const file of [tokenFile(folder), signingKeyFile(folder)]) chmodSync(file, 0o600);
