@@ -30,5 +30,6 @@ export {
   readCluster,
   upCluster,
 } from "./cluster/local.ts";
+export { readIdentityKey } from "./cluster/identity.ts";
 export { type Reached, reachCluster } from "./cluster/reach.ts";
 export { type Backend, type Balancer, startBalancer } from "./cluster/balancer.ts";

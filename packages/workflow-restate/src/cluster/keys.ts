@@ -1,7 +1,8 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder, writeFileAtomic } from "@uncaged/workflow/host";
+import { identityKeyOf } from "./identity.ts";
 
 /** The keys of a cluster on this machine. They are files in its folder that its user alone can read. */
 export type ClusterKeys = {
@@ -20,7 +21,7 @@ const tokenPattern = /^[A-Za-z0-9_-]{43}$/;
 
 /** The keys in a cluster's folder; null when one is missing or invalid. */
 export function readKeys(folder: string): ClusterKeys | null {
-  const [token, identityKey] = [readToken(folder), readIdentityKey(folder)];
+  const [token, identityKey] = [readToken(folder), identityKeyIn(folder)];
   return token !== null && identityKey !== null ? { token, identityKey } : null;
 }
 
@@ -30,7 +31,7 @@ export function makeKeys(folder: string): ClusterKeys {
   if (readToken(folder) === null) {
     writeFileAtomic(tokenFile(folder), `${randomBytes(32).toString("base64url")}\n`);
   }
-  if (readIdentityKey(folder) === null) {
+  if (identityKeyIn(folder) === null) {
     const { privateKey } = generateKeyPairSync("ed25519");
     const pem = privateKey.export({ type: "pkcs8", format: "pem" });
     writeFileAtomic(signingKeyFile(folder), pem);
@@ -47,12 +48,11 @@ function readToken(folder: string): string | null {
   return tokenPattern.test(text) ? text : null;
 }
 
-function readIdentityKey(folder: string): string | null {
+function identityKeyIn(folder: string): string | null {
   const pem = textOf(signingKeyFile(folder));
   if (pem === null) return null;
   try {
-    const { x } = createPublicKey(createPrivateKey(pem)).export({ format: "jwk" });
-    return `publickeyv1_${base58(Buffer.from(x ?? "", "base64url"))}`;
+    return identityKeyOf(pem);
   } catch {
     return null;
   }
@@ -65,15 +65,4 @@ function textOf(path: string): string | null {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw error;
   }
-}
-
-const alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-
-function base58(bytes: Buffer): string {
-  let text = "";
-  for (let left = BigInt(`0x${bytes.toString("hex")}`); left > 0n; left /= 58n) {
-    text = (alphabet[Number(left % 58n)] ?? "") + text;
-  }
-  const zeros = bytes.findIndex((byte) => byte !== 0);
-  return "1".repeat(Math.max(0, zeros)) + text;
 }
