@@ -142,13 +142,17 @@ const commandOf = ({ cwd }: Session, command: string): string =>
   command.includes(sep) ? resolve(cwd, command) : command;
 
 /** The rows of the plans of the cluster that a call is on; null on a storage root. */
-async function sharedRows({ clusterChosen, env }: Session): Promise<SharedRows | null> {
+async function sharedRows({
+  clusterChosen,
+  clusterFolder,
+  env,
+}: Session): Promise<SharedRows | null> {
   if (clusterChosen === null) return null;
-  const [{ openPlanRows }, { readHostUrl }] = await Promise.all([
+  const [{ openPlanRows }, { reachCluster }] = await Promise.all([
     import("@uncaged/workflow-restate"),
     import("@uncaged/workflow-restate/cluster"),
   ]);
-  return openPlanRows(readHostUrl(clusterChosen.url, env));
+  return openPlanRows(reachCluster(clusterChosen.url, env, clusterFolder).address);
 }
 
 /** Does something with the plans of a call, and closes them. */
