@@ -23,6 +23,7 @@ import {
 import { type Column, table } from "../output/table.ts";
 import { type Look, type Paint, paintFor } from "../output/style.ts";
 
+import { isKnownRoot, noteRoot } from "./known-root.ts";
 import { wakeAside } from "./wake-aside.ts";
 
 /** What surrounds the program: given by `main.ts`, and by nothing else. */
@@ -53,6 +54,10 @@ export type Load = (command: Command) => Promise<void>;
 
 /** The commands that wake what is due themselves. */
 const wakesItself = new Set(["wake", "serve"]);
+/** Commands by which the user says that threads of a storage root may run. */
+const runsThreads = new Set(
+  "run add dev resume retry fork rerun wake serve worker confirm".split(" "),
+);
 
 /** The folder of the cluster that `cluster up` makes in a storage root. */
 export const clusterFolderOf = ({ root }: Host): string => join(root, "cluster");
@@ -169,6 +174,8 @@ export class Session {
 
   /** Ends what the host has open on a cluster. */
   async close(): Promise<void> {
+    // The root of a project may have been made by this command.
+    if (this.#cluster === null && this.#host) this.#isUsers(this.#host.root);
     if (this.#cluster !== null) await this.#host?.close();
   }
 
@@ -186,8 +193,18 @@ export class Session {
     }
     if (this.#host) return this.#host;
     this.#host = this.openRoot();
-    if (!wakesItself.has(this.called.command.name())) wakeAside(this.#host.root, root, this.env);
+    const name = this.called.command.name();
+    if (!wakesItself.has(name) && this.#isUsers(this.#host.root))
+      wakeAside(this.#host.root, root, this.env);
     return this.#host;
+  }
+
+  /** Whether what is due in a root may run unasked: the user has named it, or has run threads in it before. */
+  #isUsers(root: string): boolean {
+    const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
+    if (isNamed || this.hostProject?.root === undefined) return true;
+    if (runsThreads.has(this.called.command.name())) noteRoot(root, this.env);
+    return isKnownRoot(root, this.env);
   }
 
   /** The host of the storage root, whether or not threads run on a cluster. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { ConfigError } from "../error/error.ts";
 import { insidePaths } from "../sandbox/launch.ts";
 import { runInside } from "./run-inside.ts";
+// oxlint-disable-next-line import/default -- its text is imported
 import source from "./self-test.mjs" with { type: "text" };
 import type { CheckedSandbox, StepSite } from "./view.ts";
 

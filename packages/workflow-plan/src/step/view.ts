@@ -81,10 +81,19 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
         : { path: realProject(rules), access },
     hidden: [
       ...[root, planHome].flatMap((path) => (path === null ? [] : [realFolder(path)])),
-      ...[...privateIn(home, allowlist), runsFolder(env)].flatMap((path) => realOrNull(path) ?? []),
+      ...[...privateIn(home, allowlist), ...clusterFolders(env), runsFolder(env)].flatMap(
+        (path) => realOrNull(path) ?? [],
+      ),
     ],
     network: settings.network === "none" ? null : { allow: [...allow, ...modelEndpoint(env)] },
   };
+}
+
+/** The folders of this user's clusters: their servers take every request that comes over the sockets in them. */
+function clusterFolders(env: Environment): string[] {
+  const state = env.XDG_STATE_HOME || join(env.HOME ?? homedir(), ".local/state");
+  const notes = join(state, "uncaged-workflow/clusters");
+  return existsSync(notes) ? readdirSync(notes).map((name) => join(notes, name)) : [];
 }
 
 /** The address of the model that the agent calls, where it is not the provider's own. */

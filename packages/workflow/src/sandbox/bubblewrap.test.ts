@@ -55,7 +55,7 @@ function run(
     ...{ links: [], env: {}, unsetEnv: [], cwd: "/w", hasFilter: false, temporaryBytes: 1024 ** 2 },
   };
   const { argv, descriptors } = bubblewrapArguments(found, view);
-  const [command = "", ...args] = [...argv, "/bin/sh", "-c", script];
+  const [command = "", ...args]: string[] = [...argv, "/bin/sh", "-c", script];
   const { status, stderr, stdout } = spawnSync(command, args, {
     ...{ encoding: "utf8", timeout: 60_000, env: { PATH: "/usr/bin:/bin" } },
     stdio: ["ignore", "pipe", "pipe", ...descriptors],

@@ -3,6 +3,7 @@ import { bunFlags } from "../system/programs.ts";
 import { type Bubblewrap, bubblewrapArguments, systemPaths } from "./bubblewrap.ts";
 import { Handle, isInside } from "./handle.ts";
 import { keyringFilter } from "./seccomp.ts";
+// oxlint-disable-next-line import/default -- its text is imported
 import insideSource from "./inside.mjs" with { type: "text" };
 import { endpointOf } from "./addresses.ts";
 import { type EgressPolicy, type EgressProxy, openEgressProxy } from "./proxy.ts";
