@@ -1,7 +1,14 @@
 import type { Environment } from "@uncaged/workflow/host";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { type Bubblewrap, findBubblewrap, found, isInside } from "@uncaged/workflow/sandbox";
+import {
+  type Bubblewrap,
+  type Container,
+  findBubblewrap,
+  findContainer,
+  found,
+  type NoContainer,
+} from "@uncaged/workflow/sandbox";
 import { ConfigError } from "../error/error.ts";
 import type { SandboxSettings } from "./options.ts";
 
@@ -11,9 +18,10 @@ export type SandboxKind = "off" | "bubblewrap" | "container";
 /** A sandbox that works on this machine: what starts it, and which limits hold in it. */
 export type Sandbox = {
   kind: SandboxKind;
-  /** The command line before the sandbox's own: that of limits, or the container engine. Empty for none. */
+  /** The command line of limits before bubblewrap's. Empty for none. */
   argv: string[];
   bubblewrap: Bubblewrap | null;
+  container: Container | null;
   limits: string[];
   /** The variables that the command line needs, and that are not seen inside. */
   env?: Record<string, string>;
@@ -22,7 +30,7 @@ export type Sandbox = {
 const probeMs = 10_000;
 const systemPath = "/usr/local/bin:/usr/bin:/bin";
 
-const none: Sandbox = { kind: "off", argv: [], bubblewrap: null, limits: [] };
+const none: Sandbox = { kind: "off", argv: [], bubblewrap: null, container: null, limits: [] };
 
 /**
  * Chooses the sandbox that settings ask for, of those that work on this machine. Programs below `writable` are not used:
@@ -42,40 +50,48 @@ export async function chosenSandbox(
     });
   }
   const problems: string[] = [];
+  // Whoever has made the image wants a sandbox.
+  let isWanted = required || mode !== "auto";
   if (mode !== "bubblewrap") {
     const container = await containerOn(settings, env, writable);
-    if (typeof container !== "string") return container;
-    problems.push(container);
+    if ("kind" in container) return container;
+    problems.push(container.problem);
+    isWanted ||= container.hasImage;
   }
   if (mode !== "container") {
     const bubblewrap = await bubblewrapOn(settings, env, writable);
     if (typeof bubblewrap !== "string") return bubblewrap;
     problems.push(bubblewrap);
   }
-  if (mode === "auto" && !required) return none;
+  if (!isWanted) return none;
   const what = mode === "auto" ? "a sandbox is required" : `the sandbox is to be ${mode}`;
   throw new ConfigError(`${what}, and there is none: ${problems.join("; ")}`, {
     hint: "install bubblewrap, or start the container engine with the image; or change the plan's sandbox",
   });
 }
 
+const mostProcesses = 4096;
+
 async function containerOn(
   { cpus, engine, image, memory }: SandboxSettings,
   env: Environment,
   writable: readonly string[],
-): Promise<Sandbox | string> {
+): Promise<Sandbox | NoContainer> {
   const engines = engine === null ? ["docker", "podman"] : [engine];
-  const problems: string[] = [];
+  const problems: NoContainer[] = [];
   for (const name of engines) {
-    const path = found(name, env);
-    if (path === null || writable.some((top) => isInside(path, top)))
-      problems.push(`${name} is not installed`);
-    else if (await works([path, "image", "inspect", image], env)) {
+    const wanted = { engine: name, image, limits: { memory, cpus, processes: mostProcesses } };
+    const container = await findContainer(wanted, env, writable);
+    if (!("problem" in container)) {
       const limits = [inBytes(memory), `${cpus} cpus`];
-      return { kind: "container", argv: [path], bubblewrap: null, limits };
-    } else problems.push(`${name} does not run, or has no image ${image}`);
+      return { kind: "container", argv: [], bubblewrap: null, container, limits };
+    }
+    problems.push(container);
   }
-  return problems.join(", ");
+  return {
+    problem: problems.map(({ problem }) => problem).join(", "),
+    hasImage: problems.some(({ hasImage }) => hasImage),
+  };
 }
 
 async function bubblewrapOn(
@@ -91,7 +107,7 @@ async function bubblewrapOn(
     env: {},
   };
   const { argv, env: own, hold } = limited;
-  return { kind: "bubblewrap", argv, bubblewrap, limits: hold, env: own };
+  return { kind: "bubblewrap", argv, bubblewrap, container: null, limits: hold, env: own };
 }
 
 type Limited = { argv: string[]; hold: string[]; env: Record<string, string> };
@@ -181,10 +197,6 @@ const inBytes = (bytes: number): string => `${Number((bytes / 1024 ** 3).toFixed
 
 const known = new Map<string, Promise<string | null>>();
 const knownMs = 60_000;
-
-/** Whether a command ends well. */
-const works = async (argv: readonly string[], env: Environment): Promise<boolean> =>
-  (await outputOf(argv, env)) !== null;
 
 /** What a command prints; null when it does not end well. The answer holds for a minute. */
 function outputOf(argv: readonly string[], env: Environment): Promise<string | null> {

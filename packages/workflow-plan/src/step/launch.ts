@@ -6,12 +6,11 @@ import {
   programOf,
   type Shown,
 } from "@uncaged/workflow/sandbox";
-import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { ConfigError } from "../error/error.ts";
-import { codeOf, containerArguments, insideEnv, insidePaths } from "../sandbox/launch.ts";
+import { codeOf, insideEnv, insidePaths } from "../sandbox/launch.ts";
 import type { CheckedSandbox } from "./view.ts";
 
 /** A command line in a sandbox: what stands before the command's arguments, and how what it left is ended. */
@@ -27,7 +26,7 @@ export type Launch = {
 
 /** What one command in a sandbox gets of its own. */
 export type LaunchRequest = {
-  /** A command of the host, or a command line inside. */
+  /** A command of the host or of the image, or a command line inside. */
   command: string | readonly string[];
   env: Record<string, string>;
   /** The folder of the run, and the name of the step's home in it. */
@@ -37,6 +36,8 @@ export type LaunchRequest = {
   ipc: string | null;
   /** Folders of programs that it starts besides. */
   programs: readonly string[];
+  /** Variables that are others inside. */
+  set?: Readonly<Record<string, string>>;
   /** Files that are put in their places inside before it starts. */
   files?: readonly { content: string; to: string }[];
   /** Called for each address that the step may not reach, and wanted to. */
@@ -45,29 +46,25 @@ export type LaunchRequest = {
 
 /** Prepares the start of a command in a checked sandbox; null without a sandbox. @throws ConfigError */
 export async function launchIn(
-  checked: CheckedSandbox,
+  { hidden, mounts, network, project, sandbox }: CheckedSandbox,
   request: LaunchRequest,
 ): Promise<Launch | null> {
-  const { kind } = checked.sandbox;
-  if (kind === "off") return null;
-  const { run, step } = request;
+  const { env, files = [], ipc, onRefused, programs, run, set = {}, step } = request;
+  const { bubblewrap, container } = sandbox;
+  const name = crypto.randomUUID();
+  const wall = container
+    ? { container, name: `uncaged-${basename(run)}-${step}-${name}` }
+    : bubblewrap && { bubblewrap };
+  if (wall === null) return null;
+  if (container && !container.runtime.isOwn && programs.length > 0) {
+    throw new ConfigError(
+      `the image ${container.image} can't run this machine's Bun, which the tools of a step need`,
+      { hint: "use an image with glibc, or set the plan's sandbox to bubblewrap" },
+    );
+  }
   for (const folder of ["work", `homes/${step}`, "launch"])
     mkdirSync(join(run, folder), { recursive: true, mode: 0o700 });
-  return kind === "container"
-    ? launchContainer(checked, request)
-    : await launchBubblewrap(checked, request);
-}
-
-async function launchBubblewrap(
-  { hidden, mounts, network, project, sandbox }: CheckedSandbox,
-  { command, env, files = [], ipc, onRefused, programs, run, step }: LaunchRequest,
-): Promise<Launch> {
-  const program = typeof command === "string" ? programOf(command, env) : insideProgram(command);
-  if (program === null || sandbox.bubblewrap === null) {
-    throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
-      hint: "install it, or set PATH so that it is found",
-    });
-  }
+  const program = container ? programOfImage(request.command) : programOfHost(request);
   using opened = new DisposableStack();
   const show = (from: string, to: string, isWritable: boolean): Shown => {
     const handle = opened.use(openAt(from));
@@ -88,17 +85,16 @@ async function launchBubblewrap(
     ),
   ];
   using launches = Handle.open(join(run, "launch"));
-  const name = crypto.randomUUID();
   launches.folder(name).close();
   const started = await prepareSandbox(
-    { bubblewrap: sandbox.bubblewrap, folder: join(run, "launch", name), limit: sandbox.argv },
+    { ...wall, folder: join(run, "launch", name), limit: sandbox.argv },
     {
-      ...{ folders, hidden, network, onRefused, commands: program.commands },
-      command: typeof command === "string" ? [program.path] : command,
+      ...{ folders, hidden, network, onRefused },
+      ...{ command: program.argv, commands: program.commands },
       cwd: insidePaths.project,
       env: { ...env, ...sandbox.env },
       unset: Object.keys(sandbox.env ?? {}),
-      set: insideEnv,
+      set: { ...insideEnv, ...set },
       code: [...program.needs, ...codeOf(programs)],
       files: [...files, ...loginOf(env)],
     },
@@ -134,42 +130,24 @@ function openAt(path: string): Handle {
   });
 }
 
-function launchContainer(
-  { hidden, mounts, project, sandbox, settings }: CheckedSandbox,
-  { command, env, ipc, programs, run, step }: LaunchRequest,
-): Launch {
-  const view = {
-    project: { path: project.path, isWritable: project.access === "read-write" },
-    ...{ work: join(run, "work"), home: join(run, "homes", step), ipc, mounts, hidden },
-  };
-  const name = `uncaged-${basename(run)}-${step}-${crypto.randomUUID().slice(0, 8)}`;
-  const shown = { ...view, programs: codeOf(programs) };
-  const given = Object.keys(env).filter((one) => one !== "PATH" && !Object.hasOwn(insideEnv, one));
-  const [engine = ""] = sandbox.argv;
-  return {
-    argv: [
-      engine,
-      ...containerArguments(shown, settings, { name, env: given }),
-      ...insideCommand(command),
-    ],
-    ...{ env, descriptors: [], ipc: ipc === null ? null : insidePaths.ipc },
-    // Its engine runs it on when the command that asked for it is killed.
-    async end() {
-      execFile(engine, ["kill", name], { timeout: 10_000 }, () => undefined).unref();
-    },
-  };
+type InsideProgram = Pick<Program, "needs" | "commands"> & { argv: readonly string[] };
+
+/** A command of the host with all that it needs. @throws ConfigError */
+function programOfHost({ command, env }: Pick<LaunchRequest, "command" | "env">): InsideProgram {
+  if (typeof command !== "string") return programOfImage(command);
+  const program = programOf(command, env);
+  if (program !== null) return { ...program, argv: [program.path] };
+  throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
+    hint: "install it, or set PATH so that it is found",
+  });
 }
 
-const loginFile = ".credentials.json";
-
-const insideCommand = (command: string | readonly string[]): readonly string[] =>
-  typeof command === "string" ? [basename(command)] : command;
-
-const insideProgram = ([path = ""]: readonly string[]): Program => ({
-  path,
-  needs: [],
-  commands: [],
+const programOfImage = (command: LaunchRequest["command"]): InsideProgram => ({
+  ...{ needs: [], commands: [] },
+  argv: typeof command === "string" ? [basename(command)] : command,
 });
+
+const loginFile = ".credentials.json";
 
 /** The login of an agent that was logged in by hand, and its place inside. An agent with a key needs none. */
 function loginOf(env: Environment): { content: string; to: string }[] {

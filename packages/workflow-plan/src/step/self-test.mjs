@@ -29,7 +29,8 @@ for (const folder of targets.unwritable) {
   rmSync(path, { force: true });
   isOpen("write", folder);
 }
-for (const path of targets.unreadable) {
+for (const { identity, path } of targets.unreadable) {
+  if (identity !== null && identity !== identityOf(path)) continue;
   const isFolder = attempt(() => statSync(path).isDirectory()) ?? false;
   const content = attempt(() => (isFolder ? readdirSync(path) : readFileSync(path)));
   if ((content?.length ?? 0) > 0) isOpen("read", path);
@@ -44,7 +45,8 @@ for (const path of [
   "/dev/sda",
   "/dev/vda",
 ])
-  if (attempt(() => openSync(path, path === "/proc/kcore" ? "r" : "r+"))) isOpen("devices", path);
+  if (!isMasked(path) && attempt(() => openSync(path, path === "/proc/kcore" ? "r" : "r+")))
+    isOpen("devices", path);
 if (attempt(() => readdirSync("/sys"))?.length) {
   const path = writable("/sys");
   if (path !== null) isOpen("system settings", path);
@@ -85,6 +87,16 @@ function attempt(act) {
   } catch {
     return null;
   }
+}
+
+function identityOf(path) {
+  const stats = attempt(() => statSync(path, { bigint: true }));
+  return stats && `${stats.dev}:${stats.ino}`;
+}
+
+/** Whether /dev/null stands in a path's place, as container engines put it there. */
+function isMasked(path) {
+  return attempt(() => statSync(path).rdev === statSync("/dev/null").rdev) === true;
 }
 
 /** The first file below a folder that can be opened for writing. */

@@ -1,7 +1,7 @@
-import { execFile } from "node:child_process";
 import { readdirSync, readlinkSync } from "node:fs";
 import { delimiter } from "node:path";
 import { isInside, realOrNull } from "./handle.ts";
+import { tried } from "./probe.ts";
 import { found } from "./programs.ts";
 import type { Covered, Shown } from "./view.ts";
 
@@ -13,8 +13,6 @@ export type Bubblewrap = {
 };
 
 const systemPath = "/usr/local/bin:/usr/bin:/bin";
-const probeMs = 10_000;
-const knownMs = 60_000;
 
 /**
  * Finds a program of the system for the host to run: on PATH and in the folders of the system, and never in a folder that
@@ -93,8 +91,6 @@ function systemArguments(): string[] {
 export type BubblewrapView = {
   shown: readonly Shown[];
   covered: readonly Pick<Covered, "to" | "isFolder">[];
-  /** Empty read-only directories, made where there is none. */
-  emptyFolders: readonly string[];
   links: readonly { target: string; to: string }[];
   env: Readonly<Record<string, string>>;
   unsetEnv: readonly string[];
@@ -116,7 +112,7 @@ export function bubblewrapArguments(
   { hasUserNamespace }: Pick<Bubblewrap, "hasUserNamespace">,
   view: BubblewrapView,
 ): { argv: string[]; descriptors: number[] } {
-  const { covered, cwd, emptyFolders, env, links, shown, temporaryBytes, unsetEnv } = view;
+  const { covered, cwd, env, links, shown, temporaryBytes, unsetEnv } = view;
   const binds = shown.flatMap(({ isWritable, to }, at) => [
     isWritable ? "--bind-fd" : "--ro-bind-fd",
     String(firstDescriptor + at),
@@ -130,7 +126,6 @@ export function bubblewrapArguments(
     ...["--size", String(temporaryBytes), "--tmpfs", "/tmp"],
     ...links.flatMap(({ target, to }) => ["--symlink", target, to]),
     ...binds,
-    ...emptyFolders.flatMap((to) => ["--tmpfs", to, "--remount-ro", to]),
     ...covered.flatMap(({ isFolder, to }) =>
       isFolder ? ["--tmpfs", to, "--remount-ro", to] : ["--ro-bind", "/dev/null", to],
     ),
@@ -139,24 +134,4 @@ export function bubblewrapArguments(
     ...["--remount-ro", "/", "--chdir", cwd, "--"],
   ];
   return { argv, descriptors: shown.map(({ handle }) => handle.fd) };
-}
-
-type Tried = { isOk: boolean; output: string; problem: string };
-const known = new Map<string, Promise<Tried>>();
-
-/** Runs a program to its end; the answer holds for a minute. */
-function tried(path: string, args: readonly string[]): Promise<Tried> {
-  const key = JSON.stringify([path, args]);
-  const before = known.get(key);
-  if (before) return before;
-  const answer = new Promise<Tried>((resolve) => {
-    const options = { env: {}, timeout: probeMs, killSignal: "SIGKILL" } as const;
-    execFile(path, [...args], options, (error, stdout, stderr) => {
-      const problem = (stderr.trim() || error?.message) ?? "";
-      resolve({ isOk: error === null, output: stdout, problem: problem.split("\n")[0] ?? "" });
-    });
-  });
-  known.set(key, answer);
-  setTimeout(() => known.delete(key), knownMs).unref();
-  return answer;
 }
