@@ -16,7 +16,7 @@ import { join } from "node:path";
 
 /*
  * Runs inside a sandbox, tries to get out, and prints what is open as JSON: `{"open": [{"what", "detail"}]}`.
- * Its argument is a file with what it is to try: `{unwritable, unreadable, addresses, socket, mark}`.
+ * Its argument is a file with what it is to try: `{unwritable, unreadable, addresses, socket, isFiltered, mark}`.
  */
 const targets = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const open = [];
@@ -66,6 +66,8 @@ if (/@/.test(attempt(() => readFileSync("/proc/net/unix", "utf8")) ?? ""))
   isOpen("sockets of this machine", "abstract Unix sockets");
 if (existsSync("/usr/bin/unshare") && spawnSync("/usr/bin/unshare", ["-U", "true"]).status === 0)
   isOpen("user namespaces", "unshare");
+if (targets.isFiltered && !/^Seccomp:\s*2$/m.test(readFileSync("/proc/self/status", "utf8")))
+  isOpen("system calls", "no filter");
 spawn("/bin/sh", ["-c", `sleep 60 # ${targets.mark}\ntrue`], {
   detached: true,
   stdio: "ignore",

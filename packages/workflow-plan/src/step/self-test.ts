@@ -69,6 +69,8 @@ type Targets = {
   unreadable: { path: string; identity: string | null }[];
   addresses: string[];
   socket: string | null;
+  /** Whether only a filter of system calls keeps user namespaces closed. */
+  isFiltered: boolean;
   mark: string;
 };
 
@@ -106,6 +108,7 @@ function targetsOf(
       ...metadataAddresses,
     ].filter((address) => !network?.allow.includes(address)),
     socket: network === null ? null : proxySocket,
+    isFiltered: isImage,
     mark,
   };
 }

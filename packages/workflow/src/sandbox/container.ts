@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { tried } from "./probe.ts";
 import { systemProgram } from "./bubblewrap.ts";
 import { bunFlags } from "../system/programs.ts";
@@ -16,6 +18,8 @@ export type Container = {
   isPodman: boolean;
   image: string;
   runtime: Runtime;
+  /** The filter of system calls, as text; null for the engine's own. */
+  seccomp: string | null;
   /** In bytes, processors, and processes with threads, of all processes together. */
   limits: { memory: number; cpus: number; processes: number };
   /** The variables of the engine, which are not seen inside. */
@@ -67,9 +71,14 @@ export async function findContainer(
   }
   // `docker` may be podman by another name.
   const isPodman = /podman/i.test((await tried(engine, ["--version"], { env })).output);
+  const seccomp = isPodman ? await profileOf(engine, env) : null;
+  if (isPodman && seccomp === null) {
+    const problem = `${name} has no filter of system calls that keeps user namespaces closed`;
+    return { problem, hasImage: true };
+  }
   const problems: string[] = [];
   for (const runtime of [ownRuntime, ...imageRuntimes]) {
-    const container = { engine, isPodman, image, runtime, limits, env };
+    const container = { engine, isPodman, image, runtime, seccomp, limits, env };
     const { isOk, output, problem } = await tried(engine, probeArguments(container), {
       ...{ env, timeoutMs: startMs },
     });
@@ -80,16 +89,75 @@ export async function findContainer(
   return { problem, hasImage: true };
 }
 
-/** The folder of a start with what covers others: an empty folder and an empty file. */
-export const emptyNames = { folder: "empty", file: "nothing" } as const;
+const profilePlaces = ["/etc/containers/seccomp.json", "/usr/share/containers/seccomp.json"];
+/** What makes or enters a namespace, or mounts in one. docker refuses them without CAP_SYS_ADMIN, podman does not. */
+const namespaceCalls = new Set(
+  "clone clone3 fsconfig fsmount fsopen fspick mount mount_setattr move_mount open_tree pivot_root setns umount umount2 unshare".split(
+    " ",
+  ),
+);
+// CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET.
+const anyNamespace = 0x7e020000;
+const enosys = 38;
+
+/** podman's own filter of system calls without those of namespaces; null when it has none. */
+async function profileOf(engine: string, env: Record<string, string>): Promise<string | null> {
+  const { output } = await tried(
+    engine,
+    ["info", "--format", "{{.Host.Security.SECCOMPProfilePath}}"],
+    { env },
+  );
+  for (const path of [output.trim(), ...profilePlaces]) {
+    try {
+      return withoutNamespaces(JSON.parse(readFileSync(path, "utf8")));
+    } catch {
+      // The next one.
+    }
+  }
+  return null;
+}
+
+type Profile = {
+  defaultAction: string;
+  defaultErrnoRet?: number;
+  syscalls: { names: string[]; action: string; errnoRet?: number; args?: unknown[] }[];
+};
+
+/** Takes the system calls of namespaces out of a filter that allows what it lists. Threads and processes can be made. */
+export function withoutNamespaces(profile: Profile): string {
+  if (!["SCMP_ACT_ERRNO", "SCMP_ACT_KILL_PROCESS"].includes(profile.defaultAction))
+    throw new Error("this filter allows what it does not list");
+  const allowed = profile.syscalls
+    .map((rule) => ({
+      ...rule,
+      names: rule.names.filter((one) => rule.action !== allow || !namespaceCalls.has(one)),
+    }))
+    .filter(({ names }) => names.length > 0);
+  const plain = { index: 0, value: anyNamespace, valueTwo: 0, op: "SCMP_CMP_MASKED_EQ" };
+  const clone = { names: ["clone"], action: allow, args: [plain] };
+  // The C library then uses clone, whose flags can be filtered.
+  const isMissing = profile.defaultErrnoRet === enosys;
+  const clone3 = { names: ["clone3"], action: "SCMP_ACT_ERRNO", errnoRet: enosys };
+  const syscalls = [...allowed, clone, ...(isMissing ? [] : [clone3])];
+  return JSON.stringify({ ...profile, syscalls });
+}
+
+const allow = "SCMP_ACT_ALLOW";
+
+/** Files in the folder of a start: what covers a folder and a file, and the filter of system calls. */
+export const startFiles = {
+  emptyFolder: "empty",
+  emptyFile: "nothing",
+  seccomp: "seccomp.json",
+} as const;
 
 /** What a container shows. Each folder is bound by its path: the launcher compares what came of it. */
 export type ContainerView = {
   name: string;
   shown: readonly Shown[];
   covered: readonly Pick<Covered, "to" | "isFolder">[];
-  /** The paths of an empty folder and an empty file of the host. */
-  empty: { folder: string; file: string };
+  /** The folder of the host that has {@link startFiles}. */
+  folder: string;
   env: Readonly<Record<string, string>>;
   /** The names of variables whose values the engine's process has. */
   envNames: readonly string[];
@@ -99,14 +167,16 @@ export type ContainerView = {
 
 /** Returns the arguments of an engine, with the launcher's runtime as the program; its own arguments go behind them. */
 export function containerArguments(container: Container, view: ContainerView): string[] {
-  const { isPodman, limits } = container;
-  const { covered, cwd, empty, env, envNames, name, shown, temporaryBytes } = view;
+  const { isPodman, limits, seccomp } = container;
+  const { covered, cwd, env, envNames, folder, name, shown, temporaryBytes } = view;
   const { cpus, memory, processes } = limits;
   // An engine accepts one mount for each place. The deeper ones lie over the others.
+  const { emptyFile, emptyFolder } = startFiles;
   const mounts = new Map([
     ...shown.map(({ handle, isWritable, to }) => [to, bind(handle.path, to, isWritable)] as const),
     ...covered.map(
-      ({ isFolder, to }) => [to, bind(isFolder ? empty.folder : empty.file, to, false)] as const,
+      ({ isFolder, to }) =>
+        [to, bind(join(folder, isFolder ? emptyFolder : emptyFile), to, false)] as const,
     ),
   ]);
   const temporary = `/tmp:rw,exec,nosuid,nodev,mode=1777,size=${temporaryBytes}`;
@@ -114,6 +184,7 @@ export function containerArguments(container: Container, view: ContainerView): s
     ...["run", "--rm", "--interactive", "--init", "--name", name],
     ...["--memory", String(memory), "--memory-swap", String(memory), "--cpus", String(cpus)],
     ...["--pids-limit", String(processes), ...walls(isPodman), "--tmpfs", temporary],
+    ...(seccomp === null ? [] : ["--security-opt", `seccomp=${join(folder, startFiles.seccomp)}`]),
     ...[...mounts.values()].flatMap((mount) => ["--mount", mount]),
     // By name alone: a command line can be read by everybody.
     ...envNames.flatMap((variable) => ["--env", variable]),

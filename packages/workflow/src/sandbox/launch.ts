@@ -1,14 +1,13 @@
 import { createServer, type Socket } from "node:net";
-import { join } from "node:path";
 import { type Bubblewrap, bubblewrapArguments, systemPaths } from "./bubblewrap.ts";
 import {
   type Container,
   containerArguments,
-  emptyNames,
   insideBun,
   killContainer,
   ownRuntime,
   type Runtime,
+  startFiles,
 } from "./container.ts";
 import { Handle, isInside } from "./handle.ts";
 import insideSource from "./inside.mjs" with { type: "text" };
@@ -158,15 +157,13 @@ function inContainer(
   { env, set, unset = [] }: SandboxRequest,
   { covered, shown, top }: Layout,
 ): Omit<SandboxedCommand, "end"> {
-  top.folder(emptyNames.folder).close();
-  top.write(emptyNames.file, "");
+  top.folder(startFiles.emptyFolder).close();
+  top.write(startFiles.emptyFile, "");
+  if (container.seccomp !== null) top.write(startFiles.seccomp, container.seccomp);
   const others = new Set([...imageVariables, ...Object.keys(set), ...unset]);
   const argv = containerArguments(container, {
     ...{ name, shown, covered, temporaryBytes, env: bunEnv, cwd: launchFolder },
-    empty: {
-      folder: join(top.path, emptyNames.folder),
-      file: join(top.path, emptyNames.file),
-    },
+    folder: top.path,
     envNames: Object.keys(env).filter((variable) => !others.has(variable)),
   });
   return {
