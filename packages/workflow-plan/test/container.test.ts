@@ -40,7 +40,14 @@ const podman = preparedPodman(join(top, "podman"));
 const scripted = join(top, "scripted/docker");
 scriptedEngine(scripted, "agent:1");
 
-const engines = [
+type Tested = {
+  name: "docker" | "podman";
+  title: string;
+  path: string;
+  image: string;
+  missing: string;
+};
+const engines: Tested[] = [
   {
     ...{ name: "docker", title: "an engine that is bubblewrap", path: scripted, image: "agent:1" },
     missing: Bun.which("bwrap") ? "" : "bubblewrap is not installed",
@@ -48,7 +55,7 @@ const engines = [
   "missing" in podman
     ? { name: "podman", title: "podman", path: "", image: "", missing: podman.missing }
     : { name: "podman", title: "podman", ...podman, missing: "" },
-] as const;
+];
 
 let home = "";
 let project = "";
@@ -101,7 +108,7 @@ for (const { image, missing, name, path, title } of engines) {
     let output = "";
     const keep = (chunk: Uint8Array) => (output += Buffer.from(chunk).toString());
     await runChild({
-      ...{ argv: launch.argv, cwd: "/", env: launch.env, descriptors: launch.descriptors },
+      ...{ argv: launch.argv, cwd: "/", env: launch.env, descriptors: launch.descriptors() },
       ...{ graceMs: 200, timeoutMs: 120_000, signal, onOutput: keep, onError: keep },
     });
     await launch.end();

@@ -37,7 +37,7 @@ export type AgentProcess = {
   /** All variables that it gets. */
   env: Record<string, string>;
   /** Starts it in place of its name, as a sandbox does. */
-  launch?: { argv: readonly string[]; descriptors: readonly number[] };
+  launch?: { argv: readonly string[]; descriptors: () => readonly number[] };
   /** Further arguments, and tools that it may use without asking. */
   args: readonly string[];
   tools: readonly string[];

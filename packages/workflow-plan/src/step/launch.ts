@@ -17,8 +17,8 @@ import type { CheckedSandbox } from "./view.ts";
 export type Launch = {
   argv: string[];
   env: Record<string, string>;
-  /** Open descriptors that the process gets from number 3 on. */
-  descriptors: number[];
+  /** Opens the descriptors that the process gets from number 3 on, for each start anew. */
+  descriptors: () => number[];
   /** Where the folder for messages is, as the command sees it. */
   ipc: string | null;
   end: () => Promise<void>;
@@ -72,6 +72,11 @@ export async function launchIn(
   };
   const folders = [
     show(project.path, insidePaths.project, project.access === "read-write"),
+    ...mounts.map(({ containerPath, hostPath, readonly }) =>
+      show(hostPath, containerPath, !readonly),
+    ),
+  ];
+  const ownFolders = [
     show(join(run, "work"), insidePaths.work, true),
     show(join(run, "homes", step), insidePaths.home, true),
     ...(ipc === null
@@ -80,16 +85,13 @@ export async function launchIn(
           show(join(ipc, "input"), `${insidePaths.ipc}/input`, false),
           show(join(ipc, "output"), `${insidePaths.ipc}/output`, true),
         ]),
-    ...mounts.map(({ containerPath, hostPath, readonly }) =>
-      show(hostPath, containerPath, !readonly),
-    ),
   ];
   using launches = Handle.open(join(run, "launch"));
   launches.folder(name).close();
   const started = await prepareSandbox(
     { ...wall, folder: join(run, "launch", name), limit: sandbox.argv },
     {
-      ...{ folders, hidden, network, onRefused },
+      ...{ folders, ownFolders, hidden, network, onRefused },
       ...{ command: program.argv, commands: program.commands },
       cwd: insidePaths.project,
       env: { ...env, ...sandbox.env },

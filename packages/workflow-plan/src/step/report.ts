@@ -175,7 +175,7 @@ export async function scriptCommand(
     argv: [...(launch?.argv ?? ["sh"]), "-c", script],
     env: launch?.env ?? variables,
     cwd: found.project.path,
-    descriptors: launch?.descriptors ?? [],
+    descriptors: launch?.descriptors() ?? [],
     mask: maskOf({}, [], secrets),
     async end() {
       await launch?.end();

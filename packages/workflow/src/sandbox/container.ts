@@ -90,9 +90,9 @@ export async function findContainer(
 }
 
 const profilePlaces = ["/etc/containers/seccomp.json", "/usr/share/containers/seccomp.json"];
-/** What makes or enters a namespace, or mounts in one. docker refuses them without CAP_SYS_ADMIN, podman does not. */
-const namespaceCalls = new Set(
-  "clone clone3 fsconfig fsmount fsopen fspick mount mount_setattr move_mount open_tree pivot_root setns umount umount2 unshare".split(
+/** What makes namespaces, mounts in one, or uses the keyrings of the kernel. docker refuses them, podman does not. */
+const refusedCalls = new Set(
+  "add_key clone clone3 fsconfig fsmount fsopen fspick keyctl mount mount_setattr move_mount open_tree pivot_root request_key setns umount umount2 unshare".split(
     " ",
   ),
 );
@@ -100,7 +100,7 @@ const namespaceCalls = new Set(
 const anyNamespace = 0x7e020000;
 const enosys = 38;
 
-/** podman's own filter of system calls without those of namespaces; null when it has none. */
+/** podman's own filter of system calls without {@link refusedCalls}; null when it has none. */
 async function profileOf(engine: string, env: Record<string, string>): Promise<string | null> {
   const { output } = await tried(
     engine,
@@ -109,7 +109,7 @@ async function profileOf(engine: string, env: Record<string, string>): Promise<s
   );
   for (const path of [output.trim(), ...profilePlaces]) {
     try {
-      return withoutNamespaces(JSON.parse(readFileSync(path, "utf8")));
+      return narrowed(JSON.parse(readFileSync(path, "utf8")));
     } catch {
       // The next one.
     }
@@ -123,14 +123,14 @@ type Profile = {
   syscalls: { names: string[]; action: string; errnoRet?: number; args?: unknown[] }[];
 };
 
-/** Takes the system calls of namespaces out of a filter that allows what it lists. Threads and processes can be made. */
-export function withoutNamespaces(profile: Profile): string {
+/** Takes {@link refusedCalls} out of a filter that allows what it lists. Threads and processes can be made. */
+export function narrowed(profile: Profile): string {
   if (!["SCMP_ACT_ERRNO", "SCMP_ACT_KILL_PROCESS"].includes(profile.defaultAction))
     throw new Error("this filter allows what it does not list");
   const allowed = profile.syscalls
     .map((rule) => ({
       ...rule,
-      names: rule.names.filter((one) => rule.action !== allow || !namespaceCalls.has(one)),
+      names: rule.names.filter((one) => rule.action !== allow || !refusedCalls.has(one)),
     }))
     .filter(({ names }) => names.length > 0);
   const plain = { index: 0, value: anyNamespace, valueTwo: 0, op: "SCMP_CMP_MASKED_EQ" };

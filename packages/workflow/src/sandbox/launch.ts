@@ -1,3 +1,4 @@
+import { closeSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { type Bubblewrap, bubblewrapArguments, systemPaths } from "./bubblewrap.ts";
 import {
@@ -10,8 +11,10 @@ import {
   startFiles,
 } from "./container.ts";
 import { Handle, isInside } from "./handle.ts";
+import { keyringFilter } from "./seccomp.ts";
 import insideSource from "./inside.mjs" with { type: "text" };
-import { type EgressPolicy, type EgressProxy, endpointOf, openEgressProxy } from "./proxy.ts";
+import { endpointOf } from "./addresses.ts";
+import { type EgressPolicy, type EgressProxy, openEgressProxy } from "./proxy.ts";
 import { type Covered, outermost, overlayOf, type Shown } from "./view.ts";
 
 /** What a command in a sandbox gets. All paths in `command`, `cwd` and `to` are those inside. */
@@ -22,7 +25,10 @@ export type SandboxRequest = {
   env: Readonly<Record<string, string>>;
   set: Readonly<Record<string, string>>;
   unset?: readonly string[];
+  /** Folders of the user, with settings and hooks that are protected. */
   folders: readonly Shown[];
+  /** Folders that the sandbox alone uses. The command may write all in them, its own settings too. */
+  ownFolders?: readonly Shown[];
   /** Code of the host that is shown read-only under its own path. */
   code: readonly string[];
   /** Programs of the host that are found by name, whatever folder they are in. An image has its own. */
@@ -43,8 +49,8 @@ export type Wall = { bubblewrap: Bubblewrap } | { container: Container; name: st
 export type SandboxedCommand = {
   argv: string[];
   env: Record<string, string>;
-  /** The descriptors that the process gets from number 3 on. */
-  descriptors: number[];
+  /** Opens the descriptors that the process gets from number 3 on: for each start anew. They are closed by `end`. */
+  descriptors(): number[];
   /** Closes what the start needed, and ends the network. To be called when the process has ended. */
   end(): Promise<void>;
 };
@@ -69,6 +75,9 @@ export const runtimeIn = (container: Container | null): readonly string[] =>
 
 const sshConfig = ({ argv }: Runtime): string => `Host *
   ProxyCommand env BUN_BE_BUN=1 ${argv.join(" ")} ${launcher} connect ${proxySocket} %h %p
+  UserKnownHostsFile \${HOME}/.ssh/known_hosts /etc/ssh/ssh_known_hosts
+  IdentityFile \${HOME}/.ssh/id_ed25519
+  IdentityFile \${HOME}/.ssh/id_rsa
 `;
 
 type Layout = { top: Handle; shown: Shown[]; covered: Covered[] };
@@ -84,11 +93,13 @@ export async function prepareSandbox(
 ): Promise<SandboxedCommand> {
   const runtime = "container" in where ? where.container.runtime : ownRuntime;
   const own: Handle[] = [];
+  const filters: number[] = [];
   let proxy: EgressProxy | null = null;
   let life: { close(): void } | null = null;
   const close = async (): Promise<void> => {
     life?.close();
     for (const handle of own.splice(0)) handle.close();
+    for (const descriptor of filters.splice(0)) closeSync(descriptor);
     await proxy?.close();
   };
   try {
@@ -106,6 +117,7 @@ export async function prepareSandbox(
     const shown: Shown[] = [
       ...codeIn(where, request).map((path) => readable(path, path)),
       ...request.folders.flatMap((one, at) => [one, ...(overlays[at]?.shown ?? [])]),
+      ...(request.ownFolders ?? []),
       { handle: top, to: launchFolder, isWritable: false },
       ...(runtime.isOwn ? [readable(process.execPath, insideBun)] : []),
     ];
@@ -113,7 +125,11 @@ export async function prepareSandbox(
     if (ssh) shown.push({ handle: keep(ssh), to: "/etc/ssh/ssh_config", isWritable: false });
     const layout = { top, shown, covered: overlays.flatMap((one) => one.covered) };
     writeTask(where, request, layout);
-    if (!("container" in where)) return { ...inBubblewrap(where, request, layout), end: close };
+    if (!("container" in where)) {
+      const { descriptors, ...started } = inBubblewrap(where, request, layout);
+      const open = (): number[] => descriptors(filters);
+      return { ...started, descriptors: open, end: close };
+    }
     life = await openLife(net.place("life.sock"));
     return {
       ...inContainer(where, request, layout),
@@ -140,16 +156,31 @@ const launcherArguments = [launcher, "run", `${launchFolder}/task.json`];
 
 function inBubblewrap(
   { bubblewrap, limit }: { bubblewrap: Bubblewrap; limit: readonly string[] },
-  { commands = [], env, unset = [] }: SandboxRequest,
-  { covered, shown }: Layout,
-): Omit<SandboxedCommand, "end"> {
+  { commands = [], env, folders, ownFolders = [], unset = [] }: SandboxRequest,
+  { covered, shown, top }: Layout,
+): { argv: string[]; env: Record<string, string>; descriptors: (opened: number[]) => number[] } {
   const links = new Map(commands.map(({ name, path }) => [`${programFolder}/${name}`, path]));
+  const filter = keyringFilter();
+  if (filter !== null) top.write("filter", filter);
   const { argv, descriptors } = bubblewrapArguments(bubblewrap, {
-    ...{ shown, covered, temporaryBytes, env: bunEnv, unsetEnv: unset, cwd: launchFolder },
+    ...{ shown, covered, temporaryBytes, env: bunEnv, hasFilter: filter !== null },
+    writable: [...folders, ...ownFolders].flatMap(({ handle, isWritable }) =>
+      isWritable ? [handle] : [],
+    ),
     links: [...links].map(([to, target]) => ({ target, to })),
+    ...{ unsetEnv: unset, cwd: launchFolder },
   });
-  const start = [...ownRuntime.argv, ...launcherArguments];
-  return { argv: [...limit, bubblewrap.path, ...argv, ...start], env: { ...env }, descriptors };
+  return {
+    argv: [...limit, ...argv, ...ownRuntime.argv, ...launcherArguments],
+    env: { ...env },
+    descriptors(opened) {
+      if (filter === null) return descriptors;
+      // bubblewrap reads it to its end, and a copy of a descriptor would go on there.
+      const own = top.descriptor("filter");
+      opened.push(own);
+      return [...descriptors, own];
+    },
+  };
 }
 
 function inContainer(
@@ -169,7 +200,7 @@ function inContainer(
   return {
     argv: [container.engine, ...argv, ...launcherArguments],
     env: { ...env, ...container.env },
-    descriptors: [],
+    descriptors: () => [],
   };
 }
 
