@@ -85,7 +85,7 @@ function imageFiles(folder: string, hasLibraries: boolean): void {
 }
 
 const librariesOf = (path: string): string[] =>
-  spawnSync("ldd", [path], { encoding: "utf8" }).stdout.match(/\/\S+/g) ?? [];
+  spawnSync("/usr/bin/ldd", [path], { encoding: "utf8" }).stdout.match(/\/\S+/g) ?? [];
 
 /** A podman that has two images in a storage of its own, or why there is none. */
 export type Podman = { path: string; image: string; bare: string } | { missing: string };

@@ -83,8 +83,8 @@ async function containerOn(
     const wanted = { engine: name, image, limits: { memory, cpus, processes: mostProcesses } };
     const container = await findContainer(wanted, env, writable);
     if (!("problem" in container)) {
-      const limits = [inBytes(memory), `${cpus} cpus`];
-      return { kind: "container", argv: [], bubblewrap: null, container, limits };
+      const hold = [inBytes(memory), `${cpus} cpus`];
+      return { kind: "container", argv: [], bubblewrap: null, container, limits: hold };
     }
     problems.push(container);
   }
