@@ -55,8 +55,10 @@ function replacedIn({ covered, shown }) {
     ...covered.map(({ to }) => [realpathSync(to), false]),
   ]);
   for (const to of places.keys()) if (!mounts.has(to)) return `${to} is not held in its place`;
+  // Mounts below what covers them are listed too, and can't be reached.
   for (const [at, isWritable] of mounts)
-    if (isWritable && nearest(at, places) === false) return `${at} can be written and must not be`;
+    if (isWritable && nearest(at, places) === false && identityOf(at) !== null)
+      return `${at} can be written and must not be`;
   return null;
 }
 
