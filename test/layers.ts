@@ -19,10 +19,10 @@ export const packages: Package[] = [
     layers: {
       contract: 0,
       system: 1,
-      sandbox: 2,
       attempt: 2,
       document: 2,
       storage: 2,
+      sandbox: 2,
       project: 3,
       control: 3,
       moderator: 3,

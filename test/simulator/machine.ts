@@ -145,6 +145,7 @@ function processesOf(world: World, programs: Programs): Processes {
     },
     // Its bundles start no processes.
     withVariable: () => [],
+    comesFrom: () => false,
     signal: () => undefined,
     startWorker(args) {
       world.checkAlive();

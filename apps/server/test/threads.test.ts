@@ -167,6 +167,26 @@ test("an answer reaches a waiting thread once", async () => {
   expect(await refusal(`/api/threads/${id}/input`, { content: "late" })).toBe("409 THREAD_ENDED");
 });
 
+test("an answer names the console by its cookie, and any other client as the API", async () => {
+  const entry = await fetch(`http://127.0.0.1:${serving.port}/?token=${serving.token}`, {
+    redirect: "manual",
+  });
+  const cookie = entry.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const answered = async (headers: Record<string, string>) => {
+    const id = await serving.run("asker");
+    await serving.until(id, "waiting");
+    const url = `http://127.0.0.1:${serving.port}/api/threads/${id}/input`;
+    const json = { ...headers, "Content-Type": "application/json" };
+    const send = (body: object) =>
+      fetch(url, { method: "POST", headers: json, body: JSON.stringify(body) });
+    expect((await send({ content: "1", by: { kind: "terminal" } })).status).toBe(400);
+    expect((await send({ content: "1", meta: { by: { kind: "terminal" } } })).status).toBe(200);
+    return (await serving.until(id, "completed")).steps[1]?.meta.by;
+  };
+  expect(await answered({ Cookie: cookie })).toEqual({ kind: "console" });
+  expect(await answered({ Authorization: `Bearer ${serving.token}` })).toEqual({ kind: "api" });
+});
+
 test("an approval takes a decision, and nothing else", async () => {
   const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
   const id = await serving.run("asker", { wait: { for: "approval", schema } });

@@ -1,3 +1,4 @@
+import { terminalUser } from "@uncaged/workflow/host";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -211,6 +212,7 @@ describe("rerun", () => {
     const { steps } = await read(printed.threadId);
     expect(steps.slice(6).map(({ role }) => role)).toEqual(["__input__", "Write_Out", "Stop_Done"]);
     expect(steps[6]?.meta).toEqual({
+      by: terminalUser(),
       for: "rerun",
       stepID: "Write_Out",
       path: [],

@@ -8,7 +8,7 @@ import { commandAgent, type CommandOptions } from "../src/command/command.ts";
 import { type AgentOutput, fieldsOf, type LineReader } from "../src/command/reader.ts";
 import { role } from "../src/role/role.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { isAlive, numberIn } from "./processes.ts";
+import { numberIn, processesIn } from "./processes.ts";
 import {
   failureOf,
   type Observed,
@@ -104,7 +104,7 @@ describe("a command agent", () => {
     const { text } = await observe("env", { set: { CI: "1" } });
     const { PATH, ...rest } = JSON.parse(text) as Record<string, string>;
     expect(PATH).toBe(env.PATH);
-    expect(rest).toEqual({ AGENT_TOKEN: "***", CI: "1" });
+    expect(rest).toEqual({ AGENT_TOKEN: "***", CI: "1", PWD: cwd });
   });
 
   test("is understood line by line, and what is no JSON is a note", async () => {
@@ -297,7 +297,8 @@ describe("a command that goes wrong", () => {
     const run = await wrong(observe("hang", { timeoutMs: 500, graceMs: 200 }));
     expect(run).toBe('COMMAND_TIMEOUT: the command "node" was ended after 500 ms');
     expect(readFileSync(join(cwd, "asked-to-end"), "utf8")).toBe("yes");
-    await until(() => !isAlive(numberIn(join(cwd, "grandchild"))));
+    expect(numberIn(join(cwd, "grandchild"))).toBeGreaterThan(0);
+    await until(() => processesIn(cwd).length === 0);
   });
 });
 

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolders, Store } from "../../cli-workflow/test/program.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { isAlive } from "./processes.ts";
+import { isAlive, processesIn } from "./processes.ts";
 
 /* What a worker that is killed has started: it ends with the worker, or at the latest before a step runs again. */
 const source = join(import.meta.dir, "bundles/starting.ts");
@@ -13,15 +13,11 @@ const store = new Store();
 const names: string[] = [];
 beforeAll(async () => void (await store.ok(["add", "starting", source])), 180_000);
 afterEach(() => {
-  for (const pid of names.splice(0).flatMap(pidsIn)) if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  for (const pid of names.splice(0).flatMap(runningIn)) process.kill(pid, "SIGKILL");
 });
 afterAll(removeFolders);
 
-const pidsIn = (name: string): number[] => {
-  const file = join(store.folder, name);
-  return existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean).map(Number) : [];
-};
-const runningIn = (name: string): number[] => pidsIn(name).filter(isAlive);
+const runningIn = (name: string): number[] => processesIn(join(store.folder, `${name}.d`));
 
 /** Starts a thread that starts processes, two in each way, and waits until they run. */
 async function start(ways: string[], { end = false, more = [] as string[] } = {}) {
@@ -29,7 +25,7 @@ async function start(ways: string[], { end = false, more = [] as string[] } = {}
   names.push(name);
   const params = JSON.stringify({ ways, name, end });
   const id = await store.ok(["run", "starting", "--params", params, ...more]);
-  await until(() => pidsIn(name).length === 2 * ways.length);
+  await until(() => runningIn(name).length === 2 * ways.length);
   return { id, name };
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** Whether a process runs; one that is dead and not yet waited for does not. */
 export function isAlive(pid: number): boolean {
@@ -21,5 +21,19 @@ export function numberIn(file: string): number {
     return Number.parseInt(readFileSync(file, "utf8"), 10) || 0;
   } catch {
     return 0;
+  }
+}
+
+/** The pids of the processes that work in a folder, also of those in a PID namespace of their own. */
+export function processesIn(folder: string): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => isAlive(pid) && folderOf(pid) === folder);
+}
+
+function folderOf(pid: number): string | null {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return null;
   }
 }

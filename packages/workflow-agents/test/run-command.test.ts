@@ -3,16 +3,19 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { toolRegistry } from "../src/tools/registry.ts";
 import { runCommand, type RunCommandOptions } from "../src/tools/run-command.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { isAlive, numberIn } from "./processes.ts";
+import { numberIn, processesIn } from "./processes.ts";
 
 let cwd: string;
 beforeEach(() => {
   cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-command-")));
 });
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const hasBubblewrap = (await ownProcesses()) !== null;
 
 const path = process.env.PATH ?? "";
 type Input = Record<string, unknown>;
@@ -29,6 +32,8 @@ const sh = (script: string, ...more: string[]): Input => {
   return { argv: ["sh", "-c", script, ...more] };
 };
 const said = async (...call: Parameters<typeof run>) => (await run(...call)).content;
+
+const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, "utf8");
 
 const memory = (): number => {
   Bun.gc(true);
@@ -63,7 +68,7 @@ describe("runCommand", () => {
 
   test("gives a command no secret that is not on its list, and masks those that are", async () => {
     const env = { MY_TOKEN: "very-secret-1", OTHER_KEY: "very-secret-2" };
-    expect(await said({ argv: ["env"] }, {}, env)).toBe(`PATH=${path}`);
+    expect(await said({ argv: ["env"] }, {}, env)).toBe(`PATH=${path}\nPWD=${cwd}`);
     const listed = await said({ argv: ["env"] }, { env: ["MY_*"] }, env);
     expect(listed).toContain("MY_TOKEN=***");
     expect(listed).not.toContain("very-secret");
@@ -81,6 +86,7 @@ describe("runCommand", () => {
       "GIT_AUTHOR_NAME=Ada Lovelace",
       "MYSQL_PWD=***",
       `PATH=${path}`,
+      `PWD=${cwd}`,
     ]);
   });
 
@@ -117,9 +123,8 @@ describe("runCommand", () => {
     const answer = await run({ ...sh(script), timeoutMs }, { graceMs: 100 });
     expect(answer.is_error).toBe(true);
     expect(answer.content).toContain(`was ended after ${timeoutMs} ms\nbegun`);
-    const group = numberIn(join(cwd, "deaf"));
-    expect(group).toBeGreaterThan(0);
-    await until(() => !isAlive(group));
+    expect(numberIn(join(cwd, "deaf"))).toBeGreaterThan(0);
+    await until(() => processesIn(cwd).length === 0);
   });
 
   test("ends with the thread, in the grace that it has", async () => {
@@ -133,12 +138,12 @@ describe("runCommand", () => {
     await until(() => numberIn(join(cwd, "pid")) > 0);
     abort.abort();
     expect((await running).content).toContain("was stopped with its thread");
-    await until(() => !isAlive(numberIn(join(cwd, "pid"))));
+    await until(() => processesIn(cwd).length === 0);
   });
 
   test("leaves nothing running that a command forked before it exited", async () => {
     expect(await said(sh("sleep 600 & echo $! >pid; echo done"))).toBe("done");
-    await until(() => !isAlive(numberIn(join(cwd, "pid"))));
+    await until(() => processesIn(cwd).length === 0);
   });
 
   test("waits for no daemon that left the group and kept the output open", async () => {
@@ -147,7 +152,72 @@ describe("runCommand", () => {
     const script = daemon.replace(".unref()", ".pid");
     const node = `const pid = ${script}; require("fs").writeFileSync("pid", String(pid)); process.exit(0)`;
     expect(await said({ argv: ["node", "-e", node] })).toBe("[no output]");
-    process.kill(numberIn(join(cwd, "pid")), "SIGKILL");
+    for (const pid of processesIn(cwd)) process.kill(pid, "SIGKILL");
+  });
+
+  test.if(hasBubblewrap)(
+    "ends what a command has daemonized, with an empty environment",
+    async () => {
+      const daemon =
+        "env -i setsid /bin/sh -c '(echo $$ >pid; exec sleep 600) & exit' >/dev/null 2>&1 <&1 &";
+      expect(await said(sh(`${daemon} until [ -s pid ]; do sleep 0.01; done; echo done`))).toBe(
+        "done",
+      );
+      expect(processesIn(cwd)).toEqual([]);
+    },
+  );
+
+  test.if(hasBubblewrap)("ends a daemon at a timeout too", async () => {
+    const script = "setsid sh -c 'echo $$ >pid; exec sleep 600' & wait";
+    const answer = await run({ ...sh(script), timeoutMs: 2_000 }, { graceMs: 100 });
+    expect(answer.content).toContain("was ended after");
+    expect(numberIn(join(cwd, "pid"))).toBeGreaterThan(0);
+    expect(processesIn(cwd)).toEqual([]);
+  });
+
+  test("gives a command that is asked to end the time that it needs", async () => {
+    const script = 'trap "echo asked; exit 3" TERM; echo $$ >pid; while :; do sleep 0.05; done';
+    const answer = await run({ ...sh(script), timeoutMs: 1_000 }, { graceMs: 60_000 });
+    expect(answer.content).toContain("\nasked\n");
+  });
+
+  test("leaves a signal that a command sends to its own group to the command", async () => {
+    expect(await said(sh('trap "" TERM; kill 0; echo survived'))).toBe("survived");
+  });
+
+  test.if(hasBubblewrap)("warns once in each call where there is no bubblewrap", async () => {
+    const program = join(cwd, "runner.ts");
+    const toolsOf = (name: string) => JSON.stringify(join(import.meta.dir, "../src/tools", name));
+    writeFileSync(
+      program,
+      `import { channel } from "node:diagnostics_channel";
+       import { toolRegistry } from ${toolsOf("registry.ts")};
+       import { runCommand } from ${toolsOf("run-command.ts")};
+       channel("uncaged.workflow").subscribe(({ type, payload }) => {
+         if (type === "tool_message") console.log(payload.level, payload.message);
+       });
+       const context = { cwd: ${JSON.stringify(cwd)}, env: process.env, signal: new AbortController().signal };
+       const { content } = await toolRegistry([runCommand()]).run("runCommand", { argv: ["echo", "hi"] }, context);
+       console.log(content);`,
+    );
+    const bubblewrap = Bun.which("bwrap") ?? "";
+    const hidden = ["--bind", "/dev/null", realpathSync(bubblewrap)];
+    const { stdout } = Bun.spawnSync([
+      ...[bubblewrap, "--dev-bind", "/", "/", ...hidden, "--"],
+      ...[process.execPath, program],
+    ]);
+    expect(stdout.toString()).toBe(
+      "warn processes that the command leaves in the background are not ended: bubblewrap is not available\nhi\n",
+    );
+  });
+
+  test.if(hasBubblewrap)("ends with bubblewrap, should that be killed", async () => {
+    const running = run(sh("echo $$ >pid; exec sleep 600"), { graceMs: 100 });
+    await until(() => numberIn(join(cwd, "pid")) > 0);
+    const outer = processesIn(cwd).filter((pid) => commandOf(pid).includes("bwrap"));
+    for (const pid of outer) process.kill(pid, "SIGKILL");
+    expect((await running).content).toBe("[ended by SIGKILL]");
+    await until(() => processesIn(cwd).length === 0);
   });
 
   test("is ended when the process that runs it is killed", async () => {
@@ -162,10 +232,10 @@ describe("runCommand", () => {
     );
     const runner = spawn(process.execPath, [program], { stdio: "ignore" });
     await until(() => numberIn(join(cwd, "pid")) > 0);
-    const command = numberIn(join(cwd, "pid"));
-    expect(isAlive(command)).toBe(true);
+    expect(processesIn(cwd)).not.toBeEmpty();
+    const begun = readFileSync(join(cwd, "pid"), "utf8");
     runner.kill("SIGKILL");
-    await until(() => !isAlive(command));
-    expect(readFileSync(join(cwd, "pid"), "utf8")).toBe(`${command}\n`);
+    await until(() => processesIn(cwd).length === 0);
+    expect(readFileSync(join(cwd, "pid"), "utf8")).toBe(begun);
   });
 });

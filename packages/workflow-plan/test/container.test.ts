@@ -123,7 +123,7 @@ for (const { image, missing, name, path, title } of engines) {
         { metadata: metadata() },
         { ...question(), agentCommand: "true" },
       );
-      expect(report).toMatchObject({ mode: "container", agent: { visible: [], warning: null } });
+      expect(report).toMatchObject({ mode: "container", probe: { visible: [], warning: null } });
       expect(report.text).toContain("public addresses can be reached");
       expect((await check({ network: "none" })).text).toContain("without network");
       const lacks = { ...question(), agentCommand: "none-such" };

@@ -158,7 +158,7 @@ test("a question about a failed step is answered once, by what it may be answere
     "about bad, not",
   );
   const answers = await Promise.all(
-    [plans, other].map((one) => codeOf(() => one.answer(id, "skip", { by: "me" }))),
+    [plans, other].map((one) => codeOf(() => one.answer(id, "skip", { by: { kind: "terminal" } }))),
   );
   expect(answers.filter((text) => text.startsWith("no error"))).toHaveLength(1);
   const { phase, runs } = await home.ended(id);

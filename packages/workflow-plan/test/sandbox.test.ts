@@ -18,14 +18,13 @@ import { runChild } from "@uncaged/workflow-agents";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { runCheck } from "../src/trigger/check-script.ts";
 import { failureOf } from "../../workflow-agents/test/published.ts";
 import { ConfigError, type PlanMetadata, type PlanStep } from "../src/index.ts";
 import { launchIn } from "../src/step/launch.ts";
 import { checkedSandbox } from "../src/step/view.ts";
-import { holdsIn } from "../src/sandbox/sandbox.ts";
 import { checkSandbox, scriptCommand } from "../src/service.ts";
 import { planSource } from "../src/source.ts";
+import { runCheck } from "../src/trigger/check-script.ts";
 import { plan, step } from "./parts.ts";
 import { ownProgram } from "./surroundings.ts";
 
@@ -287,33 +286,50 @@ test("a sandbox that is named or required and not there fails the step, and the 
   expect(off).toMatchObject({ mode: "off", text: "none: the steps may do what you may do" });
 });
 
-test("limits of a control group hold only when its files have them", () => {
-  const settings = { memory: 1024 ** 3, cpus: 2 };
-  expect(holdsIn("1073741824\n0\n200000 100000\n", settings)).toBe(true);
-  for (const files of [
-    ...["", "max\n0\n200000 100000\n", "1073741824\n0\nmax 100000\n", "1073741824\n0\n"],
-    ...["1073741824\nmax\n200000 100000\n", "2147483648\n0\n200000 100000\n"],
-    "1073741824\n0\n300000 100000\n",
-  ])
-    expect([files, holdsIn(files, settings)]).toEqual([files, false]);
-});
-
 inSandbox(
-  `a manager that accepts limits and does not have them gives no limit for all processes${missing}`,
+  `a step that exceeds a limit fails with the limit's name, and its siblings go on${missing}`,
   async () => {
-    const bin = join(home, "bin");
-    mkdirSync(bin);
-    const manager = `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n`;
-    writeFileSync(join(bin, "systemd-run"), manager, { mode: 0o755 });
-    const PATH = `${bin}:${process.env.PATH}`;
-    const env = { PATH, HOME: home, XDG_RUNTIME_DIR: home };
-    const { limits } = await checkSandbox(
-      { metadata: { cwd: project, sandbox: "bubblewrap" } },
-      { planHome: join(home, "plans"), root: home, env },
+    const mega = 1024 ** 2;
+    const mark = `7${Date.now()}`;
+    const sandbox = {
+      mode: "bubblewrap",
+      cpus: 1,
+      ...{ memory: 400 * mega, processes: 200, disk: 20 * mega },
+    } as const;
+    const { outputs, started } = await ran(
+      {
+        forks: `for n in $(seq 3000); do sleep ${mark} & done; wait`,
+        allocates: `for n in 1 2 3; do node -e 'globalThis.x = Buffer.alloc(150 * 1024 ** 2, 1); setTimeout(() => {}, 600_000)' & done; wait`,
+        writes: `cd ~; for n in $(seq 30); do head -c ${mega} /dev/zero > $n; done; sleep 600`,
+        stays: "sleep 3; echo x > /dev/made || stat -f -c '%b * %S' /tmp /dev/shm",
+      },
+      { sandbox },
     );
-    expect(limits[0]).toBe("4 GiB for each process");
+    expect(started?.limits).toEqual([
+      "400 MiB for all processes",
+      "1 cpu",
+      "200 processes and threads",
+      "20 MiB of files",
+    ]);
+    expect(outputs).toEqual({
+      forks: "the step had more than 200 processes and threads",
+      allocates: "the step used more than 400 MiB of memory",
+      writes: "the step wrote more than 20 MiB of files",
+      stays: expect.stringMatching(/^(262144 \* 4096\n){2}.*\/dev\/made: Read-only file system$/),
+    });
+    await until(() => !runsWith(mark));
   },
 );
+
+inSandbox(`a check script that exceeds a limit fails with its name${missing}`, async () => {
+  const env = { PATH: process.env.PATH ?? "", HOME: home };
+  const question = { planHome: join(home, "plans"), root: home, env };
+  const metadata = { cwd: project, sandbox: { mode: "bubblewrap", processes: 100 } } as const;
+  const script = "for n in $(seq 1000); do sleep 600 & done; wait";
+  const check = await scriptCommand({ id: "wf_x", metadata }, script, question);
+  const problem = await failureOf(runCheck(check, new AbortController().signal));
+  expect(String(problem)).toContain("the step had more than 100 processes and threads");
+});
 
 const runtime = process.env.XDG_RUNTIME_DIR ?? "";
 const hasManager =
@@ -328,7 +344,7 @@ test.skipIf(missing !== "" || !hasManager)(
       { sandbox: { mode: "bubblewrap", memory: 256 * 1024 ** 2 } },
       { XDG_RUNTIME_DIR: runtime },
     );
-    expect(started?.limits).toContainEqual("0.25 GiB for all processes");
+    expect(started?.limits).toContainEqual("256 MiB for all processes");
     expect(outputs.a).not.toBe("0\nover");
   },
 );

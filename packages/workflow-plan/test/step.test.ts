@@ -109,7 +109,7 @@ test("a container gets the step's folders, limits and variables by name, and is 
   expect(result(outcome)).toMatchObject({ returnCode: 0 });
   expect(outcome.steps[0]?.meta).toMatchObject({
     sandbox: "container",
-    limits: ["1 GiB", "1 cpus"],
+    limits: ["1 GiB for all processes", "1 cpu", "4096 processes and threads", "10 GiB of files"],
   });
   await until(() => readFileSync(join(top, "calls"), "utf8").includes("\nkill\n"));
   const calls = readFileSync(join(top, "calls"), "utf8");
@@ -136,7 +136,15 @@ test.skipIf(!Bun.which("bwrap"))(
     scriptedEngine(join(top, "bin/docker"), "uncaged-workflow-agent");
     const question = { planHome: join(top, "plans"), root: top, env: env() };
     const report = await checkSandbox({ metadata: { cwd: join(top, "project") } }, question);
-    expect(report).toMatchObject({ mode: "container", limits: ["4 GiB", "2 cpus"] });
+    expect(report).toMatchObject({
+      mode: "container",
+      limits: [
+        "4 GiB for all processes",
+        "2 cpus",
+        "4096 processes and threads",
+        "10 GiB of files",
+      ],
+    });
     expect(report.text).toStartWith("container; the project can be");
     const bare = { ...question, env: { HOME: join(top, "home"), PATH: "/none" } };
     const other = await checkSandbox({ metadata: { cwd: join(top, "project") } }, bare);

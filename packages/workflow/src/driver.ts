@@ -2,6 +2,8 @@
 // readers of a storage root that such a host mirrors a part of.
 
 // Driving
+export { checkAnswerer } from "./local/answerer.ts";
+export { markVariable } from "./system/worker-env.ts";
 export { type Driving, engineFor } from "./worker/drive.ts";
 export { describeOutcome, killed } from "./engine/ending.ts";
 export { answerStep, type GivenAnswer, isOver, notWaiting, timeoutStep } from "./engine/answer.ts";

@@ -33,6 +33,8 @@ export {
   type WorkflowView,
   type Woken,
 } from "./host/host.ts";
+export { checkAnswerer } from "./local/answerer.ts";
+export { terminalUser } from "./system/terminal-user.ts";
 export { openLocalHost } from "./local/local.ts";
 export {
   type Arrival,
@@ -99,7 +101,7 @@ export { isAnythingDue } from "./storage/due.ts";
 export { keepAwake } from "./local/keep-awake.ts";
 export { maxJsonDepth } from "./contract/json.ts";
 export { show } from "./contract/show.ts";
-export type { Descriptor, JsonSchema, Step } from "./contract/contract.ts";
+export type { AnsweredBy, Descriptor, JsonSchema, Step } from "./contract/contract.ts";
 export type { EndRecord, FailureRecord, InfoRecord, StartRecord } from "./log/record.ts";
 export { type Keep, keptSteps } from "./thread/selection.ts";
 export {

@@ -16,6 +16,7 @@ export type {
   WorkflowResult,
 } from "./contract/contract.ts";
 export {
+  type AnsweredBy,
   drainsOnPause,
   END,
   INPUT,
@@ -24,6 +25,7 @@ export {
   WAIT,
   type WaitMeta,
 } from "./contract/contract.ts";
+export { answererIn, answererText } from "./contract/answerer.ts";
 export { type ApprovalDecision, decisionOf, isApproval } from "./contract/decision.ts";
 export { type Answer, noAnswer, sleepsUntil, type WaitRequest } from "./contract/wait.ts";
 export { stepKey } from "./contract/key.ts";
@@ -124,7 +126,13 @@ export {
 export { listNames, type TruncatedValue, truncated } from "./contract/event.ts";
 
 // Worktrees
-export { gitSettings, worktreeIn, type WorktreeMeta, worktreeRef } from "./contract/worktree.ts";
+export {
+  gitSettings,
+  gitVariables,
+  worktreeIn,
+  type WorktreeMeta,
+  worktreeRef,
+} from "./contract/worktree.ts";
 
 // Errors
 export {

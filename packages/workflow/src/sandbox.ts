@@ -9,6 +9,13 @@ export {
   systemProgram,
 } from "./sandbox/bubblewrap.ts";
 export { type Container, findContainer, type NoContainer } from "./sandbox/container.ts";
+export {
+  defaultLimits,
+  heldLimits,
+  type LimitedCommand,
+  limitCommand,
+  type StepLimits,
+} from "./sandbox/limits.ts";
 export { Handle, isInside, realOrNull } from "./sandbox/handle.ts";
 export {
   bunEnv,
@@ -17,8 +24,12 @@ export {
   runtimeIn,
   type SandboxedCommand,
   type SandboxRequest,
+  type Wall,
 } from "./sandbox/launch.ts";
-export { found, type Program, programOf } from "./sandbox/programs.ts";
+export { found, placeOf, type Program, programOf } from "./sandbox/programs.ts";
 export { endpointOf } from "./sandbox/addresses.ts";
 export type { EgressPolicy } from "./sandbox/proxy.ts";
+export { type Tried, tried } from "./sandbox/tried.ts";
+export { type OwnProcesses, ownProcesses } from "./sandbox/own-processes.ts";
 export { outermost, type Shown } from "./sandbox/view.ts";
+export { type WatchedStep, watchLimits } from "./sandbox/watch.ts";

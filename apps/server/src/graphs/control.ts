@@ -8,6 +8,7 @@ import {
   type ThreadView,
   toErrorRecord,
   WorkflowError,
+  type AnsweredBy,
 } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
 import { withUpload } from "../routes/upload.ts";
@@ -121,11 +122,14 @@ export class GraphControl {
    *
    * @throws WorkflowError `RUN_RESUMING`, `NOT_A_DECISION` (usage).
    */
-  async answer({ ref }: GraphRun, question: number, value: unknown): Promise<void> {
+  async answer(
+    { ref }: GraphRun,
+    { by, question, value }: { by: AnsweredBy; question: number; value: unknown },
+  ): Promise<void> {
     const { host, env } = this.#context;
     const meta = { requestId: crypto.randomUUID() };
     const content = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-    const input = { content, value, meta };
+    const input = { content, value, meta, by };
     try {
       await host.control(ref, { kind: "answer", input, question, env });
     } catch (error) {

@@ -7,6 +7,7 @@ import { readConfig, readDefaultWorkflow } from "./config.ts";
 import { GraphControl, invalidGraph } from "./control.ts";
 import { type GraphRun, GraphRuns, isRunId } from "./graph-run.ts";
 import { cursorAt, followRun, streamResumed, streamRun } from "./graph-stream.ts";
+import { answererOf } from "../guard/guard.ts";
 import { Records } from "./records.ts";
 
 const noRunId = "runId is required";
@@ -58,17 +59,16 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     return await runs.result(run);
   };
   /** Answers the run of a request; `cursor` is where it waited. */
-  const resume = async ({
-    input,
-    question,
-    runId,
-  }: Resume): Promise<{ run: GraphRun; cursor: string }> => {
+  const resume = async (
+    { input, question, runId }: Resume,
+    { raw }: { raw: Request },
+  ): Promise<{ run: GraphRun; cursor: string }> => {
     const run = await runs.get(runId, unknownId);
     // First of all: an answer that comes too late must not be taken for the next question.
     const open = await control.question(run);
     if (question !== undefined && question !== open) throw staleAnswer(question, open);
     const cursor = await cursorAt(context, run.ref);
-    await control.answer(run, open, input);
+    await control.answer(run, { by: answererOf(raw), question: open, value: input });
     await records.keep(run);
     return { run, cursor };
   };
@@ -94,15 +94,15 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     body: schema.resumeGraphBody,
     invalid: noRunId,
     answer: ["What the run came to.", schema.runResultSchema],
-    run: async ({ body }, { req }) => outcome((await resume(body)).run, req),
+    run: async ({ body }, { req }) => outcome((await resume(body, req)).run, req),
   });
   routes.add("POST /resume-stream", {
     summary: "Answer the approval that a run waits at, and follow the run",
     body: schema.resumeGraphBody,
     invalid: noRunId,
     answer: ["start, log, done, error.", stream, "text/event-stream"],
-    async run({ body }) {
-      const { cursor, run } = await resume(body);
+    async run({ body }, { req }) {
+      const { cursor, run } = await resume(body, req);
       return streamResumed(context, runs, run, cursor);
     },
   });

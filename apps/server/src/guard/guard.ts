@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { hostname, networkInterfaces } from "node:os";
-import { WorkflowError } from "@uncaged/workflow/host";
+import { type AnsweredBy, WorkflowError } from "@uncaged/workflow/host";
 import { parse, serialize } from "hono/utils/cookie";
 import { checkBodyType } from "./body.ts";
 import { guestOf, preflightAnswer, shareWith } from "./cross-origin.ts";
@@ -152,6 +152,11 @@ function checkToken(headers: Headers, token: string, cookies: readonly string[])
     throw refused("WRONG_TOKEN", "that is not this server's token");
   }
 }
+
+/** Who sends an answer: the console, which is let in by its cookie, or a program with the token. */
+export const answererOf = ({ headers }: Request): AnsweredBy => ({
+  kind: bearerOf(headers) === undefined ? "console" : "api",
+});
 
 const bearerOf = (headers: Headers): string | undefined =>
   /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];

@@ -7,6 +7,7 @@ import * as schema from "../schema/plan.ts";
 import { flag, optionalText } from "../schema/value.ts";
 import { PlanFeed } from "./plan-feed.ts";
 import { type OpenPlans, type PlanAccess, rowsOf, viewOf } from "./plan-rows.ts";
+import { answererOf } from "../guard/guard.ts";
 import { Turns } from "./turns.ts";
 
 const stream = z.string().describe("begin, token, turn, error: see docs/server.md.");
@@ -159,9 +160,9 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     params: schema.planPath,
     body: schema.decisionBody,
     answer: ["The decision is committed.", schema.decidedSchema],
-    async run({ params, body: { decision, stepId } }) {
+    async run({ params, body: { decision, stepId } }, call) {
       const { plans } = await access();
-      return plans.answer(params.id, decision, { by: "console", stepId });
+      return plans.answer(params.id, decision, { by: answererOf(call.req.raw), stepId });
     },
   });
   const changes = {

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { retryOptions, WorkflowError } from "@uncaged/workflow/host";
+import { answererOf } from "../guard/guard.ts";
 import * as request from "../schema/request.ts";
 import * as schema from "../schema/thread.ts";
 import { flag } from "../schema/value.ts";
@@ -44,8 +45,9 @@ export function controlRoutes({ host, env, cwd }: Context) {
     params: request.idPath,
     body: request.inputBody,
     answer: ["The answer is committed.", schema.controlledSchema],
-    async run({ params, body: { durability, question, ...given } }) {
-      const command = { kind: "answer", input: inputOf(given), question, durability, env } as const;
+    async run({ params, body: { durability, question, ...given } }, call) {
+      const input = { ...inputOf(given), by: answererOf(call.req.raw) };
+      const command = { kind: "answer", input, question, durability, env } as const;
       return host.control(await host.find(params.id), command);
     },
   });
@@ -63,7 +65,12 @@ export function controlRoutes({ host, env, cwd }: Context) {
     optionalBody: request.forkBody,
     status: 201,
     answer: ["The new thread.", schema.forkedSchema],
-    run: async ({ params, body }) => host.fork(await host.find(params.id), { ...body, env }),
+    async run({ params, body }, call) {
+      const by = answererOf(call.req.raw);
+      const edit = body.edit && { ...body.edit, by };
+      const input = body.input && { ...body.input, by };
+      return host.fork(await host.find(params.id), { ...body, edit, input, env });
+    },
   });
   routes.add("POST /threads/{id}/retry", {
     summary: "Take up a failed or killed thread in a new one",
@@ -71,9 +78,10 @@ export function controlRoutes({ host, env, cwd }: Context) {
     optionalBody: request.retryBody,
     status: 201,
     answer: ["The new thread.", schema.forkedSchema],
-    async run({ params, body }) {
+    async run({ params, body }, call) {
       const ref = await host.find(params.id);
-      return host.fork(ref, retryOptions(await host.read(ref), { ...body, env }));
+      const edit = body.edit && { ...body.edit, by: answererOf(call.req.raw) };
+      return host.fork(ref, retryOptions(await host.read(ref), { ...body, edit, env }));
     },
   });
   routes.add("DELETE /threads/{id}", {

@@ -6,6 +6,7 @@ import {
   isThreadId,
   type ThreadRef,
   WorkflowError,
+  type AnsweredBy,
 } from "@uncaged/workflow/host";
 import type { z } from "zod";
 import { rewritten } from "../guard/error-response.ts";
@@ -72,7 +73,12 @@ async function nameOf(
 type Request = z.infer<typeof rerunBody>;
 
 /** Runs again from a checkpoint: a fork of the run that it is of, or a new run where that is not known. */
-export async function startRerun(context: Context, runs: Runs, request: Request): Promise<string> {
+export async function startRerun(
+  context: Context,
+  runs: Runs,
+  request: Request,
+  by: AnsweredBy,
+): Promise<string> {
   const { host, env, cwd } = context;
   const { checkpoint, stepID, path, overrides, maxRounds, clientRunToken } = request;
   const source = await sourceOf(runs, checkpoint);
@@ -82,7 +88,8 @@ export async function startRerun(context: Context, runs: Runs, request: Request)
   const thread = source && (await host.read(source.ref));
   if (thread?.movedTo !== undefined) throw movedError(thread.threadId, thread.movedTo);
   const rerun = { checkpoint, stepID, path, overrides };
-  const { kept: atStep, steps, input } = planRerun(documents, thread, rerun);
+  const { kept: atStep, steps, input: given } = planRerun(documents, thread, rerun);
+  const input = { ...given, by };
   const options = clientRunToken === undefined ? {} : { clientRunToken };
   if (!source) {
     const workflow = name ?? hash;
@@ -131,6 +138,7 @@ export async function resumeRun(
   { host, env }: Context,
   ref: ThreadRef,
   { token, payload = null, requestId }: z.infer<typeof resumeRunBody>,
+  by: AnsweredBy,
 ): Promise<void> {
   if (token === undefined) {
     const { status } = await host.read(ref);
@@ -144,7 +152,7 @@ export async function resumeRun(
   }
   const content = typeof payload === "string" ? payload : JSON.stringify(payload);
   const meta = { token, ...(requestId !== undefined && { requestId }) };
-  await host.control(ref, { kind: "answer", input: { content, value: payload, meta }, env });
+  await host.control(ref, { kind: "answer", input: { content, value: payload, meta, by }, env });
 }
 
 /** Ends a run; without effect on one that has ended. */

@@ -3,6 +3,7 @@ import { allRead, type Context, refusals, Routes } from "../routes/route.ts";
 import * as schema from "../schema/run.ts";
 import { abortRun, pauseRun, resumeRun, startRerun, startRun } from "./control.ts";
 import { followRun, noStream, seqIn } from "./run-stream.ts";
+import { answererOf } from "../guard/guard.ts";
 import { type Run, Runs } from "./run.ts";
 
 /** The errors of a run's stream: that of an unknown run ends at once. */
@@ -38,7 +39,8 @@ export function runRoutes(context: Context): OpenAPIHono {
     summary: "Run again from a checkpoint, at a step, with other values",
     body: schema.rerunBody,
     answer: ["A new run has begun.", schema.runStateSchema],
-    run: async ({ body }) => statusOf(await runs.get(await startRerun(context, runs, body))),
+    run: async ({ body }, call) =>
+      statusOf(await runs.get(await startRerun(context, runs, body, answererOf(call.req.raw)))),
   });
   routes.add("GET /{runID}/status", {
     summary: "The status of a run",
@@ -90,9 +92,9 @@ export function runRoutes(context: Context): OpenAPIHono {
     params: schema.runPath,
     optionalBody: schema.resumeRunBody,
     answer: ["It goes on.", schema.runStateSchema],
-    async run({ params, body }) {
+    async run({ params, body }, call) {
       const run = await runs.get(params.runID);
-      await resumeRun(context, run.ref, body);
+      await resumeRun(context, run.ref, body, answererOf(call.req.raw));
       return statusOf(run);
     },
   });

@@ -1,4 +1,4 @@
-import type { Keep } from "@uncaged/workflow/host";
+import { type Keep, terminalUser } from "@uncaged/workflow/host";
 import { Option } from "commander";
 import { editOf } from "../arguments/edit.ts";
 import { withName } from "../arguments/names.ts";
@@ -41,7 +41,13 @@ export default defineCommand({
     const ref = await session.host.find(id);
     const keep = keepOf(options);
     const edit = await editOf(session, ref, keep, options.edit);
-    const given = { ...changes, keep, edit, input };
+    const by = terminalUser();
+    const given = {
+      ...changes,
+      keep,
+      edit: edit && { ...edit, by },
+      input: input && { ...input, by },
+    };
     const fork = () => session.host.fork(ref, given);
     return await afterStart(session, options, await withName(session, options.on ?? "", fork));
   },

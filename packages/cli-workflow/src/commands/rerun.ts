@@ -1,4 +1,4 @@
-import { movedError } from "@uncaged/workflow/host";
+import { movedError, terminalUser } from "@uncaged/workflow/host";
 import { withName } from "../arguments/names.ts";
 import { changesOf, collect, type ForkOptions, forkOptions } from "../arguments/options.ts";
 import { afterStart } from "../follow/started.ts";
@@ -41,7 +41,7 @@ export default defineCommand({
     const overrides = overridesOf(options.set ?? [], document);
     // Another version may have no such path.
     const at = on === undefined && path !== null ? { path } : {};
-    const input = rerunInput({ stepID, overrides, ...at });
+    const input = { ...rerunInput({ stepID, overrides, ...at }), by: terminalUser() };
     const started = await host.fork(ref, { ...changes, keep: { atStep: kept }, input });
     return await afterStart(session, options, started);
   },

@@ -1,4 +1,4 @@
-import { type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
+import { terminalUser, type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
 import { answerFor, callDecision, type DecisionOptions } from "../arguments/decision.ts";
 import { forEachThread, noteOrphans } from "../arguments/names.ts";
 import { type StartOptions, startOptions } from "../arguments/options.ts";
@@ -38,7 +38,7 @@ export default defineCommand({
       if (!answered) return await host.control(ref, { kind: "resume", ...given });
       // The question that is open now is answered, and not one that is asked meanwhile, also where none is open yet.
       const question = view?.steps.length;
-      const input = { ...answered, meta: { ...answered.meta, requestId } };
+      const input = { ...answered, meta: { ...answered.meta, requestId }, by: terminalUser() };
       return await host.control(ref, { kind: "answer", input, question, ...given });
     };
     if (options.wait || options.follow) {

@@ -7,6 +7,7 @@ import {
   type ThreadRef,
   type ThreadStatus,
   type ThreadView,
+  terminalUser,
 } from "@uncaged/workflow/host";
 import type { Session } from "../session/session.ts";
 import { LiveThread, type OnRest } from "./live.ts";
@@ -86,7 +87,7 @@ export class Handover {
   /** Answers a question of the thread that is shown. */
   async answer(content: string, question: number): Promise<void> {
     const { env } = this.#given.start;
-    const input = { content };
+    const input = { content, by: terminalUser() };
     if (!this.#live) return;
     await this.#session.host.control(this.#live.ref, { kind: "answer", input, question, env });
   }

@@ -1,4 +1,4 @@
-import { type Attempt, nestedAttempts } from "@uncaged/workflow";
+import { answererIn, answererText, type Attempt, INPUT, nestedAttempts } from "@uncaged/workflow";
 import {
   type FailureRecord,
   goesOn,
@@ -116,7 +116,9 @@ function stepText(
     : attempt && [durationText(attempt), attemptSpent(attempt)];
   const failed =
     attempt?.status === "failed" ? `  ${paint("red", "failed")}${triedText(step)}` : "";
-  const shown = paint("dim", (facts ?? []).filter(Boolean).join("  "));
+  const by = step.role === INPUT ? answererIn(step.meta) : null;
+  const answered = by && `by ${oneLine(answererText(by))}`;
+  const shown = paint("dim", [...(facts ?? []), answered].filter(Boolean).join("  "));
   const head = `${String(number).padStart(3)}  ${paint("cyan", oneLine(step.role))}${failed}  ${shown}`;
   const content = shortened(contentText(step), look, indent);
   const meta = full ? paint("dim", hanging(jsonOf(step.meta, 2), indent)) : "";

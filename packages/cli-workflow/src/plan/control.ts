@@ -1,4 +1,11 @@
-import { goesOn, isWorkflowError, keepAwake, settled, WorkflowError } from "@uncaged/workflow/host";
+import {
+  goesOn,
+  isWorkflowError,
+  keepAwake,
+  settled,
+  terminalUser,
+  WorkflowError,
+} from "@uncaged/workflow/host";
 import type { Plans, Started } from "@uncaged/workflow-plan/service";
 import { decisions } from "@uncaged/workflow-plan/terms";
 import { Argument, type Command } from "commander";
@@ -151,8 +158,7 @@ export const answer = defineSubcommand({
     decision: string,
   ) =>
     withPlans(session, options, async (plans) => {
-      const by = session.env.USER || "cli";
-      const done = await plans.answer(id, decision, { by, stepId: step });
+      const done = await plans.answer(id, decision, { by: terminalUser(), stepId: step });
       session.show(done, () => `${done.decision}: ${done.stepId}\n`);
     }),
 });

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import {
   findProject,
   type Host,
@@ -52,6 +53,9 @@ export type Load = (command: Command) => Promise<void>;
 
 /** The commands that wake what is due themselves. */
 const wakesItself = new Set(["wake", "serve"]);
+
+/** The folder of the cluster that `cluster up` makes in a storage root. */
+export const clusterFolderOf = ({ root }: Host): string => join(root, "cluster");
 
 /** The commands for which both a storage root and a cluster are named. */
 const usesBoth = new Set(["push", "pull"]);
@@ -149,7 +153,7 @@ export class Session {
   /**
    * Opens the cluster that a command is to work on, if any, once it has answered for itself.
    *
-   * @throws WorkflowError `NOT_ON_A_CLUSTER`, and those of `readHostUrl` and `openedCluster`.
+   * @throws WorkflowError `NOT_ON_A_CLUSTER`, and those of `openedCluster`.
    */
   async openHost(onCluster: OnCluster): Promise<void> {
     const chosen = onCluster === "unused" ? null : this.clusterChosen;
@@ -159,7 +163,7 @@ export class Session {
       throw WorkflowError.usage("NOT_ON_A_CLUSTER", message, "name a storage root: --root <dir>");
     }
     const { openedCluster } = await import("./cluster.ts");
-    this.#host = await openedCluster(chosen.url, this.env);
+    this.#host = await openedCluster(chosen.url, this.env, this.clusterFolder);
     this.#cluster = chosen.url;
   }
 
@@ -191,6 +195,16 @@ export class Session {
     const { env } = this.#world;
     const path = this.#options.root;
     return openLocalHost({ path, env, project: this.hostProject });
+  }
+
+  /** The folder of the storage root's own cluster, whether or not it is used; null when the root can't be told. */
+  get clusterFolder(): string | null {
+    try {
+      return clusterFolderOf(this.openRoot());
+    } catch {
+      // What is wrong with the project or the root matters to what uses it.
+      return null;
+    }
   }
 
   /** The storage root that somebody has named and that is not there: its path may be mistyped. */

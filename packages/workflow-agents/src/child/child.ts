@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import type { WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
-import { endGroup, type ProcessGroup, spawnGroup } from "./group.ts";
+import { type ProcessGroup, spawnGroup } from "./group.ts";
 import type { GroupRequest } from "./request.ts";
 
 /*
@@ -13,6 +13,8 @@ type ChildRequest = GroupRequest & {
   input?: string;
   signal: AbortSignal;
   timeoutMs: number;
+  /** Called with the process id as soon as the command runs. */
+  onStarted?: (pid: number) => void;
   onOutput: (chunk: Uint8Array) => void;
   onError: (chunk: Uint8Array) => void;
 };
@@ -23,20 +25,25 @@ export type ChildEnd = {
   signal: string | null;
 };
 
+/** The warning of a command that {@link ownProcesses} can't help. */
+export const leavesRunning =
+  "processes that the command leaves in the background are not ended: bubblewrap is not available";
+
 // A longer one would end at once.
 const longestTimer = 2 ** 31 - 1;
 
 /** Runs a command to its end, and ends what it left running. What a callback throws ends it too. */
 export async function runChild(request: ChildRequest): Promise<ChildEnd> {
-  const { signal, timeoutMs, graceMs, input = "" } = request;
+  const { signal, timeoutMs, input = "" } = request;
   if (signal.aborted) return { by: "abort", exitCode: null, signal: null };
-  const { child, pid, ended } = await start(request);
+  const { child, end: endGroup, ended, pid } = await start(request);
+  request.onStarted?.(pid);
   let by: ChildEnd["by"] = "exit";
   let thrown: { error: unknown } | null = null;
   const stop = (why: ChildEnd["by"]) => {
     if (by !== "exit") return;
     by = why;
-    void endGroup(pid, graceMs);
+    void endGroup();
   };
   const abort = () => stop("abort");
   const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, longestTimer));

@@ -1,12 +1,19 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { constants } from "node:os";
+import type { Readable } from "node:stream";
+import { programPath } from "./program.ts";
 import type { GroupRequest } from "./request.ts";
 
-/** A process in a group of its own. `ended` resolves when its group is gone and its output read. */
+/**
+ * A process in a group of its own. `ended` resolves when its group is gone and its output read; `end` asks the group to
+ * end, and ends it by force after its grace period.
+ */
 export type ProcessGroup = {
   child: ChildProcessWithoutNullStreams;
   pid: number;
   ended: Promise<{ exitCode: number | null; signal: string | null }>;
+  end: () => Promise<void>;
 };
 
 // How long output may still come from a process that the first one left behind.
@@ -14,29 +21,43 @@ const drainMs = 250;
 const pollMs = 10;
 const lastMs = 200;
 
-/** Starts a process in a group of its own, which ends with it and with this process. */
+/**
+ * Starts a process in a group of its own, which ends with it and with this process. With `own`, all processes that it
+ * has started end, whatever their group.
+ */
 export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
-  const { argv, cwd, descriptors = [], env, graceMs } = request;
-  const [command = "", ...args] = argv;
+  const { argv, cwd, descriptors = [], graceMs, own } = request;
+  // The shell's convention; bubblewrap sets it too.
+  const env: Record<string, string> = { ...request.env, PWD: cwd };
+  const [name = "", ...rest] = argv;
+  const [command = "", ...args] = own ? own([programPath(name, cwd, env), ...rest], graceMs) : argv;
   const child = spawn(command, args, {
-    ...{ cwd, env: { ...env }, detached: true },
-    stdio: ["pipe", "pipe", "pipe", ...descriptors],
+    ...{ cwd, env, detached: true },
+    stdio: ["pipe", "pipe", "pipe", ...(own ? ["pipe" as const] : descriptors)],
   }) as ChildProcessWithoutNullStreams;
   const { pid } = child;
   // At once: a process that is killed before it has a guard leaves the group running.
-  const release = pid === undefined ? null : guardGroup(pid, graceMs);
+  const guard = pid === undefined ? null : guardGroup(pid, graceMs);
   // A command need not read what it is given.
   child.stdin.on("error", () => undefined);
   const closed = new Promise<void>((done) => child.once("close", () => done()));
+  let hasExited = false;
+  const leader = own ? firstProcess(child.stdio[3] as Readable) : Promise.resolve(null);
+  void leader.then((inner) => inner !== null && guard?.follow(inner));
+  const group = pid === undefined ? null : new Group(pid, leader, () => hasExited, graceMs);
   const ended: ProcessGroup["ended"] = new Promise((resolve) => {
     child.once("exit", (exitCode, signal) => {
+      hasExited = true;
       void (async () => {
-        if (pid !== undefined && signalGroup(pid, 0)) await endGroup(pid, graceMs);
+        const inner = await leader;
+        if (pid !== undefined && inner === null && signalGroup(pid, 0)) await group?.end();
+        // Bubblewrap itself was killed, and its namespace goes on.
+        if (inner !== null && signal !== null) signalGroup(inner, "SIGKILL");
         await Promise.race([closed, new Promise((done) => setTimeout(done, drainMs))]);
         child.stdout.destroy();
         child.stderr.destroy();
-        release?.();
-        resolve({ exitCode, signal });
+        guard?.release();
+        resolve(own ? ownEnd(exitCode, signal) : { exitCode, signal });
       })();
     });
   });
@@ -44,27 +65,57 @@ export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
     child.once("spawn", resolve);
     child.once("error", reject);
   });
-  if (pid === undefined) throw new Error("it has no process id");
+  if (pid === undefined || group === null) throw new Error("it has no process id");
   child.on("error", () => undefined);
-  return { child, pid, ended };
+  return { child, pid, ended, end: () => group.end() };
 }
 
-/** Ends a process group: SIGTERM, and SIGKILL for what is left after `graceMs`. */
-export async function endGroup(pid: number, graceMs: number): Promise<void> {
-  signalGroup(pid, "SIGTERM");
-  if (await isGone(pid, graceMs)) return;
-  signalGroup(pid, "SIGKILL");
-  await isGone(pid, lastMs);
-}
+/** A process group, and how it is ended. `leader` is that of the group in a PID namespace, which `pid` waits for. */
+class Group {
+  readonly #pid: number;
+  readonly #leader: Promise<number | null>;
+  readonly #hasExited: () => boolean;
+  readonly #graceMs: number;
+  #ending: Promise<void> | null = null;
 
-async function isGone(pid: number, withinMs: number): Promise<boolean> {
-  const end = performance.now() + withinMs;
-  while (signalGroup(pid, 0)) {
-    if (performance.now() >= end) return false;
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  constructor(
+    pid: number,
+    leader: Promise<number | null>,
+    hasExited: () => boolean,
+    graceMs: number,
+  ) {
+    this.#pid = pid;
+    this.#leader = leader;
+    this.#hasExited = hasExited;
+    this.#graceMs = graceMs;
   }
-  return true;
+
+  /** SIGTERM, and SIGKILL for what is left after the grace period. */
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    const leader = await this.#leader;
+    const group = leader ?? this.#pid;
+    // A namespace ends before the process that waits for it. Its group comes into being a moment after its leader.
+    const isGone = () => (leader === null ? !signalGroup(group, 0) : this.#hasExited());
+    const latest = performance.now() + this.#graceMs;
+    let isAsked = false;
+    while (performance.now() < latest) {
+      isAsked ||= signalGroup(group, "SIGTERM");
+      if (isGone()) return;
+      await pause();
+    }
+    signalGroup(group, "SIGKILL");
+    if (leader !== null && !this.#hasExited()) signalGroup(this.#pid, "SIGKILL");
+    const last = performance.now() + lastMs;
+    while (performance.now() < last && !isGone()) await pause();
+  }
 }
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, pollMs));
 
 /** Sends a signal to a whole group; false when nothing of it is left. A zombie counts, for a moment. */
 function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
@@ -75,18 +126,48 @@ function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
+/** The pid of a namespace's first process, as bubblewrap reports it; null when it has started none. */
+async function firstProcess(info: Readable): Promise<number | null> {
+  let text = "";
+  await new Promise<void>((resolve) => {
+    info.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    for (const end of ["end", "close", "error"]) info.once(end, () => resolve());
+  });
+  try {
+    const { "child-pid": pid } = JSON.parse(text) as { "child-pid": number };
+    return pid;
+  } catch {
+    return null;
+  }
+}
+
+const signals = Object.entries(constants.signals);
+const signalBase = 128;
+/** What git exits with when it is called wrongly. */
+const gitUsage = 129;
+
+/** How a command has ended in a namespace of its own: 128 and the signal stand for one that was killed. */
+function ownEnd(exitCode: number | null, signal: string | null) {
+  const known = signals.find(([, number]) => exitCode === signalBase + number);
+  if (!known || exitCode === gitUsage) return { exitCode, signal };
+  return { exitCode: null, signal: known[0] };
+}
+
 const shell = "/bin/sh";
-// Reads until its input ends, which is when this process does, in whatever way. It signals while the group is there
-// and no longer: the number may be another's then.
-const script = `read _; kill -TERM -"$1" || exit
+// Reads the group's leader, if another one than its own comes, until its input ends, which is when this process does, in
+// whatever way. It signals while the group is there and no longer: the number may be another's then.
+const script = `if read -r group; then read -r _; else group=$1; fi
+kill -TERM -"$group" || exit
 left=$2
-while [ "$left" -gt 0 ]; do sleep 0.1 || sleep 1; kill -0 -"$1" || exit; left=$((left - 1)); done
-kill -KILL -"$1"`;
+while [ "$left" -gt 0 ]; do sleep 0.1 || sleep 1; kill -0 -"$group" || exit; left=$((left - 1)); done
+kill -KILL -"$group"`;
 const pollsPerSecond = 10;
 
-/** Has a process group ended when this process is killed in any way; returns how to end the guard. */
-function guardGroup(pid: number, graceMs: number): () => void {
-  if (!existsSync(shell)) return () => undefined;
+/** Ends a process group when this process is killed in any way. `follow` names another leader. */
+type Guard = { follow: (leader: number) => void; release: () => void };
+
+function guardGroup(pid: number, graceMs: number): Guard | null {
+  if (!existsSync(shell)) return null;
   const polls = Math.max(pollsPerSecond, Math.ceil((graceMs * pollsPerSecond) / 1000));
   const guard = spawn(shell, ["-c", script, shell, String(pid), String(polls)], {
     cwd: "/",
@@ -96,5 +177,8 @@ function guardGroup(pid: number, graceMs: number): () => void {
   });
   guard.on("error", () => undefined);
   guard.stdin.on("error", () => undefined);
-  return () => void guard.kill("SIGKILL");
+  return {
+    follow: (leader) => void guard.stdin.write(`${leader}\n`),
+    release: () => void guard.kill("SIGKILL"),
+  };
 }

@@ -1,3 +1,5 @@
+import type { OwnProcesses } from "@uncaged/workflow/sandbox";
+
 /** What runs in a process group: `env` is all the environment that it gets. */
 export type GroupRequest = {
   argv: readonly string[];
@@ -7,6 +9,8 @@ export type GroupRequest = {
   descriptors?: readonly number[];
   /** How long the group may take to end when it is asked to. */
   graceMs: number;
+  /** What `ownProcesses` gives: all that the command has started ends with it then. */
+  own?: OwnProcesses | null;
 };
 
 // By the last the next worker finds what a killed one has left; the one before keeps git in a thread's worktree.

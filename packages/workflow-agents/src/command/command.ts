@@ -7,7 +7,8 @@ import {
   type ThreadContext,
   WorkflowError,
 } from "@uncaged/workflow";
-import { type ChildEnd, runChild } from "../child/child.ts";
+import { ownProcesses } from "@uncaged/workflow/sandbox";
+import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";
 import { Lines } from "../child/output.ts";
 import { allowed } from "../child/request.ts";
 import { failure, misuse, oneLine } from "../run/error.ts";
@@ -37,8 +38,15 @@ export type CommandOptions = {
   set?: Readonly<Record<string, string>>;
   /** Values that are replaced by `[secret:NAME]` in all that it puts out, besides the secrets of its environment. */
   secrets?: Readonly<Record<string, string>>;
-  /** Starts the program in place of its name: the command line of a sandbox, and the open descriptors that it needs. */
-  launch?: { argv: readonly string[]; descriptors?: () => readonly number[] };
+  /**
+   * Starts the program in place of its name: the command line of a sandbox, and the open descriptors that it needs.
+   * `onStarted` is called with the process id.
+   */
+  launch?: {
+    argv: readonly string[];
+    descriptors?: () => readonly number[];
+    onStarted?: (pid: number) => void;
+  };
   /** How long it may take (30 minutes), and how long to end when it is asked to (5 seconds). */
   timeoutMs?: number;
   graceMs?: number;
@@ -87,7 +95,7 @@ const proxies = "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy
   .split(" ")
   .concat("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS");
 
-type Settings = Required<CommandOptions>;
+type Settings = Required<Omit<CommandOptions, "launch">> & Pick<CommandOptions, "launch">;
 
 const longestText = 10 * 1024 * 1024;
 
@@ -111,7 +119,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
     env: options.env ?? [],
     set: options.set ?? {},
     secrets: options.secrets ?? {},
-    launch: options.launch ?? { argv: options.argv.slice(0, 1).flat() },
+    launch: options.launch,
     timeoutMs: options.timeoutMs ?? 30 * 60_000,
     graceMs: options.graceMs ?? 5000,
     maxOutput: options.maxOutput ?? (isText ? longestText : Number.POSITIVE_INFINITY),
@@ -208,7 +216,10 @@ async function runOnce(
   given: Given,
 ): Promise<CommandRun> {
   const { signal = new AbortController().signal } = ctx;
-  const { argv, launch, message, timeoutMs, graceMs } = settings;
+  const { argv, message, timeoutMs, graceMs } = settings;
+  // A sandbox ends all that runs in it.
+  const processes = settings.launch ? null : await ownProcesses();
+  const launch = settings.launch?.argv ?? argv.slice(0, 1).flat();
   const { system, session, budget, onSession } = given;
   const env = { ...allowed(ctx.env ?? {}, settings.env), ...settings.set };
   const mask = maskOf(env, [], settings.secrets);
@@ -216,6 +227,7 @@ async function runOnce(
     reportsSpending: settings.output !== "text",
     onSession,
   });
+  if (!settings.launch && !processes) report.note("warn", leavesRunning);
   const errors = new Lines(64 * 1024, (line) => report.addError(line));
   const output =
     settings.output === "text"
@@ -227,8 +239,9 @@ async function runOnce(
   const values = { prompt, budget, system: system || null, session: session?.session ?? null };
   try {
     const end = await runChild({
-      ...{ argv: [...launch.argv, ...filled(argv.slice(1), values)], env, signal, timeoutMs },
-      ...{ graceMs, descriptors: launch.descriptors?.() },
+      ...{ argv: [...launch, ...filled(argv.slice(1), values)], env, signal, timeoutMs },
+      ...{ graceMs, descriptors: settings.launch?.descriptors?.(), own: processes },
+      onStarted: settings.launch?.onStarted,
       input: has(argv, "prompt") ? "" : prompt,
       cwd: cwdOf(ctx, "a command needs one"),
       onOutput: (chunk) => output.add(chunk),

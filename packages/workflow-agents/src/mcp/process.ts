@@ -4,7 +4,7 @@ import {
   serializeMessage,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { endGroup, type ProcessGroup, spawnGroup } from "../child/group.ts";
+import { type ProcessGroup, spawnGroup } from "../child/group.ts";
 import type { GroupRequest } from "../child/request.ts";
 
 // How long a server may take to end when its input ends, and again when it is asked to.
@@ -59,7 +59,7 @@ export class ServerProcess implements Transport {
     this.#server = null;
     if (!server) return;
     server.child.stdin.end();
-    const timer = setTimeout(() => void endGroup(server.pid, graceMs), graceMs);
+    const timer = setTimeout(() => void server.end(), graceMs);
     await server.ended;
     clearTimeout(timer);
   }

@@ -1,6 +1,7 @@
 import { maskOf } from "@uncaged/workflow";
+import { ownProcesses } from "@uncaged/workflow/sandbox";
 import * as z from "zod/mini";
-import { runChild } from "../child/child.ts";
+import { leavesRunning, runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";
 import { HeadAndTail } from "../child/output.ts";
 import { failure } from "../run/error.ts";
@@ -32,7 +33,8 @@ type Call = { argv?: string[]; command?: string; timeoutMs?: number; cwd?: strin
 
 /**
  * A tool that runs commands, in the thread's directory or a folder in it. It is no cage: a command may do
- * whatever the user may. Its process group is ended at a timeout, with the thread, and when it exits.
+ * whatever the user may. Its process group is ended at a timeout, with the thread, and when it exits, and all else that
+ * it has started where bubblewrap is installed.
  */
 export function runCommand(options: RunCommandOptions = {}): Tool {
   const { allowShell = false, longestMs = 600_000, graceMs = 2000 } = options;
@@ -66,10 +68,12 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   const timeoutMs = Math.min(call.timeoutMs ?? options.timeoutMs ?? 120_000, longestMs);
   if (args[0] === "") throw pathError("COMMAND_MISSING", "", "is no command", "name a program");
   const env = allowed(execution.env, options.env ?? []);
+  const own = await ownProcesses();
+  if (!own) execution.warn(leavesRunning);
   const kept = new HeadAndTail(maxOutput);
   const keep = (chunk: Uint8Array) => kept.add(chunk);
   const { by, exitCode, signal } = await runChild({
-    ...{ argv: args, cwd: path, env, input: call.input, timeoutMs, graceMs },
+    ...{ argv: args, cwd: path, env, input: call.input, timeoutMs, graceMs, own },
     ...{ signal: execution.signal, onOutput: keep, onError: keep },
   });
   const text = maskOf(env)(kept.text()).trimEnd();

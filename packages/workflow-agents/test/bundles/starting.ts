@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
-import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import type { WorkflowFn } from "@uncaged/workflow";
 import { runCommand, toolRegistry } from "../../src/index.ts";
-import { isAlive } from "../processes.ts";
+import { processesIn } from "../processes.ts";
 
 /* Starts processes that do not end, in each way of `params`. When it is run again, it yields which of them run. */
 export const descriptor = {
@@ -15,8 +15,8 @@ type Way = "tool" | "deaf" | "session" | "node" | "bun" | "given" | "free" | "da
 
 const tools = toolRegistry([runCommand({ graceMs: 60_000, longestMs: 60_000 })]);
 
-// It notes itself and what it starts in a file.
-const script = 'echo $$ >>"$1"; sleep 1000 & echo $! >>"$1"; exec sleep 1000';
+// Two processes that work in a folder of their own, by which they are found.
+const script = 'mkdir -p "$1.d"; cd "$1.d"; sleep 1000 & exec sleep 1000';
 const deaf = `trap "" TERM; ${script}`;
 
 export const run: WorkflowFn = async function* ({ params }, { cwd = "", env = {}, signal }) {
@@ -39,7 +39,7 @@ export const run: WorkflowFn = async function* ({ params }, { cwd = "", env = {}
     return tools.run("runCommand", { argv }, context);
   };
   if (existsSync(file)) {
-    const running = readFileSync(file, "utf8").trim().split("\n").map(Number).filter(isAlive);
+    const running = processesIn(`${file}.d`);
     yield { role: "starter", content: JSON.stringify(running), meta: {} };
     return { returnCode: 0, summary: "" };
   }

@@ -8,6 +8,8 @@ import {
   type Sent,
 } from "./channel.ts";
 
+export const terminalName = "terminal";
+
 /** The chat of the terminal: there is one. */
 export const terminalJid = "local";
 
@@ -25,7 +27,7 @@ export type TerminalOptions = ChannelOptions & {
 
 /** The terminal as a channel: what is written at it comes in by {@link TerminalChannel.receive}. */
 export class TerminalChannel implements Channel {
-  readonly name = "terminal";
+  readonly name = terminalName;
   readonly #options: TerminalOptions;
   #isConnected = false;
   #order = 0;

@@ -126,9 +126,11 @@ export type SandboxOptions = {
   /** The image of a container, and what runs it. */
   image?: string;
   engine?: "docker" | "podman";
-  /** In bytes (4 Gi), and processors (2). */
+  /** Of all processes of a step: memory in bytes (4 Gi), processors (2), processes and threads (4096), files in bytes (10 Gi). */
   memory?: number;
   cpus?: number;
+  processes?: number;
+  disk?: number;
 };
 
 /** What the framework and the user add to a plan. Further keys are kept. */

@@ -1,4 +1,6 @@
+import { type AnsweredBy, terminalUser } from "@uncaged/workflow/host";
 import type { Channel, NewMessage, Sent } from "../channel/channel.ts";
+import { terminalName } from "../channel/terminal.ts";
 import type { Workflow } from "../plan/plan.ts";
 import type { Plans } from "../service/plans.ts";
 import type { Chat, Standing } from "./chat.ts";
@@ -6,6 +8,12 @@ import type { Conversation } from "./conversation.ts";
 
 /** A message with the channel and the chat that it came by. */
 export type Received = { channel: Channel; chat: Chat; message: NewMessage };
+
+/** Who a message is from: the sender in its channel, or the user at the terminal. */
+export function answererOf({ channel, message }: Received): AnsweredBy {
+  if (channel.name === terminalName) return terminalUser();
+  return { kind: "channel", name: `${channel.name}:${message.sender}` };
+}
 
 /** What answers are taken with: the plans, and the ways to the chat that an answer came by. */
 export type Desk = {

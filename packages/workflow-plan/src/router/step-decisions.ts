@@ -4,7 +4,7 @@ import { ExecutorError } from "../error/error.ts";
 import { prefixes } from "../plan/terms.ts";
 import { decisionOf, type Wanted } from "../service/decisions.ts";
 import type { RunRow } from "../service/rows.ts";
-import { type Desk, reasons, type Received } from "./received.ts";
+import { answererOf, type Desk, reasons, type Received } from "./received.ts";
 
 /** What the question about a failed step is kept by: each failure of a step is another one. */
 export const failureOf = ({ runId, token }: Pick<Wanted, "runId" | "token">): string =>
@@ -58,7 +58,7 @@ export class StepDecisions {
 
   async #answer(received: Received, wanted: Wanted, decision: string): Promise<void> {
     const { runId, stepId, token } = wanted;
-    const by = `${received.channel.name}:${received.message.sender}`;
+    const by = answererOf(received);
     await this.#desk.plans.answer(runId, decision, { by, stepId, token });
     await this.#desk.reply(received, `${stepId}: ${decision}`);
   }

@@ -1,3 +1,4 @@
+import { defaultLimits } from "@uncaged/workflow/sandbox";
 import { ConfigError } from "../error/error.ts";
 
 import type { SandboxMode, SandboxOptions } from "../plan/plan.ts";
@@ -15,8 +16,7 @@ const defaults: SandboxSettings = {
   network: "on",
   image: "uncaged-workflow-agent",
   engine: null,
-  memory: 4 * 1024 ** 3,
-  cpus: 2,
+  ...defaultLimits,
 };
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0;
@@ -36,6 +36,8 @@ const checks: Record<keyof SandboxOptions, [isRight: (value: unknown) => boolean
   engine: [isOneOf("docker", "podman"), "docker or podman"],
   memory: [isCount, "a number of bytes"],
   cpus: [isCount, "a whole number of at least 1"],
+  processes: [isCount, "a whole number of at least 1"],
+  disk: [isCount, "a number of bytes"],
 };
 
 /**

@@ -1,12 +1,11 @@
 import type { Environment } from "@uncaged/workflow/host";
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import {
   type Bubblewrap,
   type Container,
   findBubblewrap,
   findContainer,
-  found,
+  heldLimits,
+  limitCommand,
   type NoContainer,
 } from "@uncaged/workflow/sandbox";
 import { ConfigError } from "../error/error.ts";
@@ -26,9 +25,6 @@ export type Sandbox = {
   /** The variables that the command line needs, and that are not seen inside. */
   env?: Record<string, string>;
 };
-
-const probeMs = 10_000;
-const systemPath = "/usr/local/bin:/usr/bin:/bin";
 
 const none: Sandbox = { kind: "off", argv: [], bubblewrap: null, container: null, limits: [] };
 
@@ -70,21 +66,19 @@ export async function chosenSandbox(
   });
 }
 
-const mostProcesses = 4096;
-
 async function containerOn(
-  { cpus, engine, image, memory }: SandboxSettings,
+  settings: SandboxSettings,
   env: Environment,
   writable: readonly string[],
 ): Promise<Sandbox | NoContainer> {
+  const { engine, image } = settings;
   const engines = engine === null ? ["docker", "podman"] : [engine];
   const problems: NoContainer[] = [];
   for (const name of engines) {
-    const wanted = { engine: name, image, limits: { memory, cpus, processes: mostProcesses } };
-    const container = await findContainer(wanted, env, writable);
+    const container = await findContainer({ engine: name, image, limits: settings }, env, writable);
     if (!("problem" in container)) {
-      const hold = [inBytes(memory), `${cpus} cpus`];
-      return { kind: "container", argv: [], bubblewrap: null, container, limits: hold };
+      const limits = heldLimits(settings);
+      return { kind: "container", argv: [], bubblewrap: null, container, limits };
     }
     problems.push(container);
   }
@@ -95,120 +89,12 @@ async function containerOn(
 }
 
 async function bubblewrapOn(
-  { cpus, memory }: SandboxSettings,
+  settings: SandboxSettings,
   env: Environment,
   writable: readonly string[],
 ): Promise<Sandbox | string> {
-  const PATH = `${env.PATH ?? ""}:${systemPath}`;
   const bubblewrap = await findBubblewrap(env, writable);
   if (typeof bubblewrap === "string") return bubblewrap;
-  const limited = (await limitsOfGroup({ cpus, memory }, { ...env, PATH })) ?? {
-    ...limits({ cpus, memory }, PATH),
-    env: {},
-  };
-  const { argv, env: own, hold } = limited;
+  const { argv, env: own, hold } = await limitCommand(settings, env, writable);
   return { kind: "bubblewrap", argv, bubblewrap, container: null, limits: hold, env: own };
-}
-
-type Limited = { argv: string[]; hold: string[]; env: Record<string, string> };
-
-/**
- * What limits all processes together: a scope of the user's service manager, whose control group has the limits. Null where
- * there is none, or where the group's own files show that it does not hold them: the manager accepts also what the system
- * has not delegated to it.
- */
-async function limitsOfGroup(
-  { cpus, memory }: Pick<SandboxSettings, "cpus" | "memory">,
-  { DBUS_SESSION_BUS_ADDRESS, PATH, XDG_RUNTIME_DIR }: Environment,
-): Promise<Limited | null> {
-  const path = found("systemd-run", { PATH });
-  if (path === null || XDG_RUNTIME_DIR === undefined) return null;
-  const given = { XDG_RUNTIME_DIR, DBUS_SESSION_BUS_ADDRESS };
-  const env = Object.fromEntries(
-    Object.entries(given).flatMap(([name, value]) => (value ? [[name, value]] : [])),
-  );
-  const properties = [`MemoryMax=${memory}`, "MemorySwapMax=0", `CPUQuota=${cpus * 100}%`];
-  const scope = [path, "--user", "--scope", "--quiet", "--collect"];
-  const argv = [...scope, ...properties.flatMap((one) => ["--property", one]), "--"];
-  const files = await outputOf([...argv, "/bin/sh", "-c", showGroup], { PATH, ...env });
-  return files !== null && holdsIn(files, { cpus, memory })
-    ? { argv, env, hold: [`${inBytes(memory)} for all processes`, `${cpus} cpus`] }
-    : null;
-}
-
-const showGroup =
-  'cd "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)" && cat memory.max memory.swap.max cpu.max';
-
-/** Whether a control group's files, one line each, have limits that are no higher than these. */
-export function holdsIn(
-  files: string,
-  { cpus, memory }: Pick<SandboxSettings, "cpus" | "memory">,
-): boolean {
-  const [most = "", swap = "", cpu = ""] = files.split("\n");
-  const [quota = "", period = ""] = cpu.split(" ");
-  const isNumber = [most, quota, period].every((text) => /^\d+$/.test(text));
-  return (
-    isNumber && swap === "0" && Number(most) <= memory && Number(quota) / Number(period) <= cpus
-  );
-}
-
-/** What limits processes without a control group: the memory of each one, and the processors of all. */
-function limits(
-  { cpus, memory }: Pick<SandboxSettings, "cpus" | "memory">,
-  PATH: string,
-): Omit<Limited, "env"> {
-  const prlimit = found("prlimit", { PATH });
-  const taskset = found("taskset", { PATH });
-  const own = ownProcessors();
-  const isFewer = taskset !== null && cpus < own.length;
-  // Steps that run concurrently are spread over the processors.
-  const first = Math.floor(Math.random() * own.length);
-  const taken = Array.from({ length: cpus }, (_, n) => own[(first + n) % own.length]);
-  return {
-    argv: [
-      ...(prlimit === null ? [] : [prlimit, `--data=${memory}`]),
-      ...(isFewer ? [taskset, "--cpu-list", taken.join(",")] : []),
-    ],
-    hold: [
-      prlimit === null ? "no limit of memory" : `${inBytes(memory)} for each process`,
-      isFewer || (own.length > 0 && cpus >= own.length)
-        ? `${Math.min(cpus, own.length)} cpus`
-        : "no limit of cpus",
-    ],
-  };
-}
-
-/** The numbers of the processors that this process may use; none where that is not known. */
-function ownProcessors(): number[] {
-  let status = "";
-  try {
-    status = readFileSync("/proc/self/status", "utf8");
-  } catch {
-    return [];
-  }
-  const [, list = ""] = /^Cpus_allowed_list:\s*([\d,-]+)$/m.exec(status) ?? [];
-  return list.split(",").flatMap((range) => {
-    const [from = 0, to = from] = range.split("-").map(Number);
-    return Array.from({ length: to - from + 1 }, (_, n) => from + n);
-  });
-}
-
-const inBytes = (bytes: number): string => `${Number((bytes / 1024 ** 3).toFixed(2))} GiB`;
-
-const known = new Map<string, Promise<string | null>>();
-const knownMs = 60_000;
-
-/** What a command prints; null when it does not end well. The answer holds for a minute. */
-function outputOf(argv: readonly string[], env: Environment): Promise<string | null> {
-  const key = JSON.stringify([argv, env.PATH]);
-  const before = known.get(key);
-  if (before) return before;
-  const [file = "", ...args] = argv;
-  const answer = new Promise<string | null>((resolve) => {
-    const options = { env: { ...env }, timeout: probeMs, killSignal: "SIGKILL" } as const;
-    execFile(file, args, options, (error, stdout) => resolve(error === null ? stdout : null));
-  });
-  known.set(key, answer);
-  setTimeout(() => known.delete(key), knownMs).unref();
-  return answer;
 }

@@ -1,4 +1,4 @@
-import type { Environment, Host, ThreadRef } from "@uncaged/workflow/host";
+import type { AnsweredBy, Environment, Host, ThreadRef } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
 import { type Decision, decisions, threadIdOf } from "../plan/terms.ts";
 import type { FailureQuestion } from "../state/record.ts";
@@ -19,7 +19,7 @@ export type Wanted = {
 };
 
 /** What is decided, by whom, and about which step, or exactly which question. */
-export type DecisionOptions = { by?: string; stepId?: string; token?: string };
+export type DecisionOptions = { by?: AnsweredBy; stepId?: string; token?: string };
 
 /** What a run waits for; null when it does not. */
 export async function wantedBy(
@@ -53,8 +53,7 @@ export async function decide(
   const { ref, token, workflowId, runId } = wanted;
   if (asked !== undefined && asked !== token)
     throw new ExecutorError(`${runId} waits for another decision by now`);
-  const value = by === undefined ? decision : { decision, by };
-  const input = { content: decision, value, meta: { token } };
+  const input = { content: decision, value: decision, meta: { token }, by };
   await host.control(ref, { kind: "answer", input, env });
   return { workflowId, runId, stepId: wanted.stepId, decision };
 }

@@ -53,16 +53,13 @@ export type FailureQuestion = {
   expiresAt?: number;
 };
 
-/** An answer: the decision alone, or with who took it. */
+/** An answer: the decision alone, or in an object as older versions send it. */
 export const answerSchema = {
   anyOf: [
     { enum: decisions },
     {
       type: "object",
-      properties: {
-        decision: { title: "Decision", enum: decisions },
-        by: { title: "By", type: "string" },
-      },
+      properties: { decision: { title: "Decision", enum: decisions } },
       required: ["decision"],
     },
   ],

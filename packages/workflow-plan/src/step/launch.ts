@@ -5,12 +5,15 @@ import {
   type Program,
   programOf,
   type Shown,
+  type Wall,
 } from "@uncaged/workflow/sandbox";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { ConfigError } from "../error/error.ts";
 import { codeOf, insideEnv, insidePaths } from "../sandbox/launch.ts";
+import { LimitWatch } from "./limit-watch.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { CheckedSandbox } from "./view.ts";
 
 /** A command line in a sandbox: what stands before the command's arguments, and how what it left is ended. */
@@ -21,8 +24,15 @@ export type Launch = {
   descriptors: () => number[];
   /** Where the folder for messages is, as the command sees it. */
   ipc: string | null;
+  /** Watches the limits of the process that was started. */
+  onStarted: (pid: number) => void;
+  /** Aborted when it exceeds one, with an error that names the limit. */
+  exceeded: AbortSignal;
   end: () => Promise<void>;
 };
+
+/** What is prepared, before its limits are watched. */
+type Prepared = Omit<Launch, "onStarted" | "exceeded">;
 
 /** What one command in a sandbox gets of its own. */
 export type LaunchRequest = {
@@ -46,16 +56,40 @@ export type LaunchRequest = {
 
 /** Prepares the start of a command in a checked sandbox; null without a sandbox. @throws ConfigError */
 export async function launchIn(
-  { hidden, mounts, network, project, sandbox }: CheckedSandbox,
+  checked: CheckedSandbox,
   request: LaunchRequest,
 ): Promise<Launch | null> {
+  const { mounts, project, sandbox, settings } = checked;
+  if (sandbox.kind === "off") return null;
+  const { run, step } = request;
+  const prepared = await prepare(checked, request);
+  const watch = new LimitWatch({
+    limits: settings,
+    folders: [join(run, "work"), join(run, "homes", step)],
+    disks: [
+      ...(project.access === "read-write" ? [project.path] : []),
+      ...mounts.filter(({ readonly }) => !readonly).map(({ hostPath }) => hostPath),
+    ],
+  });
+  return {
+    ...prepared,
+    onStarted: (pid) => watch.start(pid),
+    exceeded: watch.exceeded,
+    async end() {
+      watch.stop();
+      await prepared.end();
+    },
+  };
+}
+
+async function prepare(
+  { hidden, mounts, network, project, sandbox }: CheckedSandbox,
+  request: LaunchRequest,
+): Promise<Prepared> {
   const { env, files = [], ipc, onRefused, programs, run, set = {}, step } = request;
-  const { bubblewrap, container } = sandbox;
+  const { container } = sandbox;
   const name = crypto.randomUUID();
-  const wall = container
-    ? { container, name: `uncaged-${basename(run)}-${step}-${name}` }
-    : bubblewrap && { bubblewrap };
-  if (wall === null) return null;
+  const wall = wallOf(sandbox, `uncaged-${basename(run)}-${step}-${name}`);
   if (container && !container.runtime.isOwn && programs.length > 0) {
     throw new ConfigError(
       `the image ${container.image} can't run this machine's Bun, which the tools of a step need`,
@@ -112,6 +146,12 @@ export async function launchIn(
       folder.remove(name);
     },
   };
+}
+
+function wallOf({ bubblewrap, container }: Sandbox, name: string): Wall {
+  if (container !== null) return { container, name };
+  if (bubblewrap !== null) return { bubblewrap };
+  throw new Error("there is no sandbox to start a command in");
 }
 
 /** Opens a folder by the path at which it was checked. @throws ConfigError when the path leads elsewhere by now. */

@@ -37,7 +37,7 @@ export async function runInside(
         env: launch.env,
         descriptors: launch.descriptors(),
       },
-      ...{ graceMs: 200, signal: new AbortController().signal, timeoutMs },
+      ...{ graceMs: 200, signal: launch.exceeded, onStarted: launch.onStarted, timeoutMs },
       onOutput(chunk) {
         output = `${output}${Buffer.from(chunk).toString()}`.slice(0, mostOutput);
       },

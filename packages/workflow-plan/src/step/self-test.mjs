@@ -145,7 +145,10 @@ function answer(socket, event) {
       resolve(value);
       socket.destroy();
     };
-    socket.on(event, (value) => end(value ?? true));
+    socket.on(event, (value) => {
+      if (socket.writable) socket.write(targets.mark);
+      setTimeout(() => end(value ?? true), 20);
+    });
     socket.on("error", () => end(false));
     socket.on("close", () => end(false));
     setTimeout(() => end(false), 3000).unref();

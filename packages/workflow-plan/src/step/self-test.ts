@@ -25,8 +25,8 @@ export async function testFromInside(
   checked: CheckedSandbox,
   { env }: Pick<StepSite, "env">,
 ): Promise<void> {
-  const canary = await listening();
   const mark = crypto.randomUUID();
+  const canary = await listening(mark);
   try {
     const targets = targetsOf(checked, { env, mark, port: portOf(canary.server) });
     const { end, output, problem } = await runInside(checked, {
@@ -123,12 +123,15 @@ function identityOf(path: string): string {
   }
 }
 
-/** A server on all addresses of this machine, which a step must not reach. */
-async function listening(): Promise<{ server: Server; hits: () => number }> {
+/** A server on all addresses of this machine, which a step must not reach. It counts the connections that send the mark. */
+async function listening(mark: string): Promise<{ server: Server; hits: () => number }> {
   let hits = 0;
   const server = createServer((socket) => {
-    hits += 1;
-    socket.destroy();
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk) => {
+      if (chunk.includes(mark)) hits += 1;
+      socket.destroy();
+    });
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

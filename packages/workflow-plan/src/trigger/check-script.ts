@@ -11,6 +11,10 @@ export type CheckCommand = {
   descriptors?: readonly number[];
   /** Replaces what must not be stored. */
   mask?: (text: string) => string;
+  /** Called with its process id when it has been started. */
+  onStarted?: (pid: number) => void;
+  /** Aborted when it exceeds a limit, with an error that names the limit. */
+  exceeded?: AbortSignal;
   /** Called when it has ended. */
   end?: () => void | Promise<void>;
 };
@@ -26,10 +30,13 @@ const mostErrorCharacters = 300;
  * @throws TriggerError when it fails, takes too long or prints too much, in one line.
  */
 export async function runCheck(
-  { argv, cwd, descriptors, end: onEnd, env, mask = (text) => text }: CheckCommand,
-  signal: AbortSignal,
+  command: CheckCommand,
+  stop: AbortSignal,
   { timeoutMs = 30_000, maxBytes = 1024 * 1024 }: CheckLimits = {},
 ): Promise<string> {
+  const { argv, cwd, descriptors, end: onEnd, env, exceeded, onStarted } = command;
+  const { mask = (text) => text } = command;
+  const signal = exceeded ? AbortSignal.any([stop, exceeded]) : stop;
   const output: Uint8Array[] = [];
   let length = 0;
   let complaint = "";
@@ -41,12 +48,18 @@ export async function runCheck(
   const onError = (chunk: Uint8Array) => {
     complaint = `${complaint}${Buffer.from(chunk).toString()}`.slice(-4 * mostErrorCharacters);
   };
-  const request = { argv, cwd, descriptors, env, graceMs, signal, timeoutMs, onOutput, onError };
-  const end = await runChild(request)
-    .catch((error: unknown) => {
-      throw error instanceof TriggerError ? error : cannotRun(error);
-    })
-    .finally(onEnd);
+  let end: ChildEnd;
+  try {
+    end = await runChild({
+      ...{ argv, cwd, descriptors, env, graceMs, signal, timeoutMs },
+      ...{ onStarted, onOutput, onError },
+    });
+  } catch (error) {
+    throw error instanceof TriggerError ? error : cannotRun(error);
+  } finally {
+    await onEnd?.();
+  }
+  if (exceeded?.aborted) throw new TriggerError((exceeded.reason as Error).message);
   const problem = problemOf(end, timeoutMs);
   if (problem === null) return mask(Buffer.concat(output).toString());
   const shown = mask(complaint).replace(/\s+/g, " ").trim().slice(-mostErrorCharacters);

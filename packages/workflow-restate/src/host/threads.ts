@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import {
   blobsNamedIn,
+  checkAnswerer,
   checkGiven,
   checkParams,
   checkThreadId,
@@ -205,6 +206,7 @@ export async function controlThread<Command extends ThreadCommand>(
       case "resume":
         return await call((await context.isDriven(meta)) ? "resume" : "takeUp");
       case "answer":
+        checkAnswerer(context.root);
         return await call("answer", {
           input: withValue(command.input),
           question: command.question,

@@ -12,6 +12,7 @@ import {
   type Mask,
   maskOf,
   openRoot,
+  markVariable,
   optionsOf,
   readLog,
   type Root,
@@ -93,7 +94,7 @@ export class Driver {
     createRoot(this.#root);
     this.#bundles = new Bundles(this.#root, parts.client);
     this.#shared = sharedIn(this.#root);
-    this.#env = new SharedEnv({}).with(definedEnv(parts.env));
+    this.#env = new SharedEnv({ [markVariable]: mark }).with(definedEnv(parts.env));
   }
 
   /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
@@ -354,6 +355,9 @@ function described(record: string, hasRounds: boolean) {
   };
   return { last, ...(waits && { text: content.slice(0, 4000) }) };
 }
+
+/** What marks the processes of steps: none of them may answer. */
+const mark = crypto.randomUUID().slice(0, 8);
 
 const definedEnv = (env: Environment): Record<string, string> =>
   Object.fromEntries(

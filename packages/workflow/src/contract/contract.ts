@@ -145,13 +145,20 @@ export type WaitMeta = {
   [key: string]: unknown;
 };
 
+/** Where an answer can come from: a command, the console, a plan's channel, another program, a client of MCP. */
+export const answererKinds = ["terminal", "console", "channel", "api", "mcp"] as const;
+
+/** Who gave an answer. `name` is a login name, or the sender's id in a channel; absent where nothing is known. */
+export type AnsweredBy = { kind: (typeof answererKinds)[number]; name?: string };
+
 /**
  * Meta of an `__input__` step. `value` is the answer as JSON when it is JSON; `timedOut` is true when
- * nobody answered in time, and with `sleep` nobody was asked; `requestId` is the sender's own, by which the same answer is known again.
- * Further keys are kept.
+ * nobody answered in time, and with `sleep` nobody was asked; `requestId` is the sender's own, by which the same answer is known again;
+ * `by` is who gave the answer, as the program that took it says. Further keys are kept.
  */
 export type InputMeta = {
   for?: string;
+  by?: AnsweredBy;
   value?: unknown;
   timedOut?: boolean;
   sleep?: unknown;

@@ -1,3 +1,4 @@
+import type { AnsweredBy } from "../contract/contract.ts";
 import type { ErrorRecord } from "../contract/error.ts";
 import type { Orphan } from "../contract/event.ts";
 import type { HostIdentity } from "../storage/location.ts";
@@ -49,6 +50,9 @@ export type Surroundings = {
   durability?: Durability;
 };
 
+/** What replaces parts of a step. `by` is who gives the answer that the step is then, `api` without it. */
+export type StepEdit = { content?: string; meta?: Record<string, unknown>; by?: AnsweredBy };
+
 /** Which steps a fork takes from where, and what it puts after them. */
 export type ForkRequest = {
   hash: string;
@@ -56,7 +60,7 @@ export type ForkRequest = {
   /** The numbers of the steps to keep, from 0, ascending. */
   keep: number[] | { first: number };
   /** Replaces parts of the last kept step. */
-  edit?: { content?: string; meta?: Record<string, unknown> };
+  edit?: StepEdit;
   /** An `__input__` step to put after the kept ones. */
   input?: InputRequest;
 };
@@ -82,12 +86,13 @@ export type ResumeRequest = Surroundings;
 /**
  * An answer to a waiting thread. `content` is the text as given; `value` what it is as JSON, if it is JSON. A
  * `meta.token` must be that of the question; an answer whose `meta.requestId` was taken before gets the
- * same reply and does nothing more.
+ * same reply and does nothing more. `by` is who gave it, `api` without it; a `by` in `meta` counts for nothing.
  */
 export type InputRequest = {
   content: string;
   value?: unknown;
   meta?: Record<string, unknown>;
+  by?: AnsweredBy;
 };
 
 /** `question` is the number of the `__wait__` step that the answer is to: it answers no other one. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { isHash, threadIdPattern } from "../storage/paths.ts";
+import { answeredBy } from "./answered-by.ts";
 import {
   type AnswerRequest,
   engineOptions,
@@ -23,7 +24,11 @@ const surroundings = z.looseObject({
   durability: z.enum(["step", "os"]).optional(),
 });
 
-const input = z.looseObject({ content: z.string(), meta: object.optional() });
+const input = z.looseObject({
+  content: z.string(),
+  meta: object.optional(),
+  by: answeredBy.optional(),
+});
 
 const isAscending = (list: readonly number[]): boolean =>
   list.every((n, at) => at === 0 || n > (list[at - 1] as number));
@@ -35,7 +40,13 @@ const fork = z.looseObject({
     z.array(count).refine(isAscending, "not in ascending order"),
     z.looseObject({ first: count }),
   ]),
-  edit: z.looseObject({ content: z.string().optional(), meta: object.optional() }).optional(),
+  edit: z
+    .looseObject({
+      content: z.string().optional(),
+      meta: object.optional(),
+      by: answeredBy.optional(),
+    })
+    .optional(),
   input: input.optional(),
 });
 

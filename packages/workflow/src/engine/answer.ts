@@ -8,6 +8,7 @@ import {
 } from "../contract/contract.ts";
 import { decidedValue } from "../contract/decision.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
+import { answererOf } from "../control/answered-by.ts";
 import { type AnswerRequest, type InputRequest, withValue } from "../control/control.ts";
 import { show } from "../contract/show.ts";
 import { requestIdOf, takenIds } from "../thread/selection.ts";
@@ -237,7 +238,7 @@ export async function answerStep(
     const message = `the answer does not fit what ${wait.for} asks for: ${violation}`;
     throw refused("ANSWER_INVALID", threadId, message);
   }
-  const meta: InputMeta = { ...input.meta, for: wait.for };
+  const meta: InputMeta = { ...input.meta, for: wait.for, by: answererOf(given) };
   if ("value" in input) meta.value = input.value;
   return { role: INPUT, content: input.content, meta };
 }

@@ -1,7 +1,7 @@
 import type { Attempt } from "../attempt/attempt.ts";
 import type { ThreadRef } from "../thread/thread.ts";
+import { answerRules } from "./host-answers.ts";
 import {
-  approvals,
   asker,
   bare,
   blocking,
@@ -15,6 +15,7 @@ import {
   isOwn,
   nameOf,
   refused,
+  type Rules,
   speaking,
   surroundings,
   Trial,
@@ -36,10 +37,9 @@ export function hostContract(): HostRule[] {
   }));
 }
 
-const decisions = (...all: string[]): string =>
-  JSON.stringify(all.map((decision) => ({ decision, note: "" })));
+const rules: Rules = {
+  ...answerRules,
 
-const rules: Record<string, (trial: Trial) => Promise<void>> = {
   async "a start is durable when it returns, and its thread is found and listed"(trial) {
     const { host } = trial;
     const ref = await trial.start(counter, { prompt: "go", params: { a: 1 }, options: { x: "y" } });
@@ -203,103 +203,6 @@ const rules: Record<string, (trial: Trial) => Promise<void>> = {
     const ref = await trial.start(surroundings, { env: given, cwd: "/", options: { own } });
     const { steps } = await settled(trial.host, ref);
     equal(steps[0]?.meta, { cwd: "/", value: { ...given, ...trial.workerEnv }[own] });
-  },
-
-  async "a question is answered once, whoever asks again"(trial) {
-    const { host } = trial;
-    const ref = await trial.start(asker);
-    const waiting = await settled(host, ref);
-    equal(waiting.status, "waiting");
-    await refused(() => host.control(ref, { kind: "resume", env: {} }), "WAITING");
-    const input = { content: "yes", meta: { requestId: "1" } };
-    const answer = { kind: "answer", input, env: {} } as const;
-    await Promise.all([host.control(ref, answer), host.control(ref, answer)]);
-    const roles = (await settled(host, ref)).steps.map(({ role }) => role);
-    equal(roles, ["__wait__", "__input__", "thanks"]);
-    equal(await host.control(ref, answer), { threadId: ref.threadId }, "as it was answered before");
-  },
-
-  async "an answer that is refused is in the debug log, and answers nothing"(trial) {
-    const { host } = trial;
-    const ref = await trial.start(asker, { params: { schema: { minLength: 2 } } });
-    await settled(host, ref);
-    const answer = (content: string, meta = {}) =>
-      host.control(ref, { kind: "answer", input: { content, meta }, env: {} });
-    await refused(() => answer("x"), "ANSWER_INVALID");
-    await refused(() => answer("yes", { token: "another" }), "ANSWER_TOKEN");
-    equal((await host.read(ref)).status, "waiting");
-    await answer("yes");
-    await settled(host, ref);
-    const rejected = (await trial.observe(ref)).flatMap((item) =>
-      item.kind === "event" && item.event.type === "pause_rejected" ? [item.event] : [],
-    );
-    equal(
-      rejected.map(({ step, stepID }) => [step, stepID]),
-      [
-        [2, "may"],
-        [2, "may"],
-      ],
-    );
-    const [first, second] = rejected.map(({ seq }) => seq);
-    equal((second ?? 0) - (first ?? 0), 1, "events are numbered");
-    equal(await trial.lines(ref, "7GX2W9QA"), 2, "notes of it");
-  },
-
-  async "an answer to another question than the open one is refused"(trial) {
-    const { host } = trial;
-    const ref = await trial.start(approvals);
-    await settled(host, ref);
-    const answer = (content: string, question?: number, requestId?: string) => {
-      const input = { content, meta: { requestId } };
-      return host.control(ref, { kind: "answer", input, question, env: {} });
-    };
-    for (const number of [0, 2, 3]) await refused(() => answer("yes", number), "STALE_ANSWER");
-    await answer("yes", 1, "first");
-    await trial.until(ref, "waiting", ({ steps }) => steps.length === 3);
-    await answer("yes", 1, "first");
-    await refused(() => answer("yes", 1), "STALE_ANSWER");
-    equal((await host.read(ref)).steps.length, 3);
-    // Of answers to both questions at once, those to the first one count for none.
-    const both = [1, 3, 1].map((question) => answer("no", question).then(() => question));
-    const taken = (await Promise.allSettled(both)).map(({ status }) => status);
-    equal(taken, ["rejected", "fulfilled", "rejected"]);
-    equal(contents(await settled(host, ref)).at(-1), decisions("approve", "reject"));
-  },
-
-  async "an approval takes a decision, and waits for one"(trial) {
-    const { host } = trial;
-    const ref = await trial.start(approvals);
-    const answer = (content: string) =>
-      host.control(ref, { kind: "answer", input: { content }, env: {} });
-    await settled(host, ref);
-    for (const content of [
-      "",
-      "{}",
-      "null",
-      "fine",
-      '["approve"]',
-      '{"decision":"approve","approved":false}',
-    ]) {
-      await refused(() => answer(content), "NOT_A_DECISION");
-    }
-    equal((await host.read(ref)).steps.length, 1);
-    await answer(" No ");
-    await trial.until(ref, "waiting", ({ steps }) => steps.length === 3);
-    await answer('{"approved":true}');
-    equal(contents(await settled(host, ref)).at(-1), decisions("reject", "approve"));
-    // A fork may begin with the answer.
-    const input = { content: "fine" };
-    await refused(() => host.fork(ref, { keep: { atStep: 1 }, input, env: {} }), "NOT_A_DECISION");
-    const kept = { keep: { atStep: 1 }, input: { content: "approved" }, env: {} };
-    const fork = await host.fork(ref, kept);
-    const { steps } = await settled(host, fork);
-    equal(steps[1]?.meta.value, { decision: "approve", note: "" });
-    // The answer may be edited: its text decides, and not the value that it had.
-    const edit = (content: string) =>
-      host.fork(ref, { keep: { atStep: 2 }, edit: { content }, env: {} });
-    await refused(() => edit("fine"), "NOT_A_DECISION");
-    const edited = await settled(host, await edit("approved"));
-    equal(edited.steps[1]?.meta, { for: "approval", value: { decision: "approve", note: "" } });
   },
 
   async "a failure is in the status, and a retry keeps every step"(trial) {

@@ -109,6 +109,9 @@ export class Trial {
 }
 
 /** The contents of a thread's steps. */
+/** Rules by what they say. */
+export type Rules = Record<string, (trial: Trial) => Promise<void>>;
+
 export const contents = ({ steps }: ThreadView): string[] => steps.map(({ content }) => content);
 
 export const isOwn = (name: string): boolean => !/^(worker|attempt)_/.test(name);

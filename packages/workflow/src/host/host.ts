@@ -3,7 +3,7 @@ import type { PrepareOptions } from "../bundle/prepare.ts";
 import type { Descriptor, Step } from "../contract/contract.ts";
 import type { ErrorRecord } from "../contract/error.ts";
 import type { EventRecord, Orphan } from "../contract/event.ts";
-import type { Controlled, Durability, InputRequest } from "../control/control.ts";
+import type { Controlled, Durability, InputRequest, StepEdit } from "../control/control.ts";
 import type { EndRecord, InfoRecord, StartRecord } from "../log/record.ts";
 import type { Version } from "../registry/registry.ts";
 import type { Resolved } from "../registry/versions.ts";
@@ -205,7 +205,7 @@ export type ForkOptions = {
   /** Added to the options that the other thread was started with. */
   options?: Record<string, unknown>;
   /** Replaces parts of the last kept step. */
-  edit?: { content?: string; meta?: Record<string, unknown> };
+  edit?: StepEdit;
   /** Another version or workflow to go on with: a name, `name@hash`, or a hash. */
   on?: string;
   /** What the new thread names as its workflow, without it the name that `on` has. */
@@ -285,7 +285,9 @@ export type Observed = { cursor: string } & (
 
 /**
  * What is done to a thread. An answer's `meta.requestId` is its idempotency key; `question` is the number of the
- * `__wait__` step that it answers: where another one is open it is refused with `STALE_ANSWER`.
+ * `__wait__` step that it answers: where another one is open it is refused with `STALE_ANSWER`. `input.by` is who gave
+ * it, as the caller knows; without it the record says `api`. A process that a worker has started is refused with
+ * `ANSWER_FROM_STEP`.
  */
 export type ThreadCommand =
   | { kind: "pause" }

@@ -16,6 +16,7 @@ import { corruptError, endedError, type ThreadRef, type ThreadView } from "../th
 import type { Environment } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { isAlive, readWorkerInfo } from "../worker/worker-info.ts";
+import { checkAnswerer } from "./answerer.ts";
 import { probe } from "./live.ts";
 import { surroundingsOf } from "./surroundings.ts";
 import { readView } from "./threads.ts";
@@ -40,8 +41,10 @@ export async function control(
   switch (command.kind) {
     case "pause":
       return await pauseThread(root, ref);
-    case "resume":
     case "answer":
+      checkAnswerer(root);
+      return await resumeThread(root, ref, command);
+    case "resume":
       return await resumeThread(root, ref, command);
     case "kill":
       return await killThread(root, ref, command);

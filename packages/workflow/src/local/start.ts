@@ -1,4 +1,5 @@
 import { ulid } from "ulid";
+import { INPUT, WAIT } from "../contract/contract.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import {
@@ -25,6 +26,7 @@ import { syncFolder } from "../storage/files.ts";
 import { system } from "../system/system.ts";
 import { checkHere, keptSteps, threadWithId } from "../thread/selection.ts";
 import { corruptError, type ThreadRef } from "../thread/thread.ts";
+import { answerFromStep, isFromStep } from "./answerer.ts";
 import { surroundingsIn, surroundingsOf } from "./surroundings.ts";
 import { readView, startOf } from "./threads.ts";
 import { askAgain } from "./worker-client.ts";
@@ -167,7 +169,8 @@ export async function forkThread(
 /**
  * What starts a fork, the version that it runs, and how many steps it keeps. Of the storage root only the log of the
  * thread is read.
- * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, and what `resolve` throws.
+ * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, `ANSWER_FROM_STEP`, and what
+ * `resolve` throws.
  */
 export async function forkRequest(
   root: Root,
@@ -197,8 +200,21 @@ export async function forkRequest(
     edit,
     input: input && withValue(input),
   };
+  const isChanged = edit !== undefined || input !== undefined;
+  if (isChanged && isFromStep(root) && (await answers(root, ref, fork))) throw answerFromStep();
   const request = { ...given, workflow: name ?? resolved.name, fork };
   return { hash: resolved.hash, steps, request };
+}
+
+/** Whether what a fork changes is an answer: one that is edited, or one to the last kept step. */
+async function answers(
+  root: Root,
+  ref: ThreadRef,
+  { edit, input, keep }: ForkRequest,
+): Promise<boolean> {
+  const { steps } = await readView(root, ref);
+  const last = steps["first" in keep ? keep.first - 1 : (keep.at(-1) ?? -1)];
+  return (last?.role === WAIT && !!input) || (last?.role === INPUT && !!edit);
 }
 
 /** Which steps of a thread a fork keeps, and the name of the workflow that it runs. */

@@ -1,8 +1,8 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { delimiter } from "node:path";
 import { type Handle, isInside, realOrNull } from "./handle.ts";
-import { tried } from "./probe.ts";
 import { found } from "./programs.ts";
+import { tried } from "./tried.ts";
 import type { Covered, Shown } from "./view.ts";
 
 /** bubblewrap as it works on this machine. */
@@ -40,20 +40,20 @@ export async function findBubblewrap(
 ): Promise<Bubblewrap | string> {
   const path = systemProgram("bwrap", env, writable);
   if (path === null) return "bubblewrap is not installed";
-  const { output: help } = await tried(path, ["--help"]);
+  const { output: help } = await tried([path, "--help"]);
   if (!help.includes("--ro-bind-fd") || !help.includes("--disable-userns"))
     return `${path} is too old: it has no --bind-fd or no --disable-userns (0.8.0 has both)`;
   const rest = [...namespaces, "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc"];
   const own = [...rest, "--ro-bind", "/proc/sys", "/proc/sys", "--", "/bin/true"];
   const outer = [...readOnlyHost, "--", path];
-  const withUsers = await tried(path, [...outer, ...userNamespace, ...own]);
+  const withUsers = await tried([path, ...outer, ...userNamespace, ...own]);
   if (withUsers.isOk) return { path, hasUserNamespace: true };
   // Without user namespaces nothing inside can make one either.
   const isRoot = process.getuid?.() === 0;
   if (
     isRoot &&
-    (await tried(path, [...outer, ...own])).isOk &&
-    !(await tried(path, userNamespace.slice(0, 1))).isOk
+    (await tried([path, ...outer, ...own])).isOk &&
+    !(await tried([path, ...userNamespace.slice(0, 1)])).isOk
   )
     return { path, hasUserNamespace: false };
   return `bubblewrap can't create namespaces here: ${withUsers.problem}`;

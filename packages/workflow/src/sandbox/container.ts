@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { tried } from "./probe.ts";
 import { systemProgram } from "./bubblewrap.ts";
 import { bunFlags } from "../system/programs.ts";
+import type { StepLimits } from "./limits.ts";
+import { tried } from "./tried.ts";
 import type { Covered, Shown } from "./view.ts";
 
 /** How JavaScript is run inside a sandbox. */
@@ -20,8 +21,7 @@ export type Container = {
   runtime: Runtime;
   /** The filter of system calls, as text; null for the engine's own. */
   seccomp: string | null;
-  /** In bytes, processors, and processes with threads, of all processes together. */
-  limits: { memory: number; cpus: number; processes: number };
+  limits: Pick<StepLimits, "memory" | "cpus" | "processes">;
   /** The variables of the engine, which are not seen inside. */
   env: Record<string, string>;
 };
@@ -63,14 +63,14 @@ export async function findContainer(
       value !== undefined && engineVariables.test(variable) ? [[variable, value]] : [],
     ),
   );
-  if (!(await tried(engine, ["image", "inspect", image], { env })).isOk)
+  if (!(await tried([engine, "image", "inspect", image], env)).isOk)
     return { problem: `${name} does not run, or has no image ${image}`, hasImage: false };
   if (process.platform !== "linux") {
     const problem = `${name} runs in a virtual machine here, where the folders of a step can't be compared`;
     return { problem, hasImage: true };
   }
   // `docker` may be podman by another name.
-  const isPodman = /podman/i.test((await tried(engine, ["--version"], { env })).output);
+  const isPodman = /podman/i.test((await tried([engine, "--version"], env)).output);
   const seccomp = isPodman ? await profileOf(engine, env) : null;
   if (isPodman && seccomp === null) {
     const problem = `${name} has no filter of system calls that keeps user namespaces closed`;
@@ -79,9 +79,11 @@ export async function findContainer(
   const problems: string[] = [];
   for (const runtime of [ownRuntime, ...imageRuntimes]) {
     const container = { engine, isPodman, image, runtime, seccomp, limits, env };
-    const { isOk, output, problem } = await tried(engine, probeArguments(container), {
-      ...{ env, timeoutMs: startMs },
-    });
+    const { isOk, output, problem } = await tried(
+      [engine, ...probeArguments(container)],
+      env,
+      startMs,
+    );
     if (isOk && Number.parseInt(output, 10) >= oldestNode) return container;
     problems.push(problem);
   }
@@ -103,9 +105,8 @@ const enosys = 38;
 /** podman's own filter of system calls without {@link refusedCalls}; null when it has none. */
 async function profileOf(engine: string, env: Record<string, string>): Promise<string | null> {
   const { output } = await tried(
-    engine,
-    ["info", "--format", "{{.Host.Security.SECCOMPProfilePath}}"],
-    { env },
+    [engine, "info", "--format", "{{.Host.Security.SECCOMPProfilePath}}"],
+    env,
   );
   for (const path of [output.trim(), ...profilePlaces]) {
     try {
@@ -231,5 +232,5 @@ const quoted = (field: string): string =>
 
 /** Ends a container that may run on when the process that asked for it is gone. */
 export async function killContainer({ engine, env }: Container, name: string): Promise<void> {
-  await tried(engine, ["kill", name], { env });
+  await tried([engine, "kill", name], env);
 }

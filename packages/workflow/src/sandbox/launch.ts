@@ -249,7 +249,7 @@ function writeTask(
     ...{ command, cwd, files: copied },
     shown: shown.map(({ handle: { identity }, isWritable, to }) => ({ identity, isWritable, to })),
     covered: covered.map(({ identity, to }) => ({ identity, to })),
-    env: { ...(hasHome && { HOME: env.HOME ?? "" }), ...(!inImage && { PATH }), ...set },
+    env: { ...(hasHome && { HOME: env.HOME ?? "" }), ...(!inImage && { PATH }), PWD: cwd, ...set },
     unset: ["BUN_BE_BUN", "HOME"],
     life: inImage ? lifeSocket : null,
     socket: network === null ? null : proxySocket,

@@ -135,6 +135,11 @@ export type Processes = {
   readonly pid: number;
   /** The processes that were started with one of these values of a variable; none where that can't be seen. */
   withVariable(name: string, values: ReadonlySet<string>): FoundProcess[];
+  /**
+   * Whether this process, an ancestor of it or the first process of its PID namespace was started with a variable, or an
+   * ancestor has one of these pids. What can't be seen is left out.
+   */
+  comesFrom(name: string, pids: ReadonlySet<number>): boolean;
   /** Sends a signal to a process that is still the same. */
   signal(identity: ProcessIdentity, signal: "SIGTERM" | "SIGKILL"): void;
   /** Who the process with this pid is; null when there is none. */
@@ -142,7 +147,12 @@ export type Processes = {
   /** Starts the worker's program as a process and a group of its own. */
   startWorker(args: readonly string[], surroundings: WorkerSurroundings): Child;
   /** Runs a program to its end, in this process's environment; null when there is none of this name. */
-  run(argv: readonly string[], input: string): Promise<RunEnd | null>;
+  run(
+    argv: readonly string[],
+    input: string,
+    /** Further variables of its environment. */
+    variables?: Readonly<Record<string, string>>,
+  ): Promise<RunEnd | null>;
   /** Kills a process and the group that it leads. */
   kill(pid: number): void;
   /** Acts when this process is asked to end. */

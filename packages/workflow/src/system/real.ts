@@ -112,10 +112,17 @@ async function send(
 const isLinux = process.platform === "linux";
 const isPid = /^[0-9]+$/;
 
-async function run(argv: readonly string[], input: string): Promise<RunEnd | null> {
+async function run(
+  argv: readonly string[],
+  input: string,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<RunEnd | null> {
   if (which(argv[0] as string) === null) return null;
   const stdin = new TextEncoder().encode(input);
-  const child = spawn([...argv], { stdin, stdout: "pipe", stderr: "pipe" });
+  const child = spawn([...argv], {
+    ...{ stdin, stdout: "pipe", stderr: "pipe" },
+    env: { ...process.env, ...variables },
+  });
   const text = (stream: ReadableStream<Uint8Array>) => new Response(stream).text();
   const [output, error] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return { exitCode: await child.exited, output, error };
@@ -130,6 +137,12 @@ const processes: Processes = {
       const found = isPid.test(entry) ? findByProc(Number(entry), `${name}=`) : null;
       return found && values.has(found.env[name] as string) ? [found] : [];
     });
+  },
+  comesFrom(name, pids) {
+    const line = isLinux ? lineByProc() : lineByPs();
+    const isMarked = (id: number) => isLinux && hasVariable(id, name);
+    if (line.some((id) => (id !== pid && pids.has(id)) || isMarked(id))) return true;
+    return !isLinux && process.env[name] !== undefined;
   },
   signal(identity, signal) {
     try {
@@ -202,6 +215,38 @@ function findByProc(id: number, having: string): FoundProcess | null {
 function variable(text: string): [name: string, value: string] {
   const at = text.indexOf("=");
   return [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** This process, its ancestors, and the first process of its PID namespace. */
+const lineByProc = (): number[] =>
+  lineBy((id) => {
+    try {
+      return Number(fieldsOf(readText(`/proc/${id}/stat`))[1]);
+    } catch {
+      return 0;
+    }
+  });
+
+const lineByPs = (): number[] =>
+  lineBy((id) => {
+    const found = spawnSync(["ps", "-o", "ppid=", "-p", String(id)], { stderr: "ignore" });
+    return Number(found.stdout.toString().trim());
+  });
+
+function lineBy(parentOf: (id: number) => number): number[] {
+  const line = new Set<number>();
+  for (let id = pid; id > 0 && !line.has(id); id = parentOf(id)) line.add(id);
+  return [...line.add(1)];
+}
+
+/** Whether a process was started with a variable; false where that can't be seen. */
+function hasVariable(id: number, name: string): boolean {
+  try {
+    const environ = readText(`/proc/${id}/environ`);
+    return environ.split("\0").some((text) => text.startsWith(`${name}=`));
+  } catch {
+    return false;
+  }
 }
 
 function identifyByPs(id: number): ProcessIdentity | null {

@@ -13,6 +13,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { wakesAt } from "../contract/wait.ts";
 import type { Mask } from "../contract/mask.ts";
 import { isPlainObject, show } from "../contract/show.ts";
+import { answererOf } from "../control/answered-by.ts";
 import {
   defaultMaxRounds,
   type ForkRequest,
@@ -20,6 +21,7 @@ import {
   isRounds,
   type Started,
   type StartRequest,
+  type StepEdit,
   withValue,
 } from "../control/control.ts";
 import { type SchemaJudge, withDecision } from "../engine/answer.ts";
@@ -291,13 +293,13 @@ function copySteps(
  */
 function edited(
   step: Step,
-  { content = step.content, meta = step.meta }: NonNullable<ForkRequest["edit"]>,
+  { content = step.content, meta = step.meta, by }: StepEdit,
   before: Step | undefined,
 ): Step {
   if (step.role !== INPUT) return { ...step, content, meta };
   const { value, ...others } = meta;
   const isOld = content !== step.content && sameJson(value, step.meta.value);
-  const given = withValue({ content, meta: others, ...(!isOld && { value }) });
+  const given = withValue({ content, meta: others, by, ...(!isOld && { value }) });
   return { ...inputStep(given, before), timestamp: step.timestamp };
 }
 
@@ -309,7 +311,8 @@ function inputStep(input: InputRequest, last: Step | undefined): Step {
   const isAnswer = last?.role === WAIT;
   const { content, value, meta } = isAnswer ? withDecision(last.meta as WaitMeta, input) : input;
   const valued = value === undefined ? {} : { value };
-  return { role: INPUT, content, meta: { ...meta, ...valued }, timestamp: system.clock.now() };
+  const whole = { ...meta, ...valued, by: answererOf(input) };
+  return { role: INPUT, content, meta: whole, timestamp: system.clock.now() };
 }
 
 const takesAll: Validate = () => null;

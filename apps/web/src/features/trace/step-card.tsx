@@ -1,4 +1,4 @@
-import { type Attempt, type Path, sleepsUntil } from "@uncaged/workflow";
+import { answererIn, answererText, type Attempt, type Path, sleepsUntil } from "@uncaged/workflow";
 import {
   AlarmClock,
   CircleCheck,
@@ -47,6 +47,7 @@ export const StepCard = memo(function StepCard(props: Props) {
   const spending = spendingOf(card);
   const tried = tryOf(card);
   const number = step?.number;
+  const answerer = step?.role === "__input__" ? answererIn(step.meta) : null;
   const { icon: Icon, word, label, ink } = states[state];
   return (
     <article
@@ -74,6 +75,7 @@ export const StepCard = memo(function StepCard(props: Props) {
           </Tag>
         )}
         {state === "copied" && <Tag>copied</Tag>}
+        {answerer && <Tag>{`by ${answererText(answerer)}`}</Tag>}
         <span className="flex flex-1 justify-end gap-9 text-small whitespace-nowrap text-faint">
           {spending && spending.total > 0 && (
             <span className="max-sm:not-last:hidden">{tokens(spending.total)} tokens</span>

@@ -1,0 +1,24 @@
+import { type AnsweredBy, answererKinds, type InputMeta } from "./contract.ts";
+import { isRecord } from "./show.ts";
+
+/**
+ * Who gave the answer that an `__input__` step is; null where the log does not say. Plans wrote a text into the answer's
+ * value before: `console`, a channel's name and its sender's id, or a login name.
+ */
+export function answererIn(meta: InputMeta): AnsweredBy | null {
+  const { by, value } = meta;
+  if (isRecord(by)) return readAnswerer(by);
+  if (!isRecord(value) || typeof value.by !== "string" || meta.token === undefined) return null;
+  if (value.by === "console") return { kind: "console" };
+  return { kind: value.by.includes(":") ? "channel" : "terminal", name: value.by };
+}
+
+function readAnswerer({ kind, name }: Record<string, unknown>): AnsweredBy | null {
+  const known = answererKinds.find((one) => one === kind);
+  if (known === undefined) return null;
+  return { kind: known, ...(typeof name === "string" && { name }) };
+}
+
+/** Who gave an answer, in a few words: `terminal ada`. */
+export const answererText = ({ kind, name }: AnsweredBy): string =>
+  name === undefined ? kind : `${kind} ${name}`;

@@ -1,0 +1,71 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+
+/** The folders of system programs. `PATH` may name one that a step can write to. */
+const folders = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
+
+/** Settings of ssh, which refuses them when they seem to be another user's, as in a user namespace. */
+const sshSettings = "/etc/ssh/ssh_config.d";
+
+/** The command line of a command whose processes all end with it. `argv[0]` is a path, or a program that no shell has. */
+export type OwnProcesses = (argv: readonly string[], graceMs: number) => string[];
+
+let found: Promise<OwnProcesses | null> | null = null;
+
+/**
+ * Returns how a command is started in a PID namespace of its own, with bubblewrap. Whatever the command has left, in
+ * whatever session, gets SIGTERM when it has ended, and SIGKILL after the grace period. The exit code is the command's, 128
+ * and the signal where one killed it. Bubblewrap writes the pid that leads the command's process group as JSON to descriptor
+ * 3 (`child-pid`). Null where bubblewrap or the namespaces are missing. The result is found once in a process.
+ */
+export function ownProcesses(): Promise<OwnProcesses | null> {
+  found ??= find();
+  return found;
+}
+
+const shell = "/bin/sh";
+const pollsPerSecond = 20;
+// The first process of the namespace: what it signals is in there alone. What it would print itself is no output of the
+// command's.
+const script = `[ "$$" = 1 ] || exit 125
+left=$1
+shift
+exec 3>&2 2>/dev/null
+(exec "$@" 2>&3 3>&-)
+code=$?
+kill -s TERM -- -1 || exit "$code"
+while [ "$left" -gt 0 ]; do sleep 0.05 || sleep 1; kill -s 0 -- -1 || break; left=$((left - 1)); done
+exit "$code"`;
+
+async function find(): Promise<OwnProcesses | null> {
+  const program = folders.map((folder) => `${folder}/bwrap`).find((path) => existsSync(path));
+  if (process.platform !== "linux" || program === undefined || !existsSync(shell)) return null;
+  const head = [program, ...namespaces(), "--as-pid-1", "--new-session", "--info-fd", "3", "--"];
+  const own: OwnProcesses = (argv, graceMs) => {
+    const polls = Math.ceil((graceMs * pollsPerSecond) / 1000);
+    return [...head, shell, "-c", script, shell, String(polls), ...argv];
+  };
+  return (await works(own([shell, "-c", '[ "$PPID" = 1 ] && exit 7'], 0))) ? own : null;
+}
+
+function namespaces(): string[] {
+  const pids = ["--dev-bind", "/", "/", "--unshare-pid", "--proc", "/proc"];
+  if (process.getuid?.() === 0) return pids;
+  return [...pids, "--unshare-user", ...(existsSync(sshSettings) ? ["--tmpfs", sshSettings] : [])];
+}
+
+const longestProbeMs = 10_000;
+
+/** Whether a command that exits with 7 does so. */
+function works([program = "", ...args]: readonly string[]): Promise<boolean> {
+  const child = spawn(program, args, {
+    cwd: "/",
+    env: { PATH: folders.join(":") },
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+    timeout: longestProbeMs,
+  });
+  return new Promise((resolve) => {
+    child.once("error", () => resolve(false));
+    child.once("exit", (code) => resolve(code === 7));
+  });
+}

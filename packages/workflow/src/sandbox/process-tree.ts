@@ -1,0 +1,132 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { Turns } from "./turns.ts";
+
+/** A process as `/proc/PID/stat` has it. Its number and its start together name it for ever. */
+export type Process = {
+  pid: number;
+  parent: number;
+  started: string;
+  tasks: number;
+  /** Resident memory in bytes, shared pages counted in full. */
+  resident: number;
+};
+
+/** A process by its number; null when it has ended. */
+export function readProcess(pid: number): Process | null {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  } catch {
+    return null;
+  }
+  // The name before it is the process's own choice, and may have spaces and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return {
+    pid,
+    parent: Number(fields[1]),
+    // A zombie has no thread, and takes a number all the same.
+    tasks: Math.max(1, Number(fields[17])),
+    started: fields[19] ?? "",
+    resident: Math.max(0, Number(fields[21])) * pageSize(),
+  };
+}
+
+let reading: Promise<Map<number, Process[]>> | null = null;
+
+/**
+ * A process and all that descend from it; none when it has ended. Every watcher of this program shares one reading of
+ * `/proc`.
+ */
+export async function readTree(pid: number): Promise<Process[]> {
+  reading ??= readChildren().finally(() => (reading = null));
+  const children = await reading;
+  const root = readProcess(pid);
+  if (root === null) return [];
+  const tree = new Map([[pid, root]]);
+  // A number may have been given anew during the reading, so a descendant can seem to be its own ancestor.
+  for (const { pid: parent } of tree.values()) {
+    for (const one of children.get(parent) ?? []) if (!tree.has(one.pid)) tree.set(one.pid, one);
+  }
+  return [...tree.values()];
+}
+
+/** All processes by their parents' numbers. */
+async function readChildren(): Promise<Map<number, Process[]>> {
+  const turns = new Turns(0);
+  const children = new Map<number, Process[]>();
+  for (const pid of processIds()) {
+    const found = readProcess(pid);
+    if (found === null) continue;
+    const siblings = children.get(found.parent);
+    if (siblings) siblings.push(found);
+    else children.set(found.parent, [found]);
+    await turns.next();
+  }
+  return children;
+}
+
+function processIds(): number[] {
+  try {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    // This program has no file handle left; the next reading may have one.
+    return [];
+  }
+}
+
+/** How much of a process's memory can't be given back: anonymous pages, swapped ones, and pages of shared memory. */
+export async function readMemory(pid: number): Promise<{ own: number; shared: number }> {
+  try {
+    const rollup = await readFile(`/proc/${pid}/smaps_rollup`, "latin1");
+    const of = (name: string) =>
+      Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(rollup)?.[1] ?? Number.NaN) * 1024;
+    const own = of("Pss_Anon") + of("SwapPss");
+    if (Number.isFinite(own)) return { own, shared: of("Pss_Shmem") };
+    return { own: of("Pss") || 0, shared: 0 };
+  } catch {
+    return { own: readProcess(pid)?.resident ?? 0, shared: 0 };
+  }
+}
+
+/** Swapped memory in bytes; 0 on a machine without swap. */
+export function readSwapped(pid: number): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "latin1");
+    return Number(/^VmSwap:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/** Whether the machine can swap. */
+export function hasSwap(): boolean {
+  try {
+    return readFileSync("/proc/swaps", "latin1").trim().includes("\n");
+  } catch {
+    return false;
+  }
+}
+
+let knownPageSize = 0;
+
+/** The machine's page size, from the auxiliary vector that each program is started with. */
+function pageSize(): number {
+  if (knownPageSize > 0) return knownPageSize;
+  knownPageSize = 4096;
+  try {
+    const vector = readFileSync("/proc/self/auxv");
+    for (let at = 0; at + 16 <= vector.length; at += 16) {
+      if (vector.readBigUInt64LE(at) === pageSizeKey) {
+        knownPageSize = Number(vector.readBigUInt64LE(at + 8));
+      }
+    }
+  } catch {
+    // Pages of 4 KiB are the smallest ones.
+  }
+  return knownPageSize;
+}
+
+const pageSizeKey = 6n;

@@ -1,0 +1,25 @@
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import type { AnsweredBy } from "../contract/contract.ts";
+
+/** Who gives an answer at a terminal: the user, by the login name where one is found. */
+export function terminalUser(): AnsweredBy {
+  const name = loginName();
+  return { kind: "terminal", ...(name !== undefined && { name }) };
+}
+
+// Bun takes the name from the environment, and calls a user without one "unknown".
+function loginName(): string | undefined {
+  const { uid, username } = userInfo();
+  return nameInPasswd(uid) ?? (username === "unknown" ? undefined : username);
+}
+
+function nameInPasswd(uid: number): string | undefined {
+  try {
+    const lines = readFileSync("/etc/passwd", "utf8").split("\n");
+    const fields = lines.map((line) => line.split(":"));
+    return fields.find(([name, , id]) => name && id === String(uid))?.[0];
+  } catch {
+    return undefined;
+  }
+}
