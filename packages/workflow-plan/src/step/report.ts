@@ -96,8 +96,7 @@ function testedInside(
   found: CheckedSandbox,
   { agentCommand, env }: Pick<SandboxQuestion, "agentCommand" | "env">,
 ): Promise<ProbedAgent | null> {
-  // An image has its own programs, of which this machine knows nothing.
-  if (found.sandbox.kind !== "bubblewrap") return Promise.resolve(null);
+  if (found.sandbox.kind === "off") return Promise.resolve(null);
   const key = JSON.stringify([found, agentCommand, env.PATH, env.HOME]);
   const before = tested.get(key);
   if (before) return before;
@@ -154,7 +153,7 @@ function textOf(report: Omit<SandboxReport, "agent" | "text">): string {
   return [
     mode,
     `the project ${project === "read-only" ? "can be read, not written" : "can be written"}`,
-    network ? networkText(mode, allow) : "without network",
+    network ? networkText(allow) : "without network",
     ...limits,
     ...shown,
     ...(probe === null || probe.visible.length === 0
@@ -164,10 +163,8 @@ function textOf(report: Omit<SandboxReport, "agent" | "text">): string {
   ].join("; ");
 }
 
-const networkText = (mode: SandboxReport["mode"], allow: readonly string[]): string =>
-  mode === "container"
-    ? "with network"
-    : ["public addresses can be reached", ...allow.map((one) => `and ${one}`)].join(" ");
+const networkText = (allow: readonly string[]): string =>
+  ["public addresses can be reached", ...allow.map((one) => `and ${one}`)].join(" ");
 
 /** A check script as it is to be started; `end` when it has ended. */
 export type ScriptCommand = {

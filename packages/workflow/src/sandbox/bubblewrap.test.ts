@@ -51,7 +51,6 @@ function run(
     writable: folder.isWritable ? [folder.handle] : [],
     shown: [folder, ...overlay.shown],
     covered: overlay.covered,
-    emptyFolders: overlay.emptyFolders,
     ...{ links: [], env: {}, unsetEnv: [], cwd: "/w", hasFilter: false, temporaryBytes: 1024 ** 2 },
   };
   const { argv, descriptors } = bubblewrapArguments(found, view);

@@ -8,7 +8,7 @@ export type Shown = { handle: Handle; to: string; isWritable: boolean };
 export type Covered = { to: string; identity: string; isFolder: boolean };
 
 /** What is laid over the folders that a sandbox shows. */
-export type Overlay = { shown: Shown[]; covered: Covered[]; emptyFolders: string[] };
+export type Overlay = { shown: Shown[]; covered: Covered[] };
 
 /** What the host or its user obeys in a folder. It stays readable and can't be changed. */
 const obeyed = [
@@ -37,7 +37,7 @@ const passedOver = new Set(["node_modules", ".git", ".cache", "target", "dist", 
  * to them become mount points, so a process inside can't move them away.
  */
 export function overlayOf(folder: Shown, hidden: readonly string[]): Overlay {
-  const overlay: Overlay = { shown: [], covered: [], emptyFolders: [] };
+  const overlay: Overlay = { shown: [], covered: [] };
   const pinned = new Set<string>();
   const inside = (names: readonly string[]) => posix.join(folder.to, ...names);
   const pin = (names: readonly string[]): void => {
@@ -81,14 +81,27 @@ export function overlayOf(folder: Shown, hidden: readonly string[]): Overlay {
     else if (own === ".git" && folder.isWritable) {
       pin(names);
       protectFile(names);
+      addHooks(folder.handle.below(names));
       for (const name of obeyedByGit) protect([...names, name]);
-      using hooks = folder.handle.below([...names, "hooks"]);
-      using head = folder.handle.below([...names, "HEAD"]);
-      if (hooks === null && head !== null) overlay.emptyFolders.push(inside([...names, "hooks"]));
     }
   }
   if (folder.isWritable) for (const name of obeyed) if (!isCovered([name])) protect([name]);
   return overlay;
+}
+
+/** Makes an empty directory for hooks where a repository has none: only what exists can be protected. */
+function addHooks(git: Handle | null): void {
+  if (git === null) return;
+  using folder = git;
+  const names = folder.isFolder ? folder.names() : [];
+  if (!names.includes("HEAD") || names.includes("hooks")) return;
+  try {
+    folder.folder("hooks").close();
+  } catch (error) {
+    // A step, which is the same user, can't make one there either.
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!["EACCES", "EPERM", "EROFS"].includes(code)) throw error;
+  }
 }
 
 /** The ways to the directories `.git` and `.uncaged`, and to files `.git`, in the upper levels of a folder. */
