@@ -130,10 +130,15 @@ export async function openPlansOf(
     ...options,
     check: (workflow) =>
       checkSandbox(workflow, {
-        ...{ planHome: home, root, env, agentNeedsNetwork: own.network },
+        ...{ planHome: home, userHome, root, env, agentNeedsNetwork: own.network },
         ...{ agentCommand, allow: sandbox.networkAllow },
       }),
-    runOptions: { ...options.runOptions, planRoot: root, planProgram: ownProgram() },
+    runOptions: {
+      ...options.runOptions,
+      planRoot: root,
+      planUserHome: userHome,
+      planProgram: ownProgram(),
+    },
   });
 }
 
@@ -232,7 +237,8 @@ export async function sandboxOf(
   const { env, host } = session;
   const { agent, sandbox } = await configOf(session);
   return checkSandbox(workflow, {
-    ...{ planHome, root: host.root, env, agentNeedsNetwork: agent.network },
+    ...{ planHome, userHome: await userHomeOf(session) },
+    ...{ root: host.root, env, agentNeedsNetwork: agent.network },
     ...{ agentCommand, allow: sandbox.networkAllow },
   });
 }

@@ -19,6 +19,8 @@ import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 /** Who asks what a plan's steps run in: its plan home, the storage root, and its environment. */
 export type SandboxQuestion = {
   planHome: string;
+  /** The user's own plan home, whose list of mounts counts; the plan home when not given. */
+  userHome?: string;
   root: string;
   env: Environment;
   /** Whether the steps' agent calls a model over the network; it does when not given. */
@@ -136,9 +138,17 @@ const shownDigits = 16;
 
 const checked = (
   { metadata = {} }: Planned,
-  { allow, env, planHome, root }: SandboxQuestion,
+  { allow, env, planHome, root, userHome }: SandboxQuestion,
 ): Promise<CheckedSandbox> =>
-  checkedSandbox({ metadata, cwd: metadata.cwd ?? process.cwd(), env, planHome, root, allow });
+  checkedSandbox({
+    metadata,
+    cwd: metadata.cwd ?? process.cwd(),
+    env,
+    planHome,
+    root,
+    allow,
+    userHome,
+  });
 
 function textOf(report: Omit<SandboxReport, "agent" | "text">): string {
   const { allow, limits, mode, mounts, network, probe, project } = report;

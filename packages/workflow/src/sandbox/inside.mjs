@@ -1,14 +1,22 @@
 import { spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import {
+  constants,
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
-import { constants } from "node:os";
+import { constants as system } from "node:os";
 import { dirname } from "node:path";
 
 /*
  * Runs inside a sandbox, before the command. It compares what is shown with what was opened outside, puts the login in
  * its place, relays loopback connections to the proxy's socket, and runs the command to its end. In a container it ends with
- * its connection to the host. Whatever it does, and
- * whatever is done to it, stays inside.
+ * its connection to the host. Whatever it does, and whatever is done to it, stays inside.
  *
  * `inside.mjs run <task.json> [argument…]` or `inside.mjs connect <socket> <host> <port>`.
  */
@@ -23,11 +31,7 @@ async function run(task, more) {
     process.stderr.write(`${problem}\n`);
     process.exit(126);
   }
-  for (const { from, to } of task.files) {
-    rmSync(to, { recursive: true, force: true });
-    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
-    copyFileSync(from, to, 1);
-  }
+  for (const file of task.files) place(file);
   if (task.life !== null) await endWith(task.life);
   const env = { ...process.env };
   for (const name of task.unset) delete env[name];
@@ -41,7 +45,22 @@ async function run(task, more) {
     process.stderr.write(`${command}: ${error.message}\n`);
     process.exit(error.code === "ENOENT" ? 127 : 126);
   });
-  child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + system.signals[signal]));
+}
+
+/** Copies a file to its place. What an earlier attempt has put there, or in place of its directory, is removed. */
+function place({ from, to }) {
+  const folder = dirname(to);
+  try {
+    if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory())
+      rmSync(folder, { force: true });
+    rmSync(to, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    copyFileSync(from, to, constants.COPYFILE_EXCL);
+  } catch (error) {
+    process.stderr.write(`${to} can't be written: ${error.message}\n`);
+    process.exit(126);
+  }
 }
 
 function replacedIn({ covered, shown }) {
