@@ -1,12 +1,13 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
-import { whyNoCluster } from "../../../workflow-restate/test/fixtures/server.ts";
 import { isWhole } from "../../../workflow/test/fixtures/cases.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 import type { PlanMetadata, PlanStep } from "../../src/index.ts";
 import { canaryText } from "./canaries.ts";
+import { differences } from "./differences.ts";
 import { ownedBy } from "./owned.ts";
+import { type Attempt, hostileAttempts, idOf, type Report, reportsIn } from "./reports.ts";
 import { missing, type PlanView, users, Victim } from "./victim.ts";
 
 /*
@@ -14,19 +15,9 @@ import { missing, type PlanView, users, Victim } from "./victim.ts";
  * kind, `npm run test:all` all. What the agent says of itself is compared with what the outside shows, which counts.
  */
 setDefaultTimeout(1_800_000);
+const longestMs = 900_000;
 
-type Attempt = { kind: string; name: string; needs: "retry" | "end" | "project" | "small" | null };
-type Report = {
-  kind: string;
-  name: string;
-  outcome: "refused" | "escaped" | "done" | "not tried";
-  detail: string;
-};
-
-const { attemptsOf } = (await import(join(import.meta.dir, "agent/attempts/attempt.mjs"))) as {
-  attemptsOf: () => Promise<Attempt[]>;
-};
-const all = await attemptsOf();
+const all = hostileAttempts.filter(({ needs }) => needs !== "flip" && needs !== "cluster");
 const firstOfKind = (attempt: Attempt) => all.find(({ kind }) => kind === attempt.kind) === attempt;
 const { HOSTILE_ATTEMPTS, HOSTILE_REPORT } = process.env;
 const tried = all.filter((attempt) =>
@@ -34,14 +25,6 @@ const tried = all.filter((attempt) =>
     ? isWhole || firstOfKind(attempt)
     : new RegExp(HOSTILE_ATTEMPTS).test(attempt.name),
 );
-
-const idOf = (name: string): string =>
-  name
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .replace(/^-|-$/g, "")
-    .slice(0, 60)
-    .replace(/-$/, "");
 
 type PlanOfSteps = {
   steps: PlanStep[];
@@ -77,31 +60,13 @@ function plansOf(victim: Victim): PlanOfSteps[] {
   return plans.filter(({ steps }) => steps.length > 0);
 }
 
-/** What the steps of a run report. A step that was ended reports by its failure. */
-function reportsIn(view: PlanView, { attempts }: PlanOfSteps): Report[] {
-  const rows = view.runs[0]?.steps ?? [];
-  return rows.flatMap(({ error, output_json, step_id }): Report[] => {
-    const own = attempts.filter(({ kind, name }) => step_id === kind || step_id === idOf(name));
-    try {
-      const reports = JSON.parse(String(JSON.parse(output_json ?? ""))) as Report[];
-      if (Array.isArray(reports)) return reports;
-    } catch {
-      // It gave no report.
-    }
-    return own.map(({ kind, name }) => ({
-      ...{ kind, name, outcome: own.length > 1 ? "not tried" : "refused" },
-      detail: error ?? `the step said ${output_json}`,
-    }));
-  });
-}
-
 for (const user of users) {
   test.skipIf(missing !== "")(
     `none of ${tried.length} attempts of a hostile agent gets out, as ${user.name}${missing}`,
     async () => {
       const victim = new Victim(user, ({ home }) => join(home, ".uncaged"));
       try {
-        await victim.open({ server: true, cluster: isWhole && whyNoCluster === null });
+        await victim.open({ server: true });
         const [first = "", waiting = ""] = await victim.create([
           { steps: [victim.step("nothing", [])] },
           { steps: [victim.step("nothing", [])] },
@@ -116,8 +81,8 @@ for (const user of users) {
         const escaped = (what: string) => (found: string[]) =>
           escapes.push(...found.map((one) => `${what}: ${one.slice(0, 300)}`));
         for (const [at, one] of plans.entries()) {
-          const view = await victim.ran(ids[at] ?? "");
-          reports.push(...reportsIn(view, one));
+          const view = await victim.ran(ids[at] ?? "", longestMs);
+          reports.push(...reportsIn(view, one.attempts));
           const records = await victim.records(view);
           const starts = records.filter(({ meta }) => meta.event === "started");
           escaped("ran without the sandbox")(
@@ -158,13 +123,6 @@ for (const user of users) {
       }
     },
   );
-}
-
-function differences(before: Record<string, string>, after: Record<string, string>): string[] {
-  const paths = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  return paths
-    .filter((path) => before[path] !== after[path])
-    .map((path) => `${path} was ${before[path]} and is ${after[path]}`);
 }
 
 /** Sequences that a terminal obeys, in what the command line shows of a run. */

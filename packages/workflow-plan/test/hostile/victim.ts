@@ -11,13 +11,13 @@ import {
   readlinkSync,
   realpathSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { programWords } from "../../../cli-workflow/test/command.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
-import { readHostUrl } from "../../../workflow-restate/src/cluster.ts";
 import type { PlanMetadata, PlanStep, Workflow } from "../../src/index.ts";
 import { workflow } from "../home.ts";
 import { plan } from "../parts.ts";
@@ -50,6 +50,9 @@ export type PlanView = {
   runs: { id: string; status: string; error: string | null; steps: StepRow[] }[];
 };
 
+/** Where a cluster is reached: by its URL and by its ports. */
+type Cluster = { host: string; ingress: number; admin: number; workers: number[] };
+
 type Ended = { code: number; stdout: string; stderr: string };
 type SpawnOptions = { cwd?: string; stdin?: string; env?: Record<string, string> };
 
@@ -79,18 +82,20 @@ export class Victim {
   /** The log of the first thread. */
   #log: string | null = null;
   server = 0;
-  cluster: { ingress: number; admin: number; host: string } | null = null;
+  cluster: Cluster | null = null;
 
   constructor(user: User, rootIn: (victim: { home: string; project: string }) => string) {
     this.user = user;
     this.project = join(this.projects, "site");
     this.root = rootIn(this);
     this.planHome = join(this.root, "plans");
+    // Another user must reach it.
+    chmodSync(tmpdir(), statSync(tmpdir()).mode | 0o011);
     chmodSync(this.folder, 0o755);
   }
 
-  /** Sets up everything. `server` starts a server too, `cluster` a cluster. */
-  async open(more: { server?: boolean; cluster?: boolean } = {}): Promise<void> {
+  /** Sets up everything, and with `server` starts a server too. */
+  async open(more: { server?: boolean; cluster?: Cluster } = {}): Promise<void> {
     this.#writeFiles();
     const abstract = `${this.mark}-abstract`;
     await this.canaries.open(abstract);
@@ -118,7 +123,7 @@ export class Victim {
     const loop = ["/bin/sh", "-c", "while :; do sleep 1; done", "hostile-bystander"];
     this.bystander = this.#start(loop).pid;
     if (more.server) this.server = await this.#serve();
-    if (more.cluster) this.cluster = await this.#cluster();
+    this.cluster = more.cluster ?? null;
   }
 
   get whole(): string {
@@ -227,13 +232,6 @@ export class Victim {
     return (JSON.parse(new TextDecoder().decode(value)) as { port: number }).port;
   }
 
-  async #cluster() {
-    const { host } = await this.json<{ host: string }>(["cluster", "up", "--workers", "1"]);
-    const { admin, ingress } = readHostUrl(host, this.env);
-    const portOf = (url: string) => Number(new URL(url).port);
-    return { host, ingress: portOf(ingress), admin: portOf(admin) };
-  }
-
   /** What attempts are told. */
   targets(step: string, more: object = {}): object {
     const { addresses, canaries, cluster, home, mark, planHome, project, root, secret, server } = {
@@ -245,6 +243,7 @@ export class Victim {
       ...{ step, home, root, planHome, project, mark, secret, server, addresses },
       ...{ port: canaries.port, udp: canaries.udp, model: canaries.model, canary: canaryText },
       ...{ ingress: cluster?.ingress ?? null, admin: cluster?.admin ?? null },
+      ...{ clusterHost: cluster?.host ?? null, workers: cluster?.workers ?? [] },
       ...{ unix: this.unix, abstract: `${mark}-abstract`, pid: this.bystander },
       ...{ hostname: hostname(), log: logs[0] ?? `${root}/logs`, waiting: "wf_waiting" },
       most: { processes: 2000, memory: 1.4 * 1024 ** 3, disk: 20 * 1024 ** 3 },
@@ -290,27 +289,24 @@ export class Victim {
   }
 
   /** Confirms a plan and waits for the end of its run. */
-  async ran(id: string, options: SpawnOptions = {}): Promise<PlanView> {
-    const confirmed = await this.run(["plan", "confirm", id, "--agent", this.agent], options);
+  async ran(id: string, longestMs?: number): Promise<PlanView> {
+    const confirmed = await this.run(["plan", "confirm", id, "--agent", this.agent]);
     if (confirmed.code !== 0) throw new Error(`plan confirm: ${confirmed.stderr}`);
-    return await this.ended(id);
+    return await this.ended(id, longestMs);
   }
 
-  async ended(id: string): Promise<PlanView> {
-    let view = await this.json<PlanView>(["plan", "show", id]);
-    await until(
-      async () => {
-        if (
-          view.runs.length > 0 &&
-          view.runs.every(({ status }) => /^(completed|failed)$/.test(status))
-        )
-          return true;
-        view = await this.json<PlanView>(["plan", "show", id]);
-        return false;
-      },
-      () => `${id} does not end: ${JSON.stringify(view).slice(0, 2000)}`,
-    );
-    return view;
+  /** Waits for the end of a plan's run. @throws when it takes longer than a run with many attempts does */
+  async ended(id: string, longestMs = 240_000): Promise<PlanView> {
+    const isOver = ({ status }: { status: string }) => /^(completed|failed)$/.test(status);
+    for (const late = Date.now() + longestMs; ; await Bun.sleep(250)) {
+      const view = await this.json<PlanView>(["plan", "show", id]);
+      if (view.runs.length > 0 && view.runs.every(isOver)) return view;
+      if (Date.now() < late) continue;
+      const states = view.runs.flatMap(({ steps }) =>
+        steps.map(({ status, step_id }) => `${step_id} ${status}`),
+      );
+      throw new Error(`${id} does not end: ${states.join(", ")}`);
+    }
   }
 
   /** The records of a run. */
@@ -328,12 +324,15 @@ export class Victim {
     const visit = (path: string, leaves: (path: string) => boolean): void => {
       const stats = lstatSync(path, { throwIfNoEntry: false });
       if (!stats || leaves(path)) return;
-      all[path] = `${stats.mode.toString(8)} ${stats.uid} ${stats.nlink} ${contentOf(path)}`;
+      all[path] =
+        `${stats.mode.toString(8)} ${stats.uid} ${stats.isFile() ? stats.nlink : ""} ${contentOf(path)}`;
       if (stats.isDirectory())
         for (const name of readdirSync(path)) visit(join(path, name), leaves);
     };
-    const open = [join(this.home, ".cache"), this.root, this.data];
-    visit(this.home, (path) => open.includes(path) || path.startsWith(join(this.projects, "site")));
+    const open = [join(this.home, ".cache"), this.root];
+    const isOpen = (path: string) =>
+      open.includes(path) || (path.startsWith(`${this.projects}/`) && !path.startsWith(this.fixed));
+    visit(this.home, isOpen);
     for (const name of ["secrets.json", "mount-allowlist.json", "config.yaml"])
       visit(join(this.planHome, name), () => false);
     visit(join(this.agent, ".."), () => false);
@@ -341,8 +340,8 @@ export class Victim {
       all[path] = lstatSync(path).isDirectory()
         ? readdirSync(path).sort().join(" ")
         : contentOf(path);
-    this.#log ??= this.#logs()[0] ?? "";
-    all[this.#log] = contentOf(this.#log);
+    this.#log ??= this.#logs()[0] ?? null;
+    if (this.#log !== null) all[this.#log] = contentOf(this.#log);
     return all;
   }
 
@@ -399,7 +398,6 @@ export class Victim {
   }
 
   async close(): Promise<void> {
-    if (this.cluster) await this.run(["cluster", "down", "--data"]);
     for (const child of this.#children) {
       child.kill("SIGKILL");
       await child.exited;

@@ -93,3 +93,13 @@ def mount(source, target, kind, flags=0, data=b""):
 
 /** The text of what a function reads when it has a canary's secret in it, else null. */
 export const ifSecret = (text, { secret }) => (text.includes(secret) ? text : null);
+
+/** Runs the command line that the step's tools are of, which the sandbox shows, with other words. */
+export function ownCommand(...words) {
+  const { agentArguments } = JSON.parse(process.env.HOSTILE_TARGETS);
+  if (!agentArguments.includes("--mcp-config")) throw new NotTried("the step has no tools");
+  const given = agentArguments[agentArguments.indexOf("--mcp-config") + 1];
+  const [{ args, command }] = Object.values(JSON.parse(given).mcpServers);
+  const line = [...args.slice(0, args.indexOf("plan")), ...words];
+  return spawnSync(command, line, { encoding: "utf8", timeout: 40_000 });
+}

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createInterface } from "node:readline";
-import { attempt, attempts, Done, NotTried, sh } from "./attempt.mjs";
+import { attempt, attempts, Done, NotTried, ownCommand, sh } from "./attempt.mjs";
 
 /* What a step is given on purpose: its environment, the folder of messages, its tools, the command line. */
 attempts("environment", {
@@ -223,16 +223,6 @@ attempts("tool", {
     return new Done(stderr.slice(0, 100));
   },
 });
-
-/** The command line of its own tools, with other words. */
-function ownCommand(...words) {
-  const { agentArguments } = JSON.parse(process.env.HOSTILE_TARGETS);
-  if (!agentArguments.includes("--mcp-config")) throw new NotTried("the step has no tools");
-  const given = agentArguments[agentArguments.indexOf("--mcp-config") + 1];
-  const [{ args, command }] = Object.values(JSON.parse(given).mcpServers);
-  const line = [...args.slice(0, args.indexOf("plan")), ...words];
-  return spawnSync(command, line, { encoding: "utf8", timeout: 30_000 });
-}
 
 const approves = (what, words) =>
   attempt("approval", what, (targets) => {

@@ -43,7 +43,7 @@ attempts(
     "a storage root of its own": (targets) => {
       evil(targets);
       plant(`${project}/.own/plans/config.yaml`, plans);
-      return plant(`${project}/uncaged.json`, '{"root": ".own", "storageRoot": ".own"}\n');
+      return plant(`${project}/uncaged.json`, '{"root": ".own"}\n');
     },
     "a project below the project": (targets) => {
       evil(targets);
