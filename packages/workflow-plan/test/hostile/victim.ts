@@ -116,8 +116,6 @@ export class Victim {
       DATABASE_PASSWORD: `value-of-${this.rest}`,
       PRIVATE_SETTING: this.whole,
       MARK: this.mark,
-      // Bun keeps what it has compiled in the home directory.
-      BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
     });
     this.#give(this.folder);
     const loop = ["/bin/sh", "-c", "while :; do sleep 1; done", "hostile-bystander"];
@@ -329,7 +327,8 @@ export class Victim {
       if (stats.isDirectory())
         for (const name of readdirSync(path)) visit(join(path, name), leaves);
     };
-    const open = [join(this.home, ".cache"), this.root];
+    // Bun keeps what it has compiled in its own folder.
+    const open = [join(this.home, ".cache"), join(this.home, ".bun"), this.root];
     const isOpen = (path: string) =>
       open.includes(path) || (path.startsWith(`${this.projects}/`) && !path.startsWith(this.fixed));
     visit(this.home, isOpen);
