@@ -50,7 +50,8 @@ function plansOf(victim: Victim): PlanOfSteps[] {
   const plans: PlanOfSteps[] = [
     { steps: byKind, attempts: of(null) },
     { steps: each(of("retry"), { onRetry: true }), attempts: of("retry"), retries: 1 },
-    { steps: each(of("end")), attempts: of("end") },
+    // A step that stops all that could end it ends by its time limit.
+    { steps: each(of("end")), attempts: of("end"), metadata: { container: { timeout: 60_000 } } },
     { steps: each(of("small")), attempts: of("small"), metadata: small },
     ...of("project").map((attempt): PlanOfSteps => {
       const project = victim.newProject(join(victim.projects, `site-${idOf(attempt.name)}`));

@@ -275,7 +275,10 @@ export class Victim {
     const workflows: Workflow[] = plans.map(
       ({ cwd = this.project, metadata, retries = 0, steps }) =>
         workflow(plan(steps, { max_retries: retries }), {
-          metadata: { cwd, sandbox: "bubblewrap", container: { additionalMounts }, ...metadata },
+          metadata: {
+            ...{ cwd, sandbox: "bubblewrap", ...metadata },
+            container: { additionalMounts, ...metadata?.container },
+          },
         }),
     );
     const task = { root: this.root, home: this.planHome, cwd: this.project, workflows };
