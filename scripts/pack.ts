@@ -107,6 +107,7 @@ async function packCore(): Promise<string> {
         bun: "./dist/host.js",
         default: "./dist/host-in-node.js",
       },
+      "./sandbox": entryPoint("sandbox"),
       "./testing": entryPoint("testing"),
       "./fixture.schema.json": "./schema/fixture.schema.json",
       "./project.schema.json": "./schema/project.schema.json",
@@ -117,7 +118,7 @@ async function packCore(): Promise<string> {
   const dist = join(staged, "dist");
   const source = (name: string) => ({ source: join(core, "src", `${name}.ts`), as: name });
   const inputs = [
-    ...(await build([source("index"), source("testing"), source("document")], dist, {
+    ...(await build(["index", "testing", "document", "sandbox"].map(source), dist, {
       readable: true,
     })),
     ...(await build([source("host")], dist, { readable: false })),
@@ -125,7 +126,7 @@ async function packCore(): Promise<string> {
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licencesOf(inputs)));
   writeFileSync(join(dist, "host-in-node.js"), hostInNode);
-  compile(core, dist, ["index", "document", "host", "testing"], declarations);
+  compile(core, dist, ["index", "document", "host", "sandbox", "testing"], declarations);
   cpSync(join(core, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }

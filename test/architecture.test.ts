@@ -290,9 +290,9 @@ function callsOf({ nodes }: Source, names: string[]): { node: Node; object: stri
 }
 
 describe("what drives, records and observes threads", () => {
-  // What authors import is pure, and is given its clock; sources are built and inspected in processes of their own.
+  // The exports for authors are pure; sources are built and inspected in other processes; sandboxes are also used in bundles.
   const others =
-    /^(system|contract|moderator|durable|testing)\/|^bundle\/(build|build-child|child|inspect-child|own-packages|prepare)\.ts/;
+    /^(system|sandbox|contract|moderator|durable|testing)\/|^bundle\/(build|build-child|child|inspect-child|own-packages|prepare)\.ts/;
   // A worker's program, and what it does to its own process before it loads a bundle.
   const ownProcess = ["worker/main.ts", "worker/isolate.ts"];
   const own = coreSources.filter(({ path }) => {

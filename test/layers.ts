@@ -19,6 +19,7 @@ export const packages: Package[] = [
     layers: {
       contract: 0,
       system: 1,
+      sandbox: 2,
       attempt: 2,
       document: 2,
       storage: 2,
@@ -61,7 +62,7 @@ export const packages: Package[] = [
       models: 5,
       role: 5,
     },
-    entryPoints: ["@uncaged/workflow", "@uncaged/workflow/host"],
+    entryPoints: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow/sandbox"],
   },
   {
     // The format, what is read of it, its interpreter, and who drives that.
@@ -140,6 +141,7 @@ export const packages: Package[] = [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow/sandbox",
       "@uncaged/workflow-agents",
     ],
   },

@@ -7,6 +7,7 @@ const entryPoints = [
   "workflow/src/document",
   "workflow/src/driver",
   "workflow/src/host",
+  "workflow/src/sandbox",
   "workflow/src/testing",
   "workflow-agents/src/index",
   "workflow-agents/src/ledger",

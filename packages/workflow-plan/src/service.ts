@@ -51,6 +51,7 @@ export {
   type SandboxReport,
   type ScriptCommand,
   scriptCommand,
+  testSandbox,
 } from "./step/report.ts";
 
 // Triggers

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { tick } from "../src/service.ts";
-import { checkPrefix } from "../src/step/launch.ts";
+import { checkPrefix } from "../src/step/run-folder.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 
 /* What killed workers and check scripts have left in the user's cache. */

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import {
   existsSync,
@@ -17,6 +18,7 @@ import { runChild } from "@uncaged/workflow-agents";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
+import { runCheck } from "../src/trigger/check-script.ts";
 import { failureOf } from "../../workflow-agents/test/published.ts";
 import { ConfigError, type PlanMetadata, type PlanStep } from "../src/index.ts";
 import { holdsIn } from "../src/sandbox/sandbox.ts";
@@ -188,9 +190,14 @@ inSandbox(
     const script = `ls -A .ssh "/workspace/mounts${store.root}"; echo x > made; echo x > .ssh/made; cat .ssh/id_rsa .netrc`;
     writeFileSync(join(home, ".netrc"), "machine of mine");
     const check = await scriptCommand({ id: "wf_x", ...workflow }, script, question);
-    const { argv, cwd, env: own } = check;
-    const { stderr, stdout } = Bun.spawnSync([...argv], { cwd, env: own });
-    check.end();
+    const { argv, cwd, descriptors, env: own } = check;
+    const stdio = ["ignore", "pipe", "pipe", ...descriptors] as const;
+    const { stderr, stdout } = spawnSync(argv[0] ?? "", argv.slice(1), {
+      cwd,
+      env: own,
+      stdio: [...stdio],
+    });
+    await check.end();
     expect(
       stdout
         .toString()
@@ -220,7 +227,7 @@ inSandbox(
       await Bun.sleep(delay);
       stop.abort();
       expect((await ended).by).toBe("abort");
-      check.end();
+      await check.end();
     }
     await until(() => !runsWith(project));
   },
@@ -234,15 +241,8 @@ inSandbox(`without network a script reaches nothing, also not this machine${miss
     const sandbox = { mode: "bubblewrap", network: "none" } as const;
     const script = `node -e 'fetch("${server.url}").then(() => console.log("reached"), (e) => console.log("refused", e.cause?.code))'; tail -n +3 /proc/net/dev | grep -v lo: ; true`;
     const metadata = { cwd: project, sandbox };
-    const {
-      argv,
-      cwd,
-      env: own,
-      end,
-    } = await scriptCommand({ id: "wf_x", metadata }, script, question);
-    const child = Bun.spawn([...argv], { cwd, env: own, stdout: "pipe" });
-    const printed = await child.stdout.text();
-    end();
+    const check = await scriptCommand({ id: "wf_x", metadata }, script, question);
+    const printed = await runCheck(check, AbortSignal.timeout(60_000));
     expect(printed).toContain("refused ");
     expect(printed).not.toContain("reached");
   } finally {

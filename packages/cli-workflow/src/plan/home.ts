@@ -63,8 +63,7 @@ export async function openPlansOf(
   const { cwd, env, host } = session;
   const home = await homeOf(session);
   const { agent: own, answer_timeout_ms, max_parallel_steps, max_runs } = await configOf(session);
-  const named = agent ?? own.command;
-  const agentCommand = named.includes(sep) ? resolve(cwd, named) : named;
+  const agentCommand = commandOf(session, agent ?? own.command);
   const options: PlansOptions = {
     ...{ host, env, cwd, home, maxRuns: max_runs },
     runOptions: {
@@ -81,10 +80,16 @@ export async function openPlansOf(
   return open({
     ...options,
     check: (workflow) =>
-      checkSandbox(workflow, { planHome: home, root, env, agentNeedsNetwork: own.network }),
+      checkSandbox(workflow, {
+        ...{ planHome: home, root, env, agentCommand, agentNeedsNetwork: own.network },
+      }),
     runOptions: { ...options.runOptions, planRoot: root, planProgram: ownProgram() },
   });
 }
+
+/** A command that may be a path in the folder of a call. */
+const commandOf = ({ cwd }: Session, command: string): string =>
+  command.includes(sep) ? resolve(cwd, command) : command;
 
 /** The rows of the plans of the cluster that a call is on; null on a storage root. */
 async function sharedRows({ clusterChosen, env }: Session): Promise<SharedRows | null> {
@@ -144,7 +149,7 @@ export async function plannersOf(
 }
 
 /** What the settings say of the steps of new plans, where it is not what holds anyway. */
-function surroundings({ container, sandbox }: CueclawConfig): PlanMetadata {
+export function surroundings({ container, sandbox }: CueclawConfig): PlanMetadata {
   const { engine, image, timeout } = container;
   const { mode, network, required } = sandbox;
   const chosen = {
@@ -171,8 +176,11 @@ export async function sandboxOf(
   if (session.clusterChosen) return { text: "what the worker has that carries out a step" };
   const { checkSandbox } = await import("@uncaged/workflow-plan/service");
   const { env, host } = session;
-  const { network } = (await configOf(session)).agent;
-  return checkSandbox(workflow, { planHome, root: host.root, env, agentNeedsNetwork: network });
+  const { agent } = await configOf(session);
+  return checkSandbox(workflow, {
+    ...{ planHome, root: host.root, env },
+    ...{ agentCommand: commandOf(session, agent.command), agentNeedsNetwork: agent.network },
+  });
 }
 
 /** What the steps of a plan would run in, or why they can't be run. */

@@ -6,7 +6,15 @@ import { defineSubcommand } from "../session/command.ts";
 import { ownFile } from "../session/own-command.ts";
 import type { Session } from "../session/session.ts";
 import { messagingOf } from "./chat.ts";
-import { type AgentOptions, agentOption, homeOf, openPlansOf, rootOf } from "./home.ts";
+import {
+  type AgentOptions,
+  agentOption,
+  configOf,
+  homeOf,
+  openPlansOf,
+  rootOf,
+  surroundings,
+} from "./home.ts";
 import { checksOf } from "./tick.ts";
 
 const load = () => import("@uncaged/workflow-plan/service");
@@ -109,6 +117,7 @@ async function runHere(session: Session, options: AgentOptions): Promise<void> {
   const home = await homeOf(session);
   const terminated = new AbortController();
   process.once("SIGTERM", () => terminated.abort());
+  if (!session.clusterChosen) session.note(`sandbox: ${await testedSandbox(session)}`);
   await plans.runService({
     ...checksOf(session, plans, home),
     ...{ home, signal: AbortSignal.any([session.interruption(), terminated.signal]) },
@@ -117,6 +126,16 @@ async function runHere(session: Session, options: AgentOptions): Promise<void> {
     report: (event) => report(session, event),
     onReady: () => session.note(`the service of ${home} runs; Ctrl-C ends it, runs go on`),
   });
+}
+
+/** Tests the sandbox that the settings give to plans. @throws ConfigError when something is open in it */
+async function testedSandbox(session: Session): Promise<string> {
+  const { testSandbox } = await load();
+  const { env } = session;
+  const planHome = await homeOf(session);
+  const metadata = surroundings(await configOf(session));
+  const question = { planHome, root: rootOf(session), env, agentNeedsNetwork: false };
+  return await testSandbox(metadata, question);
 }
 
 function report(session: Session, event: ServiceEvent): void {

@@ -15,9 +15,13 @@ const pollMs = 10;
 const lastMs = 200;
 
 /** Starts a process in a group of its own, which ends with it and with this process. */
-export async function spawnGroup({ argv, cwd, env, graceMs }: GroupRequest): Promise<ProcessGroup> {
+export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
+  const { argv, cwd, descriptors = [], env, graceMs } = request;
   const [command = "", ...args] = argv;
-  const child = spawn(command, args, { cwd, env: { ...env }, detached: true, stdio: "pipe" });
+  const child = spawn(command, args, {
+    ...{ cwd, env: { ...env }, detached: true },
+    stdio: ["pipe", "pipe", "pipe", ...descriptors],
+  }) as ChildProcessWithoutNullStreams;
   const { pid } = child;
   // At once: a process that is killed before it has a guard leaves the group running.
   const release = pid === undefined ? null : guardGroup(pid, graceMs);

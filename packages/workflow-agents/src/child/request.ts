@@ -3,6 +3,8 @@ export type GroupRequest = {
   argv: readonly string[];
   cwd: string;
   env: Readonly<Record<string, string>>;
+  /** Open descriptors of this process that it gets from number 3 on. */
+  descriptors?: readonly number[];
   /** How long the group may take to end when it is asked to. */
   graceMs: number;
 };

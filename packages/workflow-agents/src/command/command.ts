@@ -37,8 +37,8 @@ export type CommandOptions = {
   set?: Readonly<Record<string, string>>;
   /** Values that are replaced by `[secret:NAME]` in all that it puts out, besides the secrets of its environment. */
   secrets?: Readonly<Record<string, string>>;
-  /** What the program is started by, in place of its name alone: a sandbox's command line that ends with the program. */
-  launch?: readonly string[];
+  /** Starts the program in place of its name: the command line of a sandbox, and the open descriptors that it needs. */
+  launch?: { argv: readonly string[]; descriptors?: readonly number[] };
   /** How long it may take (30 minutes), and how long to end when it is asked to (5 seconds). */
   timeoutMs?: number;
   graceMs?: number;
@@ -111,7 +111,7 @@ export function commandAgent(options: CommandOptions): AgentFn {
     env: options.env ?? [],
     set: options.set ?? {},
     secrets: options.secrets ?? {},
-    launch: options.launch ?? options.argv.slice(0, 1).flat(),
+    launch: options.launch ?? { argv: options.argv.slice(0, 1).flat() },
     timeoutMs: options.timeoutMs ?? 30 * 60_000,
     graceMs: options.graceMs ?? 5000,
     maxOutput: options.maxOutput ?? (isText ? longestText : Number.POSITIVE_INFINITY),
@@ -227,7 +227,8 @@ async function runOnce(
   const values = { prompt, budget, system: system || null, session: session?.session ?? null };
   try {
     const end = await runChild({
-      ...{ argv: [...launch, ...filled(argv.slice(1), values)], env, signal, timeoutMs, graceMs },
+      ...{ argv: [...launch.argv, ...filled(argv.slice(1), values)], env, signal, timeoutMs },
+      ...{ graceMs, descriptors: launch.descriptors },
       input: has(argv, "prompt") ? "" : prompt,
       cwd: cwdOf(ctx, "a command needs one"),
       onOutput: (chunk) => output.add(chunk),

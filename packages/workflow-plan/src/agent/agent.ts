@@ -36,8 +36,8 @@ export type StepHost = {
 export type AgentProcess = {
   /** All variables that it gets. */
   env: Record<string, string>;
-  /** What starts it in place of its name, as a sandbox does. */
-  launch?: readonly string[];
+  /** Starts it in place of its name, as a sandbox does. */
+  launch?: { argv: readonly string[]; descriptors: readonly number[] };
   /** Further arguments, and tools that it may use without asking. */
   args: readonly string[];
   tools: readonly string[];
@@ -50,10 +50,14 @@ export type StepEnvironment = {
   sandbox: { sandbox: SandboxKind; limits?: string[]; network?: boolean; project?: ProjectAccess };
   /** A JSON value without the values of secrets. */
   hide: <T>(value: T) => T;
-  /** Null: as the thread's own. */
-  process: AgentProcess | null;
-  /** Does the agent's work while its tools are answered. The signal is also that of the step's `_close`. */
-  during: <T>(around: StepSurroundings, work: (signal?: AbortSignal) => Promise<T>) => Promise<T>;
+  /**
+   * Does the agent's work while its tools are answered. The signal is also that of the step's `_close`. `process` is how the
+   * agent is started; null: as the thread's own.
+   */
+  during: <T>(
+    around: StepSurroundings,
+    work: (signal: AbortSignal | undefined, process: AgentProcess | null) => Promise<T>,
+  ) => Promise<T>;
 };
 
 /** What a step runs in; `unavailable`: it did not run, since what it was to run in is not there. */
@@ -86,6 +90,5 @@ export type StepAgent = (
 export const openEnvironment: StepEnvironment = {
   sandbox: { sandbox: "off" },
   hide: (value) => value,
-  process: null,
-  during: ({ thread }, work) => work(thread.signal),
+  during: ({ thread }, work) => work(thread.signal, null),
 };

@@ -30,10 +30,10 @@ export function claudeAgent(options: ClaudeAgentOptions = {}): StepAgent {
   const { args = [], command = "claude", env, graceMs, model, tools = ownTools } = options;
   const { maxOutput = mostOutput } = options;
   return (request, around) =>
-    around.environment.during(around, async (signal) => {
-      const { environment, onSession } = around;
+    around.environment.during(around, async (signal, process) => {
+      const { onSession } = around;
       const { prompt, resume, sessionId, stepId, timeoutMs } = request;
-      const { env: own, launch, secrets, ...more } = environment.process ?? noProcess;
+      const { env: own, launch, secrets, ...more } = process ?? noProcess;
       const thread = { ...around.thread, signal, ...(own && { env: own }) };
       const agent = claudeCode({
         ...{ command, model, graceMs, timeoutMs, maxOutput, allowsEmpty: true, launch, secrets },

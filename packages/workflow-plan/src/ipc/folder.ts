@@ -1,15 +1,5 @@
-import { constants } from "node:fs";
-import {
-  access,
-  type FileHandle,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  rename,
-  rm,
-  writeFile,
-} from "node:fs/promises";
+import { Handle } from "@uncaged/workflow/sandbox";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import {
   fileForm,
@@ -46,38 +36,41 @@ export class StepFolder {
   readonly #reader: FolderReader;
   readonly #read = new Set<string>();
   #errors = 0;
-  #written = 0;
   #isOpen = true;
   #reading: Promise<void> = Promise.resolve();
-  readonly #own: Own;
+  readonly #top: Handle;
+  readonly #parts: Parts;
 
-  private constructor(path: string, reader: FolderReader, own: Own) {
+  private constructor(path: string, reader: FolderReader) {
     this.path = path;
     this.#reader = reader;
-    this.#own = own;
+    this.#top = Handle.open(path);
+    const part = (name: PartName) => this.#top.folder(name);
+    this.#parts = { input: part("input"), output: part("output"), errors: part("errors") };
   }
 
-  static async open(path: string, reader: FolderReader): Promise<StepFolder> {
-    await emptyFolder(path);
-    const folder = new StepFolder(path, reader, await ownOf(path));
+  /** Makes the folder empty and reads it from now on. */
+  static open(path: string, reader: FolderReader): StepFolder {
+    rmSync(path, { recursive: true, force: true });
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const folder = new StepFolder(path, reader);
     folder.#reading = folder.#poll();
     return folder;
   }
 
-  /** Reads what is still there, and leaves nothing but what was malformed. */
+  /** Reads what is still there, and leaves only what was malformed. */
   async close(): Promise<void> {
     this.#isOpen = false;
     await this.#reading;
     await this.#readAll();
-    await this.#own.handle.close();
-    for (const name of ["input", "output"]) await remove(join(this.path, name));
+    for (const name of ["input", "output"]) this.#top.remove(name);
+    for (const handle of [this.#top, ...Object.values(this.#parts)]) handle.close();
   }
 
   async #poll(): Promise<void> {
     while (this.#isOpen) {
-      // What was put in their place may lead anywhere.
       if (!(await this.#readAll())) return this.#reader.onClose();
-      if (await isThere(join(this.path, "_close"))) return this.#reader.onClose();
+      if (existsSync(join(this.path, "_close"))) return this.#reader.onClose();
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
   }
@@ -88,25 +81,30 @@ export class StepFolder {
   }
 
   async #readNew(): Promise<boolean> {
-    if ((await identityOf(this.path)) !== this.#own.identity) return false;
-    const names = await readdir(this.#own.output).catch(() => []);
-    for (const name of names.sort(inOrder)) {
-      // What is written aside.
+    for (const [name, { identity }] of Object.entries(this.#parts)) {
+      using now = this.#top.entry(name);
+      if (now?.identity !== identity) return false;
+    }
+    for (const name of this.#parts.output.names().sort(inOrder)) {
+      // Files that begin with a dot are not complete yet.
       if (!name.startsWith(".")) await this.#take(name);
     }
     return true;
   }
 
   async #take(name: string): Promise<void> {
-    const path = join(this.#own.output, name);
-    const text = await readSafely(path);
+    const { output } = this.#parts;
+    const text = output.read(name, mostBytes);
     const message = text === null || !fileForm.test(name) ? null : messageIn(text);
     const isNew = !this.#read.has(name) && this.#read.size < mostFiles;
     // First: whatever happens then, it is not read again.
-    await remove(path);
-    if (message === null || !isNew) return await this.#refuse(name, text);
+    output.remove(name);
+    // A step may write as fast as it can: others get their turn between two files.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (message === null || !isNew) return this.#refuse(name, text);
     this.#read.add(name);
-    await this.#reply(name, await this.#answered(message));
+    const reply = await this.#answered(message);
+    this.#parts.input.write(name, JSON.stringify(reply));
   }
 
   async #answered(message: StepMessage): Promise<StepReply> {
@@ -118,14 +116,7 @@ export class StepFolder {
     }
   }
 
-  async #reply(name: string, reply: StepReply): Promise<void> {
-    this.#written += 1;
-    const aside = join(this.path, `.${this.#written}.tmp`);
-    await writeFile(aside, JSON.stringify(reply), { mode: 0o600, flag: "wx" });
-    await rename(aside, join(this.path, "input", name));
-  }
-
-  async #refuse(name: string, text: string | null): Promise<void> {
+  #refuse(name: string, text: string | null): void {
     this.#errors += 1;
     if (this.#errors > mostErrors) return;
     const kept = this.#reader.hide(text ?? "it is no file of at most 1 MiB");
@@ -133,54 +124,9 @@ export class StepFolder {
       .hide(name)
       .replace(/[^\w.-]/g, "_")
       .slice(0, 100)}`;
-    await writeFile(join(this.path, "errors", safe), kept, { mode: 0o600 });
+    this.#parts.errors.write(safe, kept);
   }
 }
 
-const parts = ["input", "output", "errors"];
-
-const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
-
-/** The folders as they were made, and a path that leads to `output/` whatever stands in its place. */
-type Own = { identity: string; handle: FileHandle; output: string };
-
-async function ownOf(path: string): Promise<Own> {
-  const output = join(path, "output");
-  const handle = await open(output, constants.O_RDONLY | constants.O_DIRECTORY);
-  const byHandle = `/proc/self/fd/${handle.fd}`;
-  const isLinux = await isThere(byHandle);
-  return { identity: await identityOf(path), handle, output: isLinux ? byHandle : output };
-}
-
-async function identityOf(path: string): Promise<string> {
-  const all = await Promise.all(parts.map((name) => lstat(join(path, name)).catch(() => null)));
-  return all.map((stats) => `${stats?.dev}:${stats?.ino}`).join(" ");
-}
-
-async function emptyFolder(path: string): Promise<void> {
-  await remove(path);
-  for (const name of parts) {
-    await mkdir(join(path, name), { recursive: true, mode: 0o700 });
-  }
-}
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
-
-/** The text of a plain file of at most {@link mostBytes}; null for anything else. */
-async function readSafely(path: string): Promise<string | null> {
-  const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => null);
-  if (file === null) return null;
-  try {
-    if (!(await file.stat()).isFile()) return null;
-    const buffer = Buffer.alloc(mostBytes + 1);
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-    return bytesRead > mostBytes ? null : buffer.toString("utf8", 0, bytesRead);
-  } finally {
-    await file.close();
-  }
-}
+type PartName = "input" | "output" | "errors";
+type Parts = Record<PartName, Handle>;

@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { isAbsolute, join, posix, sep } from "node:path";
+import { isInside, realOrNull } from "@uncaged/workflow/sandbox";
 import { ConfigError } from "../error/error.ts";
 import type { AdditionalMount } from "../plan/plan.ts";
 
@@ -141,10 +142,6 @@ const mayWrite = (
   { allowlist: { nonMainReadOnly }, cwd }: MountRules,
 ): boolean => allowReadWrite && (!nonMainReadOnly || realOrNull(cwd) === real);
 
-/** Whether a path is a directory or below it, both without `..` and links. */
-export const isInside = (path: string, folder: string): boolean =>
-  path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
-
 export function blockedName(
   path: string,
   { allowlist: { blockedPatterns } }: MountRules,
@@ -155,14 +152,6 @@ export function blockedName(
 
 const expanded = (path: string, home: string): string =>
   path === "~" || path.startsWith("~/") ? join(home, path.slice(1)) : path;
-
-export const realOrNull = (path: string): string | null => {
-  try {
-    return realpathSync(path);
-  } catch {
-    return null;
-  }
-};
 
 function realDirectory(hostPath: string, home: string): string {
   const path = realOrNull(expanded(hostPath, home));

@@ -1,8 +1,8 @@
-import { readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { isInside, outermost, realOrNull, systemPaths } from "@uncaged/workflow/sandbox";
+import { realpathSync, statSync } from "node:fs";
 import { join, posix, relative } from "node:path";
-import { type CheckedMount, isInside, realOrNull } from "../mount/mount.ts";
+import type { CheckedMount } from "../mount/mount.ts";
 import type { SandboxSettings } from "./options.ts";
-import type { Program } from "./program.ts";
 
 /** Where a step finds what it has, in every sandbox. */
 export const insidePaths = {
@@ -60,67 +60,12 @@ function hiddenIn(
   }));
 }
 
-const outermost = (paths: readonly string[]): string[] => {
-  const own = [...new Set(paths)];
-  return own.filter((path) => !own.some((other) => other !== path && isInside(path, other)));
-};
-
 /** The variables that are others inside. */
 export const insideEnv = {
   HOME: insidePaths.home,
   TMPDIR: "/tmp",
   CLAUDE_CONFIG_DIR: `${insidePaths.home}/.claude`,
 };
-
-/** The system's programs and libraries; those that are links stay links. */
-const systemFolders = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix/store"];
-/** What programs read of /etc to find names, hosts, keys of authorities and the time: nothing with a credential. */
-const systemFiles =
-  "alternatives ca-certificates ca-certificates.conf crypto-policies gai.conf group host.conf hosts ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types nsswitch.conf os-release passwd pki protocols resolv.conf services ssl timezone".split(
-    " ",
-  );
-
-function systemArguments(): string[] {
-  const top = new Map(
-    readdirSync("/", { withFileTypes: true }).map((entry) => [entry.name, entry]),
-  );
-  const folders = systemFolders.flatMap((name) =>
-    top.get(name)?.isSymbolicLink()
-      ? ["--symlink", readlinkSync(`/${name}`), `/${name}`]
-      : ["--ro-bind-try", `/${name}`, `/${name}`],
-  );
-  const files = systemFiles.flatMap((name) => {
-    const real = realOrNull(`/etc/${name}`);
-    return real === null ? [] : ["--ro-bind-try", real, `/etc/${name}`];
-  });
-  return [...folders, ...files];
-}
-
-/**
- * The arguments of bubblewrap before the program. It dies with its parent, and all in it with it, but only once it is set
- * up; until then a signal to its process group is what ends it. So it stays in the group that it is started in, and gets
- * no session of its own: whoever starts it gives it one without a terminal.
- */
-export function bubblewrapArguments(
-  view: View,
-  { network }: Pick<SandboxSettings, "network">,
-): string[] {
-  const binds = bindsOf(view);
-  return [
-    ...["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts"],
-    ...["--unshare-cgroup-try", "--die-with-parent", "--cap-drop", "ALL"],
-    ...(network === "none" ? ["--unshare-net"] : []),
-    ...systemArguments(),
-    ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"],
-    ...binds.flatMap(({ from, isWritable, to }) => [isWritable ? "--bind" : "--ro-bind", from, to]),
-    ...binds
-      .flatMap((bind) => hiddenIn(bind, view.hidden))
-      .flatMap(({ isFolder, path }) =>
-        isFolder ? ["--tmpfs", path, "--remount-ro", path] : ["--ro-bind", "/dev/null", path],
-      ),
-    ...["--remount-ro", "/", "--chdir", insidePaths.project, "--"],
-  ];
-}
 
 /** The arguments of docker or podman before the program, which is one of the image. */
 export function containerArguments(
@@ -170,13 +115,10 @@ const ownIds = (): { uid: number; gid: number } => {
   return { uid, gid };
 };
 
-/** The folders and files of a command and of the command line, each once, those inside others left out. */
-export function codeOf(programs: readonly Program[], folders: readonly string[]): string[] {
-  const all = [
-    ...programs.flatMap(({ needs }) => needs),
-    ...folders.map((path) => realpathSync(path)),
-  ];
-  return outermost(all.filter((path) => !systemPaths.some((system) => isInside(path, system))));
-}
-
-const systemPaths = systemFolders.map((name) => `/${name}`);
+/** The folders of programs without links, those inside others left out. */
+export const codeOf = (folders: readonly string[]): string[] =>
+  outermost(
+    folders
+      .map((path) => realpathSync(path))
+      .filter((path) => !systemPaths.some((system) => isInside(path, system))),
+  );

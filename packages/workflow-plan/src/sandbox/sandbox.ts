@@ -1,9 +1,9 @@
 import type { Environment } from "@uncaged/workflow/host";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { type Bubblewrap, findBubblewrap, found, isInside } from "@uncaged/workflow/sandbox";
 import { ConfigError } from "../error/error.ts";
 import type { SandboxSettings } from "./options.ts";
-import { found } from "./program.ts";
 
 /** What a step runs in. */
 export type SandboxKind = "off" | "bubblewrap" | "container";
@@ -11,8 +11,9 @@ export type SandboxKind = "off" | "bubblewrap" | "container";
 /** A sandbox that works on this machine: what starts it, and which limits hold in it. */
 export type Sandbox = {
   kind: SandboxKind;
-  /** The command line before the sandbox's own arguments: empty for none. */
+  /** The command line before the sandbox's own: that of limits, or the container engine. Empty for none. */
   argv: string[];
+  bubblewrap: Bubblewrap | null;
   limits: string[];
   /** The variables that the command line needs, and that are not seen inside. */
   env?: Record<string, string>;
@@ -21,13 +22,18 @@ export type Sandbox = {
 const probeMs = 10_000;
 const systemPath = "/usr/local/bin:/usr/bin:/bin";
 
-const none: Sandbox = { kind: "off", argv: [], limits: [] };
+const none: Sandbox = { kind: "off", argv: [], bubblewrap: null, limits: [] };
 
 /**
- * The sandbox that settings ask for, of those that work on this machine.
+ * Chooses the sandbox that settings ask for, of those that work on this machine. Programs below `writable` are not used:
+ * a step may have written them.
  * @throws ConfigError when one that is named or required does not.
  */
-export async function chosenSandbox(settings: SandboxSettings, env: Environment): Promise<Sandbox> {
+export async function chosenSandbox(
+  settings: SandboxSettings,
+  env: Environment,
+  writable: readonly string[],
+): Promise<Sandbox> {
   const { mode, required } = settings;
   if (mode === "off") {
     if (!required) return none;
@@ -37,12 +43,12 @@ export async function chosenSandbox(settings: SandboxSettings, env: Environment)
   }
   const problems: string[] = [];
   if (mode !== "bubblewrap") {
-    const container = await containerOn(settings, env);
+    const container = await containerOn(settings, env, writable);
     if (typeof container !== "string") return container;
     problems.push(container);
   }
   if (mode !== "container") {
-    const bubblewrap = await bubblewrapOn(settings, env);
+    const bubblewrap = await bubblewrapOn(settings, env, writable);
     if (typeof bubblewrap !== "string") return bubblewrap;
     problems.push(bubblewrap);
   }
@@ -56,14 +62,17 @@ export async function chosenSandbox(settings: SandboxSettings, env: Environment)
 async function containerOn(
   { cpus, engine, image, memory }: SandboxSettings,
   env: Environment,
+  writable: readonly string[],
 ): Promise<Sandbox | string> {
   const engines = engine === null ? ["docker", "podman"] : [engine];
   const problems: string[] = [];
   for (const name of engines) {
     const path = found(name, env);
-    if (path === null) problems.push(`${name} is not installed`);
+    if (path === null || writable.some((top) => isInside(path, top)))
+      problems.push(`${name} is not installed`);
     else if (await works([path, "image", "inspect", image], env)) {
-      return { kind: "container", argv: [path], limits: [inBytes(memory), `${cpus} cpus`] };
+      const limits = [inBytes(memory), `${cpus} cpus`];
+      return { kind: "container", argv: [path], bubblewrap: null, limits };
     } else problems.push(`${name} does not run, or has no image ${image}`);
   }
   return problems.join(", ");
@@ -72,20 +81,17 @@ async function containerOn(
 async function bubblewrapOn(
   { cpus, memory }: SandboxSettings,
   env: Environment,
+  writable: readonly string[],
 ): Promise<Sandbox | string> {
   const PATH = `${env.PATH ?? ""}:${systemPath}`;
-  const path = found("bwrap", { PATH });
-  if (path === null) return "bubblewrap is not installed";
-  const probe = ["--unshare-user-try", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/"];
-  if (!(await works([path, ...probe, "--proc", "/proc", "--", "/bin/true"], { PATH }))) {
-    return "bubblewrap may not create namespaces here";
-  }
+  const bubblewrap = await findBubblewrap(env, writable);
+  if (typeof bubblewrap === "string") return bubblewrap;
   const limited = (await limitsOfGroup({ cpus, memory }, { ...env, PATH })) ?? {
     ...limits({ cpus, memory }, PATH),
     env: {},
   };
-  const argv = [...limited.argv, path];
-  return { kind: "bubblewrap", argv, limits: limited.hold, env: limited.env };
+  const { argv, env: own, hold } = limited;
+  return { kind: "bubblewrap", argv, bubblewrap, limits: hold, env: own };
 }
 
 type Limited = { argv: string[]; hold: string[]; env: Record<string, string> };

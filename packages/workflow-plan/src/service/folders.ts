@@ -1,6 +1,6 @@
 import { type Environment, type Host, isThreadId } from "@uncaged/workflow/host";
 import { runIdOf } from "../plan/terms.ts";
-import { checkPrefix, removeRunFolder, runFolder, runFolders } from "../step/launch.ts";
+import { checkPrefix, removeRunFolder, runFolder, runFolders } from "../step/run-folder.ts";
 import type { PlanDatabase } from "./database.ts";
 import { type Ended, runRowOf } from "./projections.ts";
 import { findThread } from "./threads.ts";

@@ -3,7 +3,12 @@ import { publish, withRun } from "@uncaged/workflow-agents";
 import type { Environment } from "@uncaged/workflow/host";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openEnvironment, type StepEnvironment, type StepSurroundings } from "../agent/agent.ts";
+import {
+  type AgentProcess,
+  openEnvironment,
+  type StepEnvironment,
+  type StepSurroundings,
+} from "../agent/agent.ts";
 import { ConfigError, ExecutorError } from "../error/error.ts";
 import { StepFolder } from "../ipc/folder.ts";
 import { secretsVariable, type StepMessage } from "../ipc/message.ts";
@@ -12,7 +17,8 @@ import type { PlanMetadata, PlanStep } from "../plan/plan.ts";
 import { runIdOf } from "../plan/terms.ts";
 import { baseEnv, credentialsIn, type Secrets, secretsFor } from "../secret/secret.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
-import { type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
+import { type Launch, launchIn } from "./launch.ts";
+import { removeRunFolder, runFolder } from "./run-folder.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 import { type OwnProgram, workerSite } from "./worker-site.ts";
 
@@ -70,26 +76,25 @@ export class StepEnvironments {
     const own = secretsFor(textsOf(step), shown);
     const folder = planHome === null ? null : this.#folderOf(planHome, step.id);
     const variables = { ...baseEnv(env), ...own, [secretsVariable]: Object.keys(own).join(",") };
-    const launch = launchIn(checked, {
-      ...{
-        command: this.#command,
-        env: variables,
-        run: this.#runFolder,
-        step: step.id,
-        ipc: folder,
-      },
-      programs: this.#options.program?.folders ?? [],
-    });
+    const request = {
+      ...{ command: this.#command, env: variables, run: this.#runFolder, step: step.id },
+      ...{ ipc: folder, programs: this.#options.program?.folders ?? [] },
+    };
+    // Its folders are made for each start anew: what is opened before would be others.
+    const start = async (): Promise<Started> => {
+      const launch = await launchIn(checked, request);
+      const process = {
+        env: launch?.env ?? variables,
+        ...(launch && { launch }),
+        ...this.#tools(launch?.ipc ?? folder),
+        secrets: all,
+      };
+      return { launch, process };
+    };
     return {
       sandbox: sandboxRecord(checked),
       hide,
-      process: {
-        env: launch?.env ?? variables,
-        ...(launch && { launch: launch.argv }),
-        ...this.#tools(launch?.ipc ?? folder),
-        secrets: all,
-      },
-      during: (around, work) => during(folder, { launch, hide, around, stepId: step.id }, work),
+      during: (around, work) => during(folder, { start, hide, around, stepId: step.id }, work),
     };
   }
 
@@ -157,8 +162,10 @@ function sandboxRecord({ project, sandbox, settings }: CheckedSandbox): StepEnvi
   return { sandbox: kind, limits, network: settings.network === "on", project: project.access };
 }
 
+type Started = { launch: Launch | null; process: AgentProcess };
+
 type During = {
-  launch: Launch | null;
+  start: () => Promise<Started>;
   hide: <T>(value: T) => T;
   around: StepSurroundings;
   stepId: string;
@@ -166,23 +173,27 @@ type During = {
 
 async function during<T>(
   path: string | null,
-  { around, hide, launch, stepId }: During,
-  work: (signal?: AbortSignal) => Promise<T>,
+  { around, hide, start, stepId }: During,
+  work: (signal: AbortSignal | undefined, process: AgentProcess) => Promise<T>,
 ): Promise<T> {
   const { signal } = around.thread;
   const closed = new AbortController();
   const folder =
     path === null
       ? null
-      : await StepFolder.open(path, {
+      : StepFolder.open(path, {
           answer: (message) => answered(message, { around, hide, stepId }),
           onClose: () => closed.abort(new ExecutorError(`the step was closed: ${path}/_close`)),
           hide,
         });
+  let launch: Launch | null = null;
   try {
-    return await work(signal ? AbortSignal.any([signal, closed.signal]) : closed.signal);
+    const started = await start();
+    launch = started.launch;
+    const either = signal ? AbortSignal.any([signal, closed.signal]) : closed.signal;
+    return await work(either, started.process);
   } finally {
-    launch?.end();
+    await launch?.end();
     await folder?.close();
   }
 }

@@ -1,12 +1,18 @@
 import { maskOf } from "@uncaged/workflow";
 import type { Environment } from "@uncaged/workflow/host";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { ProjectAccess } from "../agent/agent.ts";
 import { ConfigError } from "../error/error.ts";
 import type { CheckedMount } from "../mount/mount.ts";
-import type { Workflow } from "../plan/plan.ts";
+import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { baseEnv, credentialsIn, secretsFor } from "../secret/secret.ts";
-import { checkPrefix, type Launch, launchIn, removeRunFolder, runFolder } from "./launch.ts";
+import { launchIn } from "./launch.ts";
+import { checkPrefix, removeRunFolder, runFolder } from "./run-folder.ts";
+import { probeAgent, type ProbedAgent } from "./probe-agent.ts";
+import { testFromInside } from "./self-test.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 
 /** Who asks what a plan's steps run in: its plan home, the storage root, and its environment. */
@@ -16,6 +22,8 @@ export type SandboxQuestion = {
   env: Environment;
   /** Whether the steps' agent calls a model over the network; it does when not given. */
   agentNeedsNetwork?: boolean;
+  /** The command of the steps' agent, which is then tried inside. */
+  agentCommand?: string;
 };
 
 /** What the steps of a plan will run in. `text` is for whoever confirms the plan. */
@@ -25,14 +33,19 @@ export type SandboxReport = {
   network: boolean;
   limits: string[];
   mounts: CheckedMount[];
+  /** The addresses, as host:port, that can be reached besides the public ones. */
+  allow: readonly string[];
+  /** The agent's files that are visible, and what is unusual about it; null when it was not tried. */
+  agent: ProbedAgent | null;
   text: string;
 };
 
 type Planned = Pick<Workflow, "metadata">;
 
 /**
- * What the steps of a plan will run in, for its confirmation.
- * @throws ConfigError for a mount that is refused, a sandbox that is not there, an agent without its network.
+ * Finds what the steps of a plan will run in, for its confirmation. The sandbox is started and tested from inside, and the
+ * agent is tried in it.
+ * @throws ConfigError for a mount that is refused, a missing or leaky sandbox, an agent that can't run or lacks its network
  */
 export async function checkSandbox(
   workflow: Planned,
@@ -48,14 +61,56 @@ export async function checkSandbox(
       },
     );
   }
-  const { mounts, project, sandbox, settings } = await checked(workflow, question);
+  const found = await checked(workflow, question);
+  const { mounts, network: policy, project, sandbox, settings } = found;
   const report = {
     mode: sandbox.kind,
     project: project.access,
     network: sandbox.kind === "off" || settings.network === "on",
-    ...{ limits: sandbox.limits, mounts },
+    ...{ limits: sandbox.limits, mounts, allow: policy?.allow ?? [] },
+    agent: await testedInside(found, question),
   } as const;
   return { ...report, text: textOf(report) };
+}
+
+/** How long a test from inside counts for the same sandbox, in milliseconds. */
+const testedMs = 60_000;
+const tested = new Map<string, Promise<ProbedAgent | null>>();
+
+/** Tests a sandbox from inside and tries the agent in it. @throws ConfigError */
+function testedInside(
+  found: CheckedSandbox,
+  { agentCommand, env }: Pick<SandboxQuestion, "agentCommand" | "env">,
+): Promise<ProbedAgent | null> {
+  // An image has its own programs, of which this machine knows nothing.
+  if (found.sandbox.kind !== "bubblewrap") return Promise.resolve(null);
+  const key = JSON.stringify([found, agentCommand, env.PATH, env.HOME]);
+  const before = tested.get(key);
+  if (before) return before;
+  const answer = testFromInside(found, { env }).then(() =>
+    agentCommand === undefined ? null : probeAgent(found, { command: agentCommand, env }),
+  );
+  tested.set(key, answer);
+  answer.catch(() => tested.delete(key));
+  setTimeout(() => tested.delete(key), testedMs).unref();
+  return answer;
+}
+
+/**
+ * Tests the sandbox that plans of a home get by its settings, with an empty folder as the project.
+ * @returns what holds, in words
+ * @throws ConfigError that names what is open
+ */
+export async function testSandbox(
+  metadata: Pick<PlanMetadata, "sandbox">,
+  question: SandboxQuestion,
+): Promise<string> {
+  const cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-sandbox-")));
+  try {
+    return (await checkSandbox({ metadata: { ...metadata, cwd } }, question)).text;
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
 }
 
 const checked = (
@@ -64,7 +119,8 @@ const checked = (
 ): Promise<CheckedSandbox> =>
   checkedSandbox({ metadata, cwd: metadata.cwd ?? process.cwd(), env, planHome, root });
 
-function textOf({ limits, mode, mounts, network, project }: Omit<SandboxReport, "text">): string {
+function textOf(report: Omit<SandboxReport, "text">): string {
+  const { agent, allow, limits, mode, mounts, network, project } = report;
   if (mode === "off") {
     const unused = mounts.length === 0 ? "" : "; the mounts are not used";
     return `none: the steps may do what you may do${unused}`;
@@ -76,19 +132,29 @@ function textOf({ limits, mode, mounts, network, project }: Omit<SandboxReport, 
   return [
     mode,
     `the project ${project === "read-only" ? "can be read, not written" : "can be written"}`,
-    network ? "with network" : "without network",
+    network ? networkText(mode, allow) : "without network",
     ...limits,
     ...shown,
+    ...(agent === null || agent.visible.length === 0
+      ? []
+      : [`the agent's files can be read: ${agent.visible.join(", ")}`]),
+    ...(agent?.warning ? [agent.warning] : []),
   ].join("; ");
 }
+
+const networkText = (mode: SandboxReport["mode"], allow: readonly string[]): string =>
+  mode === "container"
+    ? "with network"
+    : ["public addresses can be reached", ...allow.map((one) => `and ${one}`)].join(" ");
 
 /** A check script as it is to be started; `end` when it has ended. */
 export type ScriptCommand = {
   argv: string[];
   env: Record<string, string>;
   cwd: string;
+  descriptors: readonly number[];
   mask: (text: string) => string;
-  end: () => void;
+  end: () => Promise<void>;
 };
 
 /**
@@ -105,16 +171,17 @@ export async function scriptCommand(
   const secrets = credentialsIn(planHome, env);
   const variables = { ...baseEnv(env), ...secretsFor([script], secrets) };
   const run = runFolder(env, `${checkPrefix(planHome)}${crypto.randomUUID()}`);
-  const launch: Launch | null = launchIn(found, {
+  const launch = await launchIn(found, {
     ...{ command: "sh", env: variables, run, step: "check", ipc: null, programs: [] },
   });
   return {
     argv: [...(launch?.argv ?? ["sh"]), "-c", script],
     env: launch?.env ?? variables,
     cwd: found.project.path,
+    descriptors: launch?.descriptors ?? [],
     mask: maskOf({}, [], secrets),
-    end() {
-      launch?.end();
+    async end() {
+      await launch?.end();
       removeRunFolder(run);
     },
   };

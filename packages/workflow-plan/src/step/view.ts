@@ -1,4 +1,5 @@
 import type { Environment } from "@uncaged/workflow/host";
+import { type EgressPolicy, realOrNull } from "@uncaged/workflow/sandbox";
 import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -12,11 +13,11 @@ import {
   type MountAllowlist,
   type MountRules,
   readAllowlist,
-  realOrNull,
 } from "../mount/mount.ts";
 import type { PlanMetadata } from "../plan/plan.ts";
 import { type SandboxSettings, sandboxSettings } from "../sandbox/options.ts";
 import { chosenSandbox, type Sandbox } from "../sandbox/sandbox.ts";
+import { runsFolder } from "./run-folder.ts";
 
 /** What the steps of a plan run in, as it was found on this machine: nothing is started yet. */
 export type CheckedSandbox = {
@@ -24,8 +25,10 @@ export type CheckedSandbox = {
   sandbox: Sandbox;
   project: { path: string; access: ProjectAccess };
   mounts: CheckedMount[];
-  /** What must not be seen although it may lie in what is shown. */
+  /** What must not be seen although it may lie in what is shown, by paths without links. */
   hidden: string[];
+  /** What may be reached; null for no network. */
+  network: EgressPolicy | null;
 };
 
 /** Where a plan's steps run. */
@@ -38,6 +41,8 @@ export type StepSite = {
   planHome: string | null;
   /** The storage root. */
   root: string | null;
+  /** The addresses, as host:port, that the user's settings open besides the public ones. */
+  allow?: readonly string[];
 };
 
 const noMounts: MountAllowlist = {
@@ -51,7 +56,7 @@ const noMounts: MountAllowlist = {
  * @throws ConfigError
  */
 export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
-  const { cwd, env, metadata, planHome, root } = site;
+  const { allow = [], cwd, env, metadata, planHome, root } = site;
   const named = metadata.sandbox ?? (planHome === null ? "off" : undefined);
   const settings = sandboxSettings(named);
   const allowlist = planHome === null ? noMounts : readAllowlist(planHome);
@@ -60,7 +65,8 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
   const wanted = metadata.container?.additionalMounts ?? [];
   if (!Array.isArray(wanted)) throw new ConfigError("container.additionalMounts must be a list");
   const mounts = checkedMounts(wanted, rules);
-  const sandbox = await chosenSandbox(settings, env);
+  const writable = [realOrNull(cwd) ?? cwd, ...mounts.map(({ hostPath }) => hostPath)];
+  const sandbox = await chosenSandbox(settings, env, writable);
   if (sandbox.kind === "off" && settings.network === "none") {
     throw new ConfigError("sandbox.network is none, and there is no sandbox that could hold it", {
       hint: "install bubblewrap and set the sandbox's mode to it, or set sandbox.network to on",
@@ -73,8 +79,28 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
       sandbox.kind === "off"
         ? { path: cwd, access: "read-write" }
         : { path: realProject(rules), access },
-    hidden: [...[root, planHome].filter((path) => path !== null), ...privateIn(home, allowlist)],
+    hidden: [
+      ...[root, planHome].flatMap((path) => (path === null ? [] : [realFolder(path)])),
+      ...[...privateIn(home, allowlist), runsFolder(env)].flatMap((path) => realOrNull(path) ?? []),
+    ],
+    network: settings.network === "none" ? null : { allow: [...allow, ...modelEndpoint(env)] },
   };
+}
+
+/** The address of the model that the agent calls, where it is not the provider's own. */
+function modelEndpoint({ ANTHROPIC_BASE_URL }: Environment): string[] {
+  const url = URL.parse(ANTHROPIC_BASE_URL ?? "");
+  if (url === null) return [];
+  return [`${url.hostname}:${url.port || (url.protocol === "http:" ? 80 : 443)}`];
+}
+
+/** @throws ConfigError: a folder that must be hidden and can't be found would be visible under another name. */
+function realFolder(path: string): string {
+  const real = realOrNull(path);
+  if (real !== null) return real;
+  throw new ConfigError(`the folder ${path} was moved while a run uses it`, {
+    hint: "move it back",
+  });
 }
 
 /** What lies in a home directory and is nobody's project: a plan may be made there. */

@@ -7,10 +7,12 @@ export type CheckCommand = {
   cwd: string;
   /** All of its environment. */
   env: Readonly<Record<string, string>>;
+  /** Open descriptors that it gets from number 3 on. */
+  descriptors?: readonly number[];
   /** Replaces what must not be stored. */
   mask?: (text: string) => string;
   /** Called when it has ended. */
-  end?: () => void;
+  end?: () => void | Promise<void>;
 };
 
 /** How long a check may take, and how much it may print. */
@@ -24,7 +26,7 @@ const mostErrorCharacters = 300;
  * @throws TriggerError when it fails, takes too long or prints too much, in one line.
  */
 export async function runCheck(
-  { argv, cwd, end: onEnd, env, mask = (text) => text }: CheckCommand,
+  { argv, cwd, descriptors, end: onEnd, env, mask = (text) => text }: CheckCommand,
   signal: AbortSignal,
   { timeoutMs = 30_000, maxBytes = 1024 * 1024 }: CheckLimits = {},
 ): Promise<string> {
@@ -39,7 +41,7 @@ export async function runCheck(
   const onError = (chunk: Uint8Array) => {
     complaint = `${complaint}${Buffer.from(chunk).toString()}`.slice(-4 * mostErrorCharacters);
   };
-  const request = { argv, cwd, env, graceMs, signal, timeoutMs, onOutput, onError };
+  const request = { argv, cwd, descriptors, env, graceMs, signal, timeoutMs, onOutput, onError };
   const end = await runChild(request)
     .catch((error: unknown) => {
       throw error instanceof TriggerError ? error : cannotRun(error);

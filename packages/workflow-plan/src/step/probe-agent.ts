@@ -1,0 +1,50 @@
+import { isInside, outermost, programOf, systemPaths } from "@uncaged/workflow/sandbox";
+import type { Environment } from "@uncaged/workflow/host";
+import { ConfigError } from "../error/error.ts";
+import { runInside } from "./run-inside.ts";
+import type { CheckedSandbox } from "./view.ts";
+
+/** An agent as a sandbox has it. */
+export type ProbedAgent = {
+  /** The files and folders of the host that are shown read-only because the agent needs them. */
+  visible: string[];
+  /** What is unusual and does not keep it from working; null for nothing. */
+  warning: string | null;
+};
+
+// A shell's, env's and our launcher's exit codes for a program that can't be executed or is missing.
+const notExecutable = new Set([126, 127]);
+
+/**
+ * Runs an agent's command with `--version` in a sandbox, so that a missing interpreter or library is found before a plan is
+ * confirmed and not at its first step.
+ * @throws ConfigError when the command is missing or can't be executed inside
+ */
+export async function probeAgent(
+  checked: CheckedSandbox,
+  { command, env }: { command: string; env: Environment },
+): Promise<ProbedAgent> {
+  const variables = Object.fromEntries(
+    ["PATH", "HOME", "LANG"].flatMap((name) => {
+      const value = env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+  const { end, problem } = await runInside(checked, {
+    ...{ command, args: ["--version"], env: variables },
+  });
+  if (end.by === "exit" && notExecutable.has(end.exitCode ?? 0)) {
+    throw new ConfigError(
+      `the agent ${JSON.stringify(command)} can't run in the sandbox: ${problem}`,
+      {
+        hint: "install it with an interpreter that is found on PATH, or name another agent: --agent",
+      },
+    );
+  }
+  const needs = programOf(command, env)?.needs ?? [];
+  const visible = outermost(needs).filter(
+    (path) => !systemPaths.some((system) => isInside(path, system)),
+  );
+  const isWell = end.by === "exit" && end.exitCode === 0;
+  return { visible, warning: isWell ? null : `the agent did not answer --version: ${problem}` };
+}

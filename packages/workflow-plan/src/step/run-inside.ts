@@ -1,0 +1,54 @@
+import { type ChildEnd, runChild } from "@uncaged/workflow-agents";
+import { mkdirSync } from "node:fs";
+import { launchIn, type LaunchRequest } from "./launch.ts";
+import { removeRunFolder, runFolder } from "./run-folder.ts";
+import type { CheckedSandbox } from "./view.ts";
+
+const timeoutMs = 30_000;
+const mostOutput = 1024 * 1024;
+
+/** How a command inside has ended, what it printed, and the last line of its errors. */
+type Ran = { end: ChildEnd; output: string; problem: string };
+
+/** Runs a command in a checked sandbox, as a step would be run, with a home and a folder for work of its own. */
+export async function runInside(
+  checked: CheckedSandbox,
+  {
+    args = [],
+    command,
+    env,
+    files,
+  }: Pick<LaunchRequest, "command" | "env" | "files"> & { args?: readonly string[] },
+): Promise<Ran> {
+  const run = runFolder(env, `test-${crypto.randomUUID()}`);
+  mkdirSync(run, { recursive: true, mode: 0o700 });
+  const launch = await launchIn(checked, {
+    ...{ command, env, files, run, step: "test", ipc: null, programs: [] },
+  });
+  if (launch === null) throw new Error("there is no sandbox to run a command in");
+  let output = "";
+  let complaint = "";
+  try {
+    const end = await runChild({
+      ...{
+        argv: [...launch.argv, ...args],
+        cwd: "/",
+        env: launch.env,
+        descriptors: launch.descriptors,
+      },
+      ...{ graceMs: 200, signal: new AbortController().signal, timeoutMs },
+      onOutput(chunk) {
+        output = `${output}${Buffer.from(chunk).toString()}`.slice(0, mostOutput);
+      },
+      onError(chunk) {
+        complaint = `${complaint}${Buffer.from(chunk).toString()}`.slice(-2000);
+      },
+    });
+    const how =
+      end.by === "exit" ? `exit code ${end.exitCode}` : `ended after ${timeoutMs / 1000} s`;
+    return { end, output, problem: complaint.trim().split("\n").at(-1) || how };
+  } finally {
+    await launch.end();
+    removeRunFolder(run);
+  }
+}

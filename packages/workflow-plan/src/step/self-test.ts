@@ -1,0 +1,136 @@
+import { bunEnv, insideBun, isInside, proxySocket } from "@uncaged/workflow/sandbox";
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { homedir, networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { ConfigError } from "../error/error.ts";
+import { insidePaths } from "../sandbox/launch.ts";
+import { runInside } from "./run-inside.ts";
+import source from "./self-test.mjs" with { type: "text" };
+import type { CheckedSandbox, StepSite } from "./view.ts";
+
+/** Something that a sandbox should close and does not. */
+type Opening = { what: string; detail: string };
+
+const script = "/tmp/self-test.mjs";
+const list = "/tmp/self-test.json";
+const metadataAddresses = ["169.254.169.254:80", "[fd00:ec2::254]:80", "100.100.100.200:80"];
+
+/**
+ * Starts a checked sandbox as a step's is started, and tries from inside to write and read outside of it, to reach this
+ * machine and its network, and to leave a process behind.
+ * @throws ConfigError that names what is open, or why the sandbox can't be started
+ */
+export async function testFromInside(
+  checked: CheckedSandbox,
+  { env }: Pick<StepSite, "env">,
+): Promise<void> {
+  const canary = await listening();
+  const mark = crypto.randomUUID();
+  try {
+    const targets = targetsOf(checked, { env, mark, port: portOf(canary.server) });
+    const { end, output, problem } = await runInside(checked, {
+      command: ["/usr/bin/env", ...assignments(bunEnv), ...insideBun, script, list],
+      env: { PATH: env.PATH ?? "", ...(env.HOME !== undefined && { HOME: env.HOME }) },
+      files: [
+        { content: source, to: script },
+        { content: JSON.stringify(targets), to: list },
+      ],
+    });
+    if (end.exitCode !== 0) {
+      throw new ConfigError(`the sandbox can't be started: ${problem}`, {
+        hint: "set the plan's sandbox to off to run its steps without one, or repair it",
+      });
+    }
+    const { open } = JSON.parse(output) as { open: Opening[] };
+    if (canary.hits() > 0 && !open.some(({ what }) => what === "connect"))
+      open.push({ what: "connect", detail: "this machine" });
+    const left = processesWith(mark);
+    if (left.length > 0) open.push({ what: "processes left behind", detail: left.join(" ") });
+    if (open.length > 0) throw problemOf(open);
+  } finally {
+    canary.server.close();
+  }
+}
+
+const problemOf = (open: readonly Opening[]): ConfigError =>
+  new ConfigError(
+    `the sandbox leaves open: ${open.map(({ detail, what }) => `${what} (${detail})`).join(", ")}`,
+    {
+      hint: "set the plan's sandbox to off to run its steps without one, or use another machine",
+      details: open.map(({ detail, what }) => `${what}: ${detail}`),
+    },
+  );
+
+type Targets = {
+  unwritable: string[];
+  unreadable: string[];
+  addresses: string[];
+  socket: string | null;
+  mark: string;
+};
+
+function targetsOf(
+  { hidden, mounts, network, project }: CheckedSandbox,
+  { env, mark, port }: Pick<StepSite, "env"> & { mark: string; port: number },
+): Targets {
+  const home = env.HOME ?? homedir();
+  const shown = [project.path, ...mounts.map(({ hostPath }) => hostPath)];
+  const hiddenInside = hidden.flatMap((path) => {
+    const isShown = isInside(path, project.path) && path !== project.path;
+    return isShown ? [path, join(insidePaths.project, path.slice(project.path.length))] : [path];
+  });
+  const own = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+  const addresses = own
+    .filter(({ address, scopeid }) => !scopeid && address !== "127.0.0.1" && address !== "::1")
+    .map(({ address, family }) => (family === "IPv6" ? `[${address}]` : address));
+  return {
+    unwritable: [
+      ...["/", "/etc", "/usr", "/usr/local/bin", "/opt", "/var/tmp", "/workspace", home, ...shown],
+      ...(project.access === "read-only" ? [insidePaths.project] : []),
+      ...mounts.flatMap(({ containerPath, readonly }) => (readonly ? [containerPath] : [])),
+    ],
+    unreadable: [...hiddenInside, "/root/.ssh", "/etc/shadow", "/etc/ssh/ssh_host_ed25519_key"],
+    addresses: [
+      ...["127.0.0.1", "[::1]", "localhost", "0.0.0.0", "2130706433", ...addresses].map(
+        (address) => `${address}:${port}`,
+      ),
+      ...metadataAddresses,
+    ].filter((address) => !network?.allow.includes(address)),
+    socket: network === null ? null : proxySocket,
+    mark,
+  };
+}
+
+const assignments = (env: Readonly<Record<string, string>>): string[] =>
+  Object.entries(env).map(([name, value]) => `${name}=${value}`);
+
+/** A server on all addresses of this machine, which a step must not reach. */
+async function listening(): Promise<{ server: Server; hits: () => number }> {
+  let hits = 0;
+  const server = createServer((socket) => {
+    hits += 1;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "0.0.0.0", resolve);
+  });
+  return { server, hits: () => hits };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+/** The ids of the processes whose command line has a text in it. */
+function processesWith(mark: string): string[] {
+  return readdirSync("/proc").filter((id) => {
+    try {
+      return /^\d+$/.test(id) && readFileSync(`/proc/${id}/cmdline`, "utf8").includes(mark);
+    } catch {
+      return false;
+    }
+  });
+}

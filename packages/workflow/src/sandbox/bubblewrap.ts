@@ -1,0 +1,162 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readlinkSync } from "node:fs";
+import { delimiter } from "node:path";
+import { isInside, realOrNull } from "./handle.ts";
+import { found } from "./programs.ts";
+import type { Covered, Shown } from "./view.ts";
+
+/** bubblewrap as it works on this machine. */
+export type Bubblewrap = {
+  path: string;
+  /** Whether it makes a user namespace in which no further one can be made. */
+  hasUserNamespace: boolean;
+};
+
+const systemPath = "/usr/local/bin:/usr/bin:/bin";
+const probeMs = 10_000;
+const knownMs = 60_000;
+
+/**
+ * Finds a program of the system for the host to run: on PATH and in the folders of the system, and never in a folder that
+ * a step may write to.
+ */
+export function systemProgram(
+  name: string,
+  { PATH = "" }: { PATH?: string },
+  writable: readonly string[] = [],
+): string | null {
+  for (const folder of `${PATH}:${systemPath}`.split(delimiter)) {
+    const path = found(name, { PATH: folder });
+    if (path !== null && ![path, folder].some((one) => writable.some((top) => isInside(one, top))))
+      return path;
+  }
+  return null;
+}
+
+const namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"];
+
+/** Finds bubblewrap and tries it; a text says why it can't be used. The answer holds for a minute. */
+export async function findBubblewrap(
+  env: { PATH?: string },
+  writable: readonly string[] = [],
+): Promise<Bubblewrap | string> {
+  const path = systemProgram("bwrap", env, writable);
+  if (path === null) return "bubblewrap is not installed";
+  const { output: help } = await tried(path, ["--help"]);
+  if (!help.includes("--ro-bind-fd") || !help.includes("--disable-userns"))
+    return `${path} is too old: it has no --bind-fd or no --disable-userns (0.8.0 has both)`;
+  const rest = [...namespaces, "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc"];
+  const own = [...rest, "--ro-bind", "/proc/sys", "/proc/sys", "--", "/bin/true"];
+  const withUsers = await tried(path, [...userNamespace, ...own]);
+  if (withUsers.isOk) return { path, hasUserNamespace: true };
+  // Without user namespaces nothing inside can make one either.
+  const isRoot = process.getuid?.() === 0;
+  if (
+    isRoot &&
+    (await tried(path, own)).isOk &&
+    !(await tried(path, userNamespace.slice(0, 1))).isOk
+  )
+    return { path, hasUserNamespace: false };
+  return `bubblewrap can't create namespaces here: ${withUsers.problem}`;
+}
+
+const userNamespace = ["--unshare-user", "--disable-userns"];
+
+/** The programs and libraries of the system. Those that are links stay links. */
+const systemFolders = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix/store"];
+/** What programs read of /etc to find names, hosts, keys of authorities and the time: nothing with a credential. */
+const systemFiles =
+  "alternatives ca-certificates ca-certificates.conf crypto-policies gai.conf group host.conf hosts ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types nsswitch.conf os-release passwd pki protocols resolv.conf services ssl timezone".split(
+    " ",
+  );
+
+/** The directories of the system, which every sandbox shows. */
+export const systemPaths = systemFolders.map((name) => `/${name}`);
+
+function systemArguments(): string[] {
+  const top = new Map(
+    readdirSync("/", { withFileTypes: true }).map((entry) => [entry.name, entry]),
+  );
+  const folders = systemFolders.flatMap((name) =>
+    top.get(name)?.isSymbolicLink()
+      ? ["--symlink", readlinkSync(`/${name}`), `/${name}`]
+      : ["--ro-bind-try", `/${name}`, `/${name}`],
+  );
+  const files = systemFiles.flatMap((name) => {
+    const real = realOrNull(`/etc/${name}`);
+    return real === null ? [] : ["--ro-bind-try", real, `/etc/${name}`];
+  });
+  return [...folders, ...files];
+}
+
+/** What a bubblewrap sandbox shows. Later entries lie over earlier ones. */
+export type BubblewrapView = {
+  shown: readonly Shown[];
+  covered: readonly Pick<Covered, "to" | "isFolder">[];
+  /** Empty read-only directories, made where there is none. */
+  emptyFolders: readonly string[];
+  links: readonly { target: string; to: string }[];
+  env: Readonly<Record<string, string>>;
+  unsetEnv: readonly string[];
+  cwd: string;
+  /** The most that fits into /tmp, in bytes. */
+  temporaryBytes: number;
+};
+
+/** The first descriptor that a started process gets besides its standard streams. */
+const firstDescriptor = 3;
+
+/**
+ * Returns the arguments of bubblewrap before the program, and the descriptors that its process must get from number 3 on.
+ *
+ * bubblewrap dies with its parent, and all in it with it, but only once it is set up; until then a signal to its process
+ * group is what ends it. So it stays in the group that it is started in, and gets no session of its own.
+ */
+export function bubblewrapArguments(
+  { hasUserNamespace }: Pick<Bubblewrap, "hasUserNamespace">,
+  view: BubblewrapView,
+): { argv: string[]; descriptors: number[] } {
+  const { covered, cwd, emptyFolders, env, links, shown, temporaryBytes, unsetEnv } = view;
+  const binds = shown.flatMap(({ isWritable, to }, at) => [
+    isWritable ? "--bind-fd" : "--ro-bind-fd",
+    String(firstDescriptor + at),
+    to,
+  ]);
+  const argv = [
+    ...(hasUserNamespace ? userNamespace : []),
+    ...[...namespaces, "--unshare-cgroup-try", "--die-with-parent", "--cap-drop", "ALL"],
+    ...systemArguments(),
+    ...["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"],
+    ...["--size", String(temporaryBytes), "--tmpfs", "/tmp"],
+    ...links.flatMap(({ target, to }) => ["--symlink", target, to]),
+    ...binds,
+    ...emptyFolders.flatMap((to) => ["--tmpfs", to, "--remount-ro", to]),
+    ...covered.flatMap(({ isFolder, to }) =>
+      isFolder ? ["--tmpfs", to, "--remount-ro", to] : ["--ro-bind", "/dev/null", to],
+    ),
+    ...unsetEnv.flatMap((name) => ["--unsetenv", name]),
+    ...Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value]),
+    ...["--remount-ro", "/", "--chdir", cwd, "--"],
+  ];
+  return { argv, descriptors: shown.map(({ handle }) => handle.fd) };
+}
+
+type Tried = { isOk: boolean; output: string; problem: string };
+const known = new Map<string, Promise<Tried>>();
+
+/** Runs a program to its end; the answer holds for a minute. */
+function tried(path: string, args: readonly string[]): Promise<Tried> {
+  const key = JSON.stringify([path, args]);
+  const before = known.get(key);
+  if (before) return before;
+  const answer = new Promise<Tried>((resolve) => {
+    const options = { env: {}, timeout: probeMs, killSignal: "SIGKILL" } as const;
+    execFile(path, [...args], options, (error, stdout, stderr) => {
+      const problem = (stderr.trim() || error?.message) ?? "";
+      resolve({ isOk: error === null, output: stdout, problem: problem.split("\n")[0] ?? "" });
+    });
+  });
+  known.set(key, answer);
+  setTimeout(() => known.delete(key), knownMs).unref();
+  return answer;
+}

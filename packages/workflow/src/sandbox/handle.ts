@@ -1,0 +1,197 @@
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join, sep } from "node:path";
+import { WorkflowError } from "../contract/error.ts";
+
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+
+/** Linux resolves `<folder>/<fd>/name` in the open directory itself, wherever its path leads by now. */
+const openFiles = "/proc/self/fd";
+const hasOpenFiles = existsSync(openFiles);
+
+// O_PATH of Linux, which Node has no name for: neither needs permission to read nor blocks on a pipe.
+const asPlace = hasOpenFiles ? 0o10000000 : O_RDONLY | O_NONBLOCK;
+
+/**
+ * An open file or directory of the host that a sandboxed process may have written to, or may replace.
+ *
+ * The host reaches such folders only through handles: {@link Handle.open} follows the links of a path once and reports
+ * where it arrived; the methods that take a name never follow a link. On Linux a handle keeps its file when a path is
+ * swapped for a link. Elsewhere the identity of the file is compared at each use.
+ */
+export class Handle implements Disposable {
+  readonly fd: number;
+  /** The path of the file when it was opened, without links. */
+  readonly path: string;
+  /** Device and inode, as `dev:ino`. They are the same inside a sandbox. */
+  readonly identity: string;
+  readonly kind: "folder" | "file" | "link" | "other";
+
+  private constructor(fd: number, path: string) {
+    this.fd = fd;
+    this.path = path;
+    const stats = fstatSync(fd, { bigint: true });
+    this.identity = `${stats.dev}:${stats.ino}`;
+    if (stats.isDirectory()) this.kind = "folder";
+    else if (stats.isFile()) this.kind = "file";
+    else this.kind = stats.isSymbolicLink() ? "link" : "other";
+  }
+
+  get isFolder(): boolean {
+    return this.kind === "folder";
+  }
+
+  /**
+   * Opens a file or directory by its path. A pipe or a device does not block. `path` of the result is the place that
+   * was opened: check that one.
+   * @throws the error of the system, such as `ENOENT`
+   */
+  static open(path: string): Handle {
+    const fd = openSync(path, asPlace);
+    try {
+      const place = hasOpenFiles ? readlinkSync(`${openFiles}/${fd}`) : realpathSync(path);
+      const handle = new Handle(fd, place);
+      if (hasOpenFiles || isSame(place, handle)) return handle;
+      throw replaced(path);
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+  }
+
+  /** Opens an entry of this directory; null when it is missing or a link. */
+  entry(name: string): Handle | null {
+    let fd: number;
+    try {
+      fd = openSync(this.place(name), asPlace | O_NOFOLLOW);
+    } catch (error) {
+      const { code = "" } = error as NodeJS.ErrnoException;
+      if (["ELOOP", "EMLINK", "ENOENT", "ENOTDIR", "ENXIO"].includes(code)) return null;
+      throw error;
+    }
+    const entry = new Handle(fd, join(this.path, name));
+    if (entry.kind !== "link") return entry;
+    entry.close();
+    return null;
+  }
+
+  /** Opens what lies below this directory, name by name; null when a part is missing or a link. */
+  below(names: readonly string[]): Handle | null {
+    const [first, ...rest] = names;
+    if (first === undefined) return null;
+    const entry = this.entry(first);
+    if (entry === null || rest.length === 0) return entry;
+    using folder = entry;
+    return folder.isFolder ? folder.below(rest) : null;
+  }
+
+  /** Opens a subdirectory, which is created with mode 0700 when it is missing. @throws when a link or a file is there */
+  folder(name: string): Handle {
+    try {
+      mkdirSync(this.place(name), { mode: 0o700 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    const entry = this.entry(name);
+    if (entry?.isFolder) return entry;
+    entry?.close();
+    throw replaced(join(this.path, name));
+  }
+
+  /** The names in this directory. */
+  names(): string[] {
+    return readdirSync(this.place());
+  }
+
+  /** Reads a plain file of at most `most` bytes; null for a link, a pipe, a directory and a longer file. */
+  read(name: string, most: number): string | null {
+    using entry = this.entry(name);
+    if (entry?.kind !== "file") return null;
+    const flags = O_RDONLY | O_NONBLOCK | (hasOpenFiles ? 0 : O_NOFOLLOW);
+    const fd = openSync(hasOpenFiles ? `${openFiles}/${entry.fd}` : this.place(name), flags);
+    try {
+      const buffer = Buffer.alloc(most + 1);
+      let length = 0;
+      for (let got = 1; got > 0 && length <= most; length += got) {
+        got = readSync(fd, buffer, length, buffer.length - length, null);
+      }
+      return length > most ? null : buffer.toString("utf8", 0, length);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Writes a new file with mode 0600. Readers never see a part of it. @throws when the name is taken by a directory */
+  write(name: string, content: string): void {
+    const aside = this.place(`.${crypto.randomUUID()}.tmp`);
+    writeFileSync(aside, content, { mode: 0o600, flag: "wx" });
+    renameSync(aside, this.place(name));
+  }
+
+  /** Removes an entry with all below it. Links are removed, not followed. */
+  remove(name: string): void {
+    rmSync(this.place(name), { recursive: true, force: true });
+  }
+
+  /** A path that leads into this directory as long as the handle is open. */
+  place(name?: string): string {
+    if (name !== undefined && (name === "" || name === "." || name === ".." || /[/\0]/.test(name)))
+      throw new Error(`invalid name of a directory entry: ${JSON.stringify(name)}`);
+    if (!hasOpenFiles && !isSame(this.path, this)) throw replaced(this.path);
+    const own = hasOpenFiles ? `${openFiles}/${this.fd}` : this.path;
+    return name === undefined ? own : join(own, name);
+  }
+
+  close(): void {
+    closeSync(this.fd);
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** Whether a path without links leads to an open file. */
+function isSame(path: string, { identity }: Pick<Handle, "identity">): boolean {
+  try {
+    const fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    closeSync(fd);
+    return identity === `${dev}:${ino}`;
+  } catch {
+    return false;
+  }
+}
+
+const replaced = (path: string): WorkflowError =>
+  WorkflowError.failed(
+    "FOLDER_REPLACED",
+    `${path}: replaced while it was in use`,
+    "end what replaces it, and try again",
+  );
+
+/** Whether a path is a directory or below it, both without `..` and links. */
+export const isInside = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+
+/** A path without links; null when nothing is there. */
+export const realOrNull = (path: string): string | null => {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+};

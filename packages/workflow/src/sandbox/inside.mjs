@@ -1,0 +1,132 @@
+import { spawn } from "node:child_process";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { constants } from "node:os";
+import { dirname } from "node:path";
+
+/*
+ * Runs inside a sandbox, before the command. It compares what is shown with what was opened outside, puts the login in
+ * its place, relays loopback connections to the proxy's socket, and runs the command to its end. Whatever it does, and
+ * whatever is done to it, stays inside.
+ *
+ * `inside.mjs run <task.json> [argument…]` or `inside.mjs connect <socket> <host> <port>`.
+ */
+const [mode, ...args] = process.argv.slice(2);
+if (mode === "connect")
+  throughProxy(args[0], `${args[1]}:${args[2]}`, process.stdin, process.stdout);
+else await run(JSON.parse(readFileSync(args[0], "utf8")), args.slice(1));
+
+async function run(task, more) {
+  const problem = replacedIn(task);
+  if (problem !== null) {
+    process.stderr.write(`${problem}\n`);
+    process.exit(126);
+  }
+  for (const { from, to } of task.files) {
+    rmSync(to, { recursive: true, force: true });
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+    copyFileSync(from, to, 1);
+  }
+  const env = { ...process.env, ...task.env };
+  for (const name of task.unset) delete env[name];
+  if (task.socket !== null) Object.assign(env, await relay(task));
+  const [command, ...own] = task.command;
+  const child = spawn(command, [...own, ...more], { cwd: task.cwd, env, stdio: "inherit" });
+  // The group gets the signal: the command decides when it ends.
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => undefined);
+  child.on("error", (error) => {
+    process.stderr.write(`${command}: ${error.message}\n`);
+    process.exit(error.code === "ENOENT" ? 127 : 126);
+  });
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
+}
+
+function replacedIn({ covered, shown }) {
+  for (const { identity, to } of shown)
+    if (identityOf(to) !== identity) return `${to} was replaced while the sandbox was set up`;
+  for (const { identity, to } of covered)
+    if (identityOf(to) === identity) return `${to} is visible and must not be`;
+  return null;
+}
+
+function identityOf(path) {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return null;
+  }
+}
+
+/** Listens on loopback for HTTP clients that use a proxy, and in place of each loopback address that is allowed. */
+async function relay({ forwards, socket }) {
+  const port = await listen(0, "127.0.0.1", (client) => joined(client, connect(socket)));
+  for (const { host, port: own } of forwards)
+    for (const address of ["127.0.0.1", "::1"])
+      await listen(own, address, (client) =>
+        throughProxy(socket, `${host}:${own}`, client, client),
+      ).catch(() => undefined);
+  const url = `http://127.0.0.1:${port}`;
+  const names = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+  ];
+  const direct = "localhost,127.0.0.1,::1";
+  return {
+    ...Object.fromEntries(names.map((name) => [name, url])),
+    ...{ NO_PROXY: direct, no_proxy: direct, NODE_USE_ENV_PROXY: "1" },
+  };
+}
+
+function listen(port, host, onClient) {
+  return new Promise((resolve, reject) => {
+    const server = createServer({ allowHalfOpen: true }, onClient);
+    server.on("error", reject);
+    server.listen(port, host, () => resolve(server.address().port));
+  });
+}
+
+function joined(one, other) {
+  one.on("error", () => other.destroy());
+  other.on("error", () => one.destroy());
+  one.pipe(other);
+  other.pipe(one);
+}
+
+/** Connects a pair of streams with `target`, as the proxy allows it. */
+function throughProxy(socket, target, input, output) {
+  const proxy = connect({ path: socket, allowHalfOpen: true });
+  const end = () => {
+    input.destroy?.();
+    if (output !== process.stdout) output.destroy?.();
+  };
+  proxy.on("error", end);
+  input.on("error", () => proxy.destroy());
+  proxy.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
+  let head = Buffer.alloc(0);
+  const onData = (chunk) => {
+    head = Buffer.concat([head, chunk]);
+    const at = head.indexOf("\r\n\r\n");
+    if (at < 0) return;
+    proxy.off("data", onData);
+    proxy.pause();
+    const [status = ""] = head.toString("latin1", 0, at).split("\r\n", 1);
+    if (!/^HTTP\/1\.[01] 200/.test(status)) {
+      process.stderr.write(
+        output === process.stdout ? `${target}: ${head.subarray(at + 4)}\n` : "",
+      );
+      proxy.destroy();
+      end();
+      if (output === process.stdout) process.exit(1);
+      return;
+    }
+    output.write(head.subarray(at + 4));
+    input.pipe(proxy);
+    proxy.pipe(output);
+  };
+  proxy.on("data", onData);
+}

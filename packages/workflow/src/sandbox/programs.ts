@@ -1,0 +1,88 @@
+import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
+import { basename, delimiter, dirname, isAbsolute, join, sep } from "node:path";
+import { realOrNull } from "./handle.ts";
+
+/** A program as a sandbox must show it. */
+export type Program = {
+  /** Its path without links. */
+  path: string;
+  /** The files and directories of its code and of its interpreter. */
+  needs: string[];
+  /** The names by which its first line and its own code find programs, each with its real path. */
+  commands: { name: string; path: string }[];
+};
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Finds a command on PATH and returns its path without links; null when there is none. */
+export function found(command: string, { PATH = "" }: Env): string | null {
+  const candidates = command.includes(sep)
+    ? [command].filter(isAbsolute)
+    : PATH.split(delimiter)
+        .filter(isAbsolute)
+        .map((folder) => join(folder, command));
+  for (const candidate of candidates) {
+    const path = realOrNull(candidate);
+    const stats = path === null ? null : statSync(path, { throwIfNoEntry: false });
+    if (stats?.isFile() && (stats.mode & 0o111) !== 0) return path;
+  }
+  return null;
+}
+
+/** Finds a command with its package and its interpreter, which may be one of a version manager; null when it is missing. */
+export function programOf(command: string, env: Env): Program | null {
+  const path = found(command, env);
+  if (path === null) return null;
+  const interpreters = interpretersOf(path, env);
+  const commands = [{ name: basename(command), path }, ...interpreters];
+  const needs = commands.flatMap((one) => [
+    one.path,
+    ...packageOf(one.path),
+    ...prefixOf(one.path),
+  ]);
+  return { path, needs: [...new Set(needs)], commands };
+}
+
+/** The directory of an npm package; that of its scope, since the parts of a program are packages beside each other. */
+function packageOf(path: string): string[] {
+  const parts = path.split(`${sep}node_modules${sep}`);
+  const inner = parts.pop();
+  const [name] = inner?.split(sep) ?? [];
+  if (parts.length === 0 || !name) return [];
+  return [join(parts.join(`${sep}node_modules${sep}`), "node_modules", name)];
+}
+
+/** The directory that a version manager has installed an interpreter in, with its libraries. */
+function prefixOf(path: string): string[] {
+  const bin = dirname(path);
+  const prefix = dirname(bin);
+  if (basename(bin) !== "bin") return [];
+  const isInstallation =
+    existsSync(join(prefix, "lib/node_modules/npm")) ||
+    existsSync(join(prefix, "pyvenv.cfg")) ||
+    existsSync(join(prefix, "include/python3")) ||
+    existsSync(join(prefix, "lib", basename(path)));
+  return isInstallation ? [prefix] : [];
+}
+
+const longestLine = 256;
+
+function interpretersOf(path: string, env: Env): Program["commands"] {
+  const start = Buffer.alloc(longestLine);
+  const file = openSync(path, "r");
+  try {
+    readSync(file, start, 0, longestLine, 0);
+  } finally {
+    closeSync(file);
+  }
+  const [line = ""] = start.toString("latin1").split("\n", 1);
+  if (!line.startsWith("#!")) return [];
+  return line
+    .slice(2)
+    .trim()
+    .split(/\s+/)
+    .flatMap((word) => {
+      const own = found(word, env);
+      return own === null ? [] : [{ name: basename(word), path: own }];
+    });
+}
