@@ -73,6 +73,7 @@ for (const user of users) {
           { steps: [victim.step("nothing", [])] },
         ]);
         expect((await victim.ran(first)).phase).toBe("completed");
+        victim.keepLogs();
         const before = victim.kept();
 
         const plans = plansOf(victim);

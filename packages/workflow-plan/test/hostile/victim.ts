@@ -79,8 +79,7 @@ export class Victim {
   readonly env: Record<string, string> = {};
   readonly #children: Bun.Subprocess[] = [];
   bystander = 0;
-  /** The log of the first thread. */
-  #log: string | null = null;
+  #kept: string[] = [];
   server = 0;
   cluster: Cluster | null = null;
 
@@ -319,6 +318,11 @@ export class Victim {
     return steps;
   }
 
+  /** Has the logs of the threads that there are counted to what must stay as it is. */
+  keepLogs(): void {
+    this.#kept = this.#logs();
+  }
+
   /** What must stay as it is: by path or name, a digest. */
   kept(): Record<string, string> {
     const all: Record<string, string> = {};
@@ -342,8 +346,7 @@ export class Victim {
       all[path] = lstatSync(path).isDirectory()
         ? readdirSync(path).sort().join(" ")
         : contentOf(path);
-    this.#log ??= this.#logs()[0] ?? null;
-    if (this.#log !== null) all[this.#log] = contentOf(this.#log);
+    for (const path of this.#kept) all[path] = contentOf(path);
     return all;
   }
 
