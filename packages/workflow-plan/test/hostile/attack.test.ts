@@ -84,7 +84,9 @@ const flips: Flip[] = [
 for (const { flipped, look, what } of some(flips, 1)) {
   inSandbox(`a parallel step that swaps ${what} for a link shows nothing else`, (user) =>
     withVictim(user, async (victim) => {
-      for (const path of ["other", "group/inner"]) victim.newProject(join(victim.projects, path));
+      for (const path of ["other", "group", "group/inner"])
+        victim.newProject(join(victim.projects, path));
+      victim.newProject(join(victim.home, "private"));
       const secrets = victim.newProject(join(victim.home, "private/inner"));
       writeFileSync(join(secrets, "kept"), victim.whole);
       const to = join(victim.home, "private");

@@ -73,6 +73,7 @@ for (const user of users) {
           { steps: [victim.step("nothing", [])] },
         ]);
         expect((await victim.ran(first)).phase).toBe("completed");
+        victim.waiting = waiting;
         victim.keepLogs();
         const before = victim.kept();
 
@@ -104,8 +105,8 @@ for (const user of users) {
         expect(tried.filter(({ name }) => !names.has(name))).toEqual([]);
         escaped("reported")(
           reports
-            .filter(({ outcome }) => outcome === "escaped")
-            .map(({ detail, name }) => `${name}: ${detail}`),
+            .filter(({ outcome }) => outcome === "escaped" || outcome === "lost")
+            .map(({ detail, name, outcome }) => `${outcome} ${name}: ${detail}`),
         );
         escaped("reached")([...new Set(victim.canaries.hits)]);
         escaped("changed")(differences(before, victim.kept()));

@@ -12,7 +12,8 @@ export type Attempt = {
 export type Report = {
   kind: string;
   name: string;
-  outcome: "refused" | "escaped" | "done" | "not tried";
+  /** `lost` when the step that was to try it has reported nothing. */
+  outcome: "refused" | "escaped" | "done" | "not tried" | "lost";
   detail: string;
 };
 
@@ -44,7 +45,7 @@ export function reportsIn(view: PlanView, attempts: readonly Attempt[]): Report[
       // It gave no report.
     }
     return own.map(({ kind, name }) => ({
-      ...{ kind, name, outcome: own.length > 1 ? "not tried" : "refused" },
+      ...{ kind, name, outcome: step_id === kind ? "lost" : "refused" },
       detail: error ?? `the step said ${output_json}`,
     }));
   });

@@ -81,6 +81,8 @@ export class Victim {
   bystander = 0;
   #kept: string[] = [];
   server = 0;
+  /** A plan that nobody has confirmed. */
+  waiting = "";
   cluster: Cluster | null = null;
 
   constructor(user: User, rootIn: (victim: { home: string; project: string }) => string) {
@@ -242,7 +244,7 @@ export class Victim {
       ...{ ingress: cluster?.ingress ?? null, admin: cluster?.admin ?? null },
       ...{ clusterHost: cluster?.host ?? null, workers: cluster?.workers ?? [] },
       ...{ unix: this.unix, abstract: `${mark}-abstract`, pid: this.bystander },
-      ...{ hostname: hostname(), log: logs[0] ?? `${root}/logs`, waiting: "wf_waiting" },
+      ...{ hostname: hostname(), log: logs[0] ?? `${root}/logs`, waiting: this.waiting },
       most: { processes: 2000, memory: 1.4 * 1024 ** 3, disk: 20 * 1024 ** 3 },
       ...more,
     };
@@ -342,10 +344,7 @@ export class Victim {
     for (const name of ["secrets.json", "mount-allowlist.json", "config.yaml"])
       visit(join(this.planHome, name), () => false);
     visit(join(this.agent, ".."), () => false);
-    for (const path of systemFiles.filter((one) => existsSync(one)))
-      all[path] = lstatSync(path).isDirectory()
-        ? readdirSync(path).sort().join(" ")
-        : contentOf(path);
+    for (const path of systemFiles) if (existsSync(path)) all[path] = contentOf(path);
     for (const path of this.#kept) all[path] = contentOf(path);
     return all;
   }
@@ -415,9 +414,9 @@ export class Victim {
 }
 
 const systemFiles = [
-  ...["/etc/ld.so.preload", "/etc/cron.d", "/etc/passwd", "/usr/local/bin", "/usr/bin/env"],
+  ...["/etc/ld.so.preload", "/etc/cron.d/hostile", "/usr/local/bin/hostile", "/usr/bin/env"],
   ...["/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname"],
-  ...["/proc/sys/fs/binfmt_misc", "/proc/sys/net/ipv4/ip_forward"],
+  ...["/proc/sys/fs/binfmt_misc/hostile", "/proc/sys/net/ipv4/ip_forward"],
 ];
 
 /** What a path has: a digest, the names of a folder, where a link leads. */
