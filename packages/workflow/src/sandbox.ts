@@ -18,5 +18,6 @@ export {
   type SandboxRequest,
 } from "./sandbox/launch.ts";
 export { found, type Program, programOf } from "./sandbox/programs.ts";
-export { type EgressPolicy, endpointOf } from "./sandbox/proxy.ts";
+export { endpointOf } from "./sandbox/addresses.ts";
+export type { EgressPolicy } from "./sandbox/proxy.ts";
 export { outermost, type Shown } from "./sandbox/view.ts";

@@ -2,7 +2,8 @@ import { bunFlags } from "../system/programs.ts";
 import { type Bubblewrap, bubblewrapArguments, systemPaths } from "./bubblewrap.ts";
 import { Handle, isInside } from "./handle.ts";
 import insideSource from "./inside.mjs" with { type: "text" };
-import { type EgressPolicy, type EgressProxy, endpointOf, openEgressProxy } from "./proxy.ts";
+import { endpointOf } from "./addresses.ts";
+import { type EgressPolicy, type EgressProxy, openEgressProxy } from "./proxy.ts";
 import { type Covered, outermost, overlayOf, type Shown } from "./view.ts";
 
 /** What a command in a sandbox gets. All paths in `command`, `cwd` and `to` are those inside. */
@@ -55,6 +56,9 @@ export const bunEnv = { BUN_BE_BUN: "1", HOME: launchFolder };
 
 const sshConfig = `Host *
   ProxyCommand env BUN_BE_BUN=1 ${bun} ${bunFlags.join(" ")} ${launcher} connect ${proxySocket} %h %p
+  UserKnownHostsFile \${HOME}/.ssh/known_hosts /etc/ssh/ssh_known_hosts
+  IdentityFile \${HOME}/.ssh/id_ed25519
+  IdentityFile \${HOME}/.ssh/id_rsa
 `;
 
 /**

@@ -1,0 +1,93 @@
+import { isIP, isIPv6 } from "node:net";
+import { networkInterfaces } from "node:os";
+import ipaddr from "ipaddr.js";
+
+/** A target as clients name it: the host in lower case and without brackets or a final dot. */
+export type Endpoint = { host: string; port: number };
+
+const withPort = /^(\[[\da-f:.]+\]|[^[\]:/?#@\\\s]+):(\d{1,5})$/i;
+const hostName = /^[a-z\d_-]+(\.[a-z\d_-]+)*$/;
+
+/**
+ * Parses `host:port` and `[v6]:port`; null when invalid. The host is read as in a URL, so that each spelling of an
+ * address (`0x7f.1`, `2130706433`, full-width digits) has one result.
+ */
+export function endpointOf(text: string): Endpoint | null {
+  const [, written = "", digits] = withPort.exec(text) ?? [];
+  const port = Number(digits);
+  const host = canonicalOf(written)?.replace(/\.$/, "") ?? "";
+  const valid = port >= 1 && port <= 65_535 && (isIP(host) !== 0 || hostName.test(host));
+  return valid ? { host, port } : null;
+}
+
+/** A host as a URL has it, an IPv6 address without its brackets. */
+function canonicalOf(host: string): string | null {
+  // Without the slash, a URL would drop control characters at the end of the host.
+  const url = `http://${host}/`;
+  return URL.canParse(url) ? new URL(url).hostname.replace(/^\[(.*)\]$/, "$1") : null;
+}
+
+/** `host:port`, or `[v6]:port`. */
+export const textOf = ({ host, port }: Endpoint): string =>
+  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+
+/** The addresses of this machine's interfaces at this moment. */
+export function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((all = []) => all.map((one) => one.address));
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+const kinds: Record<string, string> = {
+  broadcast: "broadcast address",
+  carrierGradeNat: "private address",
+  deprecatedSiteLocal: "private address",
+  linkLocal: "link-local address",
+  loopback: "loopback address",
+  multicast: "multicast address",
+  private: "private address",
+  uniqueLocal: "private address",
+};
+
+/** Metadata and control services of clouds that lie among public addresses: Azure's. */
+const services = new Set(["168.63.129.16"]);
+
+const global = ipaddr.IPv6.parseCIDR("2000::/3");
+const nat64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
+
+/**
+ * Why nothing in a sandbox may connect to an address; null for a public address of another machine. An IPv4 address
+ * inside a mapped or NAT64 address decides for both. Other special ranges are refused, whatever they hold.
+ */
+export function refusalOf(text: string, own: readonly string[]): string | null {
+  if (isIP(text) === 0) return "invalid address";
+  if (text.includes("%")) return "link-local address";
+  const address = embeddedOf(addressOf(text));
+  const range = address.range();
+  if (range !== "unicast") return kinds[range] ?? "reserved address";
+  if (address instanceof ipaddr.IPv6 && !isGlobal(address)) return "reserved address";
+  const name = address.toString();
+  if (services.has(name)) return "cloud metadata address";
+  return own.some((one) => embeddedOf(addressOf(one)).toString() === name)
+    ? "address of this machine"
+    : null;
+}
+
+/** `ipaddr.js` takes `::1.2.3.4` for a mapped address, so it gets what a URL makes of it: `::102:304`. */
+function addressOf(text: string): Address {
+  const plain = text.replace(/%.*$/, "");
+  return ipaddr.parse(canonicalOf(isIPv6(plain) ? `[${plain}]` : plain) ?? plain);
+}
+
+function embeddedOf(address: Address): Address {
+  if (address instanceof ipaddr.IPv4) return address;
+  if (address.isIPv4MappedAddress()) return address.toIPv4Address();
+  if (address.match(nat64)) return new ipaddr.IPv4(address.toByteArray().slice(-4));
+  return address;
+}
+
+/** Whether an address is assigned to the Internet and holds no IPv4 address in its last part (ISATAP). */
+function isGlobal(address: ipaddr.IPv6): boolean {
+  const [, , , , flags = 0, marker] = address.parts;
+  return address.match(global) && !((flags & 0xfdff) === 0 && marker === 0x5efe);
+}
