@@ -7,7 +7,7 @@ import type { PlanMetadata } from "../../src/index.ts";
 import { differences } from "./differences.ts";
 import { ownedBy } from "./owned.ts";
 import { hostileAttempts, idOf, reportsIn } from "./reports.ts";
-import { missing, type User, users, Victim } from "./victim.ts";
+import { missing, type PlanView, type User, users, Victim } from "./victim.ts";
 
 /* The attacks by which steps got out of earlier sandboxes, each as it was found. */
 setDefaultTimeout(600_000);
@@ -142,9 +142,12 @@ for (const [above, rootBelow] of [
           ]);
           const confirmed = await victim.run(["plan", "confirm", id, "--agent", victim.agent]);
           expect(confirmed.code).toBe(0);
-          // The root is away for a while, and with it the plan.
-          await until(() => existsSync(join(victim.project, ".made")));
-          await until(() => victim.left().length === 0);
+          // The root may be away for a while, and with it the plan.
+          const isOver = ({ runs }: PlanView) => runs.every(({ status }) => status !== "running");
+          await until(async () => {
+            const { code, stdout } = await victim.run(["plan", "show", id, "--json"]);
+            return code === 0 && isOver(JSON.parse(stdout) as PlanView);
+          });
           const shown = reportsIn(await victim.ended(id), named(name));
           expect(shown.filter(({ outcome }) => outcome === "escaped")).toEqual([]);
         },
