@@ -149,7 +149,7 @@ export class Victim {
     };
     for (const path of [
       ...[".ssh/id_rsa", ".netrc", ".aws/credentials", ".bash_history", "private/kept"],
-      ...[".bashrc", "projects/data/.ssh/id_rsa", ".gnupg/key"],
+      ...[".bashrc", ".gnupg/key"],
     ])
       own(path);
     const login = { claudeAiOauth: { accessToken: "login-of-the-user", expiresAt: 4e12 } };

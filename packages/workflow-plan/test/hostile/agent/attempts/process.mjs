@@ -78,11 +78,17 @@ print(" ".join(outside))`);
   },
 });
 
-attempts("trace", {
-  "of the first process": () => {
+// The first process stops when it is attached to, and with it the end of the step.
+attempt(
+  "trace",
+  "of the first process",
+  () => {
     py('must(libc.ptrace(16, 1, 0, 0), "ptrace")');
-    return "attached to the first process";
+    return new Done("attached to the first process, which is of the sandbox");
   },
+  { needs: "end" },
+);
+attempts("trace", {
   "of a process outside, by its number": ({ pid }) => {
     py(`must(libc.ptrace(16, ${pid}, 0, 0), "ptrace")`);
     return "attached";
