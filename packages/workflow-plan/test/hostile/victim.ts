@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { buildConsole } from "../../../../apps/web/test/built.ts";
 import { programWords } from "../../../cli-workflow/test/command.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 import type { PlanMetadata, PlanStep, Workflow } from "../../src/index.ts";
@@ -26,6 +27,7 @@ import { Canaries, canaryText, ownAddresses } from "./canaries.ts";
 /** Who the steps run as. Tests of root run as an ordinary user too. */
 export type User = { name: string; id: number; words: string[] };
 
+const top = join(import.meta.dir, "../../../..");
 const ownId = process.getuid?.() ?? 0;
 const nobody = 65534;
 const asNobody = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"];
@@ -226,9 +228,19 @@ export class Victim {
   }
 
   async #serve(): Promise<number> {
+    if (this.user.id !== ownId) {
+      // Another user can't build it, and reads it.
+      await buildConsole();
+      Bun.spawnSync(["chmod", "-R", "a+rX", join(top, "apps/web/dist")]);
+    }
     const child = this.#start([...programWords, "serve", "--port", "0", "--json"]);
     const { value } = await child.stdout.getReader().read();
-    return (JSON.parse(new TextDecoder().decode(value)) as { port: number }).port;
+    const { error, port } = JSON.parse(new TextDecoder().decode(value)) as {
+      error?: { message: string };
+      port: number;
+    };
+    if (error) throw new Error(error.message);
+    return port;
   }
 
   /** What attempts are told. */
