@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { removeFolders, Store } from "./program.ts";
 
 afterAll(removeFolders);
@@ -37,7 +37,7 @@ test("the home may be elsewhere, and the project's file goes before it", async (
   const project = join(store.folder, "project");
   mkdirSync(project);
   writeFileSync(join(project, "uncaged.json"), "{}");
-  writeFileSync(join(project, "uncaged.plans.yaml"), "max_runs: 7\n");
+  writeFileSync(join(project, "uncaged.plans.yaml"), "max_runs: 3\n");
   const env = { UNCAGED_PLAN_HOME: home, UNCAGED_WORKFLOW_STORAGE_ROOT: "" };
   await store.ok(["plan", "config", "set", "max_parallel_steps", "2"], { env, cwd: project });
   const entries = await store.json<Entry[]>(["plan", "config"], { env, cwd: project });
@@ -48,9 +48,75 @@ test("the home may be elsewhere, and the project's file goes before it", async (
   );
   expect(entries).toContainEqual(
     expect.objectContaining({
-      ...{ key: "max_runs", value: 7, from: join(project, "uncaged.plans.yaml") },
+      ...{ key: "max_runs", value: 3, from: join(project, "uncaged.plans.yaml") },
     }),
   );
+});
+
+describe("a project's files, which a step may have written,", () => {
+  const agent = "sandbox:\n  mode: off\nagent: { command: ./evil }\n";
+
+  /** A project in which something is written, and the program called in it. */
+  function inProject(files: Record<string, string>) {
+    const own = new Store();
+    const project = join(own.folder, "project");
+    for (const [name, text] of Object.entries({ "uncaged.json": "{}", ...files })) {
+      mkdirSync(dirname(join(project, name)), { recursive: true });
+      writeFileSync(join(project, name), text);
+    }
+    const options = { cwd: project, env: { UNCAGED_WORKFLOW_STORAGE_ROOT: "" } };
+    const userFile = join(own.folder, "home/.uncaged/workflow/plans/config.yaml");
+    return { project, userFile, run: (...args: string[]) => own.run(args, options) };
+  }
+
+  for (const [what, files, at] of [
+    ["uncaged.plans.yaml", { "uncaged.plans.yaml": agent }, "uncaged.plans.yaml"],
+    [
+      "the plan home of a root that uncaged.json names",
+      { "uncaged.json": '{ "root": "own" }', "own/plans/config.yaml": agent },
+      "own/plans/config.yaml",
+    ],
+    ["that of its own root", { ".uncaged/plans/config.yaml": agent }, ".uncaged/plans/config.yaml"],
+  ] as const) {
+    test(`can't relax a setting: ${what}`, async () => {
+      const { project, run, userFile } = inProject({ ...files });
+      for (const args of [["config"], ["list"], ["new", "do it"], ["tick"], ["service", "run"]]) {
+        const { code, stderr, stdout } = await run("plan", ...args);
+        expect({ args, code, stdout, stderr }).toEqual({
+          ...{ args, code: 1, stdout: "" },
+          stderr: `error: ${join(project, at)}:2:9: a project's file can't relax sandbox.mode; hint: take it out there, and set it in your own ${userFile}: uncaged-workflow plan config set sandbox.mode <value>\n`,
+        });
+      }
+      // A root that is named where the command is called is the project's still.
+      const root = join(project, dirname(dirname(at)));
+      if (at.endsWith("config.yaml"))
+        expect((await run("plan", "config", "--root", root)).stderr).toContain("can't relax");
+    });
+  }
+
+  test("can tighten one; what they can't have is set in the user's file", async () => {
+    const text = "sandbox: { mode: container, network: none }\nmax_runs: 2\n";
+    const { project, run, userFile } = inProject({ "uncaged.plans.yaml": text });
+    const ended = await run("plan", "config", "set", "agent.command", "mine");
+    expect(ended.stdout).toBe(`set agent.command in ${userFile}\n`);
+    await run("plan", "config", "set", "sandbox.network.allow", "localhost:5432,[::1]:80");
+    const { stdout } = await run("plan", "config", "set", "max_parallel_steps", "2");
+    const own = join(project, ".uncaged/plans/config.yaml");
+    expect(stdout).toBe(`set max_parallel_steps in ${own}\n`);
+    const rows = JSON.parse((await run("plan", "config", "--json")).stdout) as Entry[];
+    const found = Object.fromEntries(rows.map(({ from, key, value }) => [key, [value, from]]));
+    expect(found).toMatchObject({
+      "agent.command": ["mine", userFile],
+      "sandbox.network.allow": [["localhost:5432", "[::1]:80"], userFile],
+      "sandbox.mode": ["container", join(project, "uncaged.plans.yaml")],
+      "sandbox.network": ["none", join(project, "uncaged.plans.yaml")],
+      max_parallel_steps: [2, own],
+      max_runs: [2, join(project, "uncaged.plans.yaml")],
+    });
+    expect((await run("plan", "config", "unset", "agent.command")).stdout).toBe(
+      `unset agent.command in ${userFile}\n`,
+    );
+  });
 });
 
 test("what is wrong is one line, and a group alone says what it needs", async () => {

@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { threadEnv } from "@uncaged/workflow/host";
 import { playBundle, removeFolders, untilNoWorker } from "./program.ts";
 import { Projects } from "./projects.ts";
 
@@ -121,6 +122,20 @@ describe("the .env files of a project", () => {
     const log = await ok("logs", id);
     expect(log).toContain("printed ***");
     expect(log).not.toContain("hello here");
+  });
+
+  test("can't set what programs and our own settings are found by", async () => {
+    const names = [
+      "UNCAGED_PLAN_HOME",
+      "LD_PRELOAD",
+      "BUN_OPTIONS",
+      "NODE_OPTIONS",
+      "XDG_CONFIG_HOME",
+    ];
+    const folder = new Projects().project("one");
+    const text = [...names, "OTHER"].map((name) => `${name}=planted`).join("\n");
+    writeFileSync(join(folder, ".env"), text);
+    expect(await threadEnv(folder, {})).toEqual({ OTHER: "planted" });
   });
 
   test("are read again for what goes on: a resume from elsewhere, a retry, a fork", async () => {

@@ -129,7 +129,7 @@ test.each(some(["role 1", "role 2", "commit 1", "commit 3"], 2))(
 
 describe("a worker that dies, with its git,", () => {
   // As many calls as an undisturbed run makes: the test below counts them.
-  const calls = 38;
+  const calls = 42;
   const moments = Array.from({ length: calls }, (_, at) =>
     ["before", "in", "after"].map((when) => `${when}-${at + 1}`),
   ).flat();

@@ -33,7 +33,7 @@ export {
   previewText,
   triggerText,
 } from "./preview/preview.ts";
-export { planHome } from "./service/home.ts";
+export { homeVariable, planHome } from "./service/home.ts";
 export { planStamps } from "./service/stamps.ts";
 export { planHash } from "./plan/hash.ts";
 export type { PlanDatabase } from "./service/database.ts";

@@ -36,18 +36,20 @@ test("without a file each setting has its default", () => {
     max_parallel_steps: 4,
     max_runs: 5,
   });
-  expect(config.sandbox).toEqual({ mode: "auto", required: false, network: "on" });
+  expect(config.sandbox).toEqual({
+    ...{ mode: "auto", required: false, network: "on", networkAllow: [] },
+  });
   expect(config.telegram.allowed_users).toEqual([]);
 });
 
 test("the project's file goes before that of the plan home, the environment before both", () => {
   const home = "max_runs: 1\nmax_parallel_steps: 2\nagent:\n  command: one\n  model: m\n";
-  const given = sources(home, "max_parallel_steps: 3\nagent: { command: two }\n", {
+  const given = sources(home, "max_parallel_steps: 1\nagent: { model: two }\n", {
     UNCAGED_PLAN_AGENT_COMMAND: "three",
     UNCAGED_PLAN_TELEGRAM_ALLOWED_USERS: "1, 2",
   });
   expect(readConfig(given)).toMatchObject({
-    ...{ max_runs: 1, max_parallel_steps: 3, agent: { command: "three", model: "m" } },
+    ...{ max_runs: 1, max_parallel_steps: 1, agent: { command: "three", model: "two" } },
     telegram: { allowed_users: ["1", "2"] },
   });
   const from = Object.fromEntries(configEntries(given).map((entry) => [entry.key, entry.from]));
@@ -132,6 +134,112 @@ describe("it names", () => {
     expect(refused("", { UNCAGED_PLAN_MAX_RUNS: "many" })).toStartWith(
       "UNCAGED_PLAN_MAX_RUNS: max_runs must be",
     );
+  });
+});
+
+describe("a project's file", () => {
+  /** Settings of the user's and of a project: the message of what is refused, or the settings. */
+  function both(user: string, project: string): string | ReturnType<typeof readConfig> {
+    const given = sources(user, project);
+    try {
+      return readConfig({ ...given, userHome: given.home });
+    } catch (error) {
+      return (error as Error).message.replace(`${given.project}/`, "");
+    }
+  }
+
+  for (const [user, project] of [
+    ["", "sandbox: { mode: off }"],
+    ["", "sandbox: { network: { allow: ['localhost:1'] } }"],
+    ["sandbox: { mode: bubblewrap }", "sandbox: { mode: container }"],
+    ["sandbox: { mode: bubblewrap }", "sandbox: { mode: auto }"],
+    ["sandbox: { required: true }", "sandbox: { required: false }"],
+    ["sandbox: { network: none }", "sandbox: { network: { mode: on } }"],
+    ["", "max_runs: 6"],
+    ["max_parallel_steps: 1", "max_parallel_steps: 2"],
+    ["answer_timeout_ms: 5", "answer_timeout_ms: 6"],
+    ["", "container: { timeout: 1800001 }"],
+    ["", "container: { image: evil }"],
+    ["", "container: { engine: podman }"],
+    ["", "agent: { command: ./evil }"],
+    ["", "agent: { tools: [Bash] }"],
+    ["", "agent: { network: false }"],
+    ["", "telegram: { api_root: 'http://evil' }"],
+    ["", "telegram: { allowed_users: ['1'] }"],
+    ["", "whatsapp: { enabled: true }"],
+  ] as const) {
+    test(`can't have ${project} beside ${user || "the defaults"}`, () => {
+      const found = both(user, project);
+      expect(found).toMatch(
+        /^uncaged\.plans\.yaml:1:\d+: a project's file can't (relax|set) [\w.]+$/,
+      );
+    });
+  }
+
+  test("can tighten, and name models", () => {
+    const project = `sandbox: { mode: bubblewrap, required: true, network: none }
+max_runs: 4
+answer_timeout_ms: 60000
+container: { timeout: 1000 }
+agent: { model: m, command: claude }
+`;
+    expect(both("sandbox: { mode: off }", project)).toMatchObject({
+      ...{ max_runs: 4, answer_timeout_ms: 60_000, container: { timeout: 1000 } },
+      sandbox: { mode: "bubblewrap", required: true, network: "none" },
+      agent: { model: "m" },
+    });
+  });
+
+  test("can't have a secret stand for a value", () => {
+    expect(both("", "agent: { model: '${TOKEN}' }")).toBe(
+      "uncaged.plans.yaml:1:17: agent.model: a project's file can't refer to variables",
+    );
+  });
+});
+
+describe("sandbox.network", () => {
+  test("is a mode, or a map with what may be reached", () => {
+    for (const [text, network, networkAllow] of [
+      ["none", "none", []],
+      ["{ mode: none }", "none", []],
+      ["{ allow: ['localhost:5432', '[::1]:80'] }", "on", ["localhost:5432", "[::1]:80"]],
+      ["{ mode: none, allow: ['a.b:1'] }", "none", ["a.b:1"]],
+    ] as const) {
+      const { sandbox } = readConfig(sources(`sandbox: { network: ${text} }\n`));
+      expect(sandbox).toMatchObject({ network, networkAllow });
+    }
+    const env = { UNCAGED_PLAN_SANDBOX_NETWORK_ALLOW: "127.0.0.1:80, db:5432" };
+    expect(readConfig(sources("", null, env)).sandbox.networkAllow).toEqual([
+      ...["127.0.0.1:80", "db:5432"],
+    ]);
+  });
+
+  for (const address of [
+    "localhost",
+    "a:0",
+    "a:65536",
+    "::1:80",
+    "[::1]",
+    "[a]:1",
+    "a b:1",
+    "1.2.3:4",
+    "-a:1",
+    "http://a:1",
+  ])
+    test(`can't allow ${address}`, () => {
+      expect(refused(`sandbox: { network: { allow: ['${address}'] } }\n`)).toBe(
+        `config.yaml: sandbox.network.allow has ${JSON.stringify(address)}, which is not host:port with a name or address (IPv6 in brackets) and a port from 1 to 65535`,
+      );
+    });
+
+  test("is set in either form", () => {
+    const given = sources("sandbox: { network: none }\n");
+    setConfig(given, "sandbox.network.allow", "a:1");
+    expect(readConfig(given).sandbox).toMatchObject({ network: "none", networkAllow: ["a:1"] });
+    setConfig(given, "sandbox.network", "on");
+    expect(readConfig(given).sandbox).toMatchObject({ network: "on", networkAllow: ["a:1"] });
+    setConfig(given, "sandbox.network.allow", null);
+    expect(readConfig(given).sandbox).toMatchObject({ network: "on", networkAllow: [] });
   });
 });
 

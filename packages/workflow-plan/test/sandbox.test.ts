@@ -21,6 +21,8 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { runCheck } from "../src/trigger/check-script.ts";
 import { failureOf } from "../../workflow-agents/test/published.ts";
 import { ConfigError, type PlanMetadata, type PlanStep } from "../src/index.ts";
+import { launchIn } from "../src/step/launch.ts";
+import { checkedSandbox } from "../src/step/view.ts";
 import { holdsIn } from "../src/sandbox/sandbox.ts";
 import { checkSandbox, scriptCommand } from "../src/service.ts";
 import { planSource } from "../src/source.ts";
@@ -340,4 +342,26 @@ inSandbox(`a mount that is gone when the step starts fails it${missing}`, async 
   const gone = await ran(scripts, { container });
   expect(gone.outputs.a).toMatch(/the mount .* is refused: it is not there/);
   expect(statSync(data, { throwIfNoEntry: false })).toBeUndefined();
+});
+
+inSandbox(`a sandbox can be started twice, and has no keyrings${missing}`, async () => {
+  const env = { PATH: process.env.PATH ?? "", HOME: home };
+  const question = { planHome: join(home, "plans"), root: home, env };
+  const site = { metadata: { cwd: project, sandbox: "bubblewrap" as const }, cwd: project };
+  const checked = await checkedSandbox({ ...site, ...question });
+  const run = join(home, "run");
+  mkdirSync(run);
+  const script = "grep Seccomp: /proc/self/status; echo started >> /workspace/work/starts";
+  const launch = await launchIn(checked, {
+    ...{ command: ["/bin/sh", "-c", script], env, run, step: "a", ipc: null, programs: [] },
+  });
+  if (launch === null) throw new Error("no sandbox");
+  for (const _ of [1, 2]) {
+    const stdio = ["ignore", "pipe", "inherit", ...launch.descriptors()] as const;
+    const [command = "", ...args] = launch.argv;
+    const { stdout } = spawnSync(command, args, { env: launch.env, stdio: [...stdio] });
+    if (["x64", "arm64"].includes(process.arch)) expect(stdout.toString()).toContain("\t2");
+  }
+  await launch.end();
+  expect(readFileSync(join(run, "work/starts"), "utf8")).toBe("started\nstarted\n");
 });

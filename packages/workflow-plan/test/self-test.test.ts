@@ -123,7 +123,7 @@ inSandbox(`an agent is tried inside before a plan is confirmed${missing}`, async
       { ...question({ PATH: `${tools}:${process.env.PATH}` }), agentCommand },
     );
   write("works", "#!/bin/sh\necho 1.0\n");
-  expect((await tryAgent("works")).agent).toEqual({
+  expect((await tryAgent("works")).probe).toEqual({
     visible: [join(tools, "works")],
     warning: null,
   });
@@ -133,6 +133,6 @@ inSandbox(`an agent is tried inside before a plan is confirmed${missing}`, async
   write("helper-of-mine", "#!/bin/sh\n");
   expect(String(await failureOf(tryAgent("starts")))).toContain("helper-of-mine");
   write("fails", "#!/bin/sh\necho 'no such option' >&2\nexit 2\n");
-  expect((await tryAgent("fails")).agent?.warning).toContain("no such option");
+  expect((await tryAgent("fails")).probe?.warning).toContain("no such option");
   expect(String(await failureOf(tryAgent("none-such")))).toContain("not found on PATH");
 });

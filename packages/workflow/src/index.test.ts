@@ -79,6 +79,7 @@ test("the entry points have these values and no others", () => {
     "eventsChannel",
     "foundProblems",
     "gitSettings",
+    "gitVariables",
     "isApproval",
     "isStepQuestion",
     "isWorkflowError",

@@ -124,7 +124,13 @@ export {
 export { listNames, type TruncatedValue, truncated } from "./contract/event.ts";
 
 // Worktrees
-export { gitSettings, worktreeIn, type WorktreeMeta, worktreeRef } from "./contract/worktree.ts";
+export {
+  gitSettings,
+  gitVariables,
+  worktreeIn,
+  type WorktreeMeta,
+  worktreeRef,
+} from "./contract/worktree.ts";
 
 // Errors
 export {

@@ -17,7 +17,7 @@ export {
   type SandboxedCommand,
   type SandboxRequest,
 } from "./sandbox/launch.ts";
-export { found, type Program, programOf } from "./sandbox/programs.ts";
+export { found, placeOf, type Program, programOf } from "./sandbox/programs.ts";
 export { endpointOf } from "./sandbox/addresses.ts";
 export type { EgressPolicy } from "./sandbox/proxy.ts";
 export { outermost, type Shown } from "./sandbox/view.ts";

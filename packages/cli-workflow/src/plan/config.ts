@@ -32,7 +32,7 @@ export const config = defineSubcommand({
       },
     }),
     set: defineSubcommand({
-      summary: "set a setting in the plan home",
+      summary: "set a setting: in the plan home, or in your own file what a project can't set",
       declare: (command) =>
         command
           .argument("<setting>", "its key, such as agent.command")
@@ -43,8 +43,8 @@ export const config = defineSubcommand({
       ],
       async run(session, _options, key: string, value: string) {
         const { setConfig } = await import("@uncaged/workflow-plan/service");
-        setConfig(await configSources(session), key, value);
-        session.show({ key, set: true }, () => `set ${key}\n`);
+        const file = setConfig(await configSources(session), key, value);
+        session.show({ key, set: true, file }, () => `set ${key} in ${file}\n`);
       },
     }),
     unset: defineSubcommand({
@@ -53,8 +53,8 @@ export const config = defineSubcommand({
       examples: ["uncaged-workflow plan config unset max_runs"],
       async run(session, _options, key: string) {
         const { setConfig } = await import("@uncaged/workflow-plan/service");
-        setConfig(await configSources(session), key, null);
-        session.show({ key, set: false }, () => `unset ${key}\n`);
+        const file = setConfig(await configSources(session), key, null);
+        session.show({ key, set: false, file }, () => `unset ${key} in ${file}\n`);
       },
     }),
   },

@@ -1,4 +1,6 @@
-import { resolve, sep } from "node:path";
+import { realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve, sep } from "node:path";
 import type { ChannelContext, Planner, PlanMetadata, Workflow } from "@uncaged/workflow-plan";
 import type {
   ConfigSources,
@@ -9,7 +11,13 @@ import type {
   SharedRows,
 } from "@uncaged/workflow-plan/service";
 import type { OpenPlans } from "@uncaged/workflow-server";
-import { isWorkflowError, threadEnv, toErrorRecord } from "@uncaged/workflow/host";
+import {
+  findProject,
+  isWorkflowError,
+  rootVariable,
+  threadEnv,
+  toErrorRecord,
+} from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { exitCodes } from "../output/exit-code.ts";
 import { errorText } from "../session/failure.ts";
@@ -37,13 +45,53 @@ export async function homeOf(session: Session): Promise<string> {
   return planHome(rootOf(session), session.env);
 }
 
+/**
+ * The plan home whose settings are the user's: the one that a variable of the process names, by itself or by its storage
+ * root, else that of the home directory. It is never one in the storage root of a project, which steps may have written.
+ */
+export async function userHomeOf(session: Session): Promise<string> {
+  const { planHome, homeVariable } = await import("@uncaged/workflow-plan/service");
+  const { env } = session;
+  const root = env[rootVariable];
+  const isNamed = Boolean(env[homeVariable]) || (root && !(await isProjects(session, root)));
+  const own = join(env.HOME || homedir(), ".uncaged/workflow");
+  return planHome(isNamed && root ? resolve(root) : own, env);
+}
+
+/** Whether a storage root is one that a project names, or lies in the folder of a project. */
+async function isProjects(session: Session, root: string): Promise<boolean> {
+  const { env } = session;
+  const path = realOf(root);
+  const found = await Promise.allSettled([
+    findProject(dirname(path), env),
+    findProject(session.cwd, env),
+  ]);
+  return found.some((one, at) => {
+    // A project that can't be read is one.
+    if (one.status === "rejected") return at === 0;
+    const { folder, root: named } = one.value ?? {};
+    if (named !== undefined && realOf(named) === path) return true;
+    return at === 0 && folder !== undefined && folder !== env.HOME;
+  });
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}
+
 /** Where the settings of a call come from. */
 export async function configSources(session: Session): Promise<ConfigSources> {
   const { readSecrets } = await import("@uncaged/workflow-plan/service");
   const { env } = session;
-  const home = await homeOf(session);
+  const [home, userHome] = await Promise.all([homeOf(session), userHomeOf(session)]);
   const project = session.hostProject?.folder ?? null;
-  return { home, project, env, secrets: readSecrets(home) };
+  const isOwn = realOf(home) === realOf(userHome);
+  const secrets = { ...readSecrets(home), ...readSecrets(userHome) };
+  return { home, userHome: isOwn ? home : userHome, project, env, secrets };
 }
 
 /** The settings of a call. @throws ConfigError */
@@ -62,13 +110,14 @@ export async function openPlansOf(
   );
   const { cwd, env, host } = session;
   const home = await homeOf(session);
-  const { agent: own, answer_timeout_ms, max_parallel_steps, max_runs } = await configOf(session);
+  const [config, userHome] = await Promise.all([configOf(session), userHomeOf(session)]);
+  const { agent: own, answer_timeout_ms, max_parallel_steps, max_runs, sandbox } = config;
   const agentCommand = commandOf(session, agent ?? own.command);
   const options: PlansOptions = {
-    ...{ host, env, cwd, home, maxRuns: max_runs },
+    ...{ host, env, cwd, home, maxRuns: max_runs, userHome },
     runOptions: {
       ...{ agentCommand, agentModel: own.model, agentTools: own.tools },
-      maxParallelSteps: max_parallel_steps,
+      ...{ maxParallelSteps: max_parallel_steps, sandboxAllow: sandbox.networkAllow },
       ...(answer_timeout_ms !== undefined && { answerMs: answer_timeout_ms }),
     },
   };
@@ -81,7 +130,8 @@ export async function openPlansOf(
     ...options,
     check: (workflow) =>
       checkSandbox(workflow, {
-        ...{ planHome: home, root, env, agentCommand, agentNeedsNetwork: own.network },
+        ...{ planHome: home, root, env, agentNeedsNetwork: own.network },
+        ...{ agentCommand, allow: sandbox.networkAllow },
       }),
     runOptions: { ...options.runOptions, planRoot: root, planProgram: ownProgram() },
   });
@@ -170,16 +220,16 @@ const defaultTimeoutMs = 1_800_000;
 /** What the steps of a plan would run in. @throws ConfigError */
 export async function sandboxOf(
   session: Session,
-  { home: planHome }: Plans,
+  { agentCommand, home: planHome }: Plans,
   workflow: Workflow,
 ): Promise<Pick<SandboxReport, "text">> {
   if (session.clusterChosen) return { text: "what the worker has that carries out a step" };
   const { checkSandbox } = await import("@uncaged/workflow-plan/service");
   const { env, host } = session;
-  const { agent } = await configOf(session);
+  const { agent, sandbox } = await configOf(session);
   return checkSandbox(workflow, {
-    ...{ planHome, root: host.root, env },
-    ...{ agentCommand: commandOf(session, agent.command), agentNeedsNetwork: agent.network },
+    ...{ planHome, root: host.root, env, agentNeedsNetwork: agent.network },
+    ...{ agentCommand, allow: sandbox.networkAllow },
   });
 }
 

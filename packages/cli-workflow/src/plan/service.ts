@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { ServiceEvent, ServiceStatus, Unit } from "@uncaged/workflow-plan/service";
+import { rootVariable } from "@uncaged/workflow/host";
 import { wholeNumber } from "../arguments/options.ts";
 import { oneLine } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
@@ -10,6 +11,7 @@ import {
   type AgentOptions,
   agentOption,
   configOf,
+  configSources,
   homeOf,
   openPlansOf,
   rootOf,
@@ -87,13 +89,18 @@ export const service = defineSubcommand({
 async function unitFor(session: Session): Promise<Unit> {
   const { unitOf } = await load();
   const { clusterChosen, env } = session;
-  const home = await homeOf(session);
-  const where = clusterChosen ? ["--host", clusterChosen.url] : ["--root", rootOf(session)];
+  const { home, userHome } = await configSources(session);
+  const isProjects = home !== userHome;
+  const root = rootOf(session);
+  const where = clusterChosen ? ["--host", clusterChosen.url] : ["--root", root];
   const own = env.HOME === undefined ? null : join(env.HOME, ".uncaged/workflow/plans");
   return unitOf({
     argv: [ownFile(), "plan", "service", "run", ...where],
-    ...{ home, isDefaultHome: home === own, platform: process.platform, userEnv: env },
-    env: { PATH: env.PATH ?? "/usr/local/bin:/usr/bin:/bin" },
+    ...{ home, isDefaultHome: home === own, isProjects, platform: process.platform, userEnv: env },
+    env: {
+      PATH: env.PATH ?? "/usr/local/bin:/usr/bin:/bin",
+      ...(clusterChosen && isProjects && { [rootVariable]: root }),
+    },
   });
 }
 
@@ -133,9 +140,10 @@ async function testedSandbox(session: Session): Promise<string> {
   const { testSandbox } = await load();
   const { env } = session;
   const planHome = await homeOf(session);
-  const metadata = surroundings(await configOf(session));
-  const question = { planHome, root: rootOf(session), env, agentNeedsNetwork: false };
-  return await testSandbox(metadata, question);
+  const config = await configOf(session);
+  const { networkAllow: allow } = config.sandbox;
+  const question = { planHome, root: rootOf(session), env, allow, agentNeedsNetwork: false };
+  return await testSandbox(surroundings(config), question);
 }
 
 function report(session: Session, event: ServiceEvent): void {

@@ -2,7 +2,7 @@ import type { TickOptions } from "@uncaged/workflow-plan/service";
 import { isoTime } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
-import { type AgentOptions, agentOption, exitCodeOf, rootOf, withPlans } from "./home.ts";
+import { type AgentOptions, agentOption, configOf, exitCodeOf, rootOf, withPlans } from "./home.ts";
 
 export const tick = defineSubcommand({
   summary: "let all fire that is due, then end: what a cron job or a timer calls each minute",
@@ -34,9 +34,11 @@ export function checksOf(
   planHome: string,
 ): Pick<TickOptions, "commandOf" | "env" | "host"> {
   const { env, host } = session;
-  const question = { planHome, root: rootOf(session), env };
   return {
     ...{ env, host },
-    commandOf: (workflow, script) => scriptCommand(workflow, script, question),
+    async commandOf(workflow, script) {
+      const { networkAllow: allow } = (await configOf(session)).sandbox;
+      return await scriptCommand(workflow, script, { planHome, root: rootOf(session), env, allow });
+    },
   };
 }

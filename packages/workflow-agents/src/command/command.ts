@@ -38,7 +38,7 @@ export type CommandOptions = {
   /** Values that are replaced by `[secret:NAME]` in all that it puts out, besides the secrets of its environment. */
   secrets?: Readonly<Record<string, string>>;
   /** Starts the program in place of its name: the command line of a sandbox, and the open descriptors that it needs. */
-  launch?: { argv: readonly string[]; descriptors?: readonly number[] };
+  launch?: { argv: readonly string[]; descriptors?: () => readonly number[] };
   /** How long it may take (30 minutes), and how long to end when it is asked to (5 seconds). */
   timeoutMs?: number;
   graceMs?: number;
@@ -228,7 +228,7 @@ async function runOnce(
   try {
     const end = await runChild({
       ...{ argv: [...launch.argv, ...filled(argv.slice(1), values)], env, signal, timeoutMs },
-      ...{ graceMs, descriptors: launch.descriptors },
+      ...{ graceMs, descriptors: launch.descriptors?.() },
       input: has(argv, "prompt") ? "" : prompt,
       cwd: cwdOf(ctx, "a command needs one"),
       onOutput: (chunk) => output.add(chunk),

@@ -1,20 +1,29 @@
-import { gitSettings, isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { gitSettings, gitVariables, isWorkflowError, type WorkflowError } from "@uncaged/workflow";
 import { runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";
 import { failure, oneLine } from "../run/error.ts";
+import { ownGitDir } from "./own-git-dir.ts";
 
-/** How git runs for a thread. `identity` are the variables of who commits, where git knows no one. */
+/**
+ * How git runs for a thread. `folder` is one of the thread's own, where nothing that works in a repository can write;
+ * `identity` are the variables of who commits, where git knows no one.
+ */
 export type GitContext = {
+  folder: string;
   env: Readonly<Record<string, string>>;
   signal: AbortSignal;
   identity?: Readonly<Record<string, string>>;
 };
 
 /**
- * Where a command of git's works. It never looks for a repository above a folder but for `inFolder`, so that nothing that
- * an agent does to the `.git` of its worktree leads to another repository.
+ * Where a command of git's works: a repository by its common directory, with the one of a worktree, if any. It never looks
+ * for a repository above a folder but for `inFolder`, so that nothing that an agent does to the `.git` of its worktree leads
+ * to another repository; and it reads the settings of a repository for `inFolder` alone, which is for commands that find
+ * one and start nothing.
  */
-export type GitPlace = { gitDir: string; workTree?: string } | { inFolder: string };
+export type GitPlace =
+  | { repository: string; gitDir?: string; workTree?: string }
+  | { inFolder: string };
 
 export type GitEnd = { code: number; output: string; error: string };
 
@@ -60,12 +69,32 @@ export async function git(
 }
 
 async function runOnce(
-  { env, signal, identity }: GitContext,
+  context: GitContext,
   place: GitPlace,
   args: readonly string[],
-  { input, index }: GitOptions,
+  options: GitOptions,
 ): Promise<GitEnd> {
-  const own = "gitDir" in place ? ownFolders(place) : {};
+  if ("inFolder" in place) return await spawned(context, place.inFolder, args, options);
+  const { repository, gitDir = repository, workTree } = place;
+  const list = async (input: string): Promise<string> => {
+    const listing = ["config", "--file", "-", "--no-includes", "--list", "-z"];
+    const { code, output } = await spawned(context, "/", listing, { input });
+    return code === 0 ? output : "";
+  };
+  const own = {
+    GIT_DIR: gitDir,
+    GIT_COMMON_DIR: await ownGitDir(context.folder, repository, list),
+    ...(workTree !== undefined && { GIT_WORK_TREE: workTree }),
+  };
+  return await spawned(context, workTree ?? gitDir, args, { ...options, own });
+}
+
+async function spawned(
+  { env, signal, identity }: GitContext,
+  cwd: string,
+  args: readonly string[],
+  { input, index, own }: GitOptions & { own?: Readonly<Record<string, string>> },
+): Promise<GitEnd> {
   const output: Uint8Array[] = [];
   const error: Uint8Array[] = [];
   let size = 0;
@@ -75,15 +104,14 @@ async function runOnce(
   };
   const end = await runChild({
     argv: ["git", ...gitSettings, ...args],
-    cwd: "inFolder" in place ? place.inFolder : (place.workTree ?? place.gitDir),
+    cwd,
     env: {
       ...allowed(env, ["XDG_CONFIG_HOME"]),
       ...own,
       ...identity,
       ...(index !== undefined && { GIT_INDEX_FILE: index }),
+      ...gitVariables,
       LC_ALL: "C",
-      GIT_TERMINAL_PROMPT: "0",
-      GIT_OPTIONAL_LOCKS: "0",
     },
     ...{ signal, timeoutMs, graceMs, input },
     onOutput: take(output),
@@ -96,18 +124,13 @@ async function runOnce(
   return { code: end.exitCode ?? 128, output: text(output), error: text(error) };
 }
 
-const ownFolders = ({ gitDir, workTree }: { gitDir: string; workTree?: string }) => ({
-  GIT_DIR: gitDir,
-  ...(workTree !== undefined && { GIT_WORK_TREE: workTree }),
-});
-
 const missing = (cause: WorkflowError): WorkflowError =>
   failure("GIT_MISSING", "a worktree needs git, which is not there", "install git, or set PATH", {
     cause,
   });
 
 function gitFailure(args: readonly string[], place: GitPlace, { error, code }: GitEnd) {
-  const folder = "inFolder" in place ? place.inFolder : (place.workTree ?? place.gitDir);
+  const folder = "inFolder" in place ? place.inFolder : (place.workTree ?? place.repository);
   const lines = error.trim().split("\n");
   const why = lines.find((line) => /^(fatal|error):/.test(line)) ?? lines.at(-1) ?? "";
   const message = `git ${args[0]} in ${folder} failed: ${oneLine(why, 500) || `exit code ${code}`}`;

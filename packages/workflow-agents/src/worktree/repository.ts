@@ -4,8 +4,17 @@ import { isWorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import { type GitContext, git } from "./git.ts";
 
-/** A repository by its git directory, and the folder in it that a thread works in, `""` or ending with a slash. */
-export type Repository = { gitDir: string; folder: string; prefix: string };
+/**
+ * A repository by its git directory, that of its checkout which a thread works in, and the folder of that. `prefix` is where
+ * in it, `""` or ending with a slash; `isBare` when there is no checkout.
+ */
+export type Repository = {
+  gitDir: string;
+  ownDir: string;
+  folder: string;
+  prefix: string;
+  isBare: boolean;
+};
 
 const line = (text: string): string => text.replace(/\n$/, "");
 
@@ -14,15 +23,18 @@ export async function repositoryAt(context: GitContext, folder: string): Promise
   const ask = async (...args: string[]) =>
     line((await git(context, { inFolder: folder }, ["rev-parse", ...args])).output);
   try {
-    const found = await ask("--git-common-dir", "--show-prefix");
-    const [path = "", prefix = "", ...more] = found.split("\n");
+    const asked = ["--is-inside-work-tree", "--git-common-dir", "--git-dir", "--show-prefix"];
+    let found = (await ask(...asked)).split("\n");
     // A folder's name may have line ends: then each is asked for alone.
-    const isPlain = more.length === 0;
-    const gitDir = isPlain ? path : await ask("--git-common-dir");
+    if (found.length !== asked.length) {
+      found = [];
+      for (const one of asked) found.push(await ask(one));
+    }
+    const [isInside, gitDir = "", ownDir = "", prefix = ""] = found;
     return {
       gitDir: await realpath(resolve(folder, gitDir)),
-      folder,
-      prefix: isPlain ? prefix : await ask("--show-prefix"),
+      ownDir: await realpath(resolve(folder, ownDir)),
+      ...{ folder, prefix, isBare: isInside !== "true" },
     };
   } catch (error) {
     if (!isWorkflowError(error) || !/^(GIT_FAILED|COMMAND_REFUSED)$/.test(error.code)) throw error;
@@ -44,14 +56,13 @@ export async function repositoryAt(context: GitContext, folder: string): Promise
  */
 export async function commitNamed(
   context: GitContext,
-  { gitDir, folder }: Repository,
+  { gitDir, ownDir }: Repository,
   name: string,
 ): Promise<string> {
   const find = async (what: string) => {
     const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${what}^{commit}`];
-    const { code, output } = await git(context, { inFolder: folder }, args, {
-      answers: [0, 1, 128],
-    });
+    const place = { repository: gitDir, gitDir: ownDir };
+    const { code, output } = await git(context, place, args, { answers: [0, 1, 128] });
     return code === 0 ? line(output) : null;
   };
   const found = await find(name);
@@ -71,14 +82,23 @@ export async function hasObject(
   name: string,
 ): Promise<boolean> {
   const args = ["cat-file", "-e", name];
-  const { code } = await git(context, { gitDir }, args, { answers: [0, 1, 128] });
+  const { code } = await git(context, { repository: gitDir }, args, {
+    answers: [0, 1, 128],
+  });
   return code === 0;
 }
 
 /** Whether files that git knows are changed in the folder that a thread was started in. It writes nothing there. */
-export async function hasChanges(context: GitContext, { folder }: Repository): Promise<boolean> {
-  const args = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules"];
-  const { code, output } = await git(context, { inFolder: folder }, args, { answers: [0, 128] });
+export async function hasChanges(
+  context: GitContext,
+  { folder, gitDir, isBare, ownDir, prefix }: Repository,
+): Promise<boolean> {
+  if (isBare) return false;
+  // Of a submodule git would ask in the submodule, by the settings that are there.
+  const args = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];
+  const workTree = resolve(await realpath(folder), prefix.replaceAll(/[^/]+/g, ".."));
+  const place = { repository: gitDir, gitDir: ownDir, workTree };
+  const { code, output } = await git(context, place, args, { answers: [0, 128] });
   return code === 0 && output !== "";
 }
 
@@ -90,7 +110,7 @@ export async function identityOf(
   { gitDir }: Repository,
 ): Promise<Record<string, string>> {
   const args = ["config", "--get-regexp", "^(user|author|committer)\\.(name|email)$"];
-  const { output } = await git(context, { gitDir }, args, { answers: [0, 1] });
+  const { output } = await git(context, { repository: gitDir }, args, { answers: [0, 1] });
   const identity: Record<string, string> = {};
   for (const who of ["author", "committer"]) {
     for (const what of ["name", "email"] as const) {

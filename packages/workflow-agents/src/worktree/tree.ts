@@ -7,8 +7,8 @@
  * repository nothing is changed but the worktree's entry and the refs `refs/uncaged/<threadId>/`.
  */
 import { existsSync, readdirSync } from "node:fs";
-import { cp, readdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { cp, mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { type WorktreeMeta, worktreeRef } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import { type GitContext, type GitEnd, git } from "./git.ts";
@@ -118,8 +118,12 @@ export class Tree {
     const left = entriesOf(this.#owner, repository.gitDir);
     for (const entry of left) await removeTree(entry);
     const args = ["worktree", "add", "-f", "-f", "--detach", "--no-checkout", this.path, commit];
-    await git(this.#context, { gitDir: repository.gitDir }, args);
-    this.#note = { ...this.#note, entry: entryIn(this.#owner) };
+    await mkdir(join(repository.gitDir, "worktrees"), { recursive: true });
+    await git(this.#context, { repository: repository.gitDir }, args);
+    // Git has made it by way of our own directory; an agent's git is to know the repository alone.
+    const made = entryIn(this.#owner);
+    this.#note = { ...this.#note, entry: made && (await realpath(made)) };
+    await this.#link();
     if (isWhole(this.#owner, this.#note)) return;
     const message = `git has made no worktree in ${this.path}`;
     throw failure("GIT_FAILED", message, "see what is there, and retry the thread");
@@ -127,7 +131,8 @@ export class Tree {
 
   /** The files of another thread's worktree, also those that git ignores. */
   async #copy({ at, note }: Begun): Promise<void> {
-    const head = await git(this.#context, { gitDir: note.entry ?? "" }, ["rev-parse", "HEAD"]);
+    const place = { repository: note.repository, gitDir: note.entry ?? "" };
+    const head = await git(this.#context, place, ["rev-parse", "HEAD"]);
     await this.#make(head.output.trim());
     for (const name of await readdir(pathOf(at))) {
       if (name === ".git") continue;
@@ -152,7 +157,8 @@ export class Tree {
   async #link(): Promise<void> {
     if (entryIn(this.#owner) === this.#note.entry) return;
     await removeTree(join(this.path, ".git"));
-    await writeFile(join(this.path, ".git"), `gitdir: ${this.#note.entry}\n`);
+    // What is there by now was put there meanwhile, and may be a link.
+    await writeFile(join(this.path, ".git"), `gitdir: ${this.#note.entry}\n`, { flag: "wx" });
   }
 
   /**
@@ -193,7 +199,7 @@ export class Tree {
 
   /** Has the index be what the files are; gives what could not be added. */
   async #add(): Promise<string[]> {
-    const add = ["add", "--all", "--ignore-errors"];
+    const add = ["add", "--all", "--ignore-errors", ...(await this.#withoutSubmodules())];
     const added = await this.#git(add, { answers: [0, 1] }).catch(async () => {
       this.#context.signal.throwIfAborted();
       // An index that an agent has spoilt is made anew.
@@ -202,6 +208,16 @@ export class Tree {
     });
     if (added.code === 0) return [];
     return added.error.split("\n").filter((line) => line.startsWith("error: "));
+  }
+
+  /** Leaves out the submodules that the index has: git would ask in each by the settings that are there. */
+  async #withoutSubmodules(): Promise<string[]> {
+    const listed = await this.#git(["ls-files", "--stage", "-z"], { answers: [0, 128] });
+    const submodules = listed.output
+      .split("\0")
+      .filter((entry) => entry.startsWith("160000 "))
+      .map((entry) => `:(exclude,top,literal)${entry.slice(entry.indexOf("\t") + 1)}`);
+    return submodules.length === 0 ? [] : ["--", ":/", ...submodules];
   }
 
   /** Takes repositories within the worktree out of the index: a commit would have only their ids. */
@@ -229,14 +245,17 @@ export class Tree {
   async merge(commit: string): Promise<string[]> {
     const args = ["merge", "--no-commit", "--no-ff", "--no-verify-signatures", "--quiet", commit];
     await this.#git(args, { answers: [0, 1] });
-    const unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
+    const unmerged = ["diff", "--name-only", "--diff-filter=U", "-z", ...startsNothing];
     return (await this.#git(unmerged)).output.split("\0").filter(Boolean);
   }
 
   #git(args: readonly string[], options?: Parameters<typeof git>[3]): Promise<GitEnd> {
-    const place = { gitDir: this.#note.entry ?? "", workTree: this.path };
+    const entry = this.#note.entry ?? "";
+    const place = { repository: dirname(dirname(entry)), gitDir: entry, workTree: this.path };
     return git(this.#context, place, args, options);
   }
 }
+
+const startsNothing = ["--ignore-submodules=all", "--no-ext-diff", "--no-textconv"];
 
 const removeTree = (path: string) => rm(path, { recursive: true, force: true, maxRetries: 3 });

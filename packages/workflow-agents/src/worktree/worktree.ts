@@ -191,7 +191,7 @@ async function withTree(
   }
   const at = { folder, name: nameOf(options, ctx) };
   return await alone(pathOf(at), signal, async () => {
-    const { tree, repository } = await begin({ env, signal }, at, options, ctx);
+    const { tree, repository } = await begin({ folder, env, signal }, at, options, ctx);
     const cwd = resolve(tree.path, repository.prefix);
     await mkdir(cwd, { recursive: true });
     // Should its `.git` get lost, git must not take the repository that the storage root is in for its own.

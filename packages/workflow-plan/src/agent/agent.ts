@@ -37,7 +37,7 @@ export type AgentProcess = {
   /** All variables that it gets. */
   env: Record<string, string>;
   /** Starts it in place of its name, as a sandbox does. */
-  launch?: { argv: readonly string[]; descriptors: readonly number[] };
+  launch?: { argv: readonly string[]; descriptors: () => readonly number[] };
   /** Further arguments, and tools that it may use without asking. */
   args: readonly string[];
   tools: readonly string[];
@@ -47,7 +47,14 @@ export type AgentProcess = {
 /** What one attempt at a step runs in. */
 export type StepEnvironment = {
   /** What holds, for the record of its start. */
-  sandbox: { sandbox: SandboxKind; limits?: string[]; network?: boolean; project?: ProjectAccess };
+  sandbox: {
+    sandbox: SandboxKind;
+    limits?: string[];
+    network?: boolean;
+    project?: ProjectAccess;
+    /** The program that is started, of a confirmed plan. */
+    agent?: { path: string; sha256: string };
+  };
   /** A JSON value without the values of secrets. */
   hide: <T>(value: T) => T;
   /**

@@ -3,15 +3,27 @@ import { isWorkflowError } from "@uncaged/workflow";
 import { type Environment, takeLock, writeFileAtomic } from "@uncaged/workflow/host";
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Document, parseDocument } from "yaml";
+import { type Document, isMap, parseDocument } from "yaml";
 import { ConfigError } from "../error/error.ts";
 import { credentialsOf, withoutSecrets } from "../secret/secret.ts";
-import { type CueclawConfig, form, type Setting, settings } from "./form.ts";
+import {
+  type CueclawConfig,
+  form,
+  isUsersAlone,
+  mayTighten,
+  type Setting,
+  settings,
+} from "./form.ts";
 
-/** Where settings come from: the file in the plan home, that of the project, the environment; the later counts. */
+/**
+ * Where settings come from: the user's file, that of the plan home where it is a project's, the project's own, the
+ * environment; the later counts. The files of a project may only tighten the user's settings and the defaults.
+ */
 export type ConfigSources = {
   /** The plan home. */
   home: string;
+  /** The plan home whose file is the user's; `home` when not given. */
+  userHome?: string;
   /** The folder of the project, if any. */
   project?: string | null;
   env: Environment;
@@ -20,12 +32,15 @@ export type ConfigSources = {
 };
 
 /** A setting as it holds, and where it was set: a file, a variable, or `default`. */
-export type ConfigEntry = Setting & { value: unknown; from: string };
+export type ConfigEntry = Omit<Setting, "path"> & { value: unknown; from: string };
 
 type Given = { value: unknown; from: string };
+/** What a file has for a setting, and where it stands. */
+type Stated = { value: unknown; at: string };
 
 const fileName = "config.yaml";
-const projectFileName = "uncaged.plans.yaml";
+/** The file of a project's settings, in its folder. */
+export const projectFileName = "uncaged.plans.yaml";
 const hidden = new Set(["telegram.token"]);
 const prefix = "UNCAGED_PLAN_";
 const longestWaitMs = 10_000;
@@ -39,21 +54,63 @@ export function configEntries(sources: ConfigSources): ConfigEntry[] {
   const config = checked(given);
   const known = { ...credentialsOf(sources.env), ...sources.secrets };
   return settings.map((setting) => {
-    const from = given.get(setting.key)?.from ?? "default";
-    const value = valueAt(config, setting.key) ?? null;
-    const isHidden = value !== null && hidden.has(setting.key);
-    return { ...setting, value: isHidden ? "***" : withoutSecrets(value, known), from };
+    const { about, key, kind } = setting;
+    const from = given.get(key)?.from ?? "default";
+    const value = valueAt(config, setting) ?? null;
+    const isHidden = value !== null && hidden.has(key);
+    return { key, about, kind, value: isHidden ? "***" : withoutSecrets(value, known), from };
   });
 }
 
-/** Sets a setting in the file of the plan home, or with null takes it out; what else is in it stays. @throws ConfigError */
-export function setConfig({ home }: ConfigSources, key: string, text: string | null): void {
-  const way = settingOf(key).key.split(".");
-  const value = text === null ? null : valueToSet(key, text);
-  change(join(home, fileName), (document) => {
-    if (value === null) document.deleteIn(way);
-    else document.setIn(way, value);
-  });
+/**
+ * Sets a setting in the file of the plan home, or with null takes it out; what else is in it stays. In a project, what its
+ * file may not have goes into the user's file.
+ * @returns the file that was written
+ * @throws ConfigError
+ */
+export function setConfig(sources: ConfigSources, key: string, text: string | null): string {
+  const setting = settingOf(key);
+  const path = join(sources.home, fileName);
+  const own = userFile(sources);
+  if (text === null) {
+    const isThere = own !== path && statedIn(path).has(key);
+    const file = isThere ? path : own;
+    change(file, (document) => document.deleteIn(wayIn(document, setting)));
+    return file;
+  }
+  const value = valueToSet(key, text);
+  if (own !== path && isUsersOnly(sources, setting, value)) {
+    if (statedIn(path).has(key))
+      change(path, (document) => document.deleteIn(wayIn(document, setting)));
+    change(own, (document) => set(document, setting, value));
+    return own;
+  }
+  change(path, (document) => set(document, setting, value));
+  return path;
+}
+
+const userFile = ({ home, userHome = home }: ConfigSources): string => join(userHome, fileName);
+
+/** Whether a value may not stand in a project's file. */
+function isUsersOnly(sources: ConfigSources, setting: Setting, value: unknown): boolean {
+  if (isUsersAlone(setting) || (typeof value === "string" && value.includes("${"))) return true;
+  return !mayTighten(setting, ownValues(sources).get(setting.key), value);
+}
+
+const network = "sandbox.network";
+
+/** Where a setting stands in a document: `sandbox.network` is a mode, or a map with `mode` and `allow`. */
+function wayIn(document: Document, { key }: Setting): string[] {
+  const way = key.split(".");
+  return key === network && isMap(document.getIn(way)) ? [...way, "mode"] : way;
+}
+
+function set(document: Document, setting: Setting, value: unknown): void {
+  const way = network.split(".");
+  const mode = document.getIn(way);
+  if (setting.key.startsWith(`${network}.`) && typeof mode === "string")
+    document.setIn(way, document.createNode({ mode }));
+  document.setIn(wayIn(document, setting), value);
 }
 
 /** What stands in a file for a setting that somebody gives as a text. @throws ConfigError */
@@ -75,7 +132,7 @@ function change(path: string, act: (document: Document) => void): void {
   if (!lock) throw new ConfigError(`${path} stays locked`, { hint: "try again" });
   try {
     const before = readText(path);
-    if (before !== null) valuesIn(path, before);
+    if (before !== null) valuesOf(path, before);
     const document = parseDocument(before ?? "");
     act(document);
     writeFileAtomic(path, document.toString());
@@ -95,14 +152,18 @@ export function settingOf(key: string): Setting {
 }
 
 function givenIn(sources: ConfigSources): Map<string, Given> {
-  const files = [join(sources.home, fileName)];
+  const own = userFile(sources);
+  const given = givenBy(own, sources);
+  const values = ownValues(sources, given);
+  const files = [join(sources.home, fileName)].filter((path) => path !== own);
   if (sources.project) files.push(join(sources.project, projectFileName));
-  const given = new Map<string, Given>();
-  for (const from of files) {
-    const text = readText(from);
-    const values = text === null ? new Map<string, unknown>() : valuesIn(from, text);
-    for (const [key, value] of values) {
-      given.set(key, { value: resolved(value, settingOf(key), from, sources), from });
+  for (const path of files) {
+    for (const [key, { at, value }] of statedIn(path)) {
+      const setting = settingOf(key);
+      if (JSON.stringify(value).includes("${")) throw variableIn(at, setting);
+      const wanted = checkedValue(resolved(value, setting, path, sources), setting, path);
+      if (!mayTighten(setting, values.get(key), wanted)) throw relaxing(at, setting, sources);
+      given.set(key, { value: wanted, from: path });
     }
   }
   for (const setting of settings) {
@@ -111,6 +172,44 @@ function givenIn(sources: ConfigSources): Map<string, Given> {
     if (text) given.set(setting.key, { value: typed(text, setting), from });
   }
   return given;
+}
+
+/** What a file of the user's sets. */
+function givenBy(path: string, sources: ConfigSources): Map<string, Given> {
+  const given = new Map<string, Given>();
+  for (const [key, { value }] of statedIn(path))
+    given.set(key, { value: resolved(value, settingOf(key), path, sources), from: path });
+  return given;
+}
+
+/** The user's settings and the defaults, by key: what a project's file may tighten. */
+function ownValues(sources: ConfigSources, given = givenBy(userFile(sources), sources)) {
+  const config = checked(given);
+  return new Map(settings.map((setting) => [setting.key, valueAt(config, setting)]));
+}
+
+/** A value of a file as the setting takes it. @throws ConfigError */
+function checkedValue(value: unknown, setting: Setting, from: string): unknown {
+  return valueAt(checked(new Map([[setting.key, { value, from }]])), setting);
+}
+
+function relaxing(at: string, setting: Setting, sources: ConfigSources): ConfigError {
+  const { key } = setting;
+  const what = isUsersAlone(setting) ? "set" : "relax";
+  return new ConfigError(`${at}: a project's file can't ${what} ${key}`, {
+    hint: `take it out there, and set it in your own ${userFile(sources)}: uncaged-workflow plan config set ${key} <value>`,
+  });
+}
+
+const variableIn = (at: string, { key }: Setting): ConfigError =>
+  new ConfigError(`${at}: ${key}: a project's file can't refer to variables`, {
+    hint: "write the value itself there",
+  });
+
+/** What a file sets, by key; nothing without the file. @throws ConfigError */
+function statedIn(path: string): Map<string, Stated> {
+  const text = readText(path);
+  return text === null ? new Map<string, Stated>() : valuesOf(path, text);
 }
 
 function readText(path: string): string | null {
@@ -123,13 +222,15 @@ function readText(path: string): string | null {
   }
 }
 
-/** What a file sets, by key. A key that stands there has a value. */
-function valuesIn(path: string, text: string): Map<string, unknown> {
-  const values = new Map<string, unknown>();
+const modeOfNetwork = /^sandbox\.network\.mode$/;
+
+/** What the text of a file sets, by key. A key that stands there has a value. */
+function valuesOf(path: string, text: string): Map<string, Stated> {
+  const values = new Map<string, Stated>();
   if (text.replace(/^\s*(#.*)?$/gm, "").trim() === "") return values;
   const { document, positionOf } = read(text, path);
   const visit = (value: unknown, way: string[]): void => {
-    const key = way.join(".");
+    const key = way.join(".").replace(modeOfNetwork, network);
     const { line, column } = positionOf(way);
     const where = `${path}:${line}:${column}`;
     const isKnown = settings.some((setting) => setting.key === key);
@@ -137,8 +238,9 @@ function valuesIn(path: string, text: string): Map<string, unknown> {
     if (!isKnown && !isGroup) throw unknown(key, `${where}: ${key}`);
     if (value === null || value === "")
       throw new ConfigError(`${where}: ${key || "the file"} is empty`);
-    if (isKnown) values.set(key, value);
-    else if (typeof value === "object" && !Array.isArray(value)) {
+    const isMapped = typeof value === "object" && !Array.isArray(value);
+    if (isKnown && !(isGroup && isMapped)) values.set(key, { value, at: where });
+    else if (isMapped) {
       for (const [name, inner] of Object.entries(value)) visit(inner, [...way, name]);
     } else throw new ConfigError(`${where}: ${key || "the file"} must have keys`);
   };
@@ -205,21 +307,22 @@ function checked(given: ReadonlyMap<string, Given>): CueclawConfig {
     if (settings.some(({ key }) => key.startsWith(`${name}.`))) whole[name] = {};
   }
   for (const [key, { value }] of given) {
-    const [first = "", second] = key.split(".");
+    const [first = "", second] = settingOf(key).path;
     if (second === undefined) whole[first] = value;
     else (whole[first] as Record<string, unknown>)[second] = value;
   }
   const { data, error } = form.safeParse(whole);
   if (data) return data;
   const [issue] = error.issues;
-  const key = (issue?.path ?? []).filter((part) => typeof part === "string").join(".");
+  const path = (issue?.path ?? []).filter((part) => typeof part === "string").join(".");
+  const key = settings.find((setting) => setting.path.join(".") === path)?.key ?? path;
   const where = given.get(key)?.from;
   const before = !where ? "" : `${where}: `;
   throw new ConfigError(`${before}${key} ${issue?.message ?? "is wrong"}`);
 }
 
-function valueAt(config: CueclawConfig, key: string): unknown {
+function valueAt(config: CueclawConfig, { path }: Setting): unknown {
   let value: unknown = config;
-  for (const name of key.split(".")) value = (value as Record<string, unknown>)[name];
+  for (const name of path) value = (value as Record<string, unknown>)[name];
   return value;
 }

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { z } from "zod";
 
 const text = z.string().min(1, "must not be empty");
@@ -8,6 +9,27 @@ const whole = (least: number, most: number) => {
   return z.number(message).int(message).min(least, message).max(most, message);
 };
 const longestMs = 2 ** 31 - 1;
+
+const hostName =
+  /^(?=.{1,253}:)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?:/i;
+
+/** Whether a text is `host:port`: a name, an IPv4 address, or an IPv6 address in brackets. */
+function isAddress(address: string): boolean {
+  const [, bracketed, port = ""] = /^(?:\[([^\]]*)\]|[^:[\]]*):([0-9]{1,5})$/.exec(address) ?? [];
+  const isPort = Number(port) >= 1 && Number(port) <= 65_535;
+  if (bracketed !== undefined) return isPort && isIP(bracketed) === 6;
+  const [host = ""] = address.split(":", 1);
+  // A name of digits and dots alone would be read as an address.
+  return isPort && hostName.test(address) && (isIP(host) === 4 || !/^[\d.]+$/.test(host));
+}
+
+const addresses = z.array(
+  z.string("must be a list of host:port").refine(isAddress, {
+    error: ({ input }) =>
+      `has ${JSON.stringify(input)}, which is not host:port with a name or address (IPv6 in brackets) and a port from 1 to 65535`,
+  }),
+  "must be a list of host:port",
+);
 
 /** The settings of a plan home: all that there are, with what holds when nobody has set them. */
 export const form = z.object({
@@ -43,6 +65,10 @@ export const form = z.object({
       .describe("what steps run in"),
     required: flag.default(false).describe("whether a step fails when there is no sandbox"),
     network: z.enum(["on", "none"], "must be on or none").default("on").describe("its network"),
+    networkAllow: addresses
+      .default([])
+      .meta({ key: "sandbox.network.allow" })
+      .describe("loopback and private addresses that steps may reach, as localhost:5432"),
   }),
   container: z.object({
     engine: z
@@ -75,17 +101,56 @@ export const form = z.object({
 /** The settings as they hold. */
 export type CueclawConfig = z.output<typeof form>;
 
-/** A setting: its key as `agent.command`, and what it takes. */
-export type Setting = { key: string; about: string; kind: "text" | "number" | "flag" | "list" };
+/** What a project's file may do with a setting of the user's: nothing, or set it freely, or make it stricter. */
+type ProjectRight = "never" | "freely" | "lower" | { ranks: ReadonlyMap<unknown, number> };
+
+/** A setting: its key as `agent.command`, where it stands in the form, and what it takes. */
+export type Setting = {
+  key: string;
+  path: readonly string[];
+  about: string;
+  kind: "text" | "number" | "flag" | "list";
+};
+
+/** What a project's file may do, by the setting's key; with a setting that is not here, nothing. */
+const projectRights: ReadonlyMap<string, ProjectRight> = new Map<string, ProjectRight>([
+  ["agent.model", "freely"],
+  ["planner.model", "freely"],
+  ["max_parallel_steps", "lower"],
+  ["max_runs", "lower"],
+  ["answer_timeout_ms", "lower"],
+  ["container.timeout", "lower"],
+  ["sandbox.mode", stricter(["off"], ["auto"], ["bubblewrap", "container"])],
+  ["sandbox.required", stricter([false], [true])],
+  ["sandbox.network", stricter(["on"], ["none"])],
+]);
+
+function stricter(...groups: unknown[][]): ProjectRight {
+  return { ranks: new Map(groups.flatMap((group, rank) => group.map((value) => [value, rank]))) };
+}
+
+/** Whether a project's file may only leave a setting as the user has it. */
+export const isUsersAlone = ({ key }: Setting): boolean => !projectRights.has(key);
+
+/** Whether a project's file may have a value for a setting, where the user's own is `own`; undefined: it is not set. */
+export function mayTighten({ key }: Setting, own: unknown, value: unknown): boolean {
+  const right = projectRights.get(key) ?? "never";
+  if (right === "freely" || JSON.stringify(own) === JSON.stringify(value)) return true;
+  if (right === "never") return false;
+  if (right === "lower") return Number(value) <= Number(own ?? Infinity);
+  const { ranks } = right;
+  return (ranks.get(value) ?? -1) > (ranks.get(own) ?? Infinity);
+}
 
 /** All settings, in their order. */
-export const settings: readonly Setting[] = settingsIn(form, "");
+export const settings: readonly Setting[] = settingsIn(form, []);
 
-function settingsIn(object: z.ZodObject, before: string): Setting[] {
+function settingsIn(object: z.ZodObject, before: readonly string[]): Setting[] {
   return Object.entries(object.shape).flatMap(([name, type]) => {
-    const key = `${before}${name}`;
-    if (type instanceof z.ZodObject) return settingsIn(type, `${key}.`);
-    return [{ key, about: (type as z.ZodType).description ?? "", kind: kindOf(type as z.ZodType) }];
+    const path = [...before, name];
+    if (type instanceof z.ZodObject) return settingsIn(type, path);
+    const { description = "", key = path.join(".") } = (type as z.ZodType).meta() ?? {};
+    return [{ key: String(key), path, about: description, kind: kindOf(type as z.ZodType) }];
   });
 }
 

@@ -12,6 +12,8 @@ export type UnitOptions = {
   home: string;
   /** Whether the home is the storage root's own, so that the unit needs no name of its own. */
   isDefaultHome: boolean;
+  /** Whether it is in a project's storage root: its service finds it by the root, since a named home is the user's. */
+  isProjects?: boolean;
   /** What the service's environment has beside the home: PATH, and what models are reached with. */
   env: Readonly<Record<string, string>>;
   platform: NodeJS.Platform;
@@ -53,8 +55,8 @@ export function unitOf(options: UnitOptions): Unit {
 const suffixOf = ({ home, isDefaultHome }: UnitOptions): string =>
   isDefaultHome ? "" : `-${createHash("sha256").update(home).digest("hex").slice(0, 8)}`;
 
-const variablesOf = ({ env, home }: UnitOptions): [name: string, value: string][] =>
-  Object.entries({ ...env, [homeVariable]: home });
+const variablesOf = ({ env, home, isProjects }: UnitOptions): [name: string, value: string][] =>
+  Object.entries(isProjects ? env : { ...env, [homeVariable]: home });
 
 function systemdUnit(options: UnitOptions): Unit {
   const { argv, userEnv } = options;

@@ -4,11 +4,12 @@ import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import { prefixes, threadIdOf } from "../plan/terms.ts";
 import { checkModifiable } from "../planner/workflow.ts";
+import { Confirmations } from "./confirmations.ts";
 import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from "./decisions.ts";
 import { Definitions, type OnDamaged, readable, withoutDraft } from "./definitions.ts";
 import { removeEndedFolders } from "./folders.ts";
 import { databaseIn } from "./home.ts";
-import { noticeOf } from "./notice.ts";
+import { tellingOwners } from "./recovery.ts";
 import { move, phaseError } from "./phase.ts";
 import {
   type Ended,
@@ -24,6 +25,7 @@ import { type Begun, type OnRunError, type Recovered, type RecoverOptions, Runs 
 import type { RunsOptions } from "./start.ts";
 import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts";
 import type { PlanStore } from "./store.ts";
+import { changed, checkShown } from "./shown.ts";
 import { type Expected, register, settle, triggerStateOf } from "./trigger-state.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
@@ -47,8 +49,6 @@ export type Started = {
   threadId: string | null;
 };
 
-const shortestHash = 8;
-
 /**
  * The plans of a home, for every process that acts on them. Nothing of the database is kept in memory; what changes a
  * phase is one transaction, and its refusal an ExecutorError that names both phases.
@@ -56,12 +56,14 @@ const shortestHash = 8;
 export class Plans extends Definitions {
   readonly #options: PlansOptions;
   readonly #runs: Runs;
+  readonly #confirmations: Confirmations | null;
   readonly #completeRuns = new Set<string>();
 
   constructor(options: PlansOptions, store: PlanStore) {
     super(options, store);
     this.#options = options;
     this.#runs = new Runs(store, options);
+    this.#confirmations = store.isShared ? null : Confirmations.of(options);
   }
 
   /** Whether the home was there or was made; else there are no plans, and nothing is kept. */
@@ -77,6 +79,11 @@ export class Plans extends Definitions {
   /** The credentials that steps can be given, by name. @throws ConfigError */
   credentials(): Secrets {
     return credentialsIn(this.home, this.#options.env);
+  }
+
+  /** The command of the agent of the runs that are begun here, if it is known. */
+  get agentCommand(): string | undefined {
+    return this.#options.runOptions?.agentCommand as string | undefined;
   }
 
   // Reading
@@ -126,7 +133,7 @@ export class Plans extends Definitions {
 
   /**
    * Confirms a plan: one that runs by hand begins its run, any other waits for its trigger. Of one with a draft that
-   * takes its place, and the phase stays.
+   * takes its place, and the phase stays. One whose files or agent have changed since is confirmed again, as it is.
    *
    * @param planHash the beginning of the hash of the plan that was shown; another plan is not confirmed
    * @throws ExecutorError, ConfigError
@@ -136,12 +143,21 @@ export class Plans extends Definitions {
     const draft = this.draft(before.id);
     const workflow = draft ? { ...draft, id: before.id, phase: before.phase } : before;
     const to = before.trigger.type === "manual" ? "executing" : "active";
+    const isAgain = !draft && before.phase !== "awaiting_confirmation";
     if (draft) checkModifiable(before);
-    else if (before.phase !== "awaiting_confirmation")
+    else if (isAgain && !(await this.#confirmations?.isOutdated(before)))
       throw phaseError(before.id, before.phase, to);
     const hash = planHash(workflow);
     if (shown !== undefined) checkShown(before.id, hash, shown);
     await this.#options.check?.(workflow);
+    const found = await this.#confirmations?.found(workflow);
+    const keep = ({ hash: bundle }: PlanVersion) =>
+      found && this.#confirmations?.keep({ ...found, bundle });
+    if (isAgain) {
+      keep(before.metadata?.bundle as PlanVersion);
+      await this.#runs.followPhase(before.id);
+      return this.#started(before.id, null);
+    }
     const run = await withVersion(
       this.#options.host,
       this.store,
@@ -149,6 +165,7 @@ export class Plans extends Definitions {
       workflow,
       (bundle, isShared) => {
         const now = this.get(before.id);
+        keep(bundle);
         if (draft) return this.#swap(now, before, draft, bundle);
         move(this.database, now.id, ["awaiting_confirmation", to], this.at);
         if (planHash(now) !== hash) throw changed(now.id);
@@ -256,6 +273,8 @@ export class Plans extends Definitions {
   async resume(id: string): Promise<Workflow> {
     const { id: whole } = this.get(id);
     await this.refresh();
+    const before = this.get(whole);
+    if (before.phase === "paused") await this.#confirmations?.checked(before);
     await this.store.change(() => {
       move(this.database, whole, ["paused", "active"], this.at);
       register(this.database, whole, { trigger: this.get(whole).trigger, now: this.at });
@@ -313,6 +332,7 @@ export class Plans extends Definitions {
     });
     const plan = readable(row, () => undefined);
     await freeName(this.#options.host, this.store, whole, plan?.metadata ?? {});
+    this.#confirmations?.remove(whole);
     return { id: whole };
   }
 
@@ -365,15 +385,8 @@ export class Plans extends Definitions {
   /** Takes up what a crash has left behind: rows without a thread, threads without a worker, phases of ended runs. */
   async recover(options: RecoverOptions = {}): Promise<Recovered> {
     await removeEndedFolders(this.#options.host, this.database, this.#options.env);
-    const onInterrupted = async (run: Begun): Promise<void> => {
-      try {
-        await this.notify(run.workflowId, noticeOf.interrupted(run.runId));
-      } catch (error) {
-        options.onError?.(run, error);
-      }
-      await options.onInterrupted?.(run);
-    };
-    return await this.#runs.recover({ ...options, onInterrupted });
+    const notify = (id: string, text: string) => this.notify(id, text);
+    return await tellingOwners(notify, options, (telling) => this.#runs.recover(telling));
   }
 
   /** Makes the rows of all runs again from the logs of their threads. */
@@ -384,12 +397,4 @@ export class Plans extends Definitions {
   close(): void {
     this.store.close();
   }
-}
-
-const changed = (id: string): ExecutorError =>
-  new ExecutorError(`this plan has changed: ${id}`, { hint: "look at it again, then confirm it" });
-
-function checkShown(id: string, hash: string, shown: string): void {
-  if (shown.length >= shortestHash && hash.startsWith(shown)) return;
-  throw changed(id);
 }

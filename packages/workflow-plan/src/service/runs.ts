@@ -3,6 +3,7 @@ import { ulid } from "ulid";
 import { ExecutorError } from "../error/error.ts";
 import type { WorkflowPhase } from "../plan/plan.ts";
 import { runIdOf, threadIdOf } from "../plan/terms.ts";
+import { Confirmations } from "./confirmations.ts";
 import type { PlanDatabase } from "./database.ts";
 import { withoutFolder } from "./folders.ts";
 import { cancelledByUser, type RunRows } from "./projection.ts";
@@ -67,11 +68,13 @@ export class Runs {
   readonly #store: PlanStore;
   readonly #options: RunsOptions;
   readonly #reader: RunReader;
+  readonly #confirmations: Confirmations | null;
 
   constructor(store: PlanStore, options: RunsOptions) {
     this.#store = store;
     this.#options = options;
     this.#reader = new RunReader(options.host);
+    this.#confirmations = store.isShared ? null : Confirmations.of(options);
   }
 
   get #database(): PlanDatabase {
@@ -158,7 +161,7 @@ export class Runs {
     const workflow = planOf(this.#database, row.workflow_id);
     if (workflow === null) return false;
     try {
-      await startThread(this.#options, this.#store, workflow, row);
+      await startThread(this.#options, this.#confirmations, this.#store, workflow, row);
     } catch (error) {
       if (isWorkflowError(error) && finalCodes.includes(error.code))
         await this.#fail(runId, error.message);
@@ -272,12 +275,14 @@ export class Runs {
   }
 
   /** Resumes a thread that is paused, is about to be, or has lost its worker; false for one in any other state. */
-  async #resumeThread({ id }: RunRow): Promise<boolean> {
+  async #resumeThread({ id, workflow_id }: RunRow): Promise<boolean> {
     const { env, host } = this.#options;
     const ref = await findThread(host, threadIdOf(id));
     if (!ref) return false;
     const status = (await host.row(ref))?.status;
     if (status !== "paused" && status !== "interrupted" && status !== "running") return false;
+    const workflow = planOf(this.#database, workflow_id);
+    if (workflow) await this.#confirmations?.checked(workflow);
     try {
       await host.control(ref, { kind: "resume", env });
       return true;

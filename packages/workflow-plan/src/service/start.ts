@@ -1,22 +1,16 @@
-import type { Environment, Host } from "@uncaged/workflow/host";
+import type { Host } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { threadIdOf } from "../plan/terms.ts";
 import { keptOf } from "../state/kept.ts";
+import type { Confirmations, ConfirmationsOptions } from "./confirmations.ts";
 import type { RunRow } from "./rows.ts";
 import type { PlanStore } from "./store.ts";
 import { definitionIn, findThread, readLog } from "./threads.ts";
 
 /** What runs are started with. */
-export type RunsOptions = {
+export type RunsOptions = ConfirmationsOptions & {
   host: Host;
-  /** The plan home. */
-  home: string;
-  env: Environment;
-  /** The directory of the agents of a plan that names none. */
-  cwd: string;
-  /** Put into the options of every thread: `agentCommand`, `maxParallelSteps`. */
-  runOptions?: Record<string, unknown>;
   /** The most runs at once (5). A run that waits for a decision is none of them. */
   maxRuns?: number;
   now?: () => number;
@@ -25,6 +19,7 @@ export type RunsOptions = {
 /** Starts the thread of a run; of a retry it is a fork, which keeps what had succeeded. */
 export async function startThread(
   { cwd, env, home, host, runOptions }: RunsOptions,
+  confirmations: Confirmations | null,
   { isShared }: PlanStore,
   workflow: Workflow,
   { id: runId, trigger_data }: RunRow,
@@ -33,18 +28,19 @@ export async function startThread(
   if (!bundle) throw new ExecutorError(`${workflow.id} has no bundle: it was never confirmed`);
   const options = {
     ...runOptions,
+    ...(await confirmations?.checked(workflow)),
     // A worker of another machine has a home of its own.
     ...(isShared ? { planOfWorker: true } : { planHome: home }),
     ...{ triggerData: trigger_data, workflowId: workflow.id, runId },
   };
-  const given = { env, name: bundle.name, options, threadId: threadIdOf(runId) };
+  const thread = { env, name: bundle.name, options, threadId: threadIdOf(runId) };
   const source = isRetry(retry) && retry.run === runId ? await sourceOf(host, retry.of) : null;
   if (source) {
     const keep = { steps: keptOf(source.log.steps, source.definition, workflow) };
-    await host.fork(source.ref, { ...given, keep, on: bundle.hash });
+    await host.fork(source.ref, { ...thread, keep, on: bundle.hash });
   } else {
     const prompt = workflow.description;
-    await host.start({ ...given, workflow: bundle.hash, prompt, cwd: own ?? cwd });
+    await host.start({ ...thread, workflow: bundle.hash, prompt, cwd: own ?? cwd });
   }
 }
 

@@ -17,6 +17,8 @@ import type { PlanMetadata, PlanStep } from "../plan/plan.ts";
 import { runIdOf } from "../plan/terms.ts";
 import { baseEnv, credentialsIn, type Secrets, secretsFor } from "../secret/secret.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
+import { agentFile, liesIn } from "./agent-file.ts";
+import { checkFiles, type Confirmed, readConfirmed, refused } from "./confirmed.ts";
 import { type Launch, launchIn } from "./launch.ts";
 import { removeRunFolder, runFolder } from "./run-folder.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
@@ -28,6 +30,10 @@ type RunOptions = {
   workflowId: string;
   root: string | null;
   program: OwnProgram | null;
+  /** The loopback and private addresses that steps may reach, each as `host:port`. */
+  allow: string[];
+  /** The file with what was confirmed beside the plan; null for a run that needs no confirmation. */
+  confirmed: string | null;
 };
 
 const toolServer = "cueclaw";
@@ -59,16 +65,18 @@ export class StepEnvironments {
   /** @throws ConfigError */
   async of(step: PlanStep): Promise<StepEnvironment> {
     const { env = {} } = this.#thread;
-    const { planHome, root } = this.#options;
+    const { allow, planHome, root } = this.#options;
     const all = planHome === null ? {} : credentialsIn(planHome, env);
     const hide = hider(all);
     const site = {
       metadata: this.#metadata,
       cwd: this.#thread.cwd ?? "",
-      ...{ env, planHome, root },
+      ...{ allow, env, planHome, root },
     };
     if (this.#command === null) return { ...withoutProcess(this.#metadata), hide };
+    const confirmed = this.#confirmed(site.cwd);
     const checked = await checkedSandbox(site);
+    const agent = confirmed && (await checkedAgent(this.#command, env, { checked, confirmed }));
     checkProgram(this.#options.program);
     if (planHome === null && checked.sandbox.kind === "off") return openEnvironment;
     // What was shown when the plan was confirmed: neither data nor a subtask can ask for more.
@@ -92,10 +100,20 @@ export class StepEnvironments {
       return { launch, process };
     };
     return {
-      sandbox: sandboxRecord(checked),
+      sandbox: { ...sandboxRecord(checked), ...(agent && { agent }) },
       hide,
       during: (around, work) => during(folder, { start, hide, around, stepId: step.id }, work),
     };
+  }
+
+  /** What was confirmed, which still holds; null for a run that needs no confirmation. @throws ExecutorError, ConfigError */
+  #confirmed(cwd: string): Confirmed | null {
+    const { confirmed: path, workflowId } = this.#options;
+    if (path === null) return null;
+    const confirmed = readConfirmed(path);
+    if (confirmed === null) throw refused(workflowId, `the confirmation ${path} is gone`);
+    checkFiles(confirmed, cwd);
+    return confirmed;
   }
 
   /** The run is over: nothing of what its steps kept for each other is needed any more. */
@@ -129,6 +147,37 @@ export class StepEnvironments {
       tools: [`mcp__${toolServer}`],
     };
   }
+}
+
+/**
+ * The agent that a step starts, for its record; null for one of a container's image. A file that a step could have written
+ * must be the confirmed one; any other may have been updated.
+ * @throws ConfigError, ExecutorError
+ */
+async function checkedAgent(
+  command: string,
+  env: Environment,
+  { checked, confirmed }: { checked: CheckedSandbox; confirmed: Confirmed },
+): Promise<{ path: string; sha256: string } | null> {
+  const { mounts, project, sandbox } = checked;
+  if (sandbox.kind === "container") return null;
+  const agent = await agentFile(command, env);
+  if (agent === null) {
+    throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
+      hint: "install it, or set PATH so that it is found",
+    });
+  }
+  const { path, sha256 } = agent;
+  const writable = [
+    ...(project.access === "read-write" ? [project.path] : []),
+    ...mounts.filter((mount) => !mount.readonly).map(({ hostPath }) => hostPath),
+  ];
+  if (liesIn(agent, writable) && sha256 !== confirmed.agent?.sha256)
+    throw refused(
+      confirmed.workflowId,
+      `the agent ${path}, which steps can write, is not the confirmed one`,
+    );
+  return { path, sha256 };
 }
 
 /** @throws ConfigError when the plan needs a sandbox: a function of this process is in none. */
@@ -232,8 +281,16 @@ const idForm = /^[\w-]{1,100}$/;
 function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
   const site = options.planOfWorker === true ? workerSite(env) : options;
   const { planHome, planProgram, planRoot } = site;
-  const { workflowId } = options;
-  const none = { planHome: null, workflowId: "", root: null, program: null };
+  const { planConfirmed, sandboxAllow, workflowId } = options;
+  const allow = isTexts(sandboxAllow) ? sandboxAllow : [];
+  const none = {
+    planHome: null,
+    workflowId: "",
+    root: null,
+    program: null,
+    confirmed: null,
+    allow,
+  };
   if (typeof planHome !== "string" || planHome === "") return none;
   if (typeof workflowId !== "string" || !idForm.test(workflowId)) {
     throw new ConfigError("the run has a plan home and no workflow's id", {
@@ -241,7 +298,8 @@ function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
     });
   }
   const root = typeof planRoot === "string" ? planRoot : null;
-  return { planHome, workflowId, root, program: programIn(planProgram) };
+  const confirmed = typeof planConfirmed === "string" ? planConfirmed : null;
+  return { planHome, workflowId, root, program: programIn(planProgram), confirmed, allow };
 }
 
 /** @throws ConfigError when the command line is not where it was when the run began: its check of commands would be missing. */

@@ -18,8 +18,8 @@ import type { CheckedSandbox } from "./view.ts";
 export type Launch = {
   argv: string[];
   env: Record<string, string>;
-  /** Open descriptors that the process gets from number 3 on. */
-  descriptors: number[];
+  /** Opens the descriptors that the process gets from number 3 on, for each start anew. */
+  descriptors: () => number[];
   /** Where the folder for messages is, as the command sees it. */
   ipc: string | null;
   end: () => Promise<void>;
@@ -152,7 +152,7 @@ function launchContainer(
       ...containerArguments(shown, settings, { name, env: given }),
       ...insideCommand(command),
     ],
-    ...{ env, descriptors: [], ipc: ipc === null ? null : insidePaths.ipc },
+    ...{ env, descriptors: () => [], ipc: ipc === null ? null : insidePaths.ipc },
     // Its engine runs it on when the command that asked for it is killed.
     async end() {
       execFile(engine, ["kill", name], { timeout: 10_000 }, () => undefined).unref();

@@ -9,9 +9,10 @@ import type { CheckedMount } from "../mount/mount.ts";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { baseEnv, credentialsIn, secretsFor } from "../secret/secret.ts";
+import { type AgentFile, agentFile, liesIn } from "./agent-file.ts";
 import { launchIn } from "./launch.ts";
-import { checkPrefix, removeRunFolder, runFolder } from "./run-folder.ts";
 import { probeAgent, type ProbedAgent } from "./probe-agent.ts";
+import { checkPrefix, removeRunFolder, runFolder } from "./run-folder.ts";
 import { testFromInside } from "./self-test.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 
@@ -22,8 +23,10 @@ export type SandboxQuestion = {
   env: Environment;
   /** Whether the steps' agent calls a model over the network; it does when not given. */
   agentNeedsNetwork?: boolean;
-  /** The command of the steps' agent, which is then tried inside. */
+  /** The command of the steps' agent, which is tried inside; it is not looked for when not given. */
   agentCommand?: string;
+  /** The loopback and private addresses that steps may reach, each as `host:port`. */
+  allow?: readonly string[];
 };
 
 /** What the steps of a plan will run in. `text` is for whoever confirms the plan. */
@@ -33,10 +36,12 @@ export type SandboxReport = {
   network: boolean;
   limits: string[];
   mounts: CheckedMount[];
-  /** The addresses, as host:port, that can be reached besides the public ones. */
+  /** The addresses, as `host:port`, that can be reached besides the public ones. */
   allow: readonly string[];
+  /** The steps' agent; without path and digest when it is not found, or is the one of a container's image. */
+  agent: { command: string; path: string | null; sha256: string | null } | null;
   /** The agent's files that are visible, and what is unusual about it; null when it was not tried. */
-  agent: ProbedAgent | null;
+  probe: ProbedAgent | null;
   text: string;
 };
 
@@ -68,9 +73,18 @@ export async function checkSandbox(
     project: project.access,
     network: sandbox.kind === "off" || settings.network === "on",
     ...{ limits: sandbox.limits, mounts, allow: policy?.allow ?? [] },
-    agent: await testedInside(found, question),
+    probe: await testedInside(found, question),
   } as const;
-  return { ...report, text: textOf(report) };
+  const { agentCommand: command, env } = question;
+  const isOurs = command !== undefined && sandbox.kind !== "container";
+  const file = isOurs ? await agentFile(command, env) : null;
+  const { path = null, sha256 = null } = file ?? {};
+  const agent = command === undefined ? null : { command, path, sha256 };
+  const parts = [textOf(report)];
+  if (command !== undefined && sandbox.kind === "container")
+    parts.push(`agent ${command} of the image`);
+  else if (command !== undefined) parts.push(agentText(command, file, project.path));
+  return { ...report, agent, text: parts.join("; ") };
 }
 
 /** How long a test from inside counts for the same sandbox, in milliseconds. */
@@ -113,14 +127,22 @@ export async function testSandbox(
   }
 }
 
+function agentText(command: string, file: AgentFile | null, project: string): string {
+  if (file === null) return `agent ${command}, which is not found on PATH`;
+  const where = liesIn(file, [project]) ? ", which lies in the project" : "";
+  return `agent ${file.path} (SHA-256 ${file.sha256.slice(0, shownDigits)})${where}`;
+}
+
+const shownDigits = 16;
+
 const checked = (
   { metadata = {} }: Planned,
-  { env, planHome, root }: SandboxQuestion,
+  { allow, env, planHome, root }: SandboxQuestion,
 ): Promise<CheckedSandbox> =>
-  checkedSandbox({ metadata, cwd: metadata.cwd ?? process.cwd(), env, planHome, root });
+  checkedSandbox({ metadata, cwd: metadata.cwd ?? process.cwd(), env, planHome, root, allow });
 
-function textOf(report: Omit<SandboxReport, "text">): string {
-  const { agent, allow, limits, mode, mounts, network, project } = report;
+function textOf(report: Omit<SandboxReport, "agent" | "text">): string {
+  const { allow, limits, mode, mounts, network, probe, project } = report;
   if (mode === "off") {
     const unused = mounts.length === 0 ? "" : "; the mounts are not used";
     return `none: the steps may do what you may do${unused}`;
@@ -135,10 +157,10 @@ function textOf(report: Omit<SandboxReport, "text">): string {
     network ? networkText(mode, allow) : "without network",
     ...limits,
     ...shown,
-    ...(agent === null || agent.visible.length === 0
+    ...(probe === null || probe.visible.length === 0
       ? []
-      : [`the agent's files can be read: ${agent.visible.join(", ")}`]),
-    ...(agent?.warning ? [agent.warning] : []),
+      : [`the agent's files can be read: ${probe.visible.join(", ")}`]),
+    ...(probe?.warning ? [probe.warning] : []),
   ].join("; ");
 }
 
@@ -178,7 +200,7 @@ export async function scriptCommand(
     argv: [...(launch?.argv ?? ["sh"]), "-c", script],
     env: launch?.env ?? variables,
     cwd: found.project.path,
-    descriptors: launch?.descriptors ?? [],
+    descriptors: launch?.descriptors() ?? [],
     mask: maskOf({}, [], secrets),
     async end() {
       await launch?.end();

@@ -34,7 +34,7 @@ export async function runInside(
         argv: [...launch.argv, ...args],
         cwd: "/",
         env: launch.env,
-        descriptors: launch.descriptors,
+        descriptors: launch.descriptors(),
       },
       ...{ graceMs: 200, signal: new AbortController().signal, timeoutMs },
       onOutput(chunk) {

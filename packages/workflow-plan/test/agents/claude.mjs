@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 
 /*
  * Takes the arguments of Claude Code and puts out its lines. What it does is the first word of its prompt: `say`,
- * `wait` (for the file `go` beside it), `fail-once`, `max-turns`, `nothing`, `empty`, `odd`, `odd-error`, `flood`, `child`.
+ * `wait` (for the file `go` beside it), `write` (the file that it names), `fail-once`, `max-turns`, `nothing`, `empty`, `odd`, `odd-error`, `flood`, `child`.
  */
 const args = process.argv.slice(2);
 const valueOf = (name) => args[args.indexOf(name) + 1] ?? null;
@@ -51,6 +51,9 @@ if (what === "wait") {
 } else if (what === "flood") {
   for (let line = 0; line < 1000; line += 1) put({ type: "filler", text: "x".repeat(1000) });
   result({ result: "too much" });
+} else if (what === "write") {
+  appendFileSync(join(process.cwd(), words[1]), "WRITTEN=1\n");
+  result({ result: `wrote ${words[1]}` });
 } else if (what === "child") {
   const child = spawn("sleep", ["600"], { stdio: "ignore" });
   note({ child: child.pid });

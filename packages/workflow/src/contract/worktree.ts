@@ -50,6 +50,15 @@ export const gitSettings: readonly string[] = [
   ...["-c", "worktree.useRelativePaths=false"],
 ];
 
+/** The variables that git has for them: it reaches no other repository, and asks nobody. */
+export const gitVariables: Readonly<Record<string, string>> = {
+  // A repository decides by its settings which program reaches a remote: none is reached.
+  GIT_ALLOW_PROTOCOL: "none",
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_OPTIONAL_LOCKS: "0",
+};
+
 /** The ref of a thread's worktree, and with a commit the one that keeps that commit. */
 export const worktreeRef = (threadId: string, tree: string, commit?: string): string =>
   `refs/uncaged/${threadId}/${tree}${commit === undefined ? "" : `.${commit}`}`;

@@ -1,4 +1,4 @@
-import { gitSettings } from "../contract/worktree.ts";
+import { gitSettings, gitVariables } from "../contract/worktree.ts";
 import { system } from "../system/system.ts";
 
 /** What git puts out of a repository, or the line by which it says why not. It looks for no other repository. */
@@ -8,7 +8,7 @@ export async function git(
   input = "",
 ): Promise<{ output: string } | { problem: string }> {
   const argv = ["git", `--git-dir=${repository}`, ...gitSettings, ...args];
-  const ended = await system.processes.run(argv, input);
+  const ended = await system.processes.run(argv, input, gitVariables);
   if (ended?.exitCode === 0) return { output: ended.output };
   const lines = ended?.error.trim().split("\n") ?? [];
   const why = lines.find((line) => /^(fatal|error): /.test(line)) ?? lines.at(-1);

@@ -9,7 +9,7 @@ import { startOf } from "./threads.ts";
 
 /**
  * What a thread is driven with that was started in a folder: the environment of who drives it, and beneath it the
- * `.env` files of the folder's project, as they are now. All of their variables are secrets.
+ * `.env` files of the folder's project, as they are now, but for {@link ownersAlone}. All of their variables are secrets.
  *
  * @throws WorkflowError those of `findProject` and of `readEnvFile`.
  */
@@ -50,10 +50,15 @@ export async function folderEnvs(
   return Object.fromEntries(found);
 }
 
+/** The variables by which programs, their code and our own settings are chosen: a project's file has no say in them. */
+const ownersAlone =
+  /^(PATH|HOME|SHELL|IFS|BASH_ENV|NODE_OPTIONS|NODE_PATH|XDG_(CACHE|CONFIG|RUNTIME)_\w+|(LD|DYLD|BUN|UNCAGED)_.*)$/i;
+
 async function projectEnv(folder: string, env: Environment): Promise<Record<string, string>> {
   const project = await findProject(folder, env);
   const files = project?.env.map(readEnvFile) ?? [];
-  return Object.fromEntries(files.flatMap((variables) => [...variables]));
+  const variables = files.flatMap((file) => [...file]);
+  return Object.fromEntries(variables.filter(([name]) => !ownersAlone.test(name)));
 }
 
 function folderOf(root: Root, ref: ThreadRef): string | null {

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readlinkSync } from "node:fs";
 import { delimiter } from "node:path";
-import { isInside, realOrNull } from "./handle.ts";
+import { type Handle, isInside, realOrNull } from "./handle.ts";
 import { found } from "./programs.ts";
 import type { Covered, Shown } from "./view.ts";
 
@@ -47,13 +47,14 @@ export async function findBubblewrap(
     return `${path} is too old: it has no --bind-fd or no --disable-userns (0.8.0 has both)`;
   const rest = [...namespaces, "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc"];
   const own = [...rest, "--ro-bind", "/proc/sys", "/proc/sys", "--", "/bin/true"];
-  const withUsers = await tried(path, [...userNamespace, ...own]);
+  const outer = [...readOnlyHost, "--", path];
+  const withUsers = await tried(path, [...outer, ...userNamespace, ...own]);
   if (withUsers.isOk) return { path, hasUserNamespace: true };
   // Without user namespaces nothing inside can make one either.
   const isRoot = process.getuid?.() === 0;
   if (
     isRoot &&
-    (await tried(path, own)).isOk &&
+    (await tried(path, [...outer, ...own])).isOk &&
     !(await tried(path, userNamespace.slice(0, 1))).isOk
   )
     return { path, hasUserNamespace: false };
@@ -61,6 +62,12 @@ export async function findBubblewrap(
 }
 
 const userNamespace = ["--unshare-user", "--disable-userns"];
+
+/** The arguments of the outer bubblewrap. A read-only `/dev` has no devices, and a read-only `/proc` allows no other. */
+const readOnlyHost = [
+  ...["--die-with-parent", "--ro-bind", "/", "/"],
+  ...["--dev-bind", "/dev", "/dev", "--dev-bind", "/proc", "/proc"],
+];
 
 /** The programs and libraries of the system. Those that are links stay links. */
 const systemFolders = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix/store"];
@@ -91,6 +98,8 @@ function systemArguments(): string[] {
 
 /** What a bubblewrap sandbox shows. Later entries lie over earlier ones. */
 export type BubblewrapView = {
+  /** The folders that may be written, by their handles. */
+  writable: readonly Handle[];
   shown: readonly Shown[];
   covered: readonly Pick<Covered, "to" | "isFolder">[];
   /** Empty read-only directories, made where there is none. */
@@ -99,7 +108,9 @@ export type BubblewrapView = {
   env: Readonly<Record<string, string>>;
   unsetEnv: readonly string[];
   cwd: string;
-  /** The most that fits into /tmp, in bytes. */
+  /** Whether the last descriptor, after those that are returned, is a file with a seccomp filter. */
+  hasFilter: boolean;
+  /** The most that fits into /tmp, and into /dev/shm, in bytes. */
   temporaryBytes: number;
 };
 
@@ -107,27 +118,40 @@ export type BubblewrapView = {
 const firstDescriptor = 3;
 
 /**
- * Returns the arguments of bubblewrap before the program, and the descriptors that its process must get from number 3 on.
+ * Returns the command line before the program, and the descriptors that its process must get from number 3 on.
+ *
+ * bubblewrap makes missing mount points, and follows links on the way to them. A process in another sandbox may put such a
+ * link into a folder that both can write, and have a file made anywhere. So bubblewrap runs in another bubblewrap, to which
+ * everything but the writable folders is read-only.
  *
  * bubblewrap dies with its parent, and all in it with it, but only once it is set up; until then a signal to its process
  * group is what ends it. So it stays in the group that it is started in, and gets no session of its own.
  */
 export function bubblewrapArguments(
-  { hasUserNamespace }: Pick<Bubblewrap, "hasUserNamespace">,
+  { hasUserNamespace, path }: Bubblewrap,
   view: BubblewrapView,
 ): { argv: string[]; descriptors: number[] } {
-  const { covered, cwd, emptyFolders, env, links, shown, temporaryBytes, unsetEnv } = view;
+  const { covered, cwd, emptyFolders, env, hasFilter, links, shown, temporaryBytes } = view;
+  const { unsetEnv, writable } = view;
   const binds = shown.flatMap(({ isWritable, to }, at) => [
     isWritable ? "--bind-fd" : "--ro-bind-fd",
     String(firstDescriptor + at),
     to,
   ]);
+  const outer = writable.flatMap((handle, at) => [
+    "--bind-fd",
+    String(firstDescriptor + shown.length + at),
+    handle.path,
+  ]);
+  const last = firstDescriptor + shown.length + writable.length;
   const argv = [
+    ...[path, ...readOnlyHost, ...outer, "--", path],
     ...(hasUserNamespace ? userNamespace : []),
     ...[...namespaces, "--unshare-cgroup-try", "--die-with-parent", "--cap-drop", "ALL"],
     ...systemArguments(),
     ...["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"],
-    ...["--size", String(temporaryBytes), "--tmpfs", "/tmp"],
+    ...["/tmp", "/dev/shm"].flatMap((to) => ["--size", String(temporaryBytes), "--tmpfs", to]),
+    ...["--remount-ro", "/dev"],
     ...links.flatMap(({ target, to }) => ["--symlink", target, to]),
     ...binds,
     ...emptyFolders.flatMap((to) => ["--tmpfs", to, "--remount-ro", to]),
@@ -136,9 +160,11 @@ export function bubblewrapArguments(
     ),
     ...unsetEnv.flatMap((name) => ["--unsetenv", name]),
     ...Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value]),
+    ...(hasFilter ? ["--seccomp", String(last)] : []),
     ...["--remount-ro", "/", "--chdir", cwd, "--"],
   ];
-  return { argv, descriptors: shown.map(({ handle }) => handle.fd) };
+  const descriptors = [...shown.map(({ handle }) => handle), ...writable].map(({ fd }) => fd);
+  return { argv, descriptors };
 }
 
 type Tried = { isOk: boolean; output: string; problem: string };

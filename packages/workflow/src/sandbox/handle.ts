@@ -135,10 +135,18 @@ export class Handle implements Disposable {
   }
 
   /** Writes a new file with mode 0600. Readers never see a part of it. @throws when the name is taken by a directory */
-  write(name: string, content: string): void {
+  write(name: string, content: string | Uint8Array): void {
     const aside = this.place(`.${crypto.randomUUID()}.tmp`);
     writeFileSync(aside, content, { mode: 0o600, flag: "wx" });
     renameSync(aside, this.place(name));
+  }
+
+  /** Opens a plain file for reading; the caller closes the descriptor. @throws for anything else */
+  descriptor(name: string): number {
+    const fd = openSync(this.place(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fstatSync(fd).isFile()) return fd;
+    closeSync(fd);
+    throw replaced(join(this.path, name));
   }
 
   /** Removes an entry with all below it. Links are removed, not followed. */

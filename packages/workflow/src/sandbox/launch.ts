@@ -1,6 +1,8 @@
+import { closeSync } from "node:fs";
 import { bunFlags } from "../system/programs.ts";
 import { type Bubblewrap, bubblewrapArguments, systemPaths } from "./bubblewrap.ts";
 import { Handle, isInside } from "./handle.ts";
+import { keyringFilter } from "./seccomp.ts";
 import insideSource from "./inside.mjs" with { type: "text" };
 import { endpointOf } from "./addresses.ts";
 import { type EgressPolicy, type EgressProxy, openEgressProxy } from "./proxy.ts";
@@ -32,8 +34,8 @@ export type SandboxRequest = {
 export type SandboxedCommand = {
   argv: string[];
   env: Record<string, string>;
-  /** The descriptors that the process gets from number 3 on. */
-  descriptors: number[];
+  /** Opens the descriptors that the process gets from number 3 on: for each start anew. They are closed by `end`. */
+  descriptors(): number[];
   /** Closes what the start needed, and ends the network. To be called when the process has ended. */
   end(): Promise<void>;
 };
@@ -75,9 +77,11 @@ export async function prepareSandbox(
   request: SandboxRequest,
 ): Promise<SandboxedCommand> {
   const own: Handle[] = [];
+  const filters: number[] = [];
   let proxy: EgressProxy | null = null;
   const close = async (): Promise<void> => {
     for (const handle of own.splice(0)) handle.close();
+    for (const descriptor of filters.splice(0)) closeSync(descriptor);
     await proxy?.close();
   };
   try {
@@ -103,9 +107,12 @@ export async function prepareSandbox(
     if (ssh) shown.push({ handle: keep(ssh), to: "/etc/ssh/ssh_config", isWritable: false });
     const covered = overlays.flatMap((one) => one.covered);
     writeTask(top, request, { shown, covered });
+    const filter = keyringFilter();
+    if (filter !== null) top.write("filter", filter);
     const commands = new Map(request.commands?.map(({ name, path }) => [name, path]));
     const { argv, descriptors } = bubblewrapArguments(bubblewrap, {
-      ...{ shown, covered, temporaryBytes, env: bunEnv },
+      ...{ shown, covered, temporaryBytes, env: bunEnv, hasFilter: filter !== null },
+      writable: request.folders.flatMap(({ handle, isWritable }) => (isWritable ? [handle] : [])),
       emptyFolders: overlays.flatMap((one) => one.emptyFolders),
       links: [...commands].map(([name, target]) => ({ target, to: `${programFolder}/${name}` })),
       unsetEnv: request.unset ?? [],
@@ -113,9 +120,15 @@ export async function prepareSandbox(
     });
     const start = [...insideBun, launcher, "run", `${launchFolder}/task.json`];
     return {
-      argv: [...limit, bubblewrap.path, ...argv, ...start],
+      argv: [...limit, ...argv, ...start],
       env: { ...request.env },
-      descriptors,
+      descriptors() {
+        if (filter === null) return descriptors;
+        // bubblewrap reads it to its end, and a copy of a descriptor would go on there.
+        const opened = top.descriptor("filter");
+        filters.push(opened);
+        return [...descriptors, opened];
+      },
       end: close,
     };
   } catch (error) {

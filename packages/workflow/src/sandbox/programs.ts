@@ -14,20 +14,24 @@ export type Program = {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Finds a command on PATH and returns its path without links; null when there is none. */
-export function found(command: string, { PATH = "" }: Env): string | null {
+/** Finds a command in the absolute entries of PATH: its name there and its path without links; null when there is none. */
+export function placeOf(command: string, { PATH = "" }: Env): { at: string; path: string } | null {
   const candidates = command.includes(sep)
     ? [command].filter(isAbsolute)
     : PATH.split(delimiter)
         .filter(isAbsolute)
         .map((folder) => join(folder, command));
-  for (const candidate of candidates) {
-    const path = realOrNull(candidate);
+  for (const at of candidates) {
+    const path = realOrNull(at);
     const stats = path === null ? null : statSync(path, { throwIfNoEntry: false });
-    if (stats?.isFile() && (stats.mode & 0o111) !== 0) return path;
+    if (path !== null && stats?.isFile() && (stats.mode & 0o111) !== 0) return { at, path };
   }
   return null;
 }
+
+/** Finds a command and returns its path without links; null when there is none. */
+export const found = (command: string, env: Env): string | null =>
+  placeOf(command, env)?.path ?? null;
 
 /** Finds a command with its package and its interpreter, which may be one of a version manager; null when it is missing. */
 export function programOf(command: string, env: Env): Program | null {

@@ -1,3 +1,4 @@
+import { chmod } from "node:fs/promises";
 import {
   createServer,
   type IncomingMessage,
@@ -193,14 +194,13 @@ async function listen(server: Server, path: string): Promise<void> {
   await new Promise<void>((done, failed) => {
     server.once("error", (error) => failed(fail(messageOf(error), error)));
     server.once("listening", done);
-    const mask = process.umask(0o177);
-    try {
-      server.listen(path);
-    } finally {
-      process.umask(mask);
-    }
+    server.listen(path);
   });
   server.on("error", () => {});
+  await chmod(path, 0o600).catch((error: unknown) => {
+    server.close();
+    throw fail(messageOf(error), error);
+  });
 }
 
 /** Ends `other` once `one` is closed and its last bytes have passed. */

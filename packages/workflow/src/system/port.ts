@@ -142,7 +142,12 @@ export type Processes = {
   /** Starts the worker's program as a process and a group of its own. */
   startWorker(args: readonly string[], surroundings: WorkerSurroundings): Child;
   /** Runs a program to its end, in this process's environment; null when there is none of this name. */
-  run(argv: readonly string[], input: string): Promise<RunEnd | null>;
+  run(
+    argv: readonly string[],
+    input: string,
+    /** Further variables of its environment. */
+    variables?: Readonly<Record<string, string>>,
+  ): Promise<RunEnd | null>;
   /** Kills a process and the group that it leads. */
   kill(pid: number): void;
   /** Acts when this process is asked to end. */

@@ -112,10 +112,17 @@ async function send(
 const isLinux = process.platform === "linux";
 const isPid = /^[0-9]+$/;
 
-async function run(argv: readonly string[], input: string): Promise<RunEnd | null> {
+async function run(
+  argv: readonly string[],
+  input: string,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<RunEnd | null> {
   if (which(argv[0] as string) === null) return null;
   const stdin = new TextEncoder().encode(input);
-  const child = spawn([...argv], { stdin, stdout: "pipe", stderr: "pipe" });
+  const child = spawn([...argv], {
+    ...{ stdin, stdout: "pipe", stderr: "pipe" },
+    env: { ...process.env, ...variables },
+  });
   const text = (stream: ReadableStream<Uint8Array>) => new Response(stream).text();
   const [output, error] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return { exitCode: await child.exited, output, error };

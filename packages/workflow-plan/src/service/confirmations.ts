@@ -1,0 +1,129 @@
+import { type Environment, findProject, writeFileAtomic } from "@uncaged/workflow/host";
+import { createHash } from "node:crypto";
+import { mkdirSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { projectFileName } from "../config/config.ts";
+import type { Workflow } from "../plan/plan.ts";
+import { agentFile } from "../step/agent-file.ts";
+import { checkFiles, type Confirmed, digestOf, readConfirmed, refused } from "../step/confirmed.ts";
+
+/** What confirmations are made and compared with. */
+export type ConfirmationsOptions = {
+  /** The plan home. */
+  home: string;
+  env: Environment;
+  /** The directory of the agents of a plan that names none. */
+  cwd: string;
+  /** Put into the options of every thread: `agentCommand`, `maxParallelSteps`. */
+  runOptions?: Record<string, unknown>;
+  /** The user's plan home, where confirmations are kept; without it none are, and nothing is compared with them. */
+  userHome?: string;
+};
+
+type Plan = Pick<Workflow, "id" | "metadata">;
+
+/** What the thread of a confirmed plan's run is started with. */
+export type ConfirmedOptions = { planConfirmed: string; agentCommand?: string };
+
+/**
+ * The confirmations of the plans of a home: what the host obeys in a plan's directory, and the agent, as they were when a
+ * person confirmed the plan. They are the user's, also of plans in a project's storage root.
+ */
+export class Confirmations {
+  readonly #options: ConfirmationsOptions;
+  readonly #folder: string;
+
+  constructor(options: ConfirmationsOptions, userHome: string) {
+    const home = createHash("sha256").update(resolve(options.home)).digest("hex").slice(0, 16);
+    this.#options = options;
+    this.#folder = join(userHome, "confirmed", home);
+  }
+
+  /** Those of a home; null where nothing is kept of them, as of plans that run on the workers of a cluster. */
+  static of(options: ConfirmationsOptions): Confirmations | null {
+    return options.userHome === undefined ? null : new Confirmations(options, options.userHome);
+  }
+
+  /** What there is to confirm of a plan now. */
+  async found(workflow: Plan): Promise<Omit<Confirmed, "bundle">> {
+    const { env } = this.#options;
+    const cwd = this.#cwdOf(workflow);
+    const command = this.#command;
+    const files = await obeyedIn(cwd, env);
+    return {
+      ...{ workflowId: workflow.id, cwd, command },
+      files: Object.fromEntries(files.map((path) => [path, digestOf(path)])),
+      agent: command === null ? null : await agentFile(command, env),
+    };
+  }
+
+  keep(confirmed: Confirmed): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const path = this.#pathOf(confirmed.workflowId);
+    writeFileAtomic(path, `${JSON.stringify(confirmed, null, 2)}\n`);
+  }
+
+  remove(id: string): void {
+    rmSync(this.#pathOf(id), { force: true });
+  }
+
+  /**
+   * The options of a run that begins or goes on as it was confirmed.
+   * @throws ExecutorError when the plan was not confirmed here, or what the host obeys has changed since.
+   */
+  async checked(workflow: Plan): Promise<ConfirmedOptions> {
+    const { id, metadata } = workflow;
+    const planConfirmed = this.#pathOf(id);
+    const confirmed = readConfirmed(planConfirmed);
+    if (confirmed === null || confirmed.bundle !== metadata?.bundle?.hash)
+      throw refused(id, `no confirmation of ${id} as it is now was kept by ${this.#user}`);
+    checkFiles(confirmed, this.#cwdOf(workflow));
+    const { agent, command } = confirmed;
+    const own = this.#command;
+    // A command that the user has named since is looked up anew.
+    const at = own === command ? agent?.at : own && (await agentFile(own, this.#options.env))?.at;
+    return { planConfirmed, ...(at && { agentCommand: at }) };
+  }
+
+  /** Whether a plan that was confirmed can't begin or go on, since what was confirmed beside it has changed. */
+  async isOutdated(workflow: Plan): Promise<boolean> {
+    if (!workflow.metadata?.bundle) return false;
+    return await this.checked(workflow).then(
+      () => false,
+      () => true,
+    );
+  }
+
+  get #user(): string {
+    return dirname(dirname(this.#folder));
+  }
+
+  get #command(): string | null {
+    const { agentCommand } = this.#options.runOptions ?? {};
+    return typeof agentCommand === "string" ? agentCommand : null;
+  }
+
+  #cwdOf({ metadata }: Plan): string {
+    return resolve(metadata?.cwd ?? this.#options.cwd);
+  }
+
+  #pathOf(id: string): string {
+    return join(this.#folder, `${encodeURIComponent(id).slice(0, 200)}.json`);
+  }
+}
+
+/** The files that the host obeys for a thread of a directory, whether they are there or not. */
+async function obeyedIn(cwd: string, env: Environment): Promise<string[]> {
+  const project = await findProject(cwd, env);
+  const folders = [];
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    folders.push(folder);
+    if (folder === project?.folder || dirname(folder) === folder) break;
+  }
+  const makers = folders.flatMap((folder) => [
+    join(folder, "uncaged.json"),
+    join(folder, "package.json"),
+  ]);
+  const settings = new Set([cwd, project?.folder ?? cwd].map((one) => join(one, projectFileName)));
+  return [...makers, ...settings, ...(project?.env ?? [])];
+}

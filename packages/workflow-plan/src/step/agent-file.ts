@@ -1,0 +1,44 @@
+import type { Environment } from "@uncaged/workflow/host";
+import { placeOf, realOrNull } from "@uncaged/workflow/sandbox";
+import { createHash } from "node:crypto";
+import { constants, type BigIntStats } from "node:fs";
+import { open } from "node:fs/promises";
+import { sep } from "node:path";
+
+/** The program that a command is: where it is found, its real path, and the SHA-256 of the file there. */
+export type AgentFile = { at: string; path: string; sha256: string };
+
+/** The program that a command is; null when it is not found. */
+export async function agentFile(command: string, env: Environment): Promise<AgentFile | null> {
+  const place = placeOf(command, env);
+  return place && { ...place, sha256: await digestOfProgram(place.path) };
+}
+
+/** Digests by file. A changed file has another change time, which only root can set. */
+const known = new Map<string, string>();
+
+async function digestOfProgram(path: string): Promise<string> {
+  const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const key = keyOf(await file.stat({ bigint: true }));
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    const hash = createHash("sha256");
+    for await (const chunk of file.createReadStream({ autoClose: false })) hash.update(chunk);
+    const digest = hash.digest("hex");
+    if (keyOf(await file.stat({ bigint: true })) === key) known.set(key, digest);
+    return digest;
+  } finally {
+    await file.close();
+  }
+}
+
+const keyOf = ({ ctimeNs, dev, ino, mtimeNs, size }: BigIntStats): string =>
+  [dev, ino, size, mtimeNs, ctimeNs].join(":");
+
+/** Whether a program lies in one of these folders, by its name or by its real path. */
+export function liesIn({ at, path }: AgentFile, folders: readonly string[]): boolean {
+  const all = folders.flatMap((folder) => [folder, realOrNull(folder) ?? folder]);
+  return all.some((folder) => [at, path].some((one) => one.startsWith(`${folder}${sep}`)));
+}

@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bubblewrapArguments, type BubblewrapView, findBubblewrap } from "./bubblewrap.ts";
+import { Handle } from "./handle.ts";
+import { overlayOf, type Shown } from "./view.ts";
+
+const found = await findBubblewrap({ PATH: process.env.PATH });
+const missing = typeof found === "string" ? ` (left out: ${found})` : "";
+const inSandbox = test.skipIf(missing !== "");
+
+let top = "";
+let project = "";
+beforeEach(() => {
+  top = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-view-")));
+  project = join(top, "project");
+  mkdirSync(join(project, ".git/hooks"), { recursive: true });
+  writeFileSync(join(project, ".git/HEAD"), "ref: refs/heads/main\n");
+  writeFileSync(join(project, ".git/config"), "[core]\n");
+  writeFileSync(join(project, ".env"), "A=1\n");
+});
+afterEach(() => rmSync(top, { recursive: true, force: true }));
+
+const shown = (isWritable = true): Shown => ({
+  ...{ handle: Handle.open(project), to: "/w", isWritable },
+});
+
+/** Runs a script in a sandbox; `before` happens when everything is opened, and nothing is mounted. */
+function run(
+  folder: Shown,
+  script: string,
+  { before = () => undefined, hidden = [] }: { before?: () => void; hidden?: string[] } = {},
+) {
+  if (typeof found === "string") throw new Error(found);
+  const overlay = overlayOf(folder, hidden);
+  before();
+  const view: BubblewrapView = {
+    writable: folder.isWritable ? [folder.handle] : [],
+    shown: [folder, ...overlay.shown],
+    covered: overlay.covered,
+    emptyFolders: overlay.emptyFolders,
+    ...{ links: [], env: {}, unsetEnv: [], cwd: "/w", hasFilter: false, temporaryBytes: 1024 ** 2 },
+  };
+  const { argv, descriptors } = bubblewrapArguments(found, view);
+  const [command = "", ...args] = [...argv, "/bin/sh", "-c", script];
+  const { status, stderr, stdout } = spawnSync(command, args, {
+    ...{ encoding: "utf8", timeout: 60_000, env: { PATH: "/usr/bin:/bin" } },
+    stdio: ["ignore", "pipe", "pipe", ...descriptors],
+  });
+  return { status, stdout, stderr };
+}
+
+inSandbox(`settings and hooks can't be changed, moved away or replaced${missing}`, () => {
+  const script = `
+    echo x > .env; rm -f .env; mv .env .old; echo x > .git/config; rm -rf .git/hooks
+    echo x > .git/hooks/pre-commit; mv .git .gone; mv .git/hooks .git/h
+    echo ok > made && echo ok > .git/index && mkdir sub && ls -a`;
+  const { stdout } = run(shown(), script);
+  expect(stdout.split("\n")).toContain("made");
+  expect(readFileSync(join(project, ".env"), "utf8")).toBe("A=1\n");
+  expect(readFileSync(join(project, ".git/config"), "utf8")).toBe("[core]\n");
+  expect(readdirSync(join(project, ".git/hooks"))).toEqual([]);
+  expect(readdirSync(project).sort()).toEqual([".env", ".git", "made", "sub"]);
+});
+
+inSandbox(`a repository without hooks gets none${missing}`, () => {
+  rmSync(join(project, ".git/hooks"), { recursive: true });
+  run(shown(), "mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; mv .git/hooks .git/h");
+  expect(readdirSync(join(project, ".git/hooks"))).toEqual([]);
+});
+
+inSandbox(`a storage root below the project stays hidden at any depth${missing}`, () => {
+  const root = join(project, "a/b/.uncaged");
+  mkdirSync(root, { recursive: true });
+  writeFileSync(join(root, "secret"), "hidden-text");
+  const other = join(project, "named-otherwise");
+  mkdirSync(other);
+  writeFileSync(join(other, "secret"), "hidden-text");
+  const script =
+    "mv a a2; mv a/b c; mv named-otherwise n; cat */secret a*/b/.uncaged/secret; ls -A a/b/.uncaged";
+  const { stdout, stderr } = run(shown(), script, { hidden: [other] });
+  expect(stdout).toBe("");
+  expect(stderr).toContain("Device or resource busy");
+  expect(existsSync(join(root, "secret"))).toBe(true);
+  expect(run(shown(false), "cat a/b/.uncaged/secret", { hidden: [other] }).stdout).toBe("");
+});
+
+inSandbox(
+  `a protected file that is swapped for a link has nothing made on the host${missing}`,
+  () => {
+    const made = join(top, "made-on-the-host");
+    const outcome = run(shown(), "echo started", {
+      before() {
+        rmSync(join(project, ".env"));
+        symlinkSync(`/oldroot${made}`, join(project, ".env"));
+      },
+    });
+    expect(outcome.stdout).toBe("");
+    expect(existsSync(made)).toBe(false);
+  },
+);
+
+inSandbox(`a project that is swapped for a link shows nothing else${missing}`, () => {
+  const victim = join(top, "victim");
+  mkdirSync(victim);
+  writeFileSync(join(victim, "secret"), "hidden-text");
+  const outcome = run(shown(), "cat secret; echo x > /w/written", {
+    before() {
+      renameSync(project, join(top, "moved"));
+      symlinkSync(victim, project);
+    },
+  });
+  expect(outcome.stdout).not.toContain("hidden-text");
+  expect(readdirSync(victim)).toEqual(["secret"]);
+});
