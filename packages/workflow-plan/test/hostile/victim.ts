@@ -245,10 +245,8 @@ export class Victim {
 
   /** What attempts are told. */
   targets(step: string, more: object = {}): object {
-    const { addresses, canaries, cluster, home, mark, planHome, project, root, secret, server } = {
-      ...this,
-      addresses: ownAddresses(),
-    };
+    const { canaries, cluster, home, mark, planHome, project, root, secret, server } = this;
+    const addresses = ownAddresses();
     const logs = this.#logs();
     return {
       ...{ step, home, root, planHome, project, mark, secret, server, addresses },
@@ -428,7 +426,7 @@ export class Victim {
 const systemFiles = [
   ...["/etc/ld.so.preload", "/etc/cron.d/hostile", "/usr/local/bin/hostile", "/usr/bin/env"],
   ...["/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname"],
-  ...["/proc/sys/fs/binfmt_misc/hostile", "/proc/sys/net/ipv4/ip_forward"],
+  "/proc/sys/fs/binfmt_misc/hostile",
 ];
 
 /** What a path has: a digest, the names of a folder, where a link leads. */
