@@ -7,6 +7,7 @@ import { buildSource, openLocalHost } from "@uncaged/workflow/host";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { type PlannerOutput, planIn } from "../src/index.ts";
+import { processesIn } from "../../workflow-agents/test/processes.ts";
 import { planSource } from "../src/source.ts";
 import { eventsIn, plan, statesIn, step } from "./parts.ts";
 
@@ -141,7 +142,6 @@ test("an agent that takes too long is ended with all that it started, and so is 
   await until(() => callsIn(killed.store).some(({ child }) => child !== undefined));
   await killed.host.control(killed.ref, { kind: "kill" });
   for (const { store } of [late, killed]) {
-    const child = callsIn(store).find((call) => call.child)?.child ?? 0;
-    await until(() => !existsSync(`/proc/${child}`));
+    await until(() => processesIn(store.folder).length === 0);
   }
 });

@@ -237,15 +237,21 @@ async function during<T>(
           hide,
         });
   let launch: Launch | null = null;
+  let planted: string[] = [];
+  let answer: T;
   try {
     const started = await start();
     launch = started.launch;
     const signals = [signal, closed.signal, launch?.exceeded].filter((one) => one !== undefined);
-    return await work(AbortSignal.any(signals), started.process);
+    answer = await work(AbortSignal.any(signals), started.process);
   } finally {
-    await launch?.end();
+    planted = (await launch?.end()) ?? [];
     await folder?.close();
   }
+  if (planted.length === 0) return answer;
+  throw new ExecutorError(
+    `the step wrote ${planted.join(", ")}, which has git execute programs; it was removed`,
+  );
 }
 
 /** Does what a tool asks for. Which run and step it is for is known by the folder that the message was in. */

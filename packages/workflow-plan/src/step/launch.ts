@@ -7,7 +7,7 @@ import {
   type Shown,
   type Wall,
 } from "@uncaged/workflow/sandbox";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { ConfigError } from "../error/error.ts";
@@ -28,7 +28,7 @@ export type Launch = {
   onStarted: (pid: number) => void;
   /** Aborted when it exceeds one, with an error that names the limit. */
   exceeded: AbortSignal;
-  end: () => Promise<void>;
+  end: () => Promise<string[]>;
 };
 
 /** What is prepared, before its limits are watched. */
@@ -77,7 +77,7 @@ export async function launchIn(
     exceeded: watch.exceeded,
     async end() {
       watch.stop();
-      await prepared.end();
+      return await prepared.end();
     },
   };
 }
@@ -86,10 +86,10 @@ async function prepare(
   { hidden, mounts, network, project, sandbox }: CheckedSandbox,
   request: LaunchRequest,
 ): Promise<Prepared> {
-  const { env, files = [], ipc, onRefused, programs, run, set = {}, step } = request;
+  const { env, files = [], onRefused, programs, set = {}, step } = request;
   const { container } = sandbox;
   const name = crypto.randomUUID();
-  const wall = wallOf(sandbox, `uncaged-${basename(run)}-${step}-${name}`);
+  const wall = wallOf(sandbox, `uncaged-${basename(request.run)}-${step}-${name}`);
   if (container && !container.runtime.isOwn && programs.length > 0) {
     throw new ConfigError(
       `the image ${container.image} can't run this machine's Bun, which the tools of a step need`,
@@ -97,7 +97,10 @@ async function prepare(
     );
   }
   for (const folder of ["work", `homes/${step}`, "launch"])
-    mkdirSync(join(run, folder), { recursive: true, mode: 0o700 });
+    mkdirSync(join(request.run, folder), { recursive: true, mode: 0o700 });
+  // The host's own folders may lie behind a link, as a home directory does.
+  const run = realpathSync(request.run);
+  const ipc = request.ipc === null ? null : realpathSync(request.ipc);
   const program = container ? programOfImage(request.command) : programOfHost(request);
   using opened = new DisposableStack();
   const show = (from: string, to: string, isWritable: boolean): Shown => {
@@ -140,10 +143,11 @@ async function prepare(
     ...started,
     ipc: ipc === null ? null : insidePaths.ipc,
     async end() {
+      const planted = await started.end();
       handles.dispose();
-      await started.end();
       using folder = Handle.open(join(run, "launch"));
       folder.remove(name);
+      return planted;
     },
   };
 }

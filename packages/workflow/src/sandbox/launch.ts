@@ -16,7 +16,14 @@ import { keyringFilter } from "./seccomp.ts";
 import insideSource from "./inside.mjs" with { type: "text" };
 import { endpointOf } from "./addresses.ts";
 import { type EgressPolicy, type EgressProxy, openEgressProxy } from "./proxy.ts";
-import { type Covered, outermost, overlayOf, type Shown } from "./view.ts";
+import {
+  type Covered,
+  outermost,
+  overlayOf,
+  removeUnwanted,
+  type Shown,
+  type Unwanted,
+} from "./view.ts";
 
 /** What a command in a sandbox gets. All paths in `command`, `cwd` and `to` are those inside. */
 export type SandboxRequest = {
@@ -52,8 +59,11 @@ export type SandboxedCommand = {
   env: Record<string, string>;
   /** Opens the descriptors that the process gets from number 3 on: for each start anew. They are closed by `end`. */
   descriptors(): number[];
-  /** Closes what the start needed, and ends the network. To be called when the process has ended. */
-  end(): Promise<void>;
+  /**
+   * Closes what the start needed, and ends the network. To be called when the process has ended. Returns the files that the
+   * command has made to have git execute programs; they are removed.
+   */
+  end(): Promise<string[]>;
 };
 
 /** The folder inside with what the launcher needs, and that with links to programs. */
@@ -97,11 +107,14 @@ export async function prepareSandbox(
   const filters: number[] = [];
   let proxy: EgressProxy | null = null;
   let life: { close(): void } | null = null;
-  const close = async (): Promise<void> => {
+  const unwanted: Unwanted[] = [];
+  const close = async (): Promise<string[]> => {
     life?.close();
+    await proxy?.close();
+    const planted = removeUnwanted(unwanted.splice(0));
     for (const handle of own.splice(0)) handle.close();
     for (const descriptor of filters.splice(0)) closeSync(descriptor);
-    await proxy?.close();
+    return planted;
   };
   try {
     const top = keep(Handle.open(where.folder));
@@ -111,7 +124,11 @@ export async function prepareSandbox(
       top.write("ssh_config", sshConfig(runtime));
     }
     const overlays = request.folders.map((one) => overlayOf(one, request.hidden));
-    for (const { shown } of overlays) for (const { handle } of shown) keep(handle);
+    for (const one of overlays) {
+      for (const { handle } of one.shown) keep(handle);
+      for (const { git } of one.unwanted) keep(git);
+      unwanted.push(...one.unwanted);
+    }
     const readable = (path: string, to: string): Shown => ({
       ...{ handle: keep(Handle.open(path)), to, isWritable: false },
     });
@@ -139,7 +156,7 @@ export async function prepareSandbox(
         top.remove("task.json");
         life?.close();
         await killContainer(where.container, where.name);
-        await close();
+        return await close();
       },
     };
   } catch (error) {
