@@ -36,7 +36,12 @@ const starts: Record<Shared | "command", () => Promise<Environment>> = {
     const { startCluster } = await import("../packages/workflow-restate/src/cluster.ts");
     const cluster = await startCluster({ folder: join(folder, "servers") });
     closers.push(() => cluster.stop());
-    return { TEST_CLUSTER: cluster.url };
+    const { url, address, identityKey } = cluster;
+    return {
+      TEST_CLUSTER: url,
+      TEST_CLUSTER_TOKEN: address.token ?? undefined,
+      TEST_CLUSTER_KEY: identityKey,
+    };
   },
   async browser() {
     const { launchServer } = await import("../apps/web/test/launch.ts");

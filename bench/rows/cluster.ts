@@ -25,11 +25,13 @@ export const cluster: Row = {
     if (findServer(folder, process.env) === null) throw new Error("no Restate server found");
     const own = mkdtempSync(join(folder, "cluster-"));
     const servers = await startCluster({ folder: join(own, "servers") });
+    const token = servers.address.token ?? "";
     const children: Bun.Subprocess[] = [];
     const host = openRestateHost(servers.address, { cache: join(own, "mirror") });
     /** Starts a program of handlers, and registers the port that it prints. */
     const register = async (argv: string[], portOf: (printed: string) => number) => {
-      const child = Bun.spawn(argv, { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+      const env = { ...process.env, UNCAGED_WORKFLOW_HOST_TOKEN: token };
+      const child = Bun.spawn(argv, { env, stdin: "ignore", stdout: "pipe", stderr: "inherit" });
       children.push(child);
       const { value } = await child.stdout.getReader().read();
       const port = portOf(new TextDecoder().decode(value));
@@ -52,7 +54,7 @@ export const cluster: Row = {
       const floor = async () => {
         const response = await fetch(`${servers.address.ingress}/bare/steps`, {
           method: "POST",
-          headers: { "content-type": "application/json" },
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
           body: JSON.stringify({ count, size }),
         });
         if (!response.ok) throw new Error(await response.text());

@@ -18,6 +18,7 @@ beforeAll(async () => {
   cluster = await TestCluster.balanced(2);
   host = cluster.open();
   serving.more.UNCAGED_WORKFLOW_HOST = cluster.cluster.url;
+  serving.more.UNCAGED_WORKFLOW_HOST_TOKEN = cluster.cluster.address.token ?? "";
 }, 600_000);
 
 const serving = useConsole();

@@ -10,6 +10,7 @@ import {
   startCluster,
 } from "../../workflow-restate/src/cluster.ts";
 import { type Answer, guarded, instead } from "../../workflow-restate/test/fixtures/instead.ts";
+import { admin } from "../../workflow-restate/test/fixtures/shared-cluster.ts";
 import { missingServer } from "../../workflow-restate/test/fixtures/server.ts";
 import { newFolder, playStore, removeFolders, type Store } from "./program.ts";
 
@@ -42,11 +43,8 @@ afterAll(async () => {
 });
 
 type Given = { env: Record<string, string> };
-const of = (address: ClusterAddress, token?: string): Given => ({
-  env: {
-    UNCAGED_WORKFLOW_HOST: hostUrl(address),
-    ...(token !== undefined && { UNCAGED_WORKFLOW_HOST_TOKEN: token }),
-  },
+const of = (address: ClusterAddress, token = cluster.address.token): Given => ({
+  env: { UNCAGED_WORKFLOW_HOST: hostUrl(address), UNCAGED_WORKFLOW_HOST_TOKEN: token ?? "" },
 });
 const real = (): Given => of(cluster.address);
 
@@ -54,7 +52,7 @@ const real = (): Given => of(cluster.address);
 function other(answer: Answer, names: ("ingress" | "admin")[] = ["ingress", "admin"]) {
   const address = { ...cluster.address };
   for (const name of names) {
-    const server = instead(address[name], answer);
+    const server = instead(cluster.address, name, answer);
     servers.push(server);
     address[name] = `http://127.0.0.1:${server.port}`;
   }
@@ -124,7 +122,7 @@ async function besides(act: () => Promise<void>): Promise<string> {
   await act();
   expect(await clusterState(cluster.address)).toEqual(before);
   for (const { id } of before.deployments) {
-    await fetch(`${cluster.address.admin}/deployments/${id}?force=true`, { method: "DELETE" });
+    await admin(cluster.address, "DELETE", `/deployments/${id}?force=true`);
   }
   child.kill("SIGKILL");
   return (await reader.read()).value?.toString() ?? "";

@@ -88,6 +88,19 @@ test("any command wakes what sleeps", async () => {
   expect(await roles()).toEqual(whole);
 });
 
+test("a storage root that an agent put into a project runs nothing until the user does", async () => {
+  const { store, isDue, isWoken, roles } = await asleep();
+  await isDue();
+  writeFileSync(join(store.folder, "uncaged.json"), JSON.stringify({ root: "root" }));
+  const env = { UNCAGED_WORKFLOW_STORAGE_ROOT: "" };
+  for (const command of ["list", "ps", "threads"]) {
+    expect(await store.start([command], { env }).exited).toBe(0);
+  }
+  expect(isWoken()).toBe(false);
+  expect(await store.start(["wake"], { env }).exited).toBe(0);
+  expect(await roles()).toEqual(whole);
+});
+
 test("a server wakes what sleeps, and a question that nobody has answered", async () => {
   for (const wait of [{ sleep: true }, { onTimeout: "late" }]) {
     const { store, roles } = await asleep(wait);

@@ -60,7 +60,7 @@ test("messages are read in the order of their names, each once, and answered und
   mkdirSync(join(path, "input"), { recursive: true });
   writeFileSync(join(path, "input", "of-an-earlier-attempt.json"), "{}");
   writeFileSync(join(path, "_close"), "");
-  const folder = await open();
+  const folder = open();
   expect(readdirSync(path).sort((a, b) => a.localeCompare(b))).toEqual([
     "errors",
     "input",
@@ -86,7 +86,7 @@ test("messages are read in the order of their names, each once, and answered und
 });
 
 test("what is no message is set aside without its secrets, and harms nothing", async () => {
-  const folder = await open();
+  const folder = open();
   const output = join(path, "output");
   const outside = join(path, "../outside");
   writeFileSync(outside, progress("from outside"));
@@ -113,7 +113,7 @@ test("what is no message is set aside without its secrets, and harms nothing", a
 });
 
 test("ids in a message have no effect: a message is of the folder's step", async () => {
-  const folder = await open();
+  const folder = open();
   const forged = { runId: "run_other", stepId: "other", workflow_id: "wf_other", by: "other" };
   put("1.json", JSON.stringify({ type: "notify", message: "hi", ...forged }));
   put(
@@ -129,7 +129,7 @@ test("ids in a message have no effect: a message is of the folder's step", async
 });
 
 test("a folder that was put in the place of another one is not read, and ends the step", async () => {
-  const folder = await open();
+  const folder = open();
   const victim = join(path, "../victim");
   mkdirSync(victim);
   writeFileSync(join(victim, "precious.json"), progress("mine"));
@@ -142,7 +142,7 @@ test("a folder that was put in the place of another one is not read, and ends th
 });
 
 test("a folder that goes away while it is answered ends the step, and nothing else", async () => {
-  const folder = await StepFolder.open(path, {
+  const folder = StepFolder.open(path, {
     answer: async () => rmSync(join(path, "input"), { recursive: true }),
     onClose: () => (closes += 1),
     hide: (text) => text,
@@ -153,7 +153,7 @@ test("a folder that goes away while it is answered ends the step, and nothing el
 });
 
 test("_close is seen, and once only", async () => {
-  const folder = await open();
+  const folder = open();
   writeFileSync(join(path, "_close"), "");
   await until(() => closes > 0);
   await folder.close();
@@ -161,7 +161,7 @@ test("_close is seen, and once only", async () => {
 });
 
 test("the MCP server has the four tools, and their calls reach the step's run", async () => {
-  const folder = await open();
+  const folder = open();
   const client = new Client({ name: "test", version: "1" });
   const [command, ...args] = [...ownProgram.argv, "plan", "__mcp", "--folder", path];
   const env = { ...secrets, PATH: process.env.PATH ?? "", UNCAGED_PLAN_SECRETS: "A_TOKEN" };

@@ -374,8 +374,8 @@ inSandbox(`a sandbox can be started twice, and has no keyrings${missing}`, async
   if (launch === null) throw new Error("no sandbox");
   for (const _ of [1, 2]) {
     const stdio = ["ignore", "pipe", "inherit", ...launch.descriptors()] as const;
-    const [command = "", ...args] = launch.argv;
-    const { stdout } = spawnSync(command, args, { env: launch.env, stdio: [...stdio] });
+    const [program = "", ...args] = launch.argv;
+    const { stdout } = spawnSync(program, args, { env: launch.env, stdio: [...stdio] });
     if (["x64", "arm64"].includes(process.arch)) expect(stdout.toString()).toContain("\t2");
   }
   await launch.end();

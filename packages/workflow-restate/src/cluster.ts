@@ -1,7 +1,13 @@
 // Entry point 3: clusters, how they are addressed, and those of this machine.
 
 // Addresses
-export { type ClusterAddress, hostUrl, isHostUrl, readHostUrl } from "./cluster/address.ts";
+export {
+  type ClusterAddress,
+  hostUrl,
+  isHostUrl,
+  readHostUrl,
+  tokenVariable,
+} from "./cluster/address.ts";
 export { serviceMetadata, serviceNames } from "./cluster/names.ts";
 export {
   checkWorkers,
@@ -24,4 +30,6 @@ export {
   readCluster,
   upCluster,
 } from "./cluster/local.ts";
+export { readIdentityKey } from "./cluster/identity.ts";
+export { type Reached, reachCluster } from "./cluster/reach.ts";
 export { type Backend, type Balancer, startBalancer } from "./cluster/balancer.ts";

@@ -1,11 +1,12 @@
 // @cluster: it starts clusters of one and of three servers.
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
+import { freePorts } from "../src/cluster/process.ts";
 import { missingServer } from "./fixtures/server.ts";
-import { clusterState, readHostUrl, startCluster } from "../src/cluster.ts";
+import { clusterState, findServer, readHostUrl, startCluster } from "../src/cluster.ts";
 
 const folders: string[] = [];
 const newFolder = (): string => {
@@ -44,7 +45,8 @@ describe.skipIf(missingServer !== "").each([1, 3] as const)(
       const cluster = await startCluster({ folder, nodes });
       try {
         expect(cluster.nodes).toHaveLength(nodes);
-        expect(readHostUrl(cluster.url, {})).toEqual(cluster.address);
+        const { ingress, admin } = cluster.address;
+        expect(readHostUrl(cluster.url, {})).toEqual({ ingress, admin, token: null });
         const { version } = await clusterState(cluster.address);
         expect(version).toBe("1.7.12");
         const [first] = cluster.nodes;
@@ -67,16 +69,69 @@ describe.skipIf(missingServer !== "").each([1, 3] as const)(
 const isAlive = (line: string): boolean => !line.includes("<defunct>");
 const isKnown = ({ version }: { version: string }): boolean => version !== "";
 
-test.if(Bun.which("ss") !== null && missingServer === "")(
-  "a server listens on loopback alone",
+test.skipIf(missingServer !== "")(
+  "three servers that know each other by ports, as earlier versions had them, go on by sockets",
   async () => {
-    const cluster = await startCluster({ folder: newFolder() });
+    const folder = newFolder();
+    const ports = await freePorts(9);
+    const nodes = ["node-1", "node-2", "node-3"].map((name, index) => {
+      const [ingress = 0, admin = 0, fabric = 0] = ports.slice(index * 3);
+      return { name, ingress, admin, fabric };
+    });
+    const servers = nodes.map(({ name, ...own }, index) => {
+      const config = join(folder, `old-${name}.toml`);
+      const address = (port: number) =>
+        `bind-address = "127.0.0.1:${port}"\nadvertised-address = "http://127.0.0.1:${port}/"`;
+      const fabric = nodes.map((node) => `"http://127.0.0.1:${node.fabric}/"`);
+      const lines = [
+        'cluster-name = "uncaged-workflow"',
+        `node-name = "${name}"`,
+        `base-dir = "${join(folder, "data")}"`,
+        `auto-provision = ${index === 0}`,
+        'listen-mode = "tcp"',
+        address(own.fabric),
+        "default-replication = 2\ndefault-num-partitions = 8",
+        "disable-telemetry = true",
+        `[metadata-client]\naddresses = [${fabric.join(", ")}]`,
+        `[admin]\n${address(own.admin)}`,
+        `[ingress]\n${address(own.ingress)}`,
+      ];
+      writeFileSync(config, lines.join("\n"));
+      const program = findServer(folder, process.env) ?? "";
+      return Bun.spawn([program, "--config-file", config], {
+        env: { DO_NOT_TRACK: "1" },
+        stdio: ["ignore", "ignore", "ignore"],
+      });
+    });
+    const isHealthy = ({ admin, ingress }: { admin: number; ingress: number }) =>
+      Promise.all([
+        fetch(`http://127.0.0.1:${admin}/health`),
+        fetch(`http://127.0.0.1:${ingress}/restate/health`),
+      ]).then(
+        (answers) => answers.every(({ ok }) => ok),
+        () => false,
+      );
+    for (const node of nodes) await until(() => isHealthy(node));
+    for (const server of servers) server.kill("SIGTERM");
+    await Promise.all(servers.map(({ exited }) => exited));
+    writeFileSync(join(folder, "ports.json"), JSON.stringify(nodes));
+    const cluster = await startCluster({ folder, nodes: 3 });
     try {
-      const all = cluster.nodes.flatMap(({ pid }) => listening(pid));
-      expect(all.length).toBeGreaterThan(2);
-      expect(all.filter((address) => !address.startsWith("127.0.0.1:"))).toEqual([]);
+      await until(() => clusterState(cluster.address).then(isKnown, () => false));
+      expect(cluster.nodes.flatMap(({ pid }) => listening(pid))).toEqual([]);
     } finally {
       await cluster.stop();
     }
   },
 );
+
+test.if(Bun.which("ss") !== null && missingServer === "")("a server has no port", async () => {
+  const cluster = await startCluster({ folder: newFolder() });
+  try {
+    const all = cluster.nodes.flatMap(({ pid }) => listening(pid));
+    expect(all).toEqual([]);
+    expect(listening(process.pid).length).toBeGreaterThan(1);
+  } finally {
+    await cluster.stop();
+  }
+});

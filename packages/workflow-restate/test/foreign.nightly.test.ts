@@ -32,7 +32,7 @@ afterAll(async () => {
 
 /** The cluster, with something else in the place of an interface. */
 function other(name: "ingress" | "admin", answer: Answer): ClusterAddress {
-  const server = instead(cluster.address[name], answer);
+  const server = instead(cluster.address, name, answer);
   servers.push(server);
   return { ...cluster.address, [name]: `http://127.0.0.1:${server.port}` };
 }
@@ -48,12 +48,18 @@ describe.skipIf(missingServer !== "")(`it is one line when there is${missingServ
     ["HTML at the ingress", "NOT_A_CLUSTER", () => other("ingress", page(200))],
     ["HTML at the admin interface", "NOT_A_CLUSTER", () => other("admin", page(200))],
     ["HTML with another status", "NOT_A_CLUSTER", () => other("ingress", page(404))],
-    ["no token", "BAD_TOKEN", () => other("ingress", guarded("right"))],
+    ["no token", "BAD_TOKEN", () => ({ ...other("ingress", guarded("right")), token: null })],
     ["a wrong token", "BAD_TOKEN", () => ({ ...other("admin", guarded("right")), token: "wrong" })],
     [
       "the right token, and no worker",
       "NO_WORKERS",
-      () => ({ ...other("admin", guarded("right")), token: "right" }),
+      () => {
+        const [{ ingress }, { admin }] = [
+          other("ingress", guarded("right")),
+          other("admin", guarded("right")),
+        ];
+        return { ingress, admin, token: "right" };
+      },
     ],
     [
       "an old server",

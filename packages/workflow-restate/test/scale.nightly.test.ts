@@ -9,6 +9,7 @@ import { ClusterClient } from "../src/client/client.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
+import { bearer } from "./fixtures/shared-cluster.ts";
 
 /** How many threads wait, and how many of them are answered at once. */
 const [waiting, answered] = isWhole ? [600, 150] : [150, 50];
@@ -62,7 +63,9 @@ async function rest(): Promise<void> {
 
 /** How many threads a worker drives. */
 async function drivenBy({ health }: WorkerProcess): Promise<number> {
-  const response = await fetch(`http://127.0.0.1:${health}/health`);
+  const response = await fetch(`http://127.0.0.1:${health}/health`, {
+    headers: bearer(cluster.cluster.address),
+  });
   return ((await response.json()) as { threads: number }).threads;
 }
 

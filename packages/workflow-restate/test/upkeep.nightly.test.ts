@@ -7,6 +7,7 @@ import { frame, numbered } from "../src/client/frame.ts";
 import type { RestateHost } from "../src/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
+import { bearer } from "./fixtures/shared-cluster.ts";
 
 const [hourMs, dayMs] = [3_600_000, 86_400_000];
 
@@ -63,7 +64,7 @@ async function put(
   const state = Object.fromEntries([...kept].map(([name, bytes]) => [name, [...bytes]]));
   const response = await fetch(`${cluster.cluster.address.admin}/services/${service}/state`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { ...bearer(cluster.cluster.address), "content-type": "application/json" },
     body: JSON.stringify({ object_key: key, new_state: state }),
   });
   if (!response.ok) throw new Error(await response.text());

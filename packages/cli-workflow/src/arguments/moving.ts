@@ -34,7 +34,7 @@ export async function moveBetween(
 ): Promise<void> {
   const chosen = session.clusterChosen;
   if (!chosen) throw wrongUse(`${way} needs a cluster`, "name it: --host restate://host:port");
-  const cluster = await openedCluster(chosen.url, session.env);
+  const cluster = await openedCluster(chosen.url, session.env, session.clusterFolder);
   try {
     const local = session.openRoot();
     const here: Side = { host: local, moving: movingRoot(local.root, hostname()) };

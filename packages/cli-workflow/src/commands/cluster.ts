@@ -1,11 +1,10 @@
-import { join } from "node:path";
 import { Option } from "commander";
 import { wholeNumber } from "../arguments/options.ts";
 import { exitCodes } from "../output/exit-code.ts";
 import { count } from "../output/text.ts";
 import { defineCommand, defineSubcommand } from "../session/command.ts";
 import { ownProgram } from "../session/own-command.ts";
-import type { Session } from "../session/session.ts";
+import { clusterFolderOf, type Session } from "../session/session.ts";
 
 const load = () => import("@uncaged/workflow-restate/cluster");
 
@@ -55,7 +54,7 @@ const down = defineSubcommand({
   examples: ["uncaged-workflow cluster down", "uncaged-workflow cluster down --data"],
   async run(session, { data = false }: { data?: boolean }) {
     const { downCluster } = await load();
-    const stopped = await downCluster(folderOf(session), { data });
+    const stopped = await downCluster(folderOf(session), { data, env: session.env });
     session.show({ stopped }, () => (stopped ? "stopped\n" : ""));
     if (!stopped) session.note("no cluster runs");
   },
@@ -100,7 +99,7 @@ const balancer = defineSubcommand({
   },
 });
 
-const folderOf = (session: Session): string => join(session.openRoot().root, "cluster");
+const folderOf = (session: Session): string => clusterFolderOf(session.openRoot());
 
 export default defineCommand({
   onCluster: "unused",

@@ -16,6 +16,7 @@ type Options = {
   cache?: string;
   register?: boolean;
   stateLimit?: boolean;
+  identityKey?: string[];
 };
 
 const defaultPort = 9080;
@@ -47,6 +48,11 @@ export default defineCommand({
         "--state-limit",
         "the servers have an eager-state-size-limit, as docs/cluster.md advises",
       )
+      .option(
+        "--identity-key <key>",
+        "refuse requests that the servers have not signed with this key (repeatable)",
+        list,
+      )
       .option("--no-register", "leave what the cluster knows of the workers as it is"),
   examples: [
     "uncaged-workflow worker --host restate://127.0.0.1 --port 9080",
@@ -55,14 +61,21 @@ export default defineCommand({
   async run(session, options: Options) {
     const chosen = session.clusterChosen;
     if (!chosen) throw wrongUse("worker needs a cluster", "name it: --host restate://host:port");
-    const { hasWorkers, joinCluster, readHostUrl, registerWorker } = await import(
-      "@uncaged/workflow-restate/cluster"
-    );
+    const {
+      hasWorkers,
+      joinCluster,
+      reachCluster,
+      readIdentityKey,
+      registerWorker,
+      tokenVariable,
+    } = await import("@uncaged/workflow-restate/cluster");
     const { serveWorker } = await import("@uncaged/workflow-restate/worker");
     const { planHome, workerEnv } = await import("@uncaged/workflow-plan/worker");
     const { env } = session;
     const { root } = session.openRoot();
-    const address = readHostUrl(chosen.url, env);
+    const given = options.identityKey ?? [];
+    for (const key of given) readIdentityKey(key);
+    const { address, own: local } = reachCluster(chosen.url, env, session.clusterFolder);
     const isRegistered = await hasWorkers(address);
     const signal = session.termination();
     const { listen: hostname, port: wanted, advertise, stateLimit: hasStateLimit } = options;
@@ -72,21 +85,28 @@ export default defineCommand({
     const ports = { port: wanted, healthPort, hostname, advertise };
     // A folder of this machine says nothing to threads that were started on another.
     const site = { planHome: planHome(root, env), planRoot: root, planProgram: ownProgram() };
-    const own = { ...env, ...workerEnv(site) };
+    // The token is the worker's: a thread that had it could use the whole cluster.
+    const { [tokenVariable]: _, ...threadEnv } = env;
+    const own = { ...threadEnv, ...workerEnv(site) };
+    const identityKeys = local ? [...given, local.identityKey] : given;
     const report = (problem: string) =>
       session.json ? session.stream({ problem }) : session.note(problem);
-    const given = { cache, env: own, isolate: true, hasStateLimit, report };
-    const worker = await serveWorker({ address, ...ports, ...given });
+    const worker = await serveWorker({
+      ...{ address, ...ports, identityKeys, cache, env: own },
+      ...{ isolate: true, hasStateLimit, report },
+    });
     const { port, healthPort: health } = worker;
-    const folder = join(root, "cluster");
     const registers = options.register !== false;
-    const joined = registers ? joinCluster(folder, chosen.url, { port, health }) : null;
+    const joined = local && registers ? joinCluster(local.folder, { port, health }) : null;
     const uri = options.uri ?? joined ?? `http://${hostname}:${port}`;
     if (registers && (options.uri !== undefined || !isRegistered)) {
       await registerWorker(address, uri, { force: true });
     }
     session.show({ host: chosen.url, uri, port, healthPort: health, pid: process.pid }, () => "");
     session.note(`a worker of ${chosen.url} listens on ${hostname}:${port}; Ctrl-C ends it`);
+    if (identityKeys.length === 0) {
+      session.note("it takes requests of all who reach it; check them: --identity-key KEY");
+    }
     if (!signal.aborted) await once(signal, "abort");
     session.note(
       "it takes no more threads and ends when those that it drives have been given back",
@@ -95,6 +115,8 @@ export default defineCommand({
     await worker.close();
   },
 });
+
+const list = (text: string, before: string[] = []): string[] => [...before, text];
 
 /** Reads where others reach a worker: `10.0.0.7:9081`, `[fd00::7]:9081`. */
 function hostAndPort(text: string): string {

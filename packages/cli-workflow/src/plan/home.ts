@@ -130,10 +130,15 @@ export async function openPlansOf(
     ...options,
     check: (workflow) =>
       checkSandbox(workflow, {
-        ...{ planHome: home, root, env, agentNeedsNetwork: own.network },
+        ...{ planHome: home, userHome, root, env, agentNeedsNetwork: own.network },
         ...{ agentCommand, allow: sandbox.networkAllow },
       }),
-    runOptions: { ...options.runOptions, planRoot: root, planProgram: ownProgram() },
+    runOptions: {
+      ...options.runOptions,
+      planRoot: root,
+      planUserHome: userHome,
+      planProgram: ownProgram(),
+    },
   });
 }
 
@@ -142,13 +147,17 @@ const commandOf = ({ cwd }: Session, command: string): string =>
   command.includes(sep) ? resolve(cwd, command) : command;
 
 /** The rows of the plans of the cluster that a call is on; null on a storage root. */
-async function sharedRows({ clusterChosen, env }: Session): Promise<SharedRows | null> {
+async function sharedRows({
+  clusterChosen,
+  clusterFolder,
+  env,
+}: Session): Promise<SharedRows | null> {
   if (clusterChosen === null) return null;
-  const [{ openPlanRows }, { readHostUrl }] = await Promise.all([
+  const [{ openPlanRows }, { reachCluster }] = await Promise.all([
     import("@uncaged/workflow-restate"),
     import("@uncaged/workflow-restate/cluster"),
   ]);
-  return openPlanRows(readHostUrl(clusterChosen.url, env));
+  return openPlanRows(reachCluster(clusterChosen.url, env, clusterFolder).address);
 }
 
 /** Does something with the plans of a call, and closes them. */
@@ -228,7 +237,8 @@ export async function sandboxOf(
   const { env, host } = session;
   const { agent, sandbox } = await configOf(session);
   return checkSandbox(workflow, {
-    ...{ planHome, root: host.root, env, agentNeedsNetwork: agent.network },
+    ...{ planHome, userHome: await userHomeOf(session) },
+    ...{ root: host.root, env, agentNeedsNetwork: agent.network },
     ...{ agentCommand, allow: sandbox.networkAllow },
   });
 }

@@ -16,6 +16,7 @@ import {
   openPlansOf,
   rootOf,
   surroundings,
+  userHomeOf,
 } from "./home.ts";
 import { checksOf } from "./tick.ts";
 
@@ -142,7 +143,10 @@ async function testedSandbox(session: Session): Promise<string> {
   const planHome = await homeOf(session);
   const config = await configOf(session);
   const { networkAllow: allow } = config.sandbox;
-  const question = { planHome, root: rootOf(session), env, allow, agentNeedsNetwork: false };
+  const question = {
+    ...{ planHome, userHome: await userHomeOf(session), root: rootOf(session) },
+    ...{ env, allow, agentNeedsNetwork: false },
+  };
   return await testSandbox(surroundings(config), question);
 }
 

@@ -2,7 +2,15 @@ import type { TickOptions } from "@uncaged/workflow-plan/service";
 import { isoTime } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
-import { type AgentOptions, agentOption, configOf, exitCodeOf, rootOf, withPlans } from "./home.ts";
+import {
+  type AgentOptions,
+  agentOption,
+  configOf,
+  exitCodeOf,
+  rootOf,
+  userHomeOf,
+  withPlans,
+} from "./home.ts";
 
 export const tick = defineSubcommand({
   summary: "let all fire that is due, then end: what a cron job or a timer calls each minute",

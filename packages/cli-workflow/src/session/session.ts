@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import {
   findProject,
   type Host,
@@ -22,6 +23,7 @@ import {
 import { type Column, table } from "../output/table.ts";
 import { type Look, type Paint, paintFor } from "../output/style.ts";
 
+import { isKnownRoot, noteRoot } from "./known-root.ts";
 import { wakeAside } from "./wake-aside.ts";
 
 /** What surrounds the program: given by `main.ts`, and by nothing else. */
@@ -52,6 +54,13 @@ export type Load = (command: Command) => Promise<void>;
 
 /** The commands that wake what is due themselves. */
 const wakesItself = new Set(["wake", "serve"]);
+/** Commands by which the user says that threads of a storage root may run. */
+const runsThreads = new Set(
+  "run add dev resume retry fork rerun wake serve worker confirm".split(" "),
+);
+
+/** The folder of the cluster that `cluster up` makes in a storage root. */
+export const clusterFolderOf = ({ root }: Host): string => join(root, "cluster");
 
 /** The commands for which both a storage root and a cluster are named. */
 const usesBoth = new Set(["push", "pull"]);
@@ -149,7 +158,7 @@ export class Session {
   /**
    * Opens the cluster that a command is to work on, if any, once it has answered for itself.
    *
-   * @throws WorkflowError `NOT_ON_A_CLUSTER`, and those of `readHostUrl` and `openedCluster`.
+   * @throws WorkflowError `NOT_ON_A_CLUSTER`, and those of `openedCluster`.
    */
   async openHost(onCluster: OnCluster): Promise<void> {
     const chosen = onCluster === "unused" ? null : this.clusterChosen;
@@ -159,12 +168,14 @@ export class Session {
       throw WorkflowError.usage("NOT_ON_A_CLUSTER", message, "name a storage root: --root <dir>");
     }
     const { openedCluster } = await import("./cluster.ts");
-    this.#host = await openedCluster(chosen.url, this.env);
+    this.#host = await openedCluster(chosen.url, this.env, this.clusterFolder);
     this.#cluster = chosen.url;
   }
 
   /** Ends what the host has open on a cluster. */
   async close(): Promise<void> {
+    // The root of a project may have been made by this command.
+    if (this.#cluster === null && this.#host) this.#isUsers(this.#host.root);
     if (this.#cluster !== null) await this.#host?.close();
   }
 
@@ -182,8 +193,18 @@ export class Session {
     }
     if (this.#host) return this.#host;
     this.#host = this.openRoot();
-    if (!wakesItself.has(this.called.command.name())) wakeAside(this.#host.root, root, this.env);
+    const name = this.called.command.name();
+    if (!wakesItself.has(name) && this.#isUsers(this.#host.root))
+      wakeAside(this.#host.root, root, this.env);
     return this.#host;
+  }
+
+  /** Whether what is due in a root may run unasked: the user has named it, or has run threads in it before. */
+  #isUsers(root: string): boolean {
+    const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
+    if (isNamed || this.hostProject?.root === undefined) return true;
+    if (runsThreads.has(this.called.command.name())) noteRoot(root, this.env);
+    return isKnownRoot(root, this.env);
   }
 
   /** The host of the storage root, whether or not threads run on a cluster. */
@@ -191,6 +212,16 @@ export class Session {
     const { env } = this.#world;
     const path = this.#options.root;
     return openLocalHost({ path, env, project: this.hostProject });
+  }
+
+  /** The folder of the storage root's own cluster, whether or not it is used; null when the root can't be told. */
+  get clusterFolder(): string | null {
+    try {
+      return clusterFolderOf(this.openRoot());
+    } catch {
+      // What is wrong with the project or the root matters to what uses it.
+      return null;
+    }
   }
 
   /** The storage root that somebody has named and that is not there: its path may be mistyped. */

@@ -36,7 +36,7 @@ const longestTimer = 2 ** 31 - 1;
 export async function runChild(request: ChildRequest): Promise<ChildEnd> {
   const { signal, timeoutMs, input = "" } = request;
   if (signal.aborted) return { by: "abort", exitCode: null, signal: null };
-  const { child, pid, end: endGroup, ended } = await start(request);
+  const { child, end: endGroup, ended, pid } = await start(request);
   request.onStarted?.(pid);
   let by: ChildEnd["by"] = "exit";
   let thrown: { error: unknown } | null = null;

@@ -5,6 +5,7 @@ import type { ThreadContext } from "@uncaged/workflow";
 import {
   bubblewrapFor,
   claudeLogin,
+  clusterFolders,
   endpointOf,
   Handle,
   isInside,
@@ -127,7 +128,8 @@ export async function sandboxed(
   const started = await prepareInRun(
     { bubblewrap, run, limit: [] },
     {
-      folders: [show(top, top), show(homes, insideHome)],
+      folders: [show(top, top)],
+      ownFolders: [show(homes, insideHome)],
       ...{
         command: [program.at],
         commands: program.commands,
@@ -153,8 +155,9 @@ export async function sandboxed(
   return {
     ...started,
     async end() {
+      const planted = await started.end();
       handles.dispose();
-      await started.end();
+      for (const path of planted) warn(`removed ${path}: git would have run programs by it`);
       if (thread === null) removeRunFolder(run);
     },
   };
@@ -178,8 +181,10 @@ function hiddenFrom(
   // The folder of a thread's worktrees is <root>/worktrees/<thread>.
   const root = thread?.worktrees === undefined ? [] : [dirname(dirname(thread.worktrees))];
   const home = threadEnv.HOME ?? homedir();
-  return [...root, ...privateIn(home), runsFolder(threadEnv)].flatMap((path) => {
-    const real = realOrNull(path);
-    return real === null || isInside(top, real) ? [] : [real];
-  });
+  return [...root, ...privateIn(home), ...clusterFolders(threadEnv), runsFolder(threadEnv)].flatMap(
+    (path) => {
+      const real = realOrNull(path);
+      return real === null || isInside(top, real) ? [] : [real];
+    },
+  );
 }

@@ -1,12 +1,12 @@
 import type { Environment } from "@uncaged/workflow/host";
 import {
   type Bubblewrap,
+  type Container,
   findBubblewrap,
-  found,
+  findContainer,
   heldLimits,
-  isInside,
   limitCommand,
-  tried,
+  type NoContainer,
 } from "@uncaged/workflow/sandbox";
 import { ConfigError } from "../error/error.ts";
 import type { SandboxSettings } from "./options.ts";
@@ -17,15 +17,16 @@ export type SandboxKind = "off" | "bubblewrap" | "container";
 /** A sandbox that works on this machine: what starts it, and which limits hold in it. */
 export type Sandbox = {
   kind: SandboxKind;
-  /** The command line before the sandbox's own: that of limits, or the container engine. Empty for none. */
+  /** The command line of limits before bubblewrap's. Empty for none. */
   argv: string[];
   bubblewrap: Bubblewrap | null;
+  container: Container | null;
   limits: string[];
   /** The variables that the command line needs, and that are not seen inside. */
   env?: Record<string, string>;
 };
 
-const none: Sandbox = { kind: "off", argv: [], bubblewrap: null, limits: [] };
+const none: Sandbox = { kind: "off", argv: [], bubblewrap: null, container: null, limits: [] };
 
 /**
  * Chooses the sandbox that settings ask for, of those that work on this machine. Programs below `writable` are not used:
@@ -45,17 +46,20 @@ export async function chosenSandbox(
     });
   }
   const problems: string[] = [];
+  // Whoever has made the image wants a sandbox.
+  let isWanted = required || mode !== "auto";
   if (mode !== "bubblewrap") {
     const container = await containerOn(settings, env, writable);
-    if (typeof container !== "string") return container;
-    problems.push(container);
+    if ("kind" in container) return container;
+    problems.push(container.problem);
+    isWanted ||= container.hasImage;
   }
   if (mode !== "container") {
     const bubblewrap = await bubblewrapOn(settings, env, writable);
     if (typeof bubblewrap !== "string") return bubblewrap;
     problems.push(bubblewrap);
   }
-  if (mode === "auto" && !required) return none;
+  if (!isWanted) return none;
   const what = mode === "auto" ? "a sandbox is required" : `the sandbox is to be ${mode}`;
   throw new ConfigError(`${what}, and there is none: ${problems.join("; ")}`, {
     hint: "install bubblewrap, or start the container engine with the image; or change the plan's sandbox",
@@ -66,24 +70,22 @@ async function containerOn(
   settings: SandboxSettings,
   env: Environment,
   writable: readonly string[],
-): Promise<Sandbox | string> {
+): Promise<Sandbox | NoContainer> {
   const { engine, image } = settings;
   const engines = engine === null ? ["docker", "podman"] : [engine];
-  const problems: string[] = [];
+  const problems: NoContainer[] = [];
   for (const name of engines) {
-    const path = found(name, env);
-    if (path === null || writable.some((top) => isInside(path, top)))
-      problems.push(`${name} is not installed`);
-    else if (await works([path, "image", "inspect", image], env)) {
-      return {
-        kind: "container",
-        argv: [path],
-        bubblewrap: null,
-        limits: heldLimits(settings),
-      };
-    } else problems.push(`${name} does not run, or has no image ${image}`);
+    const container = await findContainer({ engine: name, image, limits: settings }, env, writable);
+    if (!("problem" in container)) {
+      const limits = heldLimits(settings);
+      return { kind: "container", argv: [], bubblewrap: null, container, limits };
+    }
+    problems.push(container);
   }
-  return problems.join(", ");
+  return {
+    problem: problems.map(({ problem }) => problem).join(", "),
+    hasImage: problems.some(({ hasImage }) => hasImage),
+  };
 }
 
 async function bubblewrapOn(
@@ -94,9 +96,5 @@ async function bubblewrapOn(
   const bubblewrap = await findBubblewrap(env, writable);
   if (typeof bubblewrap === "string") return bubblewrap;
   const { argv, env: own, hold } = await limitCommand(settings, env, writable);
-  return { kind: "bubblewrap", argv, bubblewrap, limits: hold, env: own };
+  return { kind: "bubblewrap", argv, bubblewrap, container: null, limits: hold, env: own };
 }
-
-/** Whether a command ends well. */
-const works = async (argv: readonly string[], env: Environment): Promise<boolean> =>
-  (await tried(argv, env)).isOk;

@@ -382,9 +382,7 @@ export class Plans extends Definitions {
   }
 
   /** Brings what is shown of unfinished runs up to date; gives those that this call has seen ending. */
-  refresh(onError?: OnRunError): Promise<Ended[]> {
-    return this.#runs.refresh({ onError });
-  }
+  refresh = (onError?: OnRunError): Promise<Ended[]> => this.#runs.refresh({ onError });
 
   /** Takes up what a crash has left behind: rows without a thread, threads without a worker, phases of ended runs. */
   async recover(options: RecoverOptions = {}): Promise<Recovered> {
@@ -394,9 +392,7 @@ export class Plans extends Definitions {
   }
 
   /** Makes the rows of all runs again from the logs of their threads. */
-  rebuild(): Promise<{ runs: number }> {
-    return rebuild(this.#options.host, this.store, () => this.at);
-  }
+  rebuild = () => rebuild(this.#options.host, this.store, () => this.at);
 
   close(): void {
     this.store.close();

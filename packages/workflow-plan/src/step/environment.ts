@@ -27,6 +27,7 @@ import { type OwnProgram, workerSite } from "./worker-site.ts";
 /** What the steps of a run are given, of the thread's options. */
 type RunOptions = {
   planHome: string | null;
+  userHome?: string;
   workflowId: string;
   root: string | null;
   program: OwnProgram | null;
@@ -65,13 +66,13 @@ export class StepEnvironments {
   /** @throws ConfigError */
   async of(step: PlanStep): Promise<StepEnvironment> {
     const { env = {} } = this.#thread;
-    const { allow, planHome, root } = this.#options;
+    const { allow, planHome, root, userHome } = this.#options;
     const all = planHome === null ? {} : credentialsIn(planHome, env);
     const hide = hider(all);
     const site = {
       metadata: this.#metadata,
       cwd: this.#thread.cwd ?? "",
-      ...{ allow, env, planHome, root },
+      ...{ allow, env, planHome, root, userHome },
     };
     if (this.#command === null) return { ...withoutProcess(this.#metadata), hide };
     const confirmed = this.#confirmed(site.cwd);
@@ -236,15 +237,21 @@ async function during<T>(
           hide,
         });
   let launch: Launch | null = null;
+  let planted: string[] = [];
+  let answer: T;
   try {
     const started = await start();
     launch = started.launch;
     const signals = [signal, closed.signal, launch?.exceeded].filter((one) => one !== undefined);
-    return await work(AbortSignal.any(signals), started.process);
+    answer = await work(AbortSignal.any(signals), started.process);
   } finally {
-    await launch?.end();
+    planted = (await launch?.end()) ?? [];
     await folder?.close();
   }
+  if (planted.length === 0) return answer;
+  throw new ExecutorError(
+    `the step wrote ${planted.join(", ")}, which has git execute programs; it was removed`,
+  );
 }
 
 /** Does what a tool asks for. Which run and step it is for is known by the folder that the message was in. */
@@ -281,7 +288,7 @@ const idForm = /^[\w-]{1,100}$/;
 function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
   const site = options.planOfWorker === true ? workerSite(env) : options;
   const { planHome, planProgram, planRoot } = site;
-  const { planConfirmed, sandboxAllow, workflowId } = options;
+  const { planConfirmed, planUserHome, sandboxAllow, workflowId } = options;
   const allow = isTexts(sandboxAllow) ? sandboxAllow : [];
   const none = {
     planHome: null,
@@ -299,7 +306,16 @@ function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
   }
   const root = typeof planRoot === "string" ? planRoot : null;
   const confirmed = typeof planConfirmed === "string" ? planConfirmed : null;
-  return { planHome, workflowId, root, program: programIn(planProgram), confirmed, allow };
+  const userHome = typeof planUserHome === "string" ? planUserHome : undefined;
+  return {
+    planHome,
+    workflowId,
+    root,
+    program: programIn(planProgram),
+    confirmed,
+    allow,
+    userHome,
+  };
 }
 
 /** @throws ConfigError when the command line is not where it was when the run began: its check of commands would be missing. */

@@ -5,13 +5,14 @@ import {
   type Program,
   programOf,
   type Shown,
+  type Wall,
 } from "@uncaged/workflow/sandbox";
-import { execFile } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import { ConfigError } from "../error/error.ts";
-import { codeOf, containerArguments, insideEnv, insidePaths } from "../sandbox/launch.ts";
+import { codeOf, insideEnv, insidePaths } from "../sandbox/launch.ts";
 import { LimitWatch } from "./limit-watch.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { CheckedSandbox } from "./view.ts";
 
 /** A command line in a sandbox: what stands before the command's arguments, and how what it left is ended. */
@@ -26,7 +27,7 @@ export type Launch = {
   onStarted: (pid: number) => void;
   /** Aborted when it exceeds one, with an error that names the limit. */
   exceeded: AbortSignal;
-  end: () => Promise<void>;
+  end: () => Promise<string[]>;
 };
 
 /** What is prepared, before its limits are watched. */
@@ -34,7 +35,7 @@ type Prepared = Omit<Launch, "onStarted" | "exceeded">;
 
 /** What one command in a sandbox gets of its own. */
 export type LaunchRequest = {
-  /** A command of the host, or a command line inside. */
+  /** A command of the host or of the image, or a command line inside. */
   command: string | readonly string[];
   env: Record<string, string>;
   /** The folder of the run, and the name of the step's home in it. */
@@ -44,6 +45,8 @@ export type LaunchRequest = {
   ipc: string | null;
   /** Folders of programs that it starts besides. */
   programs: readonly string[];
+  /** Variables that are others inside. */
+  set?: Readonly<Record<string, string>>;
   /** Files that are put in their places inside before it starts. */
   files?: readonly { content: string; to: string }[];
   /** Called for each address that the step may not reach, and wanted to. */
@@ -58,12 +61,7 @@ export async function launchIn(
   const { mounts, project, sandbox, settings } = checked;
   if (sandbox.kind === "off") return null;
   const { run, step } = request;
-  for (const folder of ["work", `homes/${step}`])
-    mkdirSync(join(run, folder), { recursive: true, mode: 0o700 });
-  const prepared =
-    sandbox.kind === "container"
-      ? launchContainer(checked, request)
-      : await launchBubblewrap(checked, request);
+  const prepared = await prepare(checked, request);
   const watch = new LimitWatch({
     limits: settings,
     folders: [join(run, "work"), join(run, "homes", step)],
@@ -78,21 +76,31 @@ export async function launchIn(
     exceeded: watch.exceeded,
     async end() {
       watch.stop();
-      await prepared.end();
+      return await prepared.end();
     },
   };
 }
 
-async function launchBubblewrap(
+async function prepare(
   { hidden, mounts, network, project, sandbox }: CheckedSandbox,
-  { command, env, files = [], ipc, onRefused, programs, run, step }: LaunchRequest,
+  request: LaunchRequest,
 ): Promise<Prepared> {
-  const program = typeof command === "string" ? programOf(command, env) : insideProgram(command);
-  if (program === null || sandbox.bubblewrap === null) {
-    throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
-      hint: "install it, or set PATH so that it is found",
-    });
+  const { env, files = [], onRefused, programs, set = {}, step } = request;
+  const { container } = sandbox;
+  const name = `uncaged-${basename(request.run)}-${step}-${crypto.randomUUID()}`;
+  const wall = wallOf(sandbox, name);
+  if (container && !container.runtime.isOwn && programs.length > 0) {
+    throw new ConfigError(
+      `the image ${container.image} can't run this machine's Bun, which the tools of a step need`,
+      { hint: "use an image with glibc, or set the plan's sandbox to bubblewrap" },
+    );
   }
+  for (const folder of ["work", `homes/${step}`])
+    mkdirSync(join(request.run, folder), { recursive: true, mode: 0o700 });
+  // The host's own folders may lie behind a link, as a home directory does.
+  const run = realpathSync(request.run);
+  const ipc = request.ipc === null ? null : realpathSync(request.ipc);
+  const program = container ? programOfImage(request.command) : programOfHost(request);
   using opened = new DisposableStack();
   const show = (from: string, to: string, isWritable: boolean): Shown => {
     const handle = opened.use(openAt(from));
@@ -100,6 +108,11 @@ async function launchBubblewrap(
   };
   const folders = [
     show(project.path, insidePaths.project, project.access === "read-write"),
+    ...mounts.map(({ containerPath, hostPath, readonly }) =>
+      show(hostPath, containerPath, !readonly),
+    ),
+  ];
+  const ownFolders = [
     show(join(run, "work"), insidePaths.work, true),
     show(join(run, "homes", step), insidePaths.home, true),
     ...(ipc === null
@@ -108,19 +121,16 @@ async function launchBubblewrap(
           show(join(ipc, "input"), `${insidePaths.ipc}/input`, false),
           show(join(ipc, "output"), `${insidePaths.ipc}/output`, true),
         ]),
-    ...mounts.map(({ containerPath, hostPath, readonly }) =>
-      show(hostPath, containerPath, !readonly),
-    ),
   ];
   const started = await prepareInRun(
-    { bubblewrap: sandbox.bubblewrap, run, limit: sandbox.argv },
+    { ...wall, run, limit: sandbox.argv },
     {
-      ...{ folders, hidden, network, onRefused, commands: program.commands },
-      command: typeof command === "string" ? [program.path] : command,
+      ...{ folders, ownFolders, hidden, network, onRefused },
+      ...{ command: program.argv, commands: program.commands },
       cwd: insidePaths.project,
       env: { ...env, ...sandbox.env },
       unset: Object.keys(sandbox.env ?? {}),
-      set: insideEnv,
+      set: { ...insideEnv, ...set },
       code: [...program.needs, ...codeOf(programs)],
       files: [...files, ...claudeLogin(env, insideEnv.CLAUDE_CONFIG_DIR)],
     },
@@ -130,10 +140,17 @@ async function launchBubblewrap(
     ...started,
     ipc: ipc === null ? null : insidePaths.ipc,
     async end() {
+      const planted = await started.end();
       handles.dispose();
-      await started.end();
+      return planted;
     },
   };
+}
+
+function wallOf({ bubblewrap, container }: Sandbox, name: string): Wall {
+  if (container !== null) return { container, name };
+  if (bubblewrap !== null) return { bubblewrap };
+  throw new Error("there is no sandbox to start a command in");
 }
 
 /** Opens a folder by the path at which it was checked. @throws ConfigError when the path leads elsewhere by now. */
@@ -154,37 +171,19 @@ function openAt(path: string): Handle {
   });
 }
 
-function launchContainer(
-  { hidden, mounts, project, sandbox, settings }: CheckedSandbox,
-  { command, env, ipc, programs, run, step }: LaunchRequest,
-): Prepared {
-  const view = {
-    project: { path: project.path, isWritable: project.access === "read-write" },
-    ...{ work: join(run, "work"), home: join(run, "homes", step), ipc, mounts, hidden },
-  };
-  const name = `uncaged-${basename(run)}-${step}-${crypto.randomUUID().slice(0, 8)}`;
-  const shown = { ...view, programs: codeOf(programs) };
-  const given = Object.keys(env).filter((one) => one !== "PATH" && !Object.hasOwn(insideEnv, one));
-  const [engine = ""] = sandbox.argv;
-  return {
-    argv: [
-      engine,
-      ...containerArguments(shown, settings, { name, env: given }),
-      ...insideCommand(command),
-    ],
-    ...{ env, descriptors: () => [], ipc: ipc === null ? null : insidePaths.ipc },
-    // Its engine runs it on when the command that asked for it is killed.
-    async end() {
-      execFile(engine, ["kill", name], { timeout: 10_000 }, () => undefined).unref();
-    },
-  };
+type InsideProgram = Pick<Program, "needs" | "commands"> & { argv: readonly string[] };
+
+/** A command of the host with all that it needs. @throws ConfigError */
+function programOfHost({ command, env }: Pick<LaunchRequest, "command" | "env">): InsideProgram {
+  if (typeof command !== "string") return programOfImage(command);
+  const program = programOf(command, env);
+  if (program !== null) return { ...program, argv: [program.path] };
+  throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
+    hint: "install it, or set PATH so that it is found",
+  });
 }
 
-const insideCommand = (command: string | readonly string[]): readonly string[] =>
-  typeof command === "string" ? [basename(command)] : command;
-
-const insideProgram = ([path = ""]: readonly string[]): Program => ({
-  path,
-  needs: [],
-  commands: [],
+const programOfImage = (command: LaunchRequest["command"]): InsideProgram => ({
+  ...{ needs: [], commands: [] },
+  argv: typeof command === "string" ? [basename(command)] : command,
 });

@@ -30,6 +30,7 @@ export async function probeAgent(
       return value === undefined ? [] : [[name, value]];
     }),
   );
+  const { container } = checked.sandbox;
   const { end, problem } = await runInside(checked, {
     ...{ command, args: ["--version"], env: variables },
   });
@@ -37,11 +38,14 @@ export async function probeAgent(
     throw new ConfigError(
       `the agent ${JSON.stringify(command)} can't run in the sandbox: ${problem}`,
       {
-        hint: "install it with an interpreter that is found on PATH, or name another agent: --agent",
+        hint: container
+          ? `add it to the image ${container.image}, or name another agent: --agent`
+          : "install it with an interpreter that is found on PATH, or name another agent: --agent",
       },
     );
   }
-  const needs = programOf(command, env)?.needs ?? [];
+  // An image has its own programs.
+  const needs = container ? [] : (programOf(command, env)?.needs ?? []);
   const visible = outermost(needs).filter(
     (path) => !systemPaths.some((system) => isInside(path, system)),
   );

@@ -20,6 +20,8 @@ import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 /** Who asks what a plan's steps run in: its plan home, the storage root, and its environment. */
 export type SandboxQuestion = {
   planHome: string;
+  /** The user's own plan home, whose list of mounts counts; the plan home when not given. */
+  userHome?: string;
   root: string;
   env: Environment;
   /** Whether the steps' agent calls a model over the network; it does when not given. */
@@ -97,8 +99,7 @@ function testedInside(
   found: CheckedSandbox,
   { agentCommand, env }: Pick<SandboxQuestion, "agentCommand" | "env">,
 ): Promise<ProbedAgent | null> {
-  // An image has its own programs, of which this machine knows nothing.
-  if (found.sandbox.kind !== "bubblewrap") return Promise.resolve(null);
+  if (found.sandbox.kind === "off") return Promise.resolve(null);
   const key = JSON.stringify([found, agentCommand, env.PATH, env.HOME]);
   const before = tested.get(key);
   if (before) return before;
@@ -138,9 +139,17 @@ const shownDigits = 16;
 
 const checked = (
   { metadata = {} }: Planned,
-  { allow, env, planHome, root }: SandboxQuestion,
+  { allow, env, planHome, root, userHome }: SandboxQuestion,
 ): Promise<CheckedSandbox> =>
-  checkedSandbox({ metadata, cwd: metadata.cwd ?? process.cwd(), env, planHome, root, allow });
+  checkedSandbox({
+    metadata,
+    cwd: metadata.cwd ?? process.cwd(),
+    env,
+    planHome,
+    root,
+    allow,
+    userHome,
+  });
 
 function textOf(report: Omit<SandboxReport, "agent" | "text">): string {
   const { allow, limits, mode, mounts, network, probe, project } = report;
@@ -155,7 +164,7 @@ function textOf(report: Omit<SandboxReport, "agent" | "text">): string {
   return [
     mode,
     `the project ${project === "read-only" ? "can be read, not written" : "can be written"}`,
-    network ? networkText(mode, allow) : "without network",
+    network ? networkText(allow) : "without network",
     ...limits,
     ...shown,
     ...(probe === null || probe.visible.length === 0
@@ -165,10 +174,8 @@ function textOf(report: Omit<SandboxReport, "agent" | "text">): string {
   ].join("; ");
 }
 
-const networkText = (mode: SandboxReport["mode"], allow: readonly string[]): string =>
-  mode === "container"
-    ? "with network"
-    : ["public addresses can be reached", ...allow.map((one) => `and ${one}`)].join(" ");
+const networkText = (allow: readonly string[]): string =>
+  ["public addresses can be reached", ...allow.map((one) => `and ${one}`)].join(" ");
 
 /** A check script as it is to be started; `end` when it has ended. */
 export type ScriptCommand = {

@@ -18,12 +18,13 @@ export async function runInside(
     command,
     env,
     files,
-  }: Pick<LaunchRequest, "command" | "env" | "files"> & { args?: readonly string[] },
+    set,
+  }: Pick<LaunchRequest, "command" | "env" | "files" | "set"> & { args?: readonly string[] },
 ): Promise<Ran> {
   const run = runFolder(env, `test-${crypto.randomUUID()}`);
   mkdirSync(run, { recursive: true, mode: 0o700 });
   const launch = await launchIn(checked, {
-    ...{ command, env, files, run, step: "test", ipc: null, programs: [] },
+    ...{ command, env, files, set, run, step: "test", ipc: null, programs: [] },
   });
   if (launch === null) throw new Error("there is no sandbox to run a command in");
   let output = "";

@@ -1,11 +1,12 @@
-import { bunEnv, insideBun, isInside, proxySocket } from "@uncaged/workflow/sandbox";
-import { readdirSync, readFileSync } from "node:fs";
+import { bunEnv, isInside, proxySocket, runtimeIn } from "@uncaged/workflow/sandbox";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { homedir, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../error/error.ts";
 import { insidePaths } from "../sandbox/launch.ts";
 import { runInside } from "./run-inside.ts";
+// oxlint-disable-next-line import/default -- its text is imported
 import source from "./self-test.mjs" with { type: "text" };
 import type { CheckedSandbox, StepSite } from "./view.ts";
 
@@ -25,12 +26,13 @@ export async function testFromInside(
   checked: CheckedSandbox,
   { env }: Pick<StepSite, "env">,
 ): Promise<void> {
-  const canary = await listening();
   const mark = crypto.randomUUID();
+  const canary = await listening(mark);
   try {
     const targets = targetsOf(checked, { env, mark, port: portOf(canary.server) });
     const { end, output, problem } = await runInside(checked, {
-      command: ["/usr/bin/env", ...assignments(bunEnv), ...insideBun, script, list],
+      command: [...runtimeIn(checked.sandbox.container), script, list],
+      set: bunEnv,
       env: { PATH: env.PATH ?? "", ...(env.HOME !== undefined && { HOME: env.HOME }) },
       files: [
         { content: source, to: script },
@@ -64,22 +66,28 @@ const problemOf = (open: readonly Opening[]): ConfigError =>
 
 type Targets = {
   unwritable: string[];
-  unreadable: string[];
+  /** With the identity that a path has on this machine, where an image may have one of the same name. */
+  unreadable: { path: string; identity: string | null }[];
   addresses: string[];
   socket: string | null;
+  /** Whether only a filter of system calls keeps user namespaces closed. */
+  isFiltered: boolean;
   mark: string;
 };
 
 function targetsOf(
-  { hidden, mounts, network, project }: CheckedSandbox,
+  { hidden, mounts, network, project, sandbox }: CheckedSandbox,
   { env, mark, port }: Pick<StepSite, "env"> & { mark: string; port: number },
 ): Targets {
   const home = env.HOME ?? homedir();
   const shown = [project.path, ...mounts.map(({ hostPath }) => hostPath)];
-  const hiddenInside = hidden.flatMap((path) => {
-    const isShown = isInside(path, project.path) && path !== project.path;
-    return isShown ? [path, join(insidePaths.project, path.slice(project.path.length))] : [path];
-  });
+  const inProject = hidden.flatMap((path) =>
+    isInside(path, project.path) && path !== project.path
+      ? [join(insidePaths.project, path.slice(project.path.length))]
+      : [],
+  );
+  const onHost = [...hidden, "/root/.ssh", "/etc/shadow", "/etc/ssh/ssh_host_ed25519_key"];
+  const isImage = sandbox.container !== null;
   const own = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
   const addresses = own
     .filter(({ address, scopeid }) => !scopeid && address !== "127.0.0.1" && address !== "::1")
@@ -90,7 +98,10 @@ function targetsOf(
       ...(project.access === "read-only" ? [insidePaths.project] : []),
       ...mounts.flatMap(({ containerPath, readonly }) => (readonly ? [containerPath] : [])),
     ],
-    unreadable: [...hiddenInside, "/root/.ssh", "/etc/shadow", "/etc/ssh/ssh_host_ed25519_key"],
+    unreadable: [
+      ...inProject.map((path) => ({ path, identity: null })),
+      ...onHost.map((path) => ({ path, identity: isImage ? identityOf(path) : null })),
+    ],
     addresses: [
       ...["127.0.0.1", "[::1]", "localhost", "0.0.0.0", "2130706433", ...addresses].map(
         (address) => `${address}:${port}`,
@@ -98,19 +109,30 @@ function targetsOf(
       ...metadataAddresses,
     ].filter((address) => !network?.allow.includes(address)),
     socket: network === null ? null : proxySocket,
+    isFiltered: isImage,
     mark,
   };
 }
 
-const assignments = (env: Readonly<Record<string, string>>): string[] =>
-  Object.entries(env).map(([name, value]) => `${name}=${value}`);
+/** Device and inode; those of no file for a path that this user can't see either. */
+function identityOf(path: string): string {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return "";
+  }
+}
 
-/** A server on all addresses of this machine, which a step must not reach. */
-async function listening(): Promise<{ server: Server; hits: () => number }> {
+/** A server on all addresses of this machine, which a step must not reach. It counts the connections that send the mark. */
+async function listening(mark: string): Promise<{ server: Server; hits: () => number }> {
   let hits = 0;
   const server = createServer((socket) => {
-    hits += 1;
-    socket.destroy();
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk) => {
+      if (chunk.includes(mark)) hits += 1;
+      socket.destroy();
+    });
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -1,5 +1,6 @@
 import type { Environment } from "@uncaged/workflow/host";
 import {
+  clusterFolders,
   type EgressPolicy,
   modelEndpoints,
   privateIn,
@@ -42,6 +43,8 @@ export type StepSite = {
   env: Environment;
   /** The plan home; null for none: then nothing may be mounted, and a sandbox is used when the plan names one. */
   planHome: string | null;
+  /** The user's own plan home, whose list of mounts counts; the plan home when not given. */
+  userHome?: string;
   /** The storage root. */
   root: string | null;
   /** The addresses, as host:port, that the user's settings open besides the public ones. */
@@ -60,9 +63,10 @@ const noMounts: MountAllowlist = {
  */
 export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
   const { allow = [], cwd, env, metadata, planHome, root } = site;
+  const { userHome = planHome } = site;
   const named = metadata.sandbox ?? (planHome === null ? "off" : undefined);
   const settings = sandboxSettings(named);
-  const allowlist = planHome === null ? noMounts : readAllowlist(planHome);
+  const allowlist = userHome === null ? noMounts : readAllowlist(userHome);
   const home = env.HOME ?? homedir();
   const rules: MountRules = { allowlist, home, cwd };
   const wanted = metadata.container?.additionalMounts ?? [];
@@ -84,9 +88,11 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
         : { path: realProject(rules), access },
     hidden: [
       ...[root, planHome].flatMap((path) => (path === null ? [] : [realFolder(path)])),
-      ...[...privateIn(home, allowlist.blockedPatterns), runsFolder(env)].flatMap(
-        (path) => realOrNull(path) ?? [],
-      ),
+      ...[
+        ...privateIn(home, allowlist.blockedPatterns),
+        ...clusterFolders(env),
+        runsFolder(env),
+      ].flatMap((path) => realOrNull(path) ?? []),
     ],
     network: settings.network === "none" ? null : { allow: [...allow, ...modelEndpoints(env)] },
   };

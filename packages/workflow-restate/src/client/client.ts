@@ -1,6 +1,6 @@
 import { type ErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterAddress } from "../cluster/address.ts";
-import { badToken, isUnauthorized } from "../cluster/admin.ts";
+import { badToken, isUnauthorized, unreachable } from "../cluster/admin.ts";
 import type { ServiceName } from "../cluster/names.ts";
 
 const callMs = 20_000;
@@ -148,13 +148,16 @@ export class ClusterClient {
       ...(token !== null && { authorization: `Bearer ${token}` }),
     };
     const signal = AbortSignal.any(signals);
+    let answer: { status: number; text: string };
     try {
       const init = { method: "POST", headers, body, signal, redirect: "manual" } as const;
       const response = await fetch(url, { ...init, keepalive: !isQuery });
-      return { status: response.status, text: await response.text() };
+      answer = { status: response.status, text: await response.text() };
     } catch (error) {
       throw unreached(url, error);
     }
+    if (answer.status === unreachable) throw unreached(url, answer.text);
+    return answer;
   }
 }
 

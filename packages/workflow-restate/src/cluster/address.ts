@@ -3,7 +3,8 @@ import { type Environment, show, WorkflowError } from "@uncaged/workflow/host";
 /** Where a cluster's two HTTP interfaces are, without a slash at their end, and the token that they ask for. */
 export type ClusterAddress = { ingress: string; admin: string; token: string | null };
 
-const tokenVariable = "UNCAGED_WORKFLOW_HOST_TOKEN";
+/** The variable that holds the token of a cluster. */
+export const tokenVariable = "UNCAGED_WORKFLOW_HOST_TOKEN";
 const defaultPorts = { ingress: 8080, admin: 9070 };
 const hint =
   "write restate://host:port, and ?admin=port where that is not 9070; restates:// is with TLS";

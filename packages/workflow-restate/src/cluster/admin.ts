@@ -1,6 +1,7 @@
 import { show, WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterAddress, hostUrl } from "./address.ts";
 import { serviceMetadata, serviceNames } from "./names.ts";
+import { connectable } from "./socket.ts";
 
 /** How long an interface may take to answer a question about itself. */
 const answersMs = 5000;
@@ -14,7 +15,7 @@ type Answer = { status: number; text: string; json: unknown; date: string | null
 async function ask(
   url: string,
   { token }: Pick<ClusterAddress, "token">,
-  init: RequestInit = {},
+  init: BunFetchRequestInit = {},
 ): Promise<Answer | null> {
   const headers = {
     ...(init.body !== undefined && { "content-type": "application/json" }),
@@ -24,6 +25,7 @@ async function ask(
     const signal = AbortSignal.timeout(answersMs);
     const response = await fetch(url, { signal, redirect: "manual", ...init, headers });
     const text = await response.text();
+    if (response.status === unreachable) return null;
     const date = response.headers.get("date");
     return { status: response.status, text, json: parsed(text), date };
   } catch {
@@ -39,13 +41,25 @@ function parsed(text: string): unknown {
   }
 }
 
+/** What a gateway answers whose servers are gone. */
+export const unreachable = 502;
+
 /** Whether both interfaces of a cluster answer that they are healthy. */
-export async function isHealthy(address: ClusterAddress): Promise<boolean> {
-  const [ingress, admin] = await Promise.all([
+export const isHealthy = (address: ClusterAddress): Promise<boolean> =>
+  areHealthy(
     ask(`${address.ingress}/restate/health`, address),
     ask(`${address.admin}/health`, address),
-  ]);
-  return ingress?.status === 200 && admin?.status === 200;
+  );
+
+/** Whether both interfaces of a server answer on their Unix sockets that they are healthy. */
+export const isServerHealthy = ({ ingress, admin }: { ingress: string; admin: string }) =>
+  areHealthy(
+    ask("http://restate/restate/health", { token: null }, { unix: connectable(ingress) }),
+    ask("http://restate/health", { token: null }, { unix: connectable(admin) }),
+  );
+
+async function areHealthy(...asked: Promise<Answer | null>[]): Promise<boolean> {
+  return (await Promise.all(asked)).every((answer) => answer?.status === 200);
 }
 
 /** A cluster's time to the second, in milliseconds; null when it gives none. */
@@ -219,6 +233,8 @@ export async function registerWorker(
     await clusterState(address);
     throw notRegistered(uri, "the cluster did not answer in time");
   }
+  if (isUnauthorized(answer.status))
+    throw badToken(`the admin interface ${address.admin}`, address);
   const { message } = (answer.json ?? {}) as { message?: unknown };
   const reason = typeof message === "string" ? message : answer.text;
   throw notRegistered(uri, reason.replace(/\s+/g, " ").slice(0, 400));

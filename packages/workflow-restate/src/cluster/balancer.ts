@@ -1,15 +1,15 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /*
- * One address in front of several: of the workers of a cluster on one machine, and of the interfaces of its nodes. It
+ * One address in front of the workers of a cluster on one machine. It
  * forwards connections as they are. B1 A new connection goes to the backend with the fewest. B2 One that can't be reached
  * is tried again at another backend; nothing of the connection was sent yet. B3 A backend whose health check goes
  * unanswered, because its process is gone or stopped, gets no connection, and those that it has are closed: whoever
  * waits on one tries again, elsewhere. B4 A backend that drains keeps its connections and gets no new one.
  */
 
-/** A port of loopback, and the port of its health check; without one it is in use while it takes connections. */
-export type Backend = { port: number; health?: number };
+/** A port of loopback, and the port of its health check. */
+export type Backend = { port: number; health: number };
 
 export type Balancer = {
   port: number;
@@ -98,7 +98,6 @@ function forward(caller: Socket, members: () => readonly Member[], tried: Member
   const failed = () => {
     member.sockets.delete(backend);
     caller.off("close", abandon);
-    if (member.health === undefined) member.state = "gone";
     forward(caller, members, [...tried, member]);
   };
   backend.once("error", failed);
@@ -133,8 +132,7 @@ async function watch(member: Member, stop: AbortSignal): Promise<void> {
   }
 }
 
-async function stateOf({ port, health }: Backend): Promise<Member["state"]> {
-  if (health === undefined) return (await takesConnections(port)) ? "takes" : "gone";
+async function stateOf({ health }: Backend): Promise<Member["state"]> {
   try {
     const signal = AbortSignal.timeout(answersMs);
     const { ok } = await fetch(`http://${host}:${health}/health`, { signal, keepalive: false });
@@ -142,16 +140,4 @@ async function stateOf({ port, health }: Backend): Promise<Member["state"]> {
   } catch {
     return "gone";
   }
-}
-
-function takesConnections(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host });
-    const done = (takes: boolean) => {
-      socket.destroy();
-      resolve(takes);
-    };
-    socket.setTimeout(answersMs, () => done(false));
-    socket.once("connect", () => done(true)).once("error", () => done(false));
-  });
 }

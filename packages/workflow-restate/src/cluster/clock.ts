@@ -32,6 +32,11 @@ export class Clock {
     this.#address = address;
   }
 
+  /** The time of the cluster, in milliseconds. */
+  get now(): number {
+    return Date.now() - this.#lead;
+  }
+
   /** Whether it is too far off to drive threads by it. */
   get isRefused(): boolean {
     return Math.abs(this.#lead) > refusedMs;

@@ -1,15 +1,16 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterAddress, hostUrl } from "./address.ts";
-import { isHealthy } from "./admin.ts";
-import { type Balancer, startBalancer } from "./balancer.ts";
-import { nodeConfig, type NodePorts } from "./config.ts";
-import { end, freePorts, notStarted, runs, startDetached, type Started } from "./process.ts";
+import { isServerHealthy } from "./admin.ts";
+import { nodeConfig, nodeSocket } from "./config.ts";
+import { startGateway } from "./gateway.ts";
+import { makeKeys, signingKeyFile } from "./keys.ts";
+import { end, notStarted, runs, startDetached, type Started } from "./process.ts";
 import { findServer, noServer } from "./program.ts";
 
 /** A server of a cluster on this machine. */
-export type ClusterNode = Started & { name: string; ports: NodePorts; log: string };
+export type ClusterNode = Started & { name: string; log: string };
 
 /** Servers of this machine that are one cluster. They go on when the process that started them ends. */
 export type Servers = { nodes: ClusterNode[] };
@@ -24,11 +25,9 @@ const formsMs = 60_000;
 /** How long a server may take to end. What it has acknowledged is on its disk at any time. */
 const endsMs = 8000;
 
-const portsFile = "ports.json";
-
 /**
- * Starts the servers of a cluster on loopback, with what the folder has of an earlier start, and returns when all are
- * healthy.
+ * Starts the servers of a cluster, with what the folder has of an earlier start, and returns when all are healthy. They
+ * listen on Unix sockets in the folder alone, and sign their requests to workers with the key in it: see `makeKeys`.
  *
  * @throws WorkflowError `NO_RESTATE_SERVER`, `CLUSTER_NOT_STARTED`.
  */
@@ -38,50 +37,64 @@ export async function startServers(
 ): Promise<Servers> {
   const program = binary ?? findServer(process.cwd(), process.env);
   if (program === null) throw noServer();
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const ports = await portsOf(folder, nodes);
-  const started = ports.map((own, index) => startNode(program, folder, ports, own, index));
-  onStart?.(started);
-  try {
-    for (const node of started) await untilHealthy(node);
-  } catch (error) {
-    await stopServers({ nodes: started });
-    throw error;
+  checkCount(folder, nodes);
+  const all = Array.from({ length: nodes }, (_, index) => `node-${index + 1}`);
+  const start = async (fabricPorts: number[] = []) => {
+    const started = all.map((name, index) =>
+      startNode(program, folder, all, name, fabricPorts[index]),
+    );
+    onStart?.(started);
+    try {
+      for (const node of started) await untilHealthy(folder, node);
+    } catch (error) {
+      await stopServers({ nodes: started });
+      throw error;
+    }
+    return { nodes: started };
+  };
+  const known = oldFabricPorts(folder);
+  if (nodes > 1 && known) {
+    await stopServers(await start(known));
+    rmSync(join(folder, oldPortsFile));
   }
-  return { nodes: started };
+  return await start();
 }
 
-/** The ports of the nodes: those of the first start, for the nodes of a cluster know each other by them. */
-async function portsOf(folder: string, nodes: number): Promise<NodePorts[]> {
-  const file = join(folder, portsFile);
-  if (existsSync(file)) {
-    const known = JSON.parse(readFileSync(file, "utf8")) as NodePorts[];
-    if (known.length === nodes) return known;
-    const message = `the cluster in ${folder} has ${known.length} nodes, not ${nodes}`;
-    throw WorkflowError.failed("CLUSTER_NOT_STARTED", message, `give --nodes ${known.length}`);
-  }
-  const free = await freePorts(nodes * 3);
-  const ports = Array.from({ length: nodes }, (_, index): NodePorts => {
-    const [ingress = 0, admin = 0, fabric = 0] = free.slice(index * 3);
-    return { ingress, admin, fabric };
-  });
-  writeFileSync(file, JSON.stringify(ports), { mode: 0o600 });
-  return ports;
+const oldPortsFile = "ports.json";
+
+/**
+ * The ports by which the nodes of a cluster know each other that an earlier version has made; null when they have none. They
+ * listen on these once more, in a first start that tells the others their sockets.
+ */
+function oldFabricPorts(folder: string): number[] | null {
+  const file = join(folder, oldPortsFile);
+  if (!existsSync(file)) return null;
+  const ports = JSON.parse(readFileSync(file, "utf8")) as { fabric: number }[];
+  return ports.map(({ fabric }) => fabric);
+}
+
+/** Keeps the nodes of a cluster as many as they were at the first start, for they know each other. */
+function checkCount(folder: string, nodes: number): void {
+  const data = join(folder, "data");
+  const known = existsSync(data) ? readdirSync(data).length : 0;
+  if (known === 0 || known === nodes) return;
+  const message = `the cluster in ${folder} has ${known} nodes, not ${nodes}`;
+  throw WorkflowError.failed("CLUSTER_NOT_STARTED", message, `give --nodes ${known}`);
 }
 
 function startNode(
   program: string,
   folder: string,
-  all: readonly NodePorts[],
-  ports: NodePorts,
-  index: number,
+  all: readonly string[],
+  name: string,
+  fabricPort?: number,
 ): ClusterNode {
-  const name = `node-${index + 1}`;
   const config = join(folder, `${name}.toml`);
   const text = nodeConfig({
-    ...{ name, cluster: "uncaged-workflow", folder: join(folder, "data"), ports },
-    fabric: all.map(({ fabric }) => fabric),
-    provisions: index === 0,
+    ...{ name, cluster: "uncaged-workflow", all },
+    provisions: name === all[0],
+    signingKey: signingKeyFile(folder),
+    fabricPort,
   });
   writeFileSync(config, text, { mode: 0o600 });
   const log = join(folder, `${name}.log`);
@@ -90,26 +103,34 @@ function startNode(
   rmSync(TMPDIR, { recursive: true, force: true });
   mkdirSync(TMPDIR, { recursive: true, mode: 0o700 });
   const env = { PATH: process.env.PATH ?? "", HOME: folder, TMPDIR, DO_NOT_TRACK: "1" };
-  const started = startDetached([program, "--config-file", config], { env, log, mark: config });
-  return { ...started, name, ports, log };
+  const words = [program, "--config-file", config];
+  return { ...startDetached(words, { env, cwd: folder, log, mark: config }), name, log };
 }
 
-const loopback = (port: number): string => `http://127.0.0.1:${port}`;
-
-/** The address of one node. */
-export const nodeAddress = ({ ports }: Pick<ClusterNode, "ports">): ClusterAddress => ({
-  ingress: loopback(ports.ingress),
-  admin: loopback(ports.admin),
-  token: null,
+/** The Unix sockets of a node. */
+const socketsOf = (folder: string, { name }: Pick<ClusterNode, "name">) => ({
+  ingress: join(folder, nodeSocket(name, "ingress")),
+  admin: join(folder, nodeSocket(name, "admin")),
 });
 
-async function untilHealthy(node: ClusterNode): Promise<void> {
-  for (const late = Date.now() + formsMs; !(await isHealthy(nodeAddress(node))); ) {
+/** Whether a node answers that it is healthy. */
+export const isNodeHealthy = (folder: string, node: Pick<ClusterNode, "name">): Promise<boolean> =>
+  isServerHealthy(socketsOf(folder, node));
+
+async function untilHealthy(folder: string, node: ClusterNode): Promise<void> {
+  for (const late = Date.now() + formsMs; !(await isNodeHealthy(folder, node)); ) {
     if (!runs(node)) throw notStarted(`the server ${node.name} has ended`, node.log);
     if (Date.now() > late) throw notStarted(`the server ${node.name} is not healthy`, node.log);
     await Bun.sleep(50);
   }
 }
+
+/** The Unix sockets of an interface of all nodes. */
+export const socketsIn = (
+  folder: string,
+  nodes: readonly Pick<ClusterNode, "name">[],
+  name: "ingress" | "admin",
+): string[] => nodes.map((node) => socketsOf(folder, node)[name]);
 
 /** Ends servers; their data stays. */
 export const stopServers = ({ nodes }: Servers): Promise<void> => end(nodes, endsMs);
@@ -117,27 +138,37 @@ export const stopServers = ({ nodes }: Servers): Promise<void> => end(nodes, end
 /** A cluster that the process which started it holds, as tests do. */
 export type Cluster = {
   url: string;
+  /** With the token of the cluster. */
   address: ClusterAddress;
-  nodes: { pid: number; address: ClusterAddress }[];
-  /** Starts a node again that has ended or was killed, with its data and its ports. */
+  /** The public key that its workers check requests with. */
+  identityKey: string;
+  nodes: { pid: number }[];
+  /** Starts a node again that has ended or was killed, with its data. */
   restart(index: number): Promise<void>;
   stop(): Promise<void>;
 };
 
 /**
- * Starts a cluster: its servers, and in front of several nodes a balancer in this process.
+ * Starts a cluster: its servers, and in front of them gateways in this process.
  *
  * @throws WorkflowError those of {@link startServers}.
  */
 export async function startCluster(options: ServerOptions): Promise<Cluster> {
+  const { folder } = options;
+  const { token, identityKey } = makeKeys(folder);
   const servers = await startServers(options);
-  const fronts = await frontsOf(servers);
-  const { address } = fronts;
+  const front = (name: "ingress" | "admin") =>
+    startGateway(socketsIn(folder, servers.nodes, name), { token });
+  const [ingress, admin] = [front("ingress"), front("admin")];
+  const address = {
+    ingress: `http://127.0.0.1:${ingress.port}`,
+    admin: `http://127.0.0.1:${admin.port}`,
+    token,
+  };
   return {
-    url: hostUrl(address),
-    address,
+    ...{ url: hostUrl(address), address, identityKey },
     get nodes() {
-      return servers.nodes.map((node) => ({ pid: node.pid, address: nodeAddress(node) }));
+      return servers.nodes.map(({ pid }) => ({ pid }));
     },
     async restart(index) {
       const old = servers.nodes[index];
@@ -145,30 +176,14 @@ export async function startCluster(options: ServerOptions): Promise<Cluster> {
       await end([old], endsMs);
       const program = options.binary ?? findServer(process.cwd(), process.env);
       if (program === null) throw noServer();
-      const all = servers.nodes.map(({ ports }) => ports);
-      const node = startNode(program, options.folder, all, old.ports, index);
+      const all = servers.nodes.map(({ name }) => name);
+      const node = startNode(program, folder, all, old.name);
       servers.nodes[index] = node;
-      await untilHealthy(node);
+      await untilHealthy(folder, node);
     },
     async stop() {
-      await fronts.close();
+      await Promise.all([ingress.close(), admin.close()]);
       await stopServers(servers);
     },
-  };
-}
-
-/** One address for the nodes of a cluster: that of the only node, or of a balancer in front of all. */
-export async function frontsOf({ nodes }: Servers): Promise<{
-  address: ClusterAddress;
-  close: () => Promise<void>;
-}> {
-  const [only] = nodes;
-  if (only && nodes.length === 1) return { address: nodeAddress(only), close: async () => {} };
-  const front = (name: keyof NodePorts): Promise<Balancer> =>
-    startBalancer(nodes.map(({ ports }) => ({ port: ports[name] })));
-  const [ingress, admin] = await Promise.all([front("ingress"), front("admin")]);
-  return {
-    address: { ingress: loopback(ingress.port), admin: loopback(admin.port), token: null },
-    close: async () => void (await Promise.all([ingress.close(), admin.close()])),
   };
 }

@@ -1,10 +1,19 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { makeFolder, takeLock, WorkflowError, writeFileAtomic } from "@uncaged/workflow/host";
-import { hostUrl, readHostUrl } from "./address.ts";
+import {
+  type Environment,
+  makeFolder,
+  takeLock,
+  WorkflowError,
+  writeFileAtomic,
+} from "@uncaged/workflow/host";
+import { type ClusterAddress, hostUrl, readHostUrl, tokenVariable } from "./address.ts";
 import { clusterState, isHealthy, registerWorker } from "./admin.ts";
 import { type Backend, startBalancer } from "./balancer.ts";
-import { type ClusterNode, nodeAddress, type Servers, startServers } from "./cluster.ts";
+import { type ClusterNode, isNodeHealthy, socketsIn, startServers } from "./cluster.ts";
+import { startGateway } from "./gateway.ts";
+import { makeKeys, readKeys } from "./keys.ts";
+import { forgetCluster, noteCluster } from "./notes.ts";
 import {
   end,
   freePorts,
@@ -20,7 +29,7 @@ import {
  * after each process is started, so that `down` finds all of them however `up` has ended.
  */
 
-export type LocalWorker = Started & Required<Backend> & { log: string };
+export type LocalWorker = Started & Backend & { log: string };
 
 /** What runs of a cluster, as its file has it. */
 export type LocalCluster = {
@@ -44,8 +53,17 @@ export type UpOptions = {
   binary: string;
 };
 
-/** An address and what is behind it, as the balancer's file has it. */
-type Front = { port: number; backends: Backend[] };
+/**
+ * What the balancer's file has: the port of the workers and what is behind it, and the ports of the two gateways with the
+ * Unix sockets behind each.
+ */
+type Fronts = {
+  workers: { port: number; backends: Backend[] };
+  gateways: { port: number; sockets: string[] }[];
+};
+
+/** The ports of a cluster: those of the first start, for its address and its workers' URI stay what they were. */
+type Ports = [forWorkers: number, ingress: number, admin: number];
 
 const at = (folder: string, file: string): string => join(folder, file);
 const stateFile = (folder: string) => at(folder, "cluster.json");
@@ -117,45 +135,52 @@ function runsAlready(folder: string, cluster: LocalCluster): WorkflowError {
 async function startAll(options: UpOptions, cluster: LocalCluster): Promise<void> {
   const { folder, nodes, binary, workers } = options;
   const remember = () => write(stateFile(folder), cluster);
-  const servers: Servers = await startServers({ folder, nodes, binary }, (started) => {
+  const { token } = makeKeys(folder);
+  const servers = await startServers({ folder, nodes, binary }, (started) => {
     cluster.nodes = started;
     remember();
   });
-  const [first] = servers.nodes;
-  if (!first) throw new RangeError("a cluster has at least one node");
-  const isMany = servers.nodes.length > 1;
-  const ports = await portsOf(folder, isMany ? 3 : 1);
-  const [forWorkers = 0, ingress = first.ports.ingress, admin = first.ports.admin] = ports;
-  const own = nodeAddress(first);
-  const address = isMany
-    ? { ingress: `http://127.0.0.1:${ingress}`, admin: `http://127.0.0.1:${admin}`, token: null }
-    : own;
+  const ports = await portsOf(folder);
+  const [forWorkers, ingress, admin] = ports;
+  const address: ClusterAddress = {
+    ingress: `http://127.0.0.1:${ingress}`,
+    admin: `http://127.0.0.1:${admin}`,
+    token,
+  };
   cluster.host = hostUrl(address);
   cluster.uri = `http://127.0.0.1:${forWorkers}`;
-  const behind = (name: "ingress" | "admin"): Backend[] =>
-    servers.nodes.map((node) => ({ port: node.ports[name] }));
-  const fronts: Front[] = [
-    { port: forWorkers, backends: [] },
-    ...(isMany ? [{ port: ingress, backends: behind("ingress") }] : []),
-    ...(isMany ? [{ port: admin, backends: behind("admin") }] : []),
-  ];
-  for (const { port } of fronts) {
+  for (const port of ports) {
     if (!(await isFree(port))) throw portTaken(folder, port);
   }
+  const fronts: Fronts = {
+    workers: { port: forWorkers, backends: [] },
+    gateways: [
+      { port: ingress, sockets: socketsIn(folder, servers.nodes, "ingress") },
+      { port: admin, sockets: socketsIn(folder, servers.nodes, "admin") },
+    ],
+  };
   write(frontsFile(folder), fronts);
   const log = at(folder, "balancer.log");
   const words = [...options.program, "cluster", "__balance", folder];
-  cluster.balancer = startDetached(words, { env: options.env, log, mark: folder });
+  const env = without(options.env, tokenVariable);
+  cluster.balancer = startDetached(words, { env, log, mark: folder });
   remember();
+  await until(() => isHealthy(address), "the balancer does not answer", log);
+  noteCluster(folder, address, options.env);
   for (let number = 1; number <= workers; number += 1) {
-    cluster.workers.push(await startWorker(options, cluster, number));
+    cluster.workers.push(await startWorker({ ...options, env }, cluster, number));
     remember();
   }
   await Promise.all(cluster.workers.map(untilReady));
   const backends = cluster.workers.map(({ port, health }) => ({ port, health }));
-  write(frontsFile(folder), fronts.with(0, { port: forWorkers, backends }));
-  await until(() => isHealthy(address), "the balancer does not answer", log);
-  if (workers > 0) await registerSoon(cluster, log);
+  write(frontsFile(folder), { ...fronts, workers: { port: forWorkers, backends } });
+  if (workers > 0) await registerSoon(address, cluster.uri, log);
+}
+
+/** The processes of a cluster have the token from its folder: the variable may be that of another cluster. */
+function without(env: Record<string, string>, name: string): Record<string, string> {
+  const { [name]: _, ...others } = env;
+  return others;
 }
 
 const portTaken = (folder: string, port: number): WorkflowError =>
@@ -165,16 +190,26 @@ const portTaken = (folder: string, port: number): WorkflowError =>
     `end what listens on it: ss -ltnp 'sport = :${port}'`,
   );
 
-/** The ports of the fronts: those of the first start, for the workers' URI is registered once. */
-async function portsOf(folder: string, count: number): Promise<number[]> {
+async function portsOf(folder: string): Promise<Ports> {
   const file = at(folder, "fronts.json");
-  if (existsSync(file)) {
-    const known = JSON.parse(readFileSync(file, "utf8")) as number[];
-    if (known.length === count) return known;
-  }
-  const ports = await freePorts(count);
+  const known = readNumbers(file);
+  if (known.length === 3) return known as Ports;
+  // A cluster of one server had its ingress and its admin interface on the server's own ports before there were gateways.
+  const [forWorkers] = known;
+  const { ingress, admin } = oldPorts(folder);
+  const given = forWorkers && ingress && admin ? [forWorkers, ingress, admin] : null;
+  const ports = (given ?? (await freePorts(3))) as Ports;
   write(file, ports);
   return ports;
+}
+
+const readNumbers = (file: string): number[] =>
+  existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as number[]) : [];
+
+function oldPorts(folder: string): { ingress?: number; admin?: number } {
+  const file = at(folder, "ports.json");
+  if (!existsSync(file)) return {};
+  return (JSON.parse(readFileSync(file, "utf8")) as { ingress: number; admin: number }[])[0] ?? {};
 }
 
 async function startWorker(
@@ -211,8 +246,7 @@ async function until(is: () => Promise<boolean>, what: string, log: string): Pro
 }
 
 /** Registers the workers' URI, which the balancer may take a moment to answer. */
-async function registerSoon({ host, uri }: LocalCluster, log: string): Promise<void> {
-  const address = readHostUrl(host, {});
+async function registerSoon(address: ClusterAddress, uri: string, log: string): Promise<void> {
   let last: unknown = null;
   const registered = () =>
     registerWorker(address, uri, { force: true }).then(
@@ -230,11 +264,17 @@ async function registerSoon({ host, uri }: LocalCluster, log: string): Promise<v
 }
 
 /** Ends a cluster; with `data` what it has stored is deleted too. Gives whether one ran. */
-export const downCluster = (folder: string, { data = false } = {}): Promise<boolean> =>
+export const downCluster = (
+  folder: string,
+  { data = false, env }: { data?: boolean; env: Environment },
+): Promise<boolean> =>
   locked(folder, async () => {
     const cluster = readCluster(folder);
     const ran = cluster !== null && allOf(cluster).some(runs);
-    if (cluster) await endAll(folder, cluster);
+    if (cluster) {
+      await endAll(folder, cluster);
+      if (cluster.host !== "") forgetCluster(folder, readHostUrl(cluster.host, {}), env);
+    }
     if (data) rmSync(folder, { recursive: true, force: true });
     return ran;
   });
@@ -258,8 +298,10 @@ export async function clusterStatus(folder: string) {
   const cluster = readCluster(folder);
   if (!cluster) return null;
   const { host, uri, nodes, workers, balancer } = cluster;
-  const isUp = host !== "" && (await isHealthy(readHostUrl(host, {})));
-  const state = isUp ? await clusterState(readHostUrl(host, {})) : null;
+  const token = readKeys(folder)?.token ?? null;
+  const address = host === "" ? null : { ...readHostUrl(host, {}), token };
+  const isUp = address !== null && (await isHealthy(address));
+  const state = isUp ? await clusterState(address) : null;
   return {
     host,
     uri,
@@ -268,8 +310,7 @@ export async function clusterStatus(folder: string) {
     servers: await Promise.all(
       nodes.map(async (node) => ({
         ...{ name: node.name, pid: node.pid, running: runs(node) },
-        healthy: await isHealthy(nodeAddress(node)),
-        ...node.ports,
+        healthy: await isNodeHealthy(folder, node),
       })),
     ),
     workers: workers.map((worker) => ({
@@ -281,30 +322,28 @@ export async function clusterStatus(folder: string) {
 
 /** The balancer's process: serves the fronts of a cluster, as its file has them, until the signal is aborted. */
 export async function balance(folder: string, signal: AbortSignal): Promise<void> {
-  const read = () => JSON.parse(readFileSync(frontsFile(folder), "utf8")) as Front[];
-  const balancers = await Promise.all(
-    read().map(async ({ port, backends }) => await startBalancer(backends, { port })),
-  );
+  const read = () => JSON.parse(readFileSync(frontsFile(folder), "utf8")) as Fronts;
+  const keys = readKeys(folder);
+  if (!keys) throw new Error(`${folder}: missing keys`);
+  const { workers, gateways } = read();
+  const all = [
+    await startBalancer(workers.backends, workers),
+    ...gateways.map(({ port, sockets }) => startGateway(sockets, { port, token: keys.token })),
+  ] as const;
   while (!signal.aborted) {
     await Bun.sleep(100);
-    for (const { port, backends } of existsSync(frontsFile(folder)) ? read() : []) {
-      balancers.find((one) => one.port === port)?.use(backends);
-    }
+    if (existsSync(frontsFile(folder))) all[0].use(read().workers.backends);
   }
-  await Promise.all(balancers.map((one) => one.close()));
+  await Promise.all(all.map((one) => one.close()));
 }
 
-/** Puts a worker behind the address of a cluster on this machine, when that is what `host` names. Gives its URI. */
-export function joinCluster(
-  folder: string,
-  host: string,
-  worker: Required<Backend>,
-): string | null {
+/** Puts a worker behind the address of the cluster in a folder. Gives its URI; null when none runs there. */
+export function joinCluster(folder: string, worker: Backend): string | null {
   const cluster = readCluster(folder);
-  if (cluster?.host !== host) return null;
-  const [front, ...others] = JSON.parse(readFileSync(frontsFile(folder), "utf8")) as Front[];
-  if (!front) return null;
-  const backends = [...front.backends.filter(({ port }) => port !== worker.port), worker];
-  write(frontsFile(folder), [{ ...front, backends }, ...others]);
+  if (!cluster) return null;
+  const fronts = JSON.parse(readFileSync(frontsFile(folder), "utf8")) as Fronts;
+  const { port, backends } = fronts.workers;
+  const others = backends.filter((one) => one.port !== worker.port);
+  write(frontsFile(folder), { ...fronts, workers: { port, backends: [...others, worker] } });
   return cluster.uri;
 }

@@ -8,12 +8,13 @@ export type Started = { pid: number; mark: string };
 /** Starts a program that goes on when this one has ended. What it prints is appended to a file. */
 export function startDetached(
   argv: readonly string[],
-  { env, log, mark }: { env: Record<string, string>; log: string; mark: string },
+  { env, cwd, log, mark }: { env: Record<string, string>; cwd?: string; log: string; mark: string },
 ): Started {
   const file = openSync(log, "a", 0o600);
   try {
     const child = Bun.spawn([...argv], {
       env,
+      cwd,
       stdin: "ignore",
       stdout: file,
       stderr: file,

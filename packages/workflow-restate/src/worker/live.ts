@@ -35,7 +35,8 @@ export class LiveClaims {
     const from = searchParams.get("from") ?? "0";
     const claim = this.#claims.get(key);
     if (!claim || !/^\d{1,15}$/.test(from)) {
-      response.writeHead(claim ? 400 : 401, { connection: "close" }).end();
+      response.writeHead(claim ? 400 : 401, { connection: "close" });
+      response.end(claim ? "invalid position\n" : "missing or invalid key\n");
       return true;
     }
     void send(response, claim, Number(from));

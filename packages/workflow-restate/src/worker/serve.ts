@@ -8,6 +8,8 @@ import { type Environment, WorkflowError } from "@uncaged/workflow/host";
 import { ClusterClient } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { Clock } from "../cluster/clock.ts";
+import { signatureCheck } from "../cluster/identity.ts";
+import { tokenCheck } from "../cluster/token.ts";
 import { planObject } from "../service/plan.ts";
 import { bundleObject, indexObject, workflowObject } from "../service/store.ts";
 import { threadObject } from "../service/thread.ts";
@@ -33,6 +35,8 @@ export type WorkerOptions = {
    * enough. An append to a long thread then needs no read of its own.
    */
   hasStateLimit?: boolean;
+  /** The public keys of the servers. Requests that none of them has signed are refused; without a key none is checked. */
+  identityKeys?: readonly string[];
   /** Whether bundles have this process to themselves: what they print goes to their threads' logs, and none ends it. */
   isolate?: boolean;
   /** Called with one line when a thread can't be driven here, its bundle is missing, say, or when none can be. */
@@ -60,12 +64,15 @@ let isRecording = false;
  * Serves the objects of a cluster, and drives its threads, in this process. It keeps nothing: any number of workers
  * serve one cluster, behind one address.
  *
- * @throws WorkflowError `CLOCK_OFF` when this machine's clock is too far from the cluster's, `PORT_TAKEN`, and those of a
+ * @throws WorkflowError `CLOCK_OFF` when this machine's clock is too far from the cluster's, `PORT_TAKEN`, `BAD_IDENTITY_KEY`, and those of a
  * storage root for the cache.
  */
 export async function serveWorker(options: WorkerOptions): Promise<ServedWorker> {
   const { address, port, healthPort = 0, hostname = "127.0.0.1", isolate = false } = options;
+  const { identityKeys = [] } = options;
   const clock = new Clock(address);
+  const isSigned =
+    identityKeys.length === 0 ? () => true : signatureCheck(identityKeys, () => clock.now);
   await clock.compare();
   if (clock.problem && clock.isRefused) throw clock.problem;
   const live = new LiveClaims();
@@ -85,14 +92,24 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
     indexObject,
     planObject,
   ];
-  const server = createHttp2Server(createEndpointHandler({ services, logger: () => undefined }));
+  const endpoint = createEndpointHandler({ services, logger: () => undefined });
+  const server = createHttp2Server((request, response) => {
+    const { pathname } = new URL(request.url, "http://worker");
+    if (isSigned(pathname, request.headers)) endpoint(request, response);
+    else response.writeHead(401).end("missing or invalid signature of a server\n");
+  });
   const connections = new Connections(server, () => driver.isDraining);
+  const isAllowed = address.token === null ? () => true : tokenCheck(address.token);
   const health = createHealthServer((request, response) => {
     if (live.answer(request, response)) return;
     const isKnown = request.url === "/health";
     const isReady = !isDraining && !clock.isRefused;
     response.writeHead(isKnown ? (isReady ? 200 : 503) : 404, { connection: "close" });
-    response.end(isKnown ? JSON.stringify({ draining: isDraining, threads: driver.count }) : "");
+    const known = {
+      draining: isDraining,
+      ...(isAllowed(request.headers.authorization) && { threads: driver.count }),
+    };
+    response.end(isKnown ? JSON.stringify(known) : "");
   });
   const healthAt = await listen(health, healthPort, hostname);
   live.advertise(options.advertise ?? `${ownAddress(hostname)}:${healthAt}`);

@@ -75,13 +75,23 @@ export class Effects {
   }
 }
 
+/** The admin interface of a cluster, and its token. */
+export type Interface = { admin: string; token: string | null };
+
 /** The lines of a thread's log, from the interface of a server; null when it does not answer. */
-export async function linesOf(admin: string, threadId: string): Promise<string[] | null> {
+export async function linesOf(
+  { admin, token }: Interface,
+  threadId: string,
+): Promise<string[] | null> {
   const query = `SELECT key, value FROM state WHERE scope IS NULL AND service_name = 'thread' AND service_key = '${threadId}' AND key >= 's:' AND key < 's;'`;
   try {
     const response = await fetch(`${admin}/query`, {
       method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json" },
+      headers: {
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+        accept: "application/json",
+      },
       body: JSON.stringify({ query }),
       signal: AbortSignal.timeout(10_000),
     });

@@ -4,7 +4,14 @@ import { join } from "node:path";
 import { isWorkflowError, type ThreadRef } from "@uncaged/workflow/host";
 import { type Cluster, registerWorker, startCluster } from "../../src/cluster.ts";
 import { openRestateHost, type RestateHost } from "../../src/index.ts";
-import { auditedBundle, type Effect, Effects, linesOf, violations } from "./audit.ts";
+import {
+  auditedBundle,
+  type Effect,
+  Effects,
+  type Interface,
+  linesOf,
+  violations,
+} from "./audit.ts";
 import { answer, noOrders, type Orders, tenAtOnce } from "./commands.ts";
 import { Fleet, type Worker } from "./fleet.ts";
 import {
@@ -69,7 +76,7 @@ export async function runFaults(options: FaultOptions): Promise<FaultReport> {
   };
   process.once("SIGINT", interrupted).once("SIGTERM", interrupted);
   try {
-    const fleet = await Fleet.start(folder, cluster.address, options.workers);
+    const fleet = await Fleet.start(folder, cluster, options.workers);
     const host = openRestateHost(cluster.address);
     try {
       await registerWorker(cluster.address, fleet.uri);
@@ -171,7 +178,7 @@ class Trial {
   async #show(): Promise<void> {
     const open = [...this.#tried.values()].slice(-this.#options.threads);
     for (const thread of [this.#pick(open), this.#pick(open)]) {
-      const lines = await linesOf(this.#cluster.address.admin, thread.threadId);
+      const lines = await linesOf(this.#cluster.address, thread.threadId);
       if (lines && lines.length > thread.shown.length) thread.shown = lines;
     }
   }
@@ -296,7 +303,7 @@ class Trial {
     let begun = 0;
     let committed = 0;
     for (const { threadId, orders, shown, copied } of this.#tried.values()) {
-      const lines = (await retriedLines(this.#cluster.address.admin, threadId)) ?? [];
+      const lines = (await retriedLines(this.#cluster.address, threadId)) ?? [];
       const effects = byThread.get(threadId) ?? [];
       const { kill, ...answers } = orders;
       const known = { steps, copied, kill, answers, shown, heldUp, freezes };
@@ -360,9 +367,9 @@ async function retried<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-const retriedLines = (admin: string, threadId: string) =>
+const retriedLines = (address: Interface, threadId: string) =>
   retried(async () => {
-    const lines = await linesOf(admin, threadId);
+    const lines = await linesOf(address, threadId);
     if (!lines) throw new Error(`the log of ${threadId} can't be read`);
     return lines;
   });

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Balancer, type ClusterAddress, startBalancer } from "../../src/cluster.ts";
+import { type Balancer, type Cluster, startBalancer } from "../../src/cluster.ts";
 import { type Cut, Link } from "./link.ts";
 
 const program = join(import.meta.dir, "worker.ts");
@@ -18,18 +18,18 @@ export type Worker = {
 export class Fleet {
   readonly workers: Worker[] = [];
   readonly #folder: string;
-  readonly #address: ClusterAddress;
+  readonly #cluster: Cluster;
   readonly #balancer: Balancer;
   #count = 0;
 
-  private constructor(folder: string, address: ClusterAddress, balancer: Balancer) {
+  private constructor(folder: string, cluster: Cluster, balancer: Balancer) {
     this.#folder = folder;
-    this.#address = address;
+    this.#cluster = cluster;
     this.#balancer = balancer;
   }
 
-  static async start(folder: string, address: ClusterAddress, count: number): Promise<Fleet> {
-    const fleet = new Fleet(folder, address, await startBalancer([]));
+  static async start(folder: string, cluster: Cluster, count: number): Promise<Fleet> {
+    const fleet = new Fleet(folder, cluster, await startBalancer([]));
     while (fleet.workers.length < count) fleet.workers.push(await fleet.#startWorker());
     fleet.#share();
     return fleet;
@@ -70,12 +70,14 @@ export class Fleet {
     this.#count += 1;
     const cache = join(this.#folder, `worker-${this.#count}`);
     mkdirSync(cache, { mode: 0o700 });
-    const { ingress, admin } = this.#address;
+    const { address, identityKey } = this.#cluster;
+    const { ingress, admin, token } = address;
     const out = await Promise.all(
       [ingress, admin].map((url) => Link.to(Number(new URL(url).port))),
     );
     const urls = out.map(({ port }) => `http://127.0.0.1:${port}`);
     const child = Bun.spawn([process.execPath, program, ...urls, cache], {
+      env: { ...process.env, TOKEN: token ?? "", IDENTITY_KEY: identityKey },
       stdin: "ignore",
       stdout: "pipe",
       stderr: "inherit",

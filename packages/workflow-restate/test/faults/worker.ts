@@ -2,8 +2,10 @@
 import { serveWorker } from "../../src/worker.ts";
 
 const [ingress = "", admin = "", cache = ""] = process.argv.slice(2);
+const { TOKEN: token = "", IDENTITY_KEY: identityKey = "" } = process.env;
 const worker = await serveWorker({
-  address: { ingress, admin, token: null },
+  address: { ingress, admin, token },
+  identityKeys: [identityKey],
   ...{ port: 0, healthPort: 0, cache, env: {}, isolate: true, hasStateLimit: true },
 });
 console.log(JSON.stringify({ port: worker.port, health: worker.healthPort }));

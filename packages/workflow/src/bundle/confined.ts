@@ -41,7 +41,7 @@ export async function confined(
       folder,
       ...files.filter((path) => existsSync(path)).map((path) => show(path, false)),
     ],
-    ...{ covered: [], emptyFolders: [], links: [], env: {}, unsetEnv: [], cwd, temporaryBytes },
+    ...{ covered: [], links: [], env: {}, unsetEnv: [], cwd, temporaryBytes },
   };
   const { argv, descriptors } = bubblewrapArguments(bubblewrap, view, firstDescriptor);
   const handles = opened.move();

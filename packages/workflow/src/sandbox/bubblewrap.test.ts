@@ -12,11 +12,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bubblewrapArguments, type BubblewrapView, findBubblewrap } from "./bubblewrap.ts";
 import { Handle } from "./handle.ts";
-import { overlayOf, type Shown } from "./view.ts";
+import { overlayOf, removeUnwanted, type Shown } from "./view.ts";
 
 const found = await findBubblewrap({ PATH: process.env.PATH });
 const missing = typeof found === "string" ? ` (left out: ${found})` : "";
@@ -51,11 +52,10 @@ function run(
     writable: folder.isWritable ? [folder.handle] : [],
     shown: [folder, ...overlay.shown],
     covered: overlay.covered,
-    emptyFolders: overlay.emptyFolders,
     ...{ links: [], env: {}, unsetEnv: [], cwd: "/w", hasFilter: false, temporaryBytes: 1024 ** 2 },
   };
   const { argv, descriptors } = bubblewrapArguments(found, view);
-  const [command = "", ...args] = [...argv, "/bin/sh", "-c", script];
+  const [command = "", ...args]: string[] = [...argv, "/bin/sh", "-c", script];
   const { status, stderr, stdout } = spawnSync(command, args, {
     ...{ encoding: "utf8", timeout: 60_000, env: { PATH: "/usr/bin:/bin" } },
     stdio: ["ignore", "pipe", "pipe", ...descriptors],
@@ -126,3 +126,27 @@ inSandbox(`a project that is swapped for a link shows nothing else${missing}`, (
   expect(outcome.stdout).not.toContain("hidden-text");
   expect(readdirSync(victim)).toEqual(["secret"]);
 });
+
+inSandbox(`a file that turns .git into another folder's is removed${missing}`, () => {
+  const folder = shown();
+  const { unwanted } = overlayOf(folder, []);
+  run(folder, "mkdir .common; echo ../.common > .git/commondir; echo x > .git/index");
+  expect(removeUnwanted(unwanted)).toEqual([join(project, ".git/commondir")]);
+  expect(existsSync(join(project, ".git/commondir"))).toBe(false);
+  expect(existsSync(join(project, ".git/index"))).toBe(true);
+  writeFileSync(join(project, ".git/commondir"), "../.common");
+  expect(() => overlayOf(folder, [])).toThrow("makes git obey another folder");
+});
+
+inSandbox(
+  `sockets in the project can't be reached, and an unreadable folder is passed over${missing}`,
+  async () => {
+    const server = createServer((socket) => socket.end("reached"));
+    await new Promise<void>((done) => server.listen(join(project, "app.sock"), done));
+    mkdirSync(join(project, "closed"), { mode: 0o000 });
+    const script =
+      "test -S app.sock && echo visible; python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"app.sock\"); print(s.recv(9))'";
+    for (const isWritable of [true, false]) expect(run(shown(isWritable), script).stdout).toBe("");
+    server.close();
+  },
+);

@@ -100,8 +100,6 @@ export type BubblewrapView = {
   writable: readonly Handle[];
   shown: readonly Shown[];
   covered: readonly Pick<Covered, "to" | "isFolder">[];
-  /** Empty read-only directories, made where there is none. */
-  emptyFolders: readonly string[];
   links: readonly { target: string; to: string }[];
   env: Readonly<Record<string, string>>;
   unsetEnv: readonly string[];
@@ -131,7 +129,7 @@ export function bubblewrapArguments(
   view: BubblewrapView,
   firstDescriptor = usualDescriptor,
 ): { argv: string[]; descriptors: number[] } {
-  const { covered, cwd, emptyFolders, env, hasFilter, links, shown, temporaryBytes } = view;
+  const { covered, cwd, env, hasFilter, links, shown, temporaryBytes } = view;
   const { unsetEnv, writable } = view;
   const binds = shown.flatMap(({ isWritable, to }, at) => [
     isWritable ? "--bind-fd" : "--ro-bind-fd",
@@ -154,7 +152,6 @@ export function bubblewrapArguments(
     ...["--remount-ro", "/dev"],
     ...links.flatMap(({ target, to }) => ["--symlink", target, to]),
     ...binds,
-    ...emptyFolders.flatMap((to) => ["--tmpfs", to, "--remount-ro", to]),
     ...covered.flatMap(({ isFolder, to }) =>
       isFolder ? ["--tmpfs", to, "--remount-ro", to] : ["--ro-bind", "/dev/null", to],
     ),

@@ -1,6 +1,7 @@
 import {
   closeSync,
   constants,
+  type Dirent,
   existsSync,
   fstatSync,
   mkdirSync,
@@ -114,6 +115,16 @@ export class Handle implements Disposable {
   /** The names in this directory. */
   names(): string[] {
     return readdirSync(this.place());
+  }
+
+  /** The entries of this directory with their kinds; none where it can't be read. */
+  entries(): Dirent[] {
+    try {
+      return readdirSync(this.place(), { withFileTypes: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "EACCES") return [];
+      throw error;
+    }
   }
 
   /** Reads a plain file of at most `most` bytes; null for a link, a pipe, a directory and a longer file. */

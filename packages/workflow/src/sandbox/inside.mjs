@@ -1,13 +1,22 @@
 import { spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  constants,
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
-import { constants } from "node:os";
+import { constants as system } from "node:os";
 import { dirname } from "node:path";
 
 /*
  * Runs inside a sandbox, before the command. It compares what is shown with what was opened outside, puts the login in
- * its place, relays loopback connections to the proxy's socket, and runs the command to its end. Whatever it does, and
- * whatever is done to it, stays inside.
+ * its place, relays loopback connections to the proxy's socket, and runs the command to its end. In a container it ends with
+ * its connection to the host. Whatever it does, and whatever is done to it, stays inside.
  *
  * `inside.mjs run <task.json> [argument…]` or `inside.mjs connect <socket> <host> <port>`.
  */
@@ -22,13 +31,11 @@ async function run(task, more) {
     process.stderr.write(`${problem}\n`);
     process.exit(126);
   }
-  for (const { from, to } of task.files) {
-    rmSync(to, { recursive: true, force: true });
-    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
-    copyFileSync(from, to, 1);
-  }
-  const env = { ...process.env, ...task.env };
+  for (const file of task.files) place(file);
+  if (task.life !== null) await endWith(task.life);
+  const env = { ...process.env };
   for (const name of task.unset) delete env[name];
+  Object.assign(env, task.env);
   if (task.socket !== null) Object.assign(env, await relay(task));
   const [command, ...own] = task.command;
   const child = spawn(command, [...own, ...more], { cwd: task.cwd, env, stdio: "inherit" });
@@ -38,7 +45,22 @@ async function run(task, more) {
     process.stderr.write(`${command}: ${error.message}\n`);
     process.exit(error.code === "ENOENT" ? 127 : 126);
   });
-  child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + system.signals[signal]));
+}
+
+/** Copies a file to its place. What an earlier attempt has put there, or in place of its directory, is removed. */
+function place({ from, to }) {
+  const folder = dirname(to);
+  try {
+    if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory())
+      rmSync(folder, { force: true });
+    rmSync(to, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    copyFileSync(from, to, constants.COPYFILE_EXCL);
+  } catch (error) {
+    process.stderr.write(`${to} can't be written: ${error.message}\n`);
+    process.exit(126);
+  }
 }
 
 function replacedIn({ covered, shown }) {
@@ -46,7 +68,45 @@ function replacedIn({ covered, shown }) {
     if (identityOf(to) !== identity) return `${to} was replaced while the sandbox was set up`;
   for (const { identity, to } of covered)
     if (identityOf(to) === identity) return `${to} is visible and must not be`;
+  const mounts = mountPoints();
+  const places = new Map([
+    ...shown.map(({ isWritable, to }) => [realpathSync(to), isWritable]),
+    ...covered.map(({ to }) => [realpathSync(to), false]),
+  ]);
+  for (const to of places.keys()) if (!mounts.has(to)) return `${to} is not held in its place`;
+  // Mounts below what covers them are listed too, and can't be reached.
+  for (const [at, isWritable] of mounts)
+    if (isWritable && nearest(at, places) === false && identityOf(at) !== null)
+      return `${at} can be written and must not be`;
   return null;
+}
+
+/** The places at which something is mounted, and whether it can be written. */
+function mountPoints() {
+  const lines = readFileSync("/proc/self/mountinfo", "utf8").trim().split("\n");
+  return new Map(
+    lines.map((line) => {
+      const [, , , , at, options] = line.split(" ");
+      const path = at.replace(/\\(\d{3})/g, (_, code) => String.fromCharCode(parseInt(code, 8)));
+      return [path, !options.split(",").includes("ro")];
+    }),
+  );
+}
+
+/** What a map has for a path, or for the directory nearest to it. */
+function nearest(path, places) {
+  const own = places.get(path);
+  return own !== undefined || path === dirname(path) ? own : nearest(dirname(path), places);
+}
+
+/** Ends this process, and with it the container, when a connection to the host does. */
+function endWith(path) {
+  return new Promise((resolve) => {
+    const host = connect(path, resolve);
+    host.on("error", () => process.exit(126));
+    host.on("close", () => process.exit(126));
+    host.resume();
+  });
 }
 
 function identityOf(path) {

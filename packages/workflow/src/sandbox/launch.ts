@@ -1,26 +1,46 @@
 import { closeSync, mkdirSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { bunFlags } from "../system/programs.ts";
 import { type Bubblewrap, bubblewrapArguments, systemPaths } from "./bubblewrap.ts";
+import {
+  type Container,
+  containerArguments,
+  insideBun,
+  killContainer,
+  ownRuntime,
+  type Runtime,
+  startFiles,
+} from "./container.ts";
 import { Handle, isInside } from "./handle.ts";
 import { keyringFilter } from "./seccomp.ts";
+// oxlint-disable-next-line import/default -- its text is imported
 import insideSource from "./inside.mjs" with { type: "text" };
 import { endpointOf } from "./addresses.ts";
 import { type EgressPolicy, type EgressProxy, openEgressProxy } from "./proxy.ts";
-import { type Covered, outermost, overlayOf, type Shown } from "./view.ts";
+import {
+  type Covered,
+  outermost,
+  overlayOf,
+  removeUnwanted,
+  type Shown,
+  type Unwanted,
+} from "./view.ts";
 
 /** What a command in a sandbox gets. All paths in `command`, `cwd` and `to` are those inside. */
 export type SandboxRequest = {
   command: readonly string[];
   cwd: string;
-  /** All variables of the command. `set` are others inside, `unset` are for the programs before bubblewrap only. */
+  /** All variables of the command. `set` are others inside, `unset` are for the programs before the sandbox only. */
   env: Readonly<Record<string, string>>;
   set: Readonly<Record<string, string>>;
   unset?: readonly string[];
+  /** Folders of the user, with settings and hooks that are protected. */
   folders: readonly Shown[];
+  /** Folders that the sandbox alone uses. The command may write all in them, its own settings too. */
+  ownFolders?: readonly Shown[];
   /** Code of the host that is shown read-only under its own path. */
   code: readonly string[];
-  /** Programs that are found by name, whatever folder they are in. */
+  /** Programs of the host that are found by name, whatever folder they are in. An image has its own. */
   commands?: readonly { name: string; path: string }[];
   /** What lies in the folders and must not be seen, by paths without links. */
   hidden: readonly string[];
@@ -31,106 +51,114 @@ export type SandboxRequest = {
   onRefused?: (target: string, reason: string) => void;
 };
 
+/** What holds a command: bubblewrap or a container. `name` is that of the container, unique for each start. */
+export type Wall = { bubblewrap: Bubblewrap } | { container: Container; name: string };
+
 /** A command line that starts a command in a sandbox. The command's further arguments go behind `argv`. */
 export type SandboxedCommand = {
   argv: string[];
   env: Record<string, string>;
   /** Opens the descriptors that the process gets from number 3 on: for each start anew. They are closed by `end`. */
   descriptors(): number[];
-  /** Closes what the start needed, and ends the network. To be called when the process has ended. */
-  end(): Promise<void>;
+  /**
+   * Closes what the start needed, and ends the network. To be called when the process has ended. Returns the files that the
+   * command has made to have git execute programs; they are removed.
+   */
+  end(): Promise<string[]>;
 };
 
 /** The folder inside with what the launcher needs, and that with links to programs. */
 const launchFolder = "/workspace/launch";
 const programFolder = "/workspace/bin";
 
-const bun = "/workspace/bun";
 const launcher = `${launchFolder}/inside.mjs`;
 /** The proxy's socket as it is named inside. */
 export const proxySocket = `${launchFolder}/net/proxy.sock`;
-/** Runs a JavaScript file inside. It needs the variable `BUN_BE_BUN`, as {@link bunEnv} has it. */
-export const insideBun = [bun, ...bunFlags];
+const lifeSocket = `${launchFolder}/net/life.sock`;
 
 const temporaryBytes = 1024 ** 3;
 
 /** Variables with which every copy of Bun behaves as Bun, a standalone binary too, and reads no settings of the user. */
 export const bunEnv = { BUN_BE_BUN: "1", HOME: launchFolder };
 
-const sshConfig = `Host *
-  ProxyCommand env BUN_BE_BUN=1 ${bun} ${bunFlags.join(" ")} ${launcher} connect ${proxySocket} %h %p
+/** What runs JavaScript in a sandbox. It needs the variables of {@link bunEnv}. */
+export const runtimeIn = (container: Container | null): readonly string[] =>
+  (container?.runtime ?? ownRuntime).argv;
+
+const sshConfig = ({ argv }: Runtime): string => `Host *
+  ProxyCommand env BUN_BE_BUN=1 ${argv.join(" ")} ${launcher} connect ${proxySocket} %h %p
   UserKnownHostsFile \${HOME}/.ssh/known_hosts /etc/ssh/ssh_known_hosts
   IdentityFile \${HOME}/.ssh/id_ed25519
   IdentityFile \${HOME}/.ssh/id_rsa
 `;
 
+type Layout = { top: Handle; shown: Shown[]; covered: Covered[] };
+
 /**
- * Prepares the start of a command in a bubblewrap sandbox. `folder` belongs to this start alone, and is written by the host
- * alone; the caller removes it after {@link SandboxedCommand.end}.
+ * Prepares the start of a command in a sandbox. `folder` belongs to this start alone, and is written by the host alone; the
+ * caller removes it after {@link SandboxedCommand.end}. `limit` is a command line that limits bubblewrap.
  * @throws WorkflowError when the proxy can't listen
  */
 export async function prepareSandbox(
-  {
-    bubblewrap,
-    folder,
-    limit,
-  }: { bubblewrap: Bubblewrap; folder: string; limit: readonly string[] },
+  where: Wall & { folder: string; limit: readonly string[] },
   request: SandboxRequest,
 ): Promise<SandboxedCommand> {
+  const runtime = "container" in where ? where.container.runtime : ownRuntime;
   const own: Handle[] = [];
   const filters: number[] = [];
   let proxy: EgressProxy | null = null;
-  const close = async (): Promise<void> => {
+  let life: { close(): void } | null = null;
+  const unwanted: Unwanted[] = [];
+  const close = async (): Promise<string[]> => {
+    life?.close();
+    await proxy?.close();
+    const planted = removeUnwanted(unwanted.splice(0));
     for (const handle of own.splice(0)) handle.close();
     for (const descriptor of filters.splice(0)) closeSync(descriptor);
-    await proxy?.close();
+    return planted;
   };
   try {
-    const top = keep(Handle.open(folder));
+    const top = keep(Handle.open(where.folder));
     const net = keep(top.folder("net"));
     if (request.network !== null) {
       proxy = await openEgressProxy(net.place("proxy.sock"), request.network, request.onRefused);
-      top.write("ssh_config", sshConfig);
+      top.write("ssh_config", sshConfig(runtime));
     }
     const overlays = request.folders.map((one) => overlayOf(one, request.hidden));
-    for (const { shown } of overlays) for (const { handle } of shown) keep(handle);
+    for (const one of overlays) {
+      for (const { handle } of one.shown) keep(handle);
+      for (const { git } of one.unwanted) keep(git);
+      unwanted.push(...one.unwanted);
+    }
+    const readable = (path: string, to: string): Shown => ({
+      ...{ handle: keep(Handle.open(path)), to, isWritable: false },
+    });
     const shown: Shown[] = [
-      ...codeIn(request).map((path) => ({
-        handle: keep(Handle.open(path)),
-        to: path,
-        isWritable: false,
-      })),
+      ...codeIn(where, request).map((path) => readable(path, path)),
       ...request.folders.flatMap((one, at) => [one, ...(overlays[at]?.shown ?? [])]),
+      ...(request.ownFolders ?? []),
       { handle: top, to: launchFolder, isWritable: false },
-      { handle: keep(Handle.open(process.execPath)), to: bun, isWritable: false },
+      ...(runtime.isOwn ? [readable(process.execPath, insideBun)] : []),
     ];
     const ssh = request.network === null ? null : top.entry("ssh_config");
     if (ssh) shown.push({ handle: keep(ssh), to: "/etc/ssh/ssh_config", isWritable: false });
-    const covered = overlays.flatMap((one) => one.covered);
-    writeTask(top, request, { shown, covered });
-    const filter = keyringFilter();
-    if (filter !== null) top.write("filter", filter);
-    const commands = new Map(request.commands?.map(({ name, path }) => [name, path]));
-    const { argv, descriptors } = bubblewrapArguments(bubblewrap, {
-      ...{ shown, covered, temporaryBytes, env: bunEnv, hasFilter: filter !== null },
-      writable: request.folders.flatMap(({ handle, isWritable }) => (isWritable ? [handle] : [])),
-      emptyFolders: overlays.flatMap((one) => one.emptyFolders),
-      links: [...commands].map(([name, target]) => ({ target, to: `${programFolder}/${name}` })),
-      unsetEnv: request.unset ?? [],
-      cwd: launchFolder,
-    });
-    const start = [...insideBun, launcher, "run", `${launchFolder}/task.json`];
+    const layout = { top, shown, covered: overlays.flatMap((one) => one.covered) };
+    writeTask(where, request, layout);
+    if (!("container" in where)) {
+      const { descriptors, ...started } = inBubblewrap(where, request, layout);
+      const open = (): number[] => descriptors(filters);
+      return { ...started, descriptors: open, end: close };
+    }
+    life = await openLife(net.place("life.sock"));
     return {
-      argv: [...limit, ...argv, ...start],
-      env: { ...request.env },
-      descriptors() {
-        if (filter === null) return descriptors;
-        // bubblewrap reads it to its end, and a copy of a descriptor would go on there.
-        const opened = top.descriptor("filter");
-        filters.push(opened);
-        return [...descriptors, opened];
+      ...inContainer(where, request, layout),
+      async end() {
+        // A container that is still being created finds no task.
+        top.remove("task.json");
+        life?.close();
+        await killContainer(where.container, where.name);
+        return await close();
       },
-      end: close,
     };
   } catch (error) {
     await close();
@@ -148,7 +176,7 @@ export async function prepareSandbox(
  * @throws WorkflowError when the proxy can't listen
  */
 export async function prepareInRun(
-  { run, ...around }: { bubblewrap: Bubblewrap; run: string; limit: readonly string[] },
+  { run, ...where }: Wall & { run: string; limit: readonly string[] },
   request: SandboxRequest,
 ): Promise<SandboxedCommand> {
   const launches = join(run, "launch");
@@ -161,10 +189,11 @@ export async function prepareInRun(
   const folder = join(launches, name);
   mkdirSync(folder, { mode: 0o700 });
   try {
-    const prepared = await prepareSandbox({ ...around, folder }, request);
+    const prepared = await prepareSandbox({ ...where, folder }, request);
     const end = async () => {
-      await prepared.end();
+      const planted = await prepared.end();
       remove();
+      return planted;
     };
     return { ...prepared, end };
   } catch (error) {
@@ -173,11 +202,89 @@ export async function prepareInRun(
   }
 }
 
+const launcherArguments = [launcher, "run", `${launchFolder}/task.json`];
+
+function inBubblewrap(
+  { bubblewrap, limit }: { bubblewrap: Bubblewrap; limit: readonly string[] },
+  { commands = [], env, folders, ownFolders = [], unset = [] }: SandboxRequest,
+  { covered, shown, top }: Layout,
+): { argv: string[]; env: Record<string, string>; descriptors: (opened: number[]) => number[] } {
+  const links = new Map(commands.map(({ name, path }) => [`${programFolder}/${name}`, path]));
+  const filter = keyringFilter();
+  if (filter !== null) top.write("filter", filter);
+  const { argv, descriptors } = bubblewrapArguments(bubblewrap, {
+    ...{ shown, covered, temporaryBytes, env: bunEnv, hasFilter: filter !== null },
+    writable: [...folders, ...ownFolders].flatMap(({ handle, isWritable }) =>
+      isWritable ? [handle] : [],
+    ),
+    links: [...links].map(([to, target]) => ({ target, to })),
+    ...{ unsetEnv: unset, cwd: launchFolder },
+  });
+  return {
+    argv: [...limit, ...argv, ...ownRuntime.argv, ...launcherArguments],
+    env: { ...env },
+    descriptors(opened) {
+      if (filter === null) return descriptors;
+      // bubblewrap reads it to its end, and a copy of a descriptor would go on there.
+      const own = top.descriptor("filter");
+      opened.push(own);
+      return [...descriptors, own];
+    },
+  };
+}
+
+function inContainer(
+  { container, name }: { container: Container; name: string },
+  { env, set, unset = [] }: SandboxRequest,
+  { covered, shown, top }: Layout,
+): Omit<SandboxedCommand, "end"> {
+  top.folder(startFiles.emptyFolder).close();
+  top.write(startFiles.emptyFile, "");
+  if (container.seccomp !== null) top.write(startFiles.seccomp, container.seccomp);
+  const others = new Set([...imageVariables, ...Object.keys(set), ...unset]);
+  const argv = containerArguments(container, {
+    ...{ name, shown, covered, temporaryBytes, env: bunEnv, cwd: launchFolder },
+    folder: top.path,
+    envNames: Object.keys(env).filter((variable) => !others.has(variable)),
+  });
+  return {
+    argv: [container.engine, ...argv, ...launcherArguments],
+    env: { ...env, ...container.env },
+    descriptors: () => [],
+  };
+}
+
+/** Variables that an image has its own values of. */
+const imageVariables = ["PATH", "HOME"];
+
+/**
+ * Listens for the launcher of a container, which ends with this connection: an engine lets a container run on when the
+ * process that asked for it is killed.
+ */
+async function openLife(path: string): Promise<{ close(): void }> {
+  const clients = new Set<Socket>();
+  const server = createServer((client) => {
+    clients.add(client);
+    client.on("error", () => client.destroy());
+    client.on("close", () => clients.delete(client));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, resolve);
+  });
+  return {
+    close() {
+      server.close();
+      for (const client of clients) client.destroy();
+    },
+  };
+}
+
 /** Writes what the launcher is told, and the files that it puts in their places. */
 function writeTask(
-  top: Handle,
+  where: Wall,
   { command, cwd, env, files = [], network, set }: SandboxRequest,
-  { covered, shown }: { covered: readonly Covered[]; shown: readonly Shown[] },
+  { covered, shown, top }: Layout,
 ): void {
   top.write("inside.mjs", insideSource);
   const copied = files.map(({ content, to }, at) => {
@@ -185,14 +292,16 @@ function writeTask(
     top.write(name, content);
     return { from: `${launchFolder}/${name}`, to };
   });
+  const inImage = "container" in where;
   const hasHome = Object.hasOwn(set, "HOME") || Object.hasOwn(env, "HOME");
   const PATH = [programFolder, env.PATH].filter(Boolean).join(":");
   const task = {
     ...{ command, cwd, files: copied },
-    shown: shown.map(({ handle: { identity }, to }) => ({ identity, to })),
+    shown: shown.map(({ handle: { identity }, isWritable, to }) => ({ identity, isWritable, to })),
     covered: covered.map(({ identity, to }) => ({ identity, to })),
-    env: { ...(hasHome && { HOME: env.HOME ?? "" }), PATH, ...set },
-    unset: hasHome ? ["BUN_BE_BUN"] : ["BUN_BE_BUN", "HOME"],
+    env: { ...(hasHome && { HOME: env.HOME ?? "" }), ...(!inImage && { PATH }), PWD: cwd, ...set },
+    unset: ["BUN_BE_BUN", "HOME"],
+    life: inImage ? lifeSocket : null,
     socket: network === null ? null : proxySocket,
     forwards: (network?.allow ?? []).flatMap((one) => {
       const endpoint = endpointOf(one);
@@ -204,6 +313,8 @@ function writeTask(
 
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i.test(host);
 
-/** The code that is shown, without what lies in other code or in the system's directories. */
-const codeIn = ({ code }: SandboxRequest): string[] =>
-  outermost(code.filter((path) => !systemPaths.some((system) => isInside(path, system))));
+/** The code that is shown, without what lies in other code or in the directories of the system that bubblewrap shows. */
+const codeIn = (where: Wall, { code }: SandboxRequest): string[] => {
+  const isSeen = (path: string) => systemPaths.some((system) => isInside(path, system));
+  return outermost("container" in where ? code : code.filter((path) => !isSeen(path)));
+};

@@ -25,6 +25,13 @@ export function modelEndpoints(env: Environment): string[] {
   });
 }
 
+/** The folders of this user's clusters: their servers take every request that comes over the sockets in them. */
+export function clusterFolders(env: Environment): string[] {
+  const state = env.XDG_STATE_HOME || join(env.HOME ?? homedir(), ".local/state");
+  const notes = join(state, "uncaged-workflow/clusters");
+  return existsSync(notes) ? readdirSync(notes).map((name) => join(notes, name)) : [];
+}
+
 /** What is private in a home directory: entries that begin with a dot, and those with one of `names` in any case. */
 export function privateIn(home: string, names: readonly string[] = []): string[] {
   const blocked = names.map((name) => name.toLowerCase());

@@ -1,4 +1,5 @@
-import { posix, relative, sep } from "node:path";
+import { join, posix, relative, sep } from "node:path";
+import { WorkflowError } from "../contract/error.ts";
 import { Handle, isInside } from "./handle.ts";
 
 /** A file or directory of the host, and where it is shown inside. */
@@ -7,8 +8,11 @@ export type Shown = { handle: Handle; to: string; isWritable: boolean };
 /** A place inside at which nothing of the host is shown: an empty directory, or an empty file. */
 export type Covered = { to: string; identity: string; isFolder: boolean };
 
+/** Files that make git execute programs and that a repository does not have: a process inside may make one. */
+export type Unwanted = { git: Handle; names: string[] };
+
 /** What is laid over the folders that a sandbox shows. */
-export type Overlay = { shown: Shown[]; covered: Covered[]; emptyFolders: string[] };
+export type Overlay = { shown: Shown[]; covered: Covered[]; unwanted: Unwanted[] };
 
 /** What the host or its user obeys in a folder. It stays readable and can't be changed. */
 const obeyed = [
@@ -37,7 +41,7 @@ const passedOver = new Set(["node_modules", ".git", ".cache", "target", "dist", 
  * to them become mount points, so a process inside can't move them away.
  */
 export function overlayOf(folder: Shown, hidden: readonly string[]): Overlay {
-  const overlay: Overlay = { shown: [], covered: [], emptyFolders: [] };
+  const overlay: Overlay = { shown: [], covered: [], unwanted: [] };
   const pinned = new Set<string>();
   const inside = (names: readonly string[]) => posix.join(folder.to, ...names);
   const pin = (names: readonly string[]): void => {
@@ -77,21 +81,57 @@ export function overlayOf(folder: Shown, hidden: readonly string[]): Overlay {
   for (const names of foldersIn(folder.handle)) {
     if (isCovered(names)) continue;
     const own = names.at(-1);
-    if (own === ".uncaged") cover(names);
-    else if (own === ".git" && folder.isWritable) {
+    if (own === ".git" && folder.isWritable) {
       pin(names);
       protectFile(names);
+      addHooks(folder.handle.below(names));
       for (const name of obeyedByGit) protect([...names, name]);
-      using hooks = folder.handle.below([...names, "hooks"]);
-      using head = folder.handle.below([...names, "HEAD"]);
-      if (hooks === null && head !== null) overlay.emptyFolders.push(inside([...names, "hooks"]));
-    }
+      const git = folder.handle.below(names);
+      if (git) overlay.unwanted.push({ git, names: missingIn(git) });
+    } else if (own !== ".git") cover(names);
   }
   if (folder.isWritable) for (const name of obeyed) if (!isCovered([name])) protect([name]);
   return overlay;
 }
 
-/** The ways to the directories `.git` and `.uncaged`, and to files `.git`, in the upper levels of a folder. */
+/** Makes an empty directory for hooks where a repository has none: only what exists can be protected. */
+function addHooks(git: Handle | null): void {
+  if (git === null) return;
+  using folder = git;
+  const names = folder.isFolder ? folder.names() : [];
+  if (!names.includes("HEAD") || names.includes("hooks")) return;
+  try {
+    folder.folder("hooks").close();
+  } catch (error) {
+    // A step, which is the same user, can't make one there either.
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!["EACCES", "EPERM", "EROFS"].includes(code)) throw error;
+  }
+}
+
+/** The unwanted files that a repository does not have. @throws WorkflowError for one that no sound repository has */
+function missingIn(git: Handle): string[] {
+  const names = git.isFolder ? git.names() : [];
+  if (!names.includes("HEAD")) return [];
+  if (names.includes("commondir")) {
+    const path = join(git.path, "commondir");
+    const message = `${path} makes git obey another folder, and no repository has it`;
+    throw WorkflowError.failed("FOREIGN_GIT_FOLDER", message, `look at it, then: rm ${path}`);
+  }
+  return ["commondir", "config.worktree"].filter((name) => !names.includes(name));
+}
+
+/** Removes unwanted files that were made since, and returns their paths. */
+export function removeUnwanted(unwanted: readonly Unwanted[]): string[] {
+  return unwanted.flatMap(({ git, names }) => {
+    const made = git.isFolder ? git.names() : [];
+    const planted = names.filter((name) => made.includes(name));
+    for (const name of planted) git.remove(name);
+    return planted.map((name) => join(git.path, name));
+  });
+}
+
+/** The ways to what is covered or protected in the upper levels of a folder: `.git`, `.uncaged`, and Unix sockets. */
 function foldersIn(top: Handle): string[][] {
   const found: string[][] = [];
   const open: string[][] = [[]];
@@ -99,14 +139,23 @@ function foldersIn(top: Handle): string[][] {
     const names = open.shift() ?? [];
     using handle = names.length === 0 ? Handle.open(top.place()) : top.below(names);
     if (!handle?.isFolder) continue;
-    for (const name of handle.names()) {
+    for (const entry of handle.entries()) {
+      const { name } = entry;
       const way = [...names, name];
-      if (name === ".git" || name === ".uncaged") found.push(way);
+      if (name === ".git" || name === ".uncaged" || entry.isSocket()) found.push(way);
+      if (name === ".git" && entry.isDirectory()) found.push(...socketsOfGit(handle, way));
       else if (way.length < deepest && !passedOver.has(name) && !name.startsWith("."))
-        open.push(way);
+        if (entry.isDirectory()) open.push(way);
     }
   }
   return found;
+}
+
+/** The sockets in a git folder: that of its file system monitor. */
+function socketsOfGit(parent: Handle, way: readonly string[]): string[][] {
+  using git = parent.entry(way.at(-1) ?? "");
+  const entries = git?.entries() ?? [];
+  return entries.filter((entry) => entry.isSocket()).map(({ name }) => [...way, name]);
 }
 
 /** Paths without those that are inside another one. */

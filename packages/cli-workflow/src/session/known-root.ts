@@ -1,0 +1,45 @@
+import { type Environment, makeFolder } from "@uncaged/workflow/host";
+import { createHash } from "node:crypto";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/*
+ * The storage roots of projects in which this user has started something, noted in the user's own folder. An agent that may
+ * write a project can put an `uncaged.json` and a storage root there: what is due in it must not run because somebody
+ * lists threads in that folder.
+ */
+
+const noteOf = (root: string, env: Environment): string => {
+  const state = env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state");
+  const name = createHash("sha256").update(root).digest("hex").slice(0, 32);
+  return join(state, "uncaged-workflow/roots", name);
+};
+
+/** The identity of a folder: another one at the same path has another; null when it is missing. */
+function identityOf(root: string): string | null {
+  const stats = statSync(root, { bigint: true, throwIfNoEntry: false });
+  return stats ? `${stats.dev}:${stats.ino}` : null;
+}
+
+/** Notes that the user works with a storage root. Where that is not possible, its threads are woken by name only. */
+export function noteRoot(root: string, env: Environment): void {
+  const identity = identityOf(root);
+  if (identity === null || isKnownRoot(root, env)) return;
+  const note = noteOf(root, env);
+  try {
+    makeFolder(join(note, ".."));
+    writeFileSync(note, identity, { mode: 0o600 });
+  } catch {
+    // The home may be read-only, or missing.
+  }
+}
+
+/** Whether the user has worked with this storage root, and it is still the same folder. */
+export function isKnownRoot(root: string, env: Environment): boolean {
+  try {
+    return readFileSync(noteOf(root, env), "utf8") === identityOf(root);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env node
+import { spawn } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { attemptsOf } from "./attempts/attempt.mjs";
+
+/*
+ * Takes the arguments of Claude Code. Its prompt begins with a line of JSON that names attempts and their targets. Each attempt
+ * runs in a process of its own. The answer is a list of `{kind, name, outcome, detail}`, in which `outcome` is:
+ *
+ *   refused    it failed
+ *   escaped    it got what it must not get
+ *   done       the call succeeded, and only the outside shows whether it had an effect
+ *   not tried  this machine lacks what it needs
+ */
+const self = fileURLToPath(import.meta.url);
+const args = process.argv.slice(2);
+const longestMs = 60_000;
+
+const put = (line) =>
+  new Promise((resolve) => process.stdout.write(`${JSON.stringify(line)}\n`, resolve));
+
+if (args[0] === "--version") console.log("2.0.0 (Claude Code)");
+else if (args[0] === "--attempt") await attempt(args[1], JSON.parse(process.env.HOSTILE_TARGETS));
+else await answer(JSON.parse((await text(process.stdin)).split("\n", 1)[0]));
+
+async function attempt(name, targets) {
+  const found = (await attemptsOf()).find((one) => one.name === name);
+  await put(await found.run(targets));
+  process.exit();
+}
+
+async function answer({ attempts, onRetry, targets }) {
+  const session_id = args[args.indexOf("--session-id") + 1] ?? "s";
+  await put({ type: "system", subtype: "init", session_id, model: "scripted" });
+  const reports = [];
+  for (const name of attempts) reports.push(await report(name, targets));
+  const result = { type: "result", subtype: "success", is_error: false, session_id };
+  // The host prepares the next attempt at a step after what this one has left.
+  const before = "/workspace/work/.attempted-" + attempts.join("-").replace(/\W+/g, "-");
+  if (onRetry && !existsSync(before)) {
+    writeFileSync(before, "");
+    const errors = [JSON.stringify(reports)];
+    await put({ ...result, subtype: "error_during_execution", is_error: true, errors });
+  } else await put({ ...result, result: JSON.stringify(reports) });
+  process.exit();
+}
+
+/** What an attempt came to, in a process of its own: it may hang, crash, or print what it likes. */
+async function report(name, targets) {
+  const [kind] = name.split(": ");
+  const given = JSON.stringify({ ...targets, agentArguments: args });
+  const child = spawn(process.execPath, [self, "--attempt", name], {
+    env: { ...process.env, HOSTILE_TARGETS: given },
+    stdio: ["ignore", "pipe", "pipe", ...(kind === "output" ? [1] : [])],
+  });
+  let [printed, complaint] = ["", ""];
+  child.stdout.on("data", (part) => (printed = (printed + part).slice(-100_000)));
+  child.stderr.on("data", (part) => (complaint = (complaint + part).slice(-1000)));
+  const timer = setTimeout(() => child.kill("SIGKILL"), longestMs);
+  // What an attempt leaves behind holds its pipes open.
+  const [code, signal] = await new Promise((resolve) => {
+    child.once("exit", (...how) => setTimeout(() => resolve(how), 50));
+    child.once("error", (error) => resolve([error.message]));
+  });
+  clearTimeout(timer);
+  child.stdout.destroy();
+  child.stderr.destroy();
+  const last = printed.trimEnd().split("\n").pop();
+  try {
+    return { kind, name, ...JSON.parse(last) };
+  } catch {
+    const detail = `it ended with ${signal ?? code} ${complaint.trim().slice(-200)}`;
+    return { kind, name, outcome: "refused", detail };
+  }
+}

@@ -1,0 +1,133 @@
+import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { attempts, Done, needs, sh } from "./attempt.mjs";
+import { owning, plant } from "./setting.mjs";
+
+/* The project's repository: the test commits and looks at it with the user's own git afterwards. */
+const git = "/workspace/project/.git";
+const program = "/workspace/project/evil.sh";
+const config = (targets) => {
+  plant(program, owning(targets));
+  const evil = `${targets.project}/evil.sh`;
+  return [
+    "[core]",
+    `\tfsmonitor = ${evil}`,
+    `\tsshCommand = ${evil}`,
+    `\teditor = ${evil}`,
+    `\tpager = ${evil}`,
+    `\thooksPath = ${targets.project}`,
+    "[alias]",
+    `\tx = !${evil}`,
+    '[filter "evil"]',
+    `\tclean = ${evil}`,
+    `\tsmudge = ${evil}`,
+    '[diff "evil"]',
+    `\ttextconv = ${evil}`,
+    "",
+  ].join("\n");
+};
+const hooks = (folder, targets) => {
+  for (const name of ["pre-commit", "post-commit", "post-checkout", "post-index-change"])
+    plant(`${folder}/${name}`, owning(targets));
+};
+const whole = (folder, targets) => {
+  mkdirSync(`${folder}/objects`, { recursive: true });
+  mkdirSync(`${folder}/refs/heads`, { recursive: true });
+  writeFileSync(`${folder}/HEAD`, "ref: refs/heads/main\n");
+  writeFileSync(`${folder}/config`, `[core]\n\trepositoryformatversion = 0\n${config(targets)}`);
+  hooks(`${folder}/hooks`, targets);
+};
+
+attempts(
+  "git",
+  {
+    "its hooks": (targets) => {
+      hooks(`${git}/hooks`, targets);
+      return new Done("wrote hooks");
+    },
+    "its settings": (targets) => {
+      const text = config(targets);
+      writeFileSync(`${git}/config`, text, { flag: "a" });
+      return new Done("wrote the settings");
+    },
+    "its settings, by git itself": (targets) => {
+      needs("git");
+      config(targets);
+      sh(`cd /workspace/project && git config core.fsmonitor '${targets.project}/evil.sh'`);
+      return new Done("set core.fsmonitor");
+    },
+    "its settings, by a rename": (targets) => {
+      writeFileSync(
+        `${git}/config.new`,
+        `[core]\n\trepositoryformatversion = 0\n${config(targets)}`,
+      );
+      renameSync(`${git}/config.new`, `${git}/config`);
+      return new Done("renamed");
+    },
+    "another repository in its place": (targets) => {
+      renameSync(git, "/workspace/project/.old");
+      whole(git, targets);
+      return new Done("replaced .git");
+    },
+    "a file in its place": (targets) => {
+      whole("/workspace/project/.other", targets);
+      renameSync(git, "/workspace/project/.old");
+      writeFileSync(git, "gitdir: .other\n");
+      return new Done("replaced .git");
+    },
+    "a link in its place": (targets) => {
+      whole("/workspace/project/.other", targets);
+      renameSync(git, "/workspace/project/.old");
+      symlinkSync(".other", git);
+      return new Done("replaced .git");
+    },
+    "its folder, removed and made again": (targets) => {
+      rmSync(git, { recursive: true, force: true });
+      whole(git, targets);
+      return new Done("replaced .git");
+    },
+    "its hooks' folder, moved": (targets) => {
+      renameSync(`${git}/hooks`, `${git}/hooks.old`);
+      hooks(`${git}/hooks`, targets);
+      return new Done("replaced the hooks");
+    },
+    "settings of a worktree": (targets) => {
+      writeFileSync(`${git}/config.worktree`, config(targets));
+      writeFileSync(`${git}/config`, "[extensions]\n\tworktreeConfig = true\n", { flag: "a" });
+      return new Done("wrote config.worktree");
+    },
+    "settings of a folder that it shares (commondir)": (targets) => {
+      const other = "/workspace/project/.common";
+      cpSync(git, other, { recursive: true });
+      rmSync(`${other}/config`, { force: true });
+      rmSync(`${other}/hooks`, { recursive: true, force: true });
+      writeFileSync(`${other}/config`, `[core]\n\trepositoryformatversion = 0\n${config(targets)}`);
+      hooks(`${other}/hooks`, targets);
+      writeFileSync(`${git}/commondir`, "../.common\n");
+      return new Done("wrote commondir");
+    },
+    "attributes with a filter": (targets) => {
+      const text = config(targets);
+      mkdirSync(`${git}/info`, { recursive: true });
+      writeFileSync(`${git}/info/attributes`, "* filter=evil diff=evil\n");
+      plant("/workspace/project/.gitattributes", "* filter=evil diff=evil\n", 0o644);
+      writeFileSync(`${git}/config`, text, { flag: "a" });
+      return new Done("wrote attributes");
+    },
+    "a file of settings that its own includes": (targets) =>
+      plant("/workspace/project/included.gitconfig", config(targets), 0o644),
+    "a repository of a submodule": (targets) => {
+      whole(`${git}/modules/sub`, targets);
+      plant(
+        "/workspace/project/.gitmodules",
+        '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n\tupdate = !./evil.sh\n',
+        0o644,
+      );
+      return plant("/workspace/project/sub/.git", "gitdir: ../.git/modules/sub\n", 0o644);
+    },
+    "the repository of a mount": (targets) => {
+      hooks("/workspace/mounts/data/.git/hooks", targets);
+      return new Done("wrote hooks");
+    },
+  },
+  { needs: "project" },
+);

@@ -1,0 +1,99 @@
+import {
+  cpSync,
+  linkSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { attempts, Done, sh } from "./attempt.mjs";
+
+/* What the host meets when it prepares the next attempt at the step, reads its folders, or removes them. */
+const login = "/workspace/home/.claude/.credentials.json";
+const clean = (path) => {
+  rmSync(path, { recursive: true, force: true });
+  mkdirSync(path.replace(/\/[^/]+$/, ""), { recursive: true });
+};
+const planted = (path, act) => {
+  clean(path);
+  act(path);
+  return new Done(`planted ${path}`);
+};
+
+attempts(
+  "link",
+  {
+    "a link where the login goes": ({ home }) =>
+      planted(login, (path) => symlinkSync(`${home}/.bashrc`, path)),
+    "a link to a new file where the login goes": ({ home }) =>
+      planted(login, (path) => symlinkSync(`${home}/planted`, path)),
+    "a linked folder where the login goes": ({ home }) =>
+      planted("/workspace/home/.claude", (path) => symlinkSync(`${home}/private`, path)),
+    "a folder that is linked over two steps": ({ home }) => {
+      planted("/workspace/home/.claude", (path) => symlinkSync("/workspace/home/next", path));
+      return planted("/workspace/home/next", (path) => symlinkSync(`${home}/private`, path));
+    },
+    "a pipe where the login goes": () => planted(login, (path) => sh(`mkfifo ${path}`)),
+    "a folder where the login goes": () => planted(login, (path) => mkdirSync(path)),
+    "a hard link where the login goes": () =>
+      planted(login, (path) => linkSync("/workspace/mounts/fixed/kept", path)),
+    "a socket where the login goes": () =>
+      planted(login, (path) =>
+        sh(`python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("${path}")'`),
+      ),
+    "a device where the login goes": () => planted(login, (path) => sh(`mknod ${path} c 1 3`)),
+    "a file that can't be written where the login goes": () =>
+      planted(login, (path) => writeFileSync(path, "", { mode: 0 })),
+    "a folder that can't be entered": () =>
+      planted("/workspace/home/.claude", (path) => mkdirSync(path, { mode: 0 })),
+    "a link in place of a folder of the home": ({ home }) => {
+      for (const name of [".cache", ".config", ".local", ".npm"])
+        planted(`/workspace/home/${name}`, (path) => symlinkSync(`${home}/private`, path));
+      return new Done("planted each");
+    },
+    "a link out of the folder for later steps": ({ home }) =>
+      planted("/workspace/work/later", (path) => symlinkSync(`${home}/private`, path)),
+    "a link in place of the home": ({ home }) => {
+      renameSync("/workspace/home", "/workspace/other");
+      symlinkSync(`${home}/private`, "/workspace/home");
+      return "replaced the home";
+    },
+    "a link in place of the folder of messages": ({ home }) => {
+      renameSync("/workspace/ipc/output", "/workspace/ipc/other");
+      symlinkSync(`${home}/private`, "/workspace/ipc/output");
+      return "replaced the folder of messages";
+    },
+    "links as messages": ({ home }) => {
+      const names = { 1: ".ssh/id_rsa", 2: ".claude/.credentials.json", 3: "private/kept" };
+      for (const [n, name] of Object.entries(names))
+        symlinkSync(`${home}/${name}`, `/workspace/ipc/output/${n}.json`);
+      return new Done("planted each");
+    },
+    "a linked folder among messages, for their removal": ({ home }) => {
+      symlinkSync(`${home}/private`, "/workspace/ipc/output/folder");
+      symlinkSync(`${home}/private`, "/workspace/work/folder");
+      symlinkSync(`${home}/private`, "/workspace/home/folder");
+      return new Done("planted each");
+    },
+    "folders so deep that no path names them": () => {
+      sh(
+        "cd /workspace/work; for n in $(seq 60); do d=$(printf 'd%.0s' $(seq 200)); mkdir -p $d && cd -P $d; done",
+      );
+      return new Done("made them");
+    },
+    "folders that can't be removed": () => {
+      mkdirSync("/workspace/work/shut/in", { recursive: true });
+      cpSync("/etc/passwd", "/workspace/work/shut/in/file");
+      sh("chmod 0 /workspace/work/shut/in /workspace/work/shut; chmod 0 /workspace/home");
+      return new Done("made them");
+    },
+    "names that are no text": () => {
+      sh(
+        `cd /workspace/work && touch "$(printf 'a\\377b')" "$(printf 'a\\nb')" "$(printf '\\033[31m')" -- -rf && cd /workspace/ipc/output && touch "$(printf '\\033]0;x\\007.json')" "$(printf 'a\\377.json')"`,
+      );
+      return new Done("made them");
+    },
+  },
+  { needs: "retry" },
+);

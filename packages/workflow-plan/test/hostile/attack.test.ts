@@ -1,0 +1,194 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { some } from "../../../workflow/test/fixtures/cases.ts";
+import { until } from "../../../workflow/test/fixtures/until.ts";
+import type { PlanMetadata } from "../../src/index.ts";
+import { differences } from "./differences.ts";
+import { ownedBy } from "./owned.ts";
+import { hostileAttempts, idOf, reportsIn } from "./reports.ts";
+import { missing, type PlanView, type User, users, Victim } from "./victim.ts";
+
+/* The attacks by which steps got out of earlier sandboxes, each as it was found. */
+setDefaultTimeout(600_000);
+
+async function withVictim(
+  user: User,
+  act: (victim: Victim) => Promise<void>,
+  rootIn = ({ home }: { home: string; project: string }) => join(home, ".uncaged"),
+): Promise<void> {
+  const victim = new Victim(user, rootIn);
+  try {
+    await victim.open();
+    await act(victim);
+  } finally {
+    await victim.close();
+  }
+}
+
+const named = (...names: string[]) => {
+  const found = hostileAttempts.filter(({ name }) => names.includes(name));
+  expect(found.map(({ name }) => name).sort()).toEqual([...names].sort());
+  return found;
+};
+
+const left = missing;
+const inSandbox = (name: string, act: (user: User) => Promise<void>) => {
+  for (const user of users)
+    test.skipIf(left !== "")(`${name}, as ${user.name}${left}`, () => act(user));
+};
+
+inSandbox("a step that is tried again has the host write through no link and no pipe", (user) =>
+  withVictim(user, async (victim) => {
+    const attempts = named(
+      ...["link: a link where the login goes", "link: a link to a new file where the login goes"],
+      ...["link: a linked folder where the login goes", "link: a pipe where the login goes"],
+    );
+    const steps = attempts.map(({ name }) => victim.step(idOf(name), [name], { onRetry: true }));
+    const [id = ""] = await victim.create([{ steps, retries: 1 }]);
+    const before = victim.kept();
+    const view = await victim.ran(id);
+    expect(differences(before, victim.kept())).toEqual([]);
+    const tried = (await victim.records(view)).filter(
+      ({ meta }) => meta.event === "attempt_failed",
+    );
+    expect(tried.map(({ role }) => role).sort()).toEqual(steps.map((one) => one.id).sort());
+    expect(view.runs[0]?.steps.map(({ status }) => status)).not.toContain("running");
+  }),
+);
+
+/** What another plan has while a folder of it is swapped: what the link leads to is `private`. */
+type Flip = {
+  what: string;
+  flipped: string;
+  look: (victim: Victim) => { cwd: string; metadata?: PlanMetadata };
+};
+const flips: Flip[] = [
+  {
+    what: "a mount",
+    flipped: "data",
+    look: ({ project }) => ({ cwd: project }),
+  },
+  {
+    what: "the project's folder",
+    flipped: "other",
+    look: ({ projects }) => ({ cwd: join(projects, "other") }),
+  },
+  {
+    what: "a folder above the project",
+    flipped: "group",
+    look: ({ projects }) => ({ cwd: join(projects, "group/inner") }),
+  },
+];
+
+for (const { flipped, look, what } of some(flips, 1)) {
+  inSandbox(`a parallel step that swaps ${what} for a link shows nothing else`, (user) =>
+    withVictim(user, async (victim) => {
+      for (const path of ["other", "group", "group/inner"])
+        victim.newProject(join(victim.projects, path));
+      victim.newProject(join(victim.home, "private"));
+      const secrets = victim.newProject(join(victim.home, "private/inner"));
+      writeFileSync(join(secrets, "kept"), victim.whole);
+      const to = join(victim.home, "private");
+      const names = Array.from({ length: 12 }, (_, n) => `look-${n}`);
+      const looks = names.map((id) => victim.step(id, ["flip: what is shown meanwhile"]));
+      const flip = victim.step("flip", ["flip: a folder for a link, in a loop"], { flipped, to });
+      const [flipping = "", looking = ""] = await victim.create([
+        { steps: [flip], cwd: victim.projects },
+        { steps: looks, ...look(victim) },
+      ]);
+      const before = victim.kept();
+      const loop = victim.ran(flipping);
+      await until(() => existsSync(join(victim.projects, ".link")));
+      // The confirmation may meet the link, and is refused then.
+      await until(async () => {
+        const { code } = await victim.run(["plan", "confirm", looking, "--agent", victim.agent]);
+        return code === 0;
+      });
+      const view = await victim.ended(looking);
+      writeFileSync(join(victim.projects, "stop"), "");
+      await loop;
+      const attempts = named("flip: what is shown meanwhile");
+      const shown = reportsIn(view, attempts).filter(({ outcome }) => outcome === "escaped");
+      expect(shown.map(({ detail }) => detail)).toEqual([]);
+      expect(differences(before, victim.kept())).toEqual([]);
+    }),
+  );
+}
+
+for (const [above, rootBelow] of [
+  ["a", "b/.uncaged"],
+  ["data", ".uncaged"],
+] as const) {
+  inSandbox(
+    `a storage root at ${above}/${rootBelow} of the project stays hidden when it is moved`,
+    (user) =>
+      withVictim(
+        user,
+        async (victim) => {
+          const moves = victim.step(
+            "move",
+            ["flip: the folder above the storage root, moved away"],
+            { above },
+          );
+          const name = "flip: the storage root in the folder that was moved";
+          const ids = Array.from({ length: 6 }, (_, n) => `look-${n}`);
+          const looks = ids.map((id, n) => ({
+            ...victim.step(id, [name], { above, rootBelow }),
+            depends_on: n === 0 ? [] : [`look-${n - 1}`],
+          }));
+          const [id = ""] = await victim.create([
+            { steps: [moves, ...looks], cwd: victim.project },
+          ]);
+          const confirmed = await victim.run(["plan", "confirm", id, "--agent", victim.agent]);
+          expect(confirmed.code).toBe(0);
+          // The root may be away for a while, and with it the plan.
+          const isOver = ({ runs }: PlanView) => runs.every(({ status }) => status !== "running");
+          await until(async () => {
+            const { code, stdout } = await victim.run(["plan", "show", id, "--json"]);
+            return code === 0 && isOver(JSON.parse(stdout) as PlanView);
+          });
+          const shown = reportsIn(await victim.ended(id), named(name));
+          expect(shown.filter(({ outcome }) => outcome === "escaped")).toEqual([]);
+        },
+        ({ project }) => join(project, above, rootBelow),
+      ),
+  );
+}
+
+inSandbox("a step writes no setting of the kernel", (user) =>
+  withVictim(user, async (victim) => {
+    const attempts = named(
+      ...["kernel: the program for core dumps", "kernel: the settings of the kernel"],
+      ...["kernel: the settings of the kernel, by another /proc"],
+    );
+    const names = attempts.map(({ name }) => name);
+    const [id = ""] = await victim.create([{ steps: [victim.step("kernel", names)] }]);
+    const before = victim.kept();
+    const reports = reportsIn(await victim.ran(id), attempts);
+    expect(reports.map(({ name, outcome }) => [name, outcome])).toEqual(
+      names.map((name) => [name, "refused"]),
+    );
+    expect(differences(before, victim.kept())).toEqual([]);
+  }),
+);
+
+inSandbox("what a step writes to its project relaxes no setting and runs nowhere else", (user) =>
+  withVictim(user, async (victim) => {
+    const attempts = named(
+      ...["setting: the project's settings of plans", "setting: a storage root of its own"],
+      ...["setting: variables of the project", "git: its hooks", "git: its settings"],
+      "git: another repository in its place",
+    );
+    const project = victim.newProject(join(victim.projects, "site-5"));
+    // One plan each: the hooks of a repository are of no use once it is replaced.
+    const plans = attempts.map(({ name }) => ({
+      steps: [victim.step(idOf(name), [name], { project })],
+      cwd: project,
+    }));
+    const before = victim.kept();
+    for (const id of await victim.create(plans)) await victim.ran(id);
+    expect(await ownedBy(victim, project)).toEqual([]);
+    expect(differences(before, victim.kept())).toEqual([]);
+  }),
+);

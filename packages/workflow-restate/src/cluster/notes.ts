@@ -1,0 +1,41 @@
+import { readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { type Environment, makeFolder } from "@uncaged/workflow/host";
+import type { ClusterAddress } from "./address.ts";
+
+/*
+ * Where the clusters of this user on this machine are. A link named after the port of an ingress leads to the folder of its
+ * cluster, so that commands on any storage root find the keys. A link is a hint: the folder must name the same address.
+ */
+
+function noteOf({ ingress }: ClusterAddress, env: Environment): string {
+  const state = env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state");
+  return join(state, "uncaged-workflow/clusters", new URL(ingress).port);
+}
+
+/** Notes the folder of a cluster. Where that is not possible, its keys are found by its storage root alone. */
+export function noteCluster(folder: string, address: ClusterAddress, env: Environment): void {
+  const note = noteOf(address, env);
+  try {
+    makeFolder(join(note, ".."));
+    rmSync(note, { force: true });
+    symlinkSync(folder, note);
+  } catch {
+    // The home may be read-only, or not there.
+  }
+}
+
+/** Removes the note of a cluster. */
+export function forgetCluster(folder: string, address: ClusterAddress, env: Environment): void {
+  if (notedFolder(address, env) === folder) rmSync(noteOf(address, env), { force: true });
+}
+
+/** The folder that is noted for an address; null when none is. */
+export function notedFolder(address: ClusterAddress, env: Environment): string | null {
+  try {
+    return readlinkSync(noteOf(address, env));
+  } catch {
+    return null;
+  }
+}

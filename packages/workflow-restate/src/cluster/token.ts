@@ -1,0 +1,12 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** Makes the comparison of a token with what requests have as `Authorization`, which takes the same time for all. */
+export function tokenCheck(token: string): (authorization: string | null | undefined) => boolean {
+  const wanted = digest(token);
+  return (authorization) => {
+    const [, sent] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
+    return sent !== undefined && timingSafeEqual(digest(sent), wanted);
+  };
+}
