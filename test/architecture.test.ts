@@ -292,7 +292,7 @@ function callsOf({ nodes }: Source, names: string[]): { node: Node; object: stri
 describe("what drives, records and observes threads", () => {
   // The exports for authors are pure; sources are built and inspected in other processes; sandboxes are also used in bundles.
   const others =
-    /^(system|sandbox|contract|moderator|durable|testing)\/|^bundle\/(build|build-child|child|inspect-child|own-packages|prepare)\.ts/;
+    /^(system|sandbox|contract|moderator|durable|testing)\/|^bundle\/(build|build-child|child|confined|inspect-child|own-packages|prepare)\.ts/;
   // A worker's program, and what it does to its own process before it loads a bundle.
   const ownProcess = ["worker/main.ts", "worker/isolate.ts"];
   const own = coreSources.filter(({ path }) => {

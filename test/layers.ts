@@ -22,6 +22,7 @@ export const packages: Package[] = [
       attempt: 2,
       document: 2,
       storage: 2,
+      sandbox: 2,
       project: 3,
       control: 3,
       moderator: 3,

@@ -87,7 +87,7 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
     ...{ input: call.input, timeoutMs, graceMs, own },
     ...{ isSandbox: box !== null, descriptors: box?.descriptors() },
     ...{ signal: execution.signal, onOutput: keep, onError: keep },
-  }).finally(() => box?.end());
+  }).finally(async () => await box?.end());
   const text = maskOf(env)(kept.text()).trimEnd();
   if (by === "timeout") {
     const message = `the command ${JSON.stringify(args[0])} was ended after ${timeoutMs} ms`;

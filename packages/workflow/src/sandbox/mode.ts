@@ -4,8 +4,6 @@ import { type Bubblewrap, findBubblewrap } from "./bubblewrap.ts";
 /** Whether code runs in bubblewrap: never, where that works, or not at all without it. */
 export type SandboxMode = "off" | "auto" | "required";
 
-export const sandboxModes: readonly SandboxMode[] = ["off", "auto", "required"];
-
 /**
  * Finds bubblewrap as a mode asks for it; a text says why there is no sandbox. Programs below `writable` are not used:
  * sandboxed code may have written them.
