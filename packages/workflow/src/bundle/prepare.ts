@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
+import { findBubblewrap } from "../sandbox/bubblewrap.ts";
 import type { SandboxMode } from "../sandbox/mode.ts";
 import {
   type Built,
@@ -50,6 +51,8 @@ export async function prepareBundle(
   file: string,
   { types, sandbox, onInputs, ...options }: PrepareOptions = {},
 ): Promise<PreparedBundle> {
+  // Its answer is kept, and comes while the bundle is built and checked.
+  if (sandbox !== "off") void findBubblewrap({ PATH: process.env.PATH });
   const hint = "give the .d.ts file that belongs to the bundle";
   const declared = types === undefined ? null : await readText(types, "BAD_TYPES", hint);
   const built = file.endsWith(".esm.js") ? null : await build(file, options);
