@@ -1,7 +1,7 @@
 import { maskOf } from "@uncaged/workflow";
 import { ownProcesses } from "@uncaged/workflow/sandbox";
 import * as z from "zod/mini";
-import { leavesRunning, runChild } from "../child/child.ts";
+import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";
 import { checkSandbox, type SandboxOptions, sandboxed } from "../child/sandbox.ts";
 import { HeadAndTail } from "../child/output.ts";
@@ -72,22 +72,12 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   const timeoutMs = Math.min(call.timeoutMs ?? options.timeoutMs ?? 120_000, longestMs);
   if (args[0] === "") throw pathError("COMMAND_MISSING", "", "is no command", "name a program");
   const env = allowed(execution.env, options.env ?? []);
-  const [program = "", ...rest] = args;
-  const box = await sandboxed(options, {
-    ...{ program, top: execution.cwd, cwd: path, env, threadEnv: execution.env },
-    ...{ thread: execution.thread ?? null, home: "commands" },
-    warn: (message) => execution.warn(message),
-  });
-  const own = box ? null : await ownProcesses();
-  if (!box && !own) execution.warn(leavesRunning);
   const kept = new HeadAndTail(maxOutput);
   const keep = (chunk: Uint8Array) => kept.add(chunk);
-  const { by, exitCode, signal } = await runChild({
-    ...{ argv: [...(box?.argv ?? [program]), ...rest], env: box?.env ?? env, cwd: path },
-    ...{ input: call.input, timeoutMs, graceMs, own },
-    ...{ isSandbox: box !== null, descriptors: box?.descriptors() },
+  const { by, exitCode, signal } = await runConfined(args, options, execution, {
+    ...{ env, cwd: path, input: call.input, timeoutMs, graceMs },
     ...{ signal: execution.signal, onOutput: keep, onError: keep },
-  }).finally(async () => await box?.end());
+  });
   const text = maskOf(env)(kept.text()).trimEnd();
   if (by === "timeout") {
     const message = `the command ${JSON.stringify(args[0])} was ended after ${timeoutMs} ms`;
@@ -98,4 +88,28 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   const ending = signal === null ? failed : `[ended by ${signal}]`;
   const result = [text, ending].filter(Boolean).join("\n") || "[no output]";
   return { result, exitCode, signal };
+}
+
+/** Runs a command to its end, in a sandbox where the options say so. */
+async function runConfined(
+  [program = "", ...rest]: readonly string[],
+  options: SandboxOptions,
+  execution: ToolExecution,
+  request: Omit<Parameters<typeof runChild>[0], "argv">,
+): Promise<ChildEnd> {
+  const { cwd: top, env: threadEnv, thread = null } = execution;
+  const box = await sandboxed(options, {
+    ...{ program, top, cwd: request.cwd, env: request.env, threadEnv, thread },
+    ...{ home: "commands", warn: (message) => execution.warn(message) },
+  });
+  try {
+    const own = box ? null : await ownProcesses();
+    if (!box && !own) execution.warn(leavesRunning);
+    return await runChild({
+      ...{ ...request, argv: [...(box?.argv ?? [program]), ...rest], own },
+      ...(box && { env: box.env, isSandbox: true, descriptors: box.descriptors() }),
+    });
+  } finally {
+    await box?.end();
+  }
 }
