@@ -46,12 +46,14 @@ function plansOf(victim: Victim): PlanOfSteps[] {
       .map(({ name }) => name);
     return victim.step(kind, names);
   });
-  const small = { sandbox: { mode: "bubblewrap", memory: 1024 ** 3 } } as const;
+  const small = {
+    sandbox: { mode: "bubblewrap", memory: 1024 ** 3, processes: 1000, disk: 5 * 1024 ** 3 },
+  } as const;
   const plans: PlanOfSteps[] = [
     { steps: byKind, attempts: of(null) },
     { steps: each(of("retry"), { onRetry: true }), attempts: of("retry"), retries: 1 },
     // A step that stops all that could end it ends by its time limit.
-    { steps: each(of("end")), attempts: of("end"), metadata: { container: { timeout: 60_000 } } },
+    { steps: each(of("end")), attempts: of("end"), metadata: { container: { timeout: 15_000 } } },
     { steps: each(of("small")), attempts: of("small"), metadata: small },
     ...of("project").map((attempt): PlanOfSteps => {
       const project = victim.newProject(join(victim.projects, `site-${idOf(attempt.name)}`));
@@ -83,7 +85,7 @@ for (const user of users) {
         const escapes: string[] = [];
         const escaped = (what: string) => (found: string[]) =>
           escapes.push(...found.map((one) => `${what}: ${one.slice(0, 300)}`));
-        for (const [at, one] of plans.entries()) {
+        const tryPlan = async (one: PlanOfSteps, at: number): Promise<void> => {
           const view = await victim.ran(ids[at] ?? "", longestMs);
           reports.push(...reportsIn(view, one.attempts));
           const records = await victim.records(view);
@@ -91,15 +93,17 @@ for (const user of users) {
           escaped("ran without the sandbox")(
             starts.filter(({ meta }) => meta.sandbox !== "bubblewrap").map(({ role }) => role),
           );
-          await until(
-            () => victim.left().length === 0,
-            () => `processes are left: ${victim.left().join("\n")}`,
-          ).catch((error: Error) => escaped("daemon")([error.message]));
           if (one.cwd !== undefined) {
             escaped(one.attempts[0]?.name ?? "")(await ownedBy(victim, one.cwd));
           }
           escaped("terminal")(await rawIn(victim, view));
-        }
+        };
+        if (isWhole) for (const [at, one] of plans.entries()) await tryPlan(one, at);
+        else await Promise.all(plans.map(tryPlan));
+        await until(
+          () => victim.left().length === 0,
+          () => `processes are left: ${victim.left().join("\n")}`,
+        ).catch((error: Error) => escaped("daemon")([error.message]));
 
         const names = new Set(reports.map(({ name }) => name));
         expect(tried.filter(({ name }) => !names.has(name))).toEqual([]);
