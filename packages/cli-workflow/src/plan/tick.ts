@@ -46,7 +46,9 @@ export function checksOf(
     ...{ env, host },
     async commandOf(workflow, script) {
       const { networkAllow: allow } = (await configOf(session)).sandbox;
-      return await scriptCommand(workflow, script, { planHome, root: rootOf(session), env, allow });
+      const userHome = await userHomeOf(session);
+      const question = { planHome, userHome, root: rootOf(session), env, allow };
+      return await scriptCommand(workflow, script, question);
     },
   };
 }

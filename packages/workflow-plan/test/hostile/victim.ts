@@ -1,14 +1,11 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   cpSync,
-  existsSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   realpathSync,
   rmSync,
   statSync,
@@ -23,6 +20,8 @@ import type { PlanMetadata, PlanStep, Workflow } from "../../src/index.ts";
 import { workflow } from "../home.ts";
 import { plan } from "../parts.ts";
 import { Canaries, canaryText, ownAddresses } from "./canaries.ts";
+import { endAll } from "./end-all.ts";
+import { digestsBelow, digestsOf, systemFiles } from "./digests.ts";
 
 /** Who the steps run as. Tests of root run as an ordinary user too. */
 export type User = { name: string; id: number; words: string[] };
@@ -337,26 +336,17 @@ export class Victim {
 
   /** What must stay as it is: by path or name, a digest. */
   kept(): Record<string, string> {
-    const all: Record<string, string> = {};
-    const visit = (path: string, leaves: (path: string) => boolean): void => {
-      const stats = lstatSync(path, { throwIfNoEntry: false });
-      if (!stats || leaves(path)) return;
-      all[path] =
-        `${stats.mode.toString(8)} ${stats.uid} ${stats.isFile() ? stats.nlink : ""} ${contentOf(path)}`;
-      if (stats.isDirectory())
-        for (const name of readdirSync(path)) visit(join(path, name), leaves);
-    };
     // Bun keeps what it has compiled in its own folder.
     const open = [join(this.home, ".cache"), join(this.home, ".bun"), this.root];
     const isOpen = (path: string) =>
       open.includes(path) || (path.startsWith(`${this.projects}/`) && !path.startsWith(this.fixed));
-    visit(this.home, isOpen);
-    for (const name of ["secrets.json", "mount-allowlist.json", "config.yaml"])
-      visit(join(this.planHome, name), () => false);
-    visit(join(this.agent, ".."), () => false);
-    for (const path of systemFiles) if (existsSync(path)) all[path] = contentOf(path);
-    for (const path of this.#kept) all[path] = contentOf(path);
-    return all;
+    const settings = ["secrets.json", "mount-allowlist.json", "config.yaml"];
+    return {
+      ...digestsBelow(this.home, isOpen),
+      ...digestsBelow(join(this.agent, "..")),
+      ...digestsOf([...settings.map((name) => join(this.planHome, name)), ...this.#kept]),
+      ...digestsOf(systemFiles),
+    };
   }
 
   /** Processes of the steps that live, by their command lines. */
@@ -389,51 +379,14 @@ export class Victim {
       .filter((path) => path !== "" && !path.endsWith("/secrets.json"));
   }
 
-  /** Ends all that has the mark in its command line or environment. True when nothing is left. */
-  #endAll(): boolean {
-    const read = (id: string, file: string): string => {
-      try {
-        return readFileSync(`/proc/${id}/${file}`, "latin1");
-      } catch {
-        return "";
-      }
-    };
-    const left = readdirSync("/proc")
-      .filter((id) => /^\d+$/.test(id) && Number(id) !== process.pid)
-      .filter((id) => `${read(id, "cmdline")}${read(id, "environ")}`.includes(this.mark));
-    for (const id of left) {
-      try {
-        process.kill(Number(id), "SIGKILL");
-      } catch {
-        // It ended in between.
-      }
-    }
-    return left.length === 0;
-  }
-
   async close(): Promise<void> {
     for (const child of this.#children) {
       child.kill("SIGKILL");
       await child.exited;
     }
-    await until(() => this.#endAll());
+    await until(() => endAll(this.mark));
     this.canaries.close();
     Bun.spawnSync(["chmod", "-R", "u+rwX", this.folder]);
     rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-const systemFiles = [
-  ...["/etc/ld.so.preload", "/etc/cron.d/hostile", "/usr/local/bin/hostile", "/usr/bin/env"],
-  ...["/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname"],
-  "/proc/sys/fs/binfmt_misc/hostile",
-];
-
-/** What a path has: a digest, the names of a folder, where a link leads. */
-function contentOf(path: string): string {
-  const stats = lstatSync(path);
-  if (stats.isSymbolicLink()) return readlinkSync(path);
-  if (stats.isDirectory()) return "folder";
-  if (!stats.isFile()) return "special";
-  return createHash("sha256").update(readFileSync(path)).digest("hex");
 }
