@@ -66,7 +66,7 @@ const maxAnswer = 8 << 20;
  * nowhere, the given environment and no other. When it has answered, by {@link openChannel}, or has passed a bound, its
  * whole group is killed. Bun ends it also when this process dies.
  *
- * @throws WorkflowError `SANDBOX_MISSING`
+ * @throws WorkflowError `SANDBOX_MISSING`, `SANDBOX_FAILED` when the sandbox could not be set up
  */
 export async function runChild(task: ChildTask): Promise<ChildEnd> {
   const { cwd, env, program, sandbox = { mode: "off", files: [] } } = task;
@@ -78,15 +78,35 @@ export async function runChild(task: ChildTask): Promise<ChildEnd> {
     cwd,
     env: { ...env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
     detached: true,
-    stdio: ["ignore", "ignore", "ignore", "pipe", ...(box?.descriptors ?? [])],
+    stdio: ["ignore", "ignore", box ? "pipe" : "ignore", "pipe", ...(box?.descriptors ?? [])],
   });
+  const complaint = complaintOf(child);
   const bounds = watchBounds(child, task);
   try {
-    return await Promise.race([endOf(child, token), bounds.passed]);
+    const end = await Promise.race([endOf(child, token), bounds.passed]);
+    const problem = end.by === "exit" ? complaint() : null;
+    if (problem === null) return end;
+    throw WorkflowError.failed(
+      "SANDBOX_FAILED",
+      problem,
+      "repair it, or load without: --sandbox off",
+    );
   } finally {
     bounds.stop();
     await killGroup(child);
   }
+}
+
+const mostComplaint = 4096;
+
+/** Returns a function that gives the complaint of bubblewrap, if it has one: its first output is not the program's. */
+function complaintOf({ stderr }: ChildProcess): () => string | null {
+  let text = "";
+  stderr?.on("data", (chunk: Buffer) => {
+    if (text.length < mostComplaint) text += chunk.toString();
+  });
+  stderr?.on("error", () => undefined);
+  return () => /^bwrap: .*/.exec(text)?.[0] ?? null;
 }
 
 async function endOf(child: ChildProcess, token: string): Promise<ChildEnd> {
