@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -83,6 +83,8 @@ const restate = "node_modules/@restatedev";
 export async function makeTestedCommand(): Promise<string> {
   mkdirSync(join(cli, "dist"), { recursive: true });
   const folder = mkdtempSync(join(cli, "dist/tested-"));
+  // Some tests run it as another user.
+  chmodSync(folder, 0o755);
   await buildCommand(join(folder, "dist"));
   cpSync(join(cli, "bin"), join(folder, "bin"), { recursive: true });
   symlinkSync(join(top, "apps/web/dist"), join(folder, "dist/console"));
