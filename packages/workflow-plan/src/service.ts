@@ -24,6 +24,7 @@ export {
 export { type Expected, triggerStateOf, triggerStates } from "./service/trigger-state.ts";
 export { openPlans, openPlansThatAre, openSharedPlans } from "./service/open.ts";
 export type { SharedRows } from "./service/shared-rows.ts";
+export { Confirmations } from "./service/confirmations.ts";
 export { Plans, type PlansOptions, type PlanView, type Started } from "./service/plans.ts";
 export { Planning, type Turned } from "./planning/planning.ts";
 export {

@@ -102,11 +102,11 @@ describe("it names", () => {
     ],
     ["an empty key", "telegram:\n  token: ''\n", "config.yaml:2:10: telegram.token is empty"],
     ["a key without a value", "telegram:\n", "config.yaml:1:10: telegram is empty"],
-    ["an unknown key", "telegramm: 1\n", "config.yaml:1:12: telegramm is no setting"],
+    ["an unknown key", "telegramm: 1\n", 'config.yaml:1:12: unknown setting "telegramm"'],
     [
       "an unknown key in a group",
       "agent:\n  comand: x\n",
-      "config.yaml:2:11: agent.comand is no setting",
+      'config.yaml:2:11: unknown setting "agent.comand"',
     ],
     ["a group that is none", "agent: x\n", "config.yaml:1:8: agent must have keys"],
     [

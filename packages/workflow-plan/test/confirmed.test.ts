@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { removeStores, signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { agentFile } from "../src/step/agent-file.ts";
-import { checkSandbox, type Plans } from "../src/service.ts";
+import { checkSandbox, Confirmations, type Plans, scriptCommand } from "../src/service.ts";
 import { command, cron, does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
@@ -237,5 +237,34 @@ describe("the agent of a confirmed plan", () => {
     expect(run?.error).toContain(
       `the agent ${path}, which steps can write, is not the confirmed one: ${again(id)}`,
     );
+    await plans.confirm(id);
+    await plans.run(id);
+    expect((await home.ended(id)).runs[0]?.status).toBe("completed");
   });
+});
+
+test("a plan that was confirmed with a sandbox does not run without one, until it is confirmed again", async () => {
+  const { home, plans, project, userHome } = inProject();
+  let mode: "off" | "bubblewrap" = "bubblewrap";
+  const check = () => Promise.resolve({ mode });
+  const runOptions = { agentCommand: command, planHome: plans.folder };
+  const own = home.open({ cwd: project, userHome, runOptions, check });
+  const metadata = { cwd: project, sandbox: "off" as const };
+  const { id } = await own.create(workflow(hello({ trigger: cron }), { metadata }));
+  await own.confirm(id);
+  await own.run(id);
+  const [run] = (await home.ended(id)).runs;
+  expect(run?.error).toContain(
+    `the plan was confirmed with the sandbox bubblewrap, and there is none now: ${again(id)}`,
+  );
+  const confirmed = new Confirmations({ home: home.home, env: {}, cwd: project }, userHome);
+  const question = { planHome: plans.folder, root: home.host.root, env: home.store.env };
+  const script = () =>
+    scriptCommand(own.get(id), "true", { ...question, confirmed: confirmed.kept(id) });
+  expect(await refusal(script)).toContain("there is none now");
+  mode = "off";
+  await own.confirm(id);
+  await own.run(id);
+  expect((await home.ended(id)).runs[0]?.status).toBe("completed");
+  await (await script()).end();
 });

@@ -96,7 +96,7 @@ describe("a mount is refused", () => {
     writeFileSync(join(root, "file"), "");
     execFileSync("mkfifo", [join(root, "pipe")]);
     for (const name of ["file", "pipe"]) {
-      expect(() => mounted(join(root, name))).toThrow(/is no directory/);
+      expect(() => mounted(join(root, name))).toThrow(/is not a directory/);
     }
   });
 

@@ -45,6 +45,11 @@ const check = () => checkSandbox({ metadata: { cwd: project, sandbox: "bubblewra
 inSandbox(`a sandbox that holds is reported with what holds in it${missing}`, async () => {
   const report = await check();
   expect(report).toMatchObject({ mode: "bubblewrap", project: "read-write", allow: [] });
+  expect(report.facts.slice(0, 2)).toEqual([
+    "bubblewrap",
+    expect.stringContaining("the project can"),
+  ]);
+  expect(report.text).toBe(report.facts.join("; "));
   expect(report.text).toContain("public addresses can be reached");
   expect(await testSandbox({ sandbox: "bubblewrap" }, question())).toStartWith("bubblewrap; ");
   expect(await testSandbox({ sandbox: "off" }, question())).toContain("what you may do");

@@ -9,7 +9,7 @@ export type PlanAccess = {
   plans: Plans;
   planning: Planning;
   /** What the steps of a plan would run in. @throws ConfigError */
-  sandbox: (workflow: Workflow) => Promise<Pick<SandboxReport, "text">>;
+  sandbox: (workflow: Workflow) => Promise<Pick<SandboxReport, "facts">>;
   /** Called with a plan that can't be read, and that lists leave out. */
   onDamaged: (id: string, error: unknown) => void;
 };
@@ -66,7 +66,7 @@ const decisionOf = (wanted: Wanted): z.infer<typeof wantedSchema> => {
   return { workflowId, runId, threadId, stepId, error, expiresAt };
 };
 
-/** A plan with its runs, and what somebody who confirms it has to know. */
+/** A plan with its runs, and what a person who confirms it has to know. */
 export async function viewOf(
   { plans, sandbox }: PlanAccess,
   id: string,
@@ -76,8 +76,8 @@ export async function viewOf(
   const draft = plans.draft(view.id);
   const shown = draft ?? view;
   const report = await sandbox(shown).then(
-    ({ text }) => text,
-    (error: unknown) => toErrorRecord(error).message,
+    ({ facts }) => facts,
+    (error: unknown) => [toErrorRecord(error).message],
   );
   const wanted = (await wantedOf(plans)).get(view.id) ?? [];
   const preview = { secrets: plans.credentials(), sandbox: report, now: Date.now() };

@@ -104,6 +104,7 @@ const previewSchema = z
     nextFires: z.array(moment).describe("The next slots of a cron trigger."),
     credentials: z.array(z.object({ name: text, known: z.boolean() })),
     sandbox: orNull(text).describe("What the steps run in, or why they can't."),
+    sandboxFacts: z.array(text).describe("The same, one fact in each."),
   })
   .openapi("PlanPreview");
 

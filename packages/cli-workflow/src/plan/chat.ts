@@ -9,7 +9,7 @@ import {
   agentOption,
   configOf,
   plannersOf,
-  sandboxText,
+  sandboxFacts,
   withPlans,
 } from "./home.ts";
 
@@ -56,7 +56,7 @@ export async function messagingOf(
   const config = await configOf(session);
   const env = await threadEnv(cwd, session.env);
   const describe = async (workflow: Workflow): Promise<string> => {
-    const sandbox = await sandboxText(session, plans, workflow);
+    const sandbox = await sandboxFacts(session, plans, workflow);
     const given = { secrets: plans.credentials(), sandbox, now: Date.now() };
     return previewText(workflow, previewOf(workflow, given));
   };

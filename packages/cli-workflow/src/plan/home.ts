@@ -231,8 +231,8 @@ export async function sandboxOf(
   session: Session,
   { agentCommand, home: planHome }: Plans,
   workflow: Workflow,
-): Promise<Pick<SandboxReport, "text">> {
-  if (session.clusterChosen) return { text: "what the worker has that carries out a step" };
+): Promise<Pick<SandboxReport, "facts">> {
+  if (session.clusterChosen) return { facts: ["that of the worker that carries out a step"] };
   const { checkSandbox } = await import("@uncaged/workflow-plan/service");
   const { env, host } = session;
   const { agent, sandbox } = await configOf(session);
@@ -244,11 +244,15 @@ export async function sandboxOf(
 }
 
 /** What the steps of a plan would run in, or why they can't be run. */
-export async function sandboxText(session: Session, plans: Plans, workflow: Workflow) {
+export async function sandboxFacts(
+  session: Session,
+  plans: Plans,
+  workflow: Workflow,
+): Promise<string[]> {
   try {
-    return (await sandboxOf(session, plans, workflow)).text;
+    return (await sandboxOf(session, plans, workflow)).facts;
   } catch (error) {
-    if (isWorkflowError(error)) return error.message;
+    if (isWorkflowError(error)) return [error.message, ...(error.hint ? [error.hint] : [])];
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import { defineSubcommand } from "../session/command.ts";
 import { wrongUse } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
 import { exitCodes } from "../output/exit-code.ts";
-import { plannerOf, sandboxText, withPlans } from "./home.ts";
+import { plannerOf, sandboxFacts, withPlans } from "./home.ts";
 import { previewLines } from "./text.ts";
 
 export const make = defineSubcommand({
@@ -54,7 +54,7 @@ async function converse(session: Session, given: string, take: Turn): Promise<nu
     const turned = await take(planning, text, live).finally(() => live.end());
     const { turn, workflow } = turned;
     const sandbox =
-      workflow && !session.json ? await sandboxText(session, plans, workflow) : undefined;
+      workflow && !session.json ? await sandboxFacts(session, plans, workflow) : undefined;
     session.show(turned, () => {
       if (!workflow) return live.hasShown(turn.content) ? "" : `${plain(turn.content)}\n`;
       const preview = previewOf(workflow, {

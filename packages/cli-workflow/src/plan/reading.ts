@@ -3,7 +3,7 @@ import { ago, shortIds } from "../output/text.ts";
 import { pairs } from "../output/table.ts";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
-import { exitCodeOf, sandboxText, withPlans } from "./home.ts";
+import { exitCodeOf, sandboxFacts, withPlans } from "./home.ts";
 import {
   historyText,
   momentText,
@@ -65,7 +65,7 @@ export const show = defineSubcommand({
       };
       const { look } = session;
       const now = Date.now();
-      const sandbox = session.json ? undefined : await sandboxText(session, plans, workflow);
+      const sandbox = session.json ? undefined : await sandboxFacts(session, plans, workflow);
       session.show(document, () => {
         const preview = previewOf(workflow, { secrets: plans.credentials(), sandbox, now });
         return `${previewLines(workflow, preview, look)}${historyText(view, next, look, now)}`;

@@ -47,10 +47,10 @@ export function momentText(time: string, now: number): string {
   return `${time} (${away > 0 ? `in ${elapsed(away)}` : away > -60_000 ? "due" : ago(ms, now)})`;
 }
 
-/** A plan as it is shown to who may confirm it: its steps, when it runs, what it may use. */
+/** A plan as it is shown before its confirmation: its steps, when it runs, what it may use. */
 export function previewLines(workflow: Workflow, preview: PlanPreview, look: Look): string {
   const { id, metadata, name, phase, steps } = workflow;
-  const { credentials, nextFires, sandbox, trigger } = preview;
+  const { credentials, nextFires, sandboxFacts, trigger } = preview;
   const names = credentials.map((one) => (one.known ? one.name : `${one.name} (not stored)`));
   const entries: [string, string][] = [
     ["plan", look.paint("bold", id)],
@@ -60,7 +60,7 @@ export function previewLines(workflow: Workflow, preview: PlanPreview, look: Loo
   ];
   if (nextFires.length > 0) entries.push(["next", nextFires.join("\n")]);
   if (names.length > 0) entries.push(["credentials", names.join("\n")]);
-  if (sandbox !== null) entries.push(["sandbox", plain(sandbox)]);
+  if (sandboxFacts.length > 0) entries.push(["sandbox", sandboxFacts.map(oneLine).join("\n")]);
   if (metadata?.cwd !== undefined) entries.push(["folder", plain(metadata.cwd)]);
   const width = Math.max(...steps.map((step) => step.id.length));
   const lines = steps.map(({ depends_on, description, id: step }) => {

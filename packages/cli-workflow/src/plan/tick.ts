@@ -38,17 +38,18 @@ export const tick = defineSubcommand({
 /** How the triggers of a home's plans are looked at. */
 export function checksOf(
   session: Session,
-  { scriptCommand }: typeof import("@uncaged/workflow-plan/service"),
+  { Confirmations, scriptCommand }: typeof import("@uncaged/workflow-plan/service"),
   planHome: string,
 ): Pick<TickOptions, "commandOf" | "env" | "host"> {
-  const { env, host } = session;
+  const { cwd, env, host } = session;
   return {
     ...{ env, host },
     async commandOf(workflow, script) {
       const { networkAllow: allow } = (await configOf(session)).sandbox;
       const userHome = await userHomeOf(session);
       const question = { planHome, userHome, root: rootOf(session), env, allow };
-      return await scriptCommand(workflow, script, question);
+      const confirmed = new Confirmations({ home: planHome, env, cwd }, userHome).kept(workflow.id);
+      return await scriptCommand(workflow, script, { ...question, confirmed });
     },
   };
 }

@@ -148,7 +148,7 @@ export const variableOf = (key: string): string => prefix + key.toUpperCase().re
 export function settingOf(key: string): Setting {
   const found = settings.find((setting) => setting.key === key);
   if (found) return found;
-  throw unknown(key, JSON.stringify(key.slice(0, 80)));
+  throw unknown(key);
 }
 
 function givenIn(sources: ConfigSources): Map<string, Given> {
@@ -235,7 +235,7 @@ function valuesOf(path: string, text: string): Map<string, Stated> {
     const where = `${path}:${line}:${column}`;
     const isKnown = settings.some((setting) => setting.key === key);
     const isGroup = key === "" || settings.some((setting) => setting.key.startsWith(`${key}.`));
-    if (!isKnown && !isGroup) throw unknown(key, `${where}: ${key}`);
+    if (!isKnown && !isGroup) throw unknown(key, `${where}: `);
     if (value === null || value === "")
       throw new ConfigError(`${where}: ${key || "the file"} is empty`);
     const isMapped = typeof value === "object" && !Array.isArray(value);
@@ -257,13 +257,13 @@ function read(text: string, path: string) {
   }
 }
 
-function unknown(key: string, what: string): ConfigError {
+function unknown(key: string, where = ""): ConfigError {
   const nearest = nearestName(
     key,
     settings.map((setting) => setting.key),
   );
   const hint = nearest ? `did you mean ${nearest}?` : "list them: uncaged-workflow plan config";
-  return new ConfigError(`${what} is no setting`, { hint });
+  return new ConfigError(`${where}unknown setting ${JSON.stringify(key.slice(0, 80))}`, { hint });
 }
 
 /** A value of a file with what its `${NAME}` stand for. */

@@ -156,7 +156,7 @@ const expanded = (path: string, home: string): string =>
 function realDirectory(hostPath: string, home: string): string {
   const path = realOrNull(expanded(hostPath, home));
   if (path === null) throw refused(hostPath, "it is not there");
-  if (!statSync(path).isDirectory()) throw refused(hostPath, "it is no directory");
+  if (!statSync(path).isDirectory()) throw refused(hostPath, "it is not a directory");
   return path;
 }
 

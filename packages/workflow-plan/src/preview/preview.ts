@@ -4,15 +4,17 @@ import type { TriggerConfig, Workflow } from "../plan/plan.ts";
 import { offeredNames, secretsFor } from "../secret/secret.ts";
 import { type TriggerState, isoOf } from "../trigger/state.ts";
 
-/** What somebody who confirms a plan has to know beside its steps. */
+/** What a person who confirms a plan has to know beside its steps. */
 export type PlanPreview = {
   trigger: string;
   /** The next slots of a cron trigger. */
   nextFires: string[];
-  /** The credentials that steps and check script name, and whether there are such. */
+  /** The credentials that the steps and the check script name, and whether they are stored. */
   credentials: { name: string; known: boolean }[];
-  /** What the steps run in. */
+  /** What the steps run in, in one line; null when it was not looked at. */
   sandbox: string | null;
+  /** The same, one fact in each. */
+  sandboxFacts: string[];
 };
 
 const shownFires = 3;
@@ -20,9 +22,9 @@ const shownFires = 3;
 /** The preview of a plan: `secrets` are the credentials that there are. */
 export function previewOf(
   workflow: Workflow,
-  given: { secrets: Readonly<Record<string, string>>; sandbox?: string; now: number },
+  given: { secrets: Readonly<Record<string, string>>; sandbox?: readonly string[]; now: number },
 ): PlanPreview {
-  const { secrets, sandbox = null, now } = given;
+  const { secrets, sandbox, now } = given;
   const { steps, trigger } = workflow;
   const texts = steps.map(({ description, inputs }) => `${description}\n${JSON.stringify(inputs)}`);
   if (trigger.type === "poll") texts.push(trigger.check_script);
@@ -34,13 +36,14 @@ export function previewOf(
     trigger: triggerText(trigger),
     nextFires: nextSlots(trigger, now),
     credentials: names.map((name) => ({ name, known: Object.hasOwn(secrets, name) })),
-    sandbox,
+    sandbox: sandbox?.join("; ") ?? null,
+    sandboxFacts: [...(sandbox ?? [])],
   };
 }
 
 /** A plan with its preview, as lines for a person. */
 export function previewText(workflow: Workflow, preview: PlanPreview): string {
-  const { nextFires, credentials, sandbox, trigger } = preview;
+  const { nextFires, credentials, sandboxFacts, trigger } = preview;
   const names = credentials.map(({ known, name }) => (known ? name : `${name} (not stored)`));
   return [
     workflow.name,
@@ -48,7 +51,7 @@ export function previewText(workflow: Workflow, preview: PlanPreview): string {
     `Trigger: ${trigger}`,
     ...(nextFires.length === 0 ? [] : [`Next: ${nextFires.join(", ")}`]),
     ...(names.length === 0 ? [] : [`Credentials: ${names.join(", ")}`]),
-    ...(sandbox === null ? [] : [`Sandbox: ${sandbox}`]),
+    ...(sandboxFacts.length === 0 ? [] : [`Sandbox: ${sandboxFacts.join("\n- ")}`]),
   ].join("\n");
 }
 

@@ -11,6 +11,10 @@ import {
 import { ConfigError } from "../error/error.ts";
 import type { SandboxSettings } from "./options.ts";
 
+/** How a user gets a plan without a sandbox: a plan keeps the mode that it was made with. */
+export const withoutSandbox =
+  "make the plan again without one: uncaged-workflow plan config set sandbox.mode off";
+
 /** What a step runs in. */
 export type SandboxKind = "off" | "bubblewrap" | "container";
 
@@ -22,11 +26,20 @@ export type Sandbox = {
   bubblewrap: Bubblewrap | null;
   container: Container | null;
   limits: string[];
+  /** Why there is no sandbox although one was looked for; null otherwise. */
+  problem: string | null;
   /** The variables that the command line needs, and that are not seen inside. */
   env?: Record<string, string>;
 };
 
-const none: Sandbox = { kind: "off", argv: [], bubblewrap: null, container: null, limits: [] };
+const none: Sandbox = {
+  kind: "off",
+  argv: [],
+  bubblewrap: null,
+  container: null,
+  limits: [],
+  problem: null,
+};
 
 /**
  * Chooses the sandbox that settings ask for, of those that work on this machine. Programs below `writable` are not used:
@@ -46,7 +59,7 @@ export async function chosenSandbox(
     });
   }
   const problems: string[] = [];
-  // Whoever has made the image wants a sandbox.
+  // A user who has made the image wants a sandbox.
   let isWanted = required || mode !== "auto";
   if (mode !== "bubblewrap") {
     const container = await containerOn(settings, env, writable);
@@ -59,10 +72,10 @@ export async function chosenSandbox(
     if (typeof bubblewrap !== "string") return bubblewrap;
     problems.push(bubblewrap);
   }
-  if (!isWanted) return none;
+  if (!isWanted) return { ...none, problem: problems.at(-1) ?? null };
   const what = mode === "auto" ? "a sandbox is required" : `the sandbox is to be ${mode}`;
   throw new ConfigError(`${what}, and there is none: ${problems.join("; ")}`, {
-    hint: "install bubblewrap, or start the container engine with the image; or change the plan's sandbox",
+    hint: `install bubblewrap 0.8 or later, or ${withoutSandbox}`,
   });
 }
 
@@ -78,7 +91,7 @@ async function containerOn(
     const container = await findContainer({ engine: name, image, limits: settings }, env, writable);
     if (!("problem" in container)) {
       const limits = heldLimits(settings);
-      return { kind: "container", argv: [], bubblewrap: null, container, limits };
+      return { kind: "container", argv: [], bubblewrap: null, container, limits, problem: null };
     }
     problems.push(container);
   }
@@ -96,5 +109,13 @@ async function bubblewrapOn(
   const bubblewrap = await findBubblewrap(env, writable);
   if (typeof bubblewrap === "string") return bubblewrap;
   const { argv, env: own, hold } = await limitCommand(settings, env, writable);
-  return { kind: "bubblewrap", argv, bubblewrap, container: null, limits: hold, env: own };
+  return {
+    kind: "bubblewrap",
+    argv,
+    bubblewrap,
+    container: null,
+    limits: hold,
+    problem: null,
+    env: own,
+  };
 }

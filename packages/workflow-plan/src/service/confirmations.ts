@@ -6,6 +6,7 @@ import { projectFileName } from "../config/config.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { agentFile } from "../step/agent-file.ts";
 import { checkFiles, type Confirmed, digestOf, readConfirmed, refused } from "../step/confirmed.ts";
+import type { SandboxReport } from "../step/report.ts";
 
 /** What confirmations are made and compared with. */
 export type ConfirmationsOptions = {
@@ -21,6 +22,9 @@ export type ConfirmationsOptions = {
 };
 
 type Plan = Pick<Workflow, "id" | "metadata">;
+
+/** Checks what a plan's steps would run in, before it is confirmed. @throws ConfigError */
+export type CheckSandbox = (workflow: Workflow) => Promise<Pick<SandboxReport, "mode">>;
 
 /** What the thread of a confirmed plan's run is started with. */
 export type ConfirmedOptions = { planConfirmed: string; agentCommand?: string };
@@ -45,7 +49,7 @@ export class Confirmations {
   }
 
   /** What there is to confirm of a plan now. */
-  async found(workflow: Plan): Promise<Omit<Confirmed, "bundle">> {
+  async found(workflow: Plan): Promise<Omit<Confirmed, "bundle" | "sandbox">> {
     const { env } = this.#options;
     const cwd = this.#cwdOf(workflow);
     const command = this.#command;
@@ -85,13 +89,24 @@ export class Confirmations {
     return { planConfirmed, ...(at && { agentCommand: at }) };
   }
 
-  /** Whether a plan that was confirmed can't begin or go on, since what was confirmed beside it has changed. */
-  async isOutdated(workflow: Plan): Promise<boolean> {
+  /** What was kept of a plan; null for nothing. */
+  kept(id: string): Confirmed | null {
+    return readConfirmed(this.#pathOf(id));
+  }
+
+  /** Whether a confirmed plan's files or agent have changed since, or its sandbox is gone. */
+  async isOutdated(workflow: Workflow, check?: CheckSandbox): Promise<boolean> {
     if (!workflow.metadata?.bundle) return false;
-    return await this.checked(workflow).then(
-      () => false,
-      () => true,
-    );
+    try {
+      await this.checked(workflow);
+    } catch {
+      return true;
+    }
+    const { agent } = await this.found(workflow);
+    const kept = this.kept(workflow.id);
+    if (agent?.sha256 !== kept?.agent?.sha256) return true;
+    const hadSandbox = (kept?.sandbox ?? "off") !== "off";
+    return hadSandbox && (await check?.(workflow))?.mode === "off";
   }
 
   get #user(): string {

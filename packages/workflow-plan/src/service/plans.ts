@@ -5,7 +5,7 @@ import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import { prefixes, threadIdOf } from "../plan/terms.ts";
 import { checkModifiable } from "../planner/workflow.ts";
-import { Confirmations } from "./confirmations.ts";
+import { type CheckSandbox, Confirmations } from "./confirmations.ts";
 import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from "./decisions.ts";
 import { Definitions, type OnDamaged, readable, withoutDraft } from "./definitions.ts";
 import { removeEndedFolders } from "./folders.ts";
@@ -32,8 +32,7 @@ import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
 /** How the plans of a home are opened. */
 export type PlansOptions = RunsOptions & {
-  /** Checks what a plan's steps would run in, before it is confirmed. @throws ConfigError */
-  check?: (workflow: Workflow) => unknown;
+  check?: CheckSandbox;
 };
 
 /** A plan with its runs, newest first, and what its trigger knows. */
@@ -134,7 +133,7 @@ export class Plans extends Definitions {
 
   /**
    * Confirms a plan: one that runs by hand begins its run, any other waits for its trigger. Of one with a draft that
-   * takes its place, and the phase stays. One whose files or agent have changed since is confirmed again, as it is.
+   * takes its place, and the phase stays. One whose files, agent or sandbox have changed since is confirmed again, as it is.
    *
    * @param planHash the beginning of the hash of the plan that was shown; another plan is not confirmed
    * @throws ExecutorError, ConfigError
@@ -147,14 +146,14 @@ export class Plans extends Definitions {
     const to = before.trigger.type === "manual" ? "executing" : "active";
     const isAgain = !draft && before.phase !== "awaiting_confirmation";
     if (draft) checkModifiable(before);
-    else if (isAgain && !(await this.#confirmations?.isOutdated(before)))
+    else if (isAgain && !(await this.#confirmations?.isOutdated(before, this.#options.check)))
       throw phaseError(before.id, before.phase, to);
     const hash = planHash(workflow);
     if (shown !== undefined) checkShown(before.id, hash, shown);
-    await this.#options.check?.(workflow);
+    const checked = await this.#options.check?.(workflow);
     const found = await this.#confirmations?.found(workflow);
     const keep = ({ hash: bundle }: PlanVersion) =>
-      found && this.#confirmations?.keep({ ...found, bundle });
+      found && this.#confirmations?.keep({ ...found, bundle, sandbox: checked?.mode ?? null });
     if (isAgain) {
       keep(before.metadata?.bundle as PlanVersion);
       await this.#runs.followPhase(before.id);

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { ConfigError, ExecutorError } from "../error/error.ts";
+import type { Sandbox, SandboxKind } from "../sandbox/sandbox.ts";
 import type { AgentFile } from "./agent-file.ts";
 
 /** A confirmation: of which plan and version, in which directory, and SHA-256 by path; null for what is not there. */
@@ -19,6 +20,8 @@ export type Confirmed = {
   agent: AgentFile | null;
   /** The agent's command as the settings name it. */
   command: string | null;
+  /** What the steps were to run in; null where nothing was checked. */
+  sandbox: SandboxKind | null;
 };
 
 /** A confirmation that was kept in a file; null without one. @throws ConfigError when it can't be read. */
@@ -41,6 +44,16 @@ export function checkFiles({ cwd, files, workflowId }: Confirmed, now: string): 
     const how = digest === null ? "was made" : found === null ? "was removed" : "has changed";
     throw refused(workflowId, `${path} ${how} since the plan was confirmed`);
   }
+}
+
+/** @throws ExecutorError when there is no sandbox any more, and the plan was confirmed with one. */
+export function checkKind({ sandbox, workflowId }: Confirmed, now: Sandbox): void {
+  if (now.kind !== "off" || !sandbox || sandbox === "off") return;
+  const why = now.problem === null ? "" : ` (${now.problem})`;
+  throw refused(
+    workflowId,
+    `the plan was confirmed with the sandbox ${sandbox}, and there is none now${why}`,
+  );
 }
 
 /** The error of a plan whose surroundings are not the confirmed ones; its message alone says what to do. */

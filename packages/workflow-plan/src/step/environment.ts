@@ -19,7 +19,7 @@ import { runIdOf } from "../plan/terms.ts";
 import { baseEnv, credentialsIn, type Secrets, secretsFor } from "../secret/secret.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { agentFile, liesIn } from "./agent-file.ts";
-import { checkFiles, type Confirmed, readConfirmed, refused } from "./confirmed.ts";
+import { checkFiles, checkKind, type Confirmed, readConfirmed, refused } from "./confirmed.ts";
 import { type Launch, launchIn } from "./launch.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 import { type OwnProgram, workerSite } from "./worker-site.ts";
@@ -77,6 +77,7 @@ export class StepEnvironments {
     if (this.#command === null) return { ...withoutProcess(this.#metadata), hide };
     const confirmed = this.#confirmed(site.cwd);
     const checked = await checkedSandbox(site);
+    if (confirmed) checkKind(confirmed, checked.sandbox);
     const agent = confirmed && (await checkedAgent(this.#command, env, { checked, confirmed }));
     checkProgram(this.#options.program);
     if (planHome === null && checked.sandbox.kind === "off") return openEnvironment;

@@ -14,6 +14,7 @@ import { type AgentFile, agentFile, liesIn } from "./agent-file.ts";
 import { launchIn } from "./launch.ts";
 import { probeAgent, type ProbedAgent } from "./probe-agent.ts";
 import { checkPrefix } from "./check-folder.ts";
+import { checkKind, type Confirmed } from "./confirmed.ts";
 import { testFromInside } from "./self-test.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 
@@ -32,7 +33,7 @@ export type SandboxQuestion = {
   allow?: readonly string[];
 };
 
-/** What the steps of a plan will run in. `text` is for whoever confirms the plan. */
+/** What the steps of a plan will run in, for the person who confirms the plan: `text` has all `facts`. */
 export type SandboxReport = {
   mode: "off" | "bubblewrap" | "container";
   project: ProjectAccess;
@@ -45,6 +46,8 @@ export type SandboxReport = {
   agent: { command: string; path: string | null; sha256: string | null } | null;
   /** The agent's files that are visible, and what is unusual about it; null when it was not tried. */
   probe: ProbedAgent | null;
+  /** One fact in each, the mode first. */
+  facts: string[];
   text: string;
 };
 
@@ -83,11 +86,11 @@ export async function checkSandbox(
   const file = isOurs ? await agentFile(command, env) : null;
   const { path = null, sha256 = null } = file ?? {};
   const agent = command === undefined ? null : { command, path, sha256 };
-  const parts = [textOf(report)];
+  const facts = factsOf(report, sandbox.problem);
   if (command !== undefined && sandbox.kind === "container")
-    parts.push(`agent ${command} of the image`);
-  else if (command !== undefined) parts.push(agentText(command, file, project.path));
-  return { ...report, agent, text: parts.join("; ") };
+    facts.push(`agent ${command} of the image`);
+  else if (command !== undefined) facts.push(agentText(command, file, project.path));
+  return { ...report, agent, facts, text: facts.join("; ") };
 }
 
 /** How long a test from inside counts for the same sandbox, in milliseconds. */
@@ -151,11 +154,15 @@ const checked = (
     userHome,
   });
 
-function textOf(report: Omit<SandboxReport, "agent" | "text">): string {
+function factsOf(
+  report: Omit<SandboxReport, "agent" | "facts" | "text">,
+  problem: string | null,
+): string[] {
   const { allow, limits, mode, mounts, network, probe, project } = report;
   if (mode === "off") {
-    const unused = mounts.length === 0 ? "" : "; the mounts are not used";
-    return `none: the steps may do what you may do${unused}`;
+    const why = problem === null ? "" : ` (${problem})`;
+    const unused = mounts.length === 0 ? [] : ["the mounts are not used"];
+    return [`none${why}: the steps may do what you may do`, ...unused];
   }
   const shown = mounts.map(
     ({ containerPath, hostPath, readonly }) =>
@@ -171,11 +178,11 @@ function textOf(report: Omit<SandboxReport, "agent" | "text">): string {
       ? []
       : [`the agent's files can be read: ${probe.visible.join(", ")}`]),
     ...(probe?.warning ? [probe.warning] : []),
-  ].join("; ");
+  ];
 }
 
 const networkText = (allow: readonly string[]): string =>
-  ["public addresses can be reached", ...allow.map((one) => `and ${one}`)].join(" ");
+  ["public addresses can be reached", ...allow].join(", and ");
 
 /** A check script as it is to be started; `end` when it has ended. */
 export type ScriptCommand = {
@@ -193,15 +200,16 @@ export type ScriptCommand = {
 
 /**
  * The command that runs a check script as a step runs: with the secrets that it names, in the plan's sandbox.
- * @throws ConfigError
+ * @throws ConfigError, ExecutorError
  */
 export async function scriptCommand(
   workflow: Planned & Pick<Workflow, "id">,
   script: string,
-  question: SandboxQuestion,
+  question: SandboxQuestion & { confirmed?: Confirmed | null },
 ): Promise<ScriptCommand> {
-  const { env, planHome } = question;
+  const { confirmed, env, planHome } = question;
   const found = await checked(workflow, question);
+  if (confirmed) checkKind(confirmed, found.sandbox);
   const secrets = credentialsIn(planHome, env);
   const variables = { ...baseEnv(env), ...secretsFor([script], secrets) };
   const run = runFolder(env, `${checkPrefix(planHome)}${crypto.randomUUID()}`);

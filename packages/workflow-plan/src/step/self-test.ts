@@ -5,6 +5,7 @@ import { homedir, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../error/error.ts";
 import { insidePaths } from "../sandbox/launch.ts";
+import { withoutSandbox } from "../sandbox/sandbox.ts";
 import { runInside } from "./run-inside.ts";
 // oxlint-disable-next-line import/default -- its text is imported
 import source from "./self-test.mjs" with { type: "text" };
@@ -41,7 +42,7 @@ export async function testFromInside(
     });
     if (end.exitCode !== 0) {
       throw new ConfigError(`the sandbox can't be started: ${problem}`, {
-        hint: "set the plan's sandbox to off to run its steps without one, or repair it",
+        hint: `repair it, or ${withoutSandbox}`,
       });
     }
     const { open } = JSON.parse(output) as { open: Opening[] };
@@ -59,7 +60,7 @@ const problemOf = (open: readonly Opening[]): ConfigError =>
   new ConfigError(
     `the sandbox leaves open: ${open.map(({ detail, what }) => `${what} (${detail})`).join(", ")}`,
     {
-      hint: "set the plan's sandbox to off to run its steps without one, or use another machine",
+      hint: `use another machine, or ${withoutSandbox}`,
       details: open.map(({ detail, what }) => `${what}: ${detail}`),
     },
   );

@@ -148,7 +148,18 @@ export class Handle implements Disposable {
   /** Writes a new file with mode 0600. Readers never see a part of it. @throws when the name is taken by a directory */
   write(name: string, content: string | Uint8Array): void {
     const aside = this.place(`.${crypto.randomUUID()}.tmp`);
-    writeFileSync(aside, content, { mode: 0o600, flag: "wx" });
+    try {
+      writeFileSync(aside, content, { mode: 0o600, flag: "wx" });
+    } catch (error) {
+      // The system's error of a full disk names no file.
+      const { code = "" } = error as NodeJS.ErrnoException;
+      if (!["ENOSPC", "EDQUOT"].includes(code)) throw error;
+      throw WorkflowError.failed(
+        "DISK_FULL",
+        `can't write ${join(this.path, name)}: the disk is full`,
+        "free some space",
+      );
+    }
     renameSync(aside, this.place(name));
   }
 

@@ -26,5 +26,5 @@ export const sandboxMissing = (problem: string): WorkflowError =>
   WorkflowError.failed(
     "SANDBOX_MISSING",
     `a sandbox is required: ${problem}`,
-    "install bubblewrap 0.8 or later on Linux, or set the sandbox to auto",
+    "install bubblewrap 0.8 or later where user namespaces are allowed, or set the sandbox to auto",
   );

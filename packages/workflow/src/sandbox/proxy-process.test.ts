@@ -107,7 +107,7 @@ test.skipIf(!hasNamespaces)(
       .map((name) => `mount --bind ${join(folder, name)} /etc/${name}`)
       .join(" && ");
     expect(namespaced(setup, script)).toBe(
-      "0 known.example:80: refused: private address; allow it with sandbox.network.allow in your settings\n",
+      "0 known.example:80: refused: private address; to allow it: sandbox.network.allow of plans, allow of a role's command\n",
     );
   },
 );

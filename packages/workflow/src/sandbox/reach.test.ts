@@ -47,7 +47,7 @@ describe("a target is refused", () => {
     const plain = await exchange(path, getOf(`http://user:secret@${host}:${target.port}/x?secret`));
     expect([statusOf(tunnel), statusOf(plain)]).toEqual([403, 403]);
     expect(bodyOf(tunnel)).toEndWith(
-      `:${target.port}: refused: ${reason}; allow it with sandbox.network.allow in your settings\n`,
+      `:${target.port}: refused: ${reason}; to allow it: sandbox.network.allow of plans, allow of a role's command\n`,
     );
     expect(plain).toContain(bodyOf(tunnel).trim());
     expect(refused).toHaveLength(2);

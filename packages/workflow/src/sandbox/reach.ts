@@ -68,7 +68,7 @@ export function reachBy({ allow }: EgressPolicy, network: Network): Reach {
 }
 
 function refused(target: Endpoint, reason: string): Unreached {
-  const hint = "allow it with sandbox.network.allow in your settings";
+  const hint = "to allow it: sandbox.network.allow of plans, allow of a role's command";
   return { status: 403, problem: `${textOf(target)}: refused: ${reason}; ${hint}`, reason };
 }
 

@@ -8,6 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
+import { SandboxFacts } from "./sandbox-facts.tsx";
 
 type Props = {
   plan: PlanView;
@@ -28,7 +29,7 @@ export function Confirmation({ plan, about, onConfirmed }: Props) {
     },
     onSettled: () => client.invalidateQueries({ queryKey: planKeys.all }),
   });
-  const { credentials, nextFires, sandbox, trigger } = preview;
+  const { credentials, nextFires, sandboxFacts, trigger } = preview;
   const runs = phase === "awaiting_confirmation" && plan.trigger.type === "manual";
   return (
     <Panel aria-label={about ? `To be confirmed: ${plan.name}` : "To be confirmed"}>
@@ -48,7 +49,7 @@ export function Confirmation({ plan, about, onConfirmed }: Props) {
               .map(({ name, known }) => (known ? name : `${name} (not stored)`))
               .join(", ") || "none",
           ],
-          ["Sandbox", sandbox],
+          ["Sandbox", <SandboxFacts key="sandbox" facts={sandboxFacts} />],
           ["Hash", <code key="hash">{hash.slice(0, 12)}</code>, hash],
         ]}
       />

@@ -5,6 +5,7 @@ import { Confirmation } from "../../features/plan/confirmation.tsx";
 import { Decisions } from "../../features/plan/decisions.tsx";
 import { PlannerChat } from "../../features/plan/planner-chat.tsx";
 import { PlanBadge } from "../../features/plan/plan-badge.tsx";
+import { SandboxFacts } from "../../features/plan/sandbox-facts.tsx";
 import { moment, until, useNow } from "../../lib/format.ts";
 import { planQuery } from "../../lib/plans.ts";
 import { pathOf } from "../../lib/request.ts";
@@ -95,7 +96,7 @@ function Trigger({ plan }: { plan: PlanView }) {
     ["Next fire", next && `${moment(Date.parse(next))}, ${until(Date.parse(next), now)}`],
     ["Error of its check", state?.last_error ?? null],
     ["When a step fails", failureText(failure_policy)],
-    ["Sandbox", preview.sandbox],
+    ["Sandbox", <SandboxFacts key="sandbox" facts={preview.sandboxFacts} />],
     ["Folder", typeof plan.metadata?.cwd === "string" ? plan.metadata.cwd : null],
     [
       "Workflow",

@@ -1,0 +1,10 @@
+/** What a plan's steps run in, one fact per line. */
+export function SandboxFacts({ facts }: { facts: readonly string[] }) {
+  return (
+    <ul className="grid gap-1">
+      {facts.map((fact, at) => (
+        <li key={at}>{fact}</li>
+      ))}
+    </ul>
+  );
+}
