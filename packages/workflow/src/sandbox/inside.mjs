@@ -176,9 +176,12 @@ function throughProxy(socket, target, input, output) {
     proxy.pause();
     const [status = ""] = head.toString("latin1", 0, at).split("\r\n", 1);
     if (!/^HTTP\/1\.[01] 200/.test(status)) {
-      process.stderr.write(
-        output === process.stdout ? `${target}: ${head.subarray(at + 4)}\n` : "",
-      );
+      const said = head
+        .subarray(at + 4)
+        .toString()
+        .trim();
+      if (output === process.stdout)
+        process.stderr.write(`${said.startsWith(target) ? said : `${target}: ${said}`}\n`);
       proxy.destroy();
       end();
       if (output === process.stdout) process.exit(1);

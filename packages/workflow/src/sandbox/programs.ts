@@ -43,6 +43,7 @@ export function programOf(command: string, env: Env): Program | null {
     one.path,
     ...packageOf(one.path),
     ...prefixOf(one.path),
+    ...versionOf(one.path),
   ]);
   return { path, needs: [...new Set(needs)], commands };
 }
@@ -67,6 +68,15 @@ function prefixOf(path: string): string[] {
     existsSync(join(prefix, "include/python3")) ||
     existsSync(join(prefix, "lib", basename(path)));
   return isInstallation ? [prefix] : [];
+}
+
+/**
+ * The directory of a version that an installer has put below ~/.local, as share/agent/versions/1.0: the parts of a program
+ * lie beside it. What lies directly in share/agent may be data of its user, so that is not shown.
+ */
+function versionOf(path: string): string[] {
+  const folder = dirname(path);
+  return /\/\.local\/(share|lib|opt)\/[^/]+\/./.test(folder) ? [folder] : [];
 }
 
 const longestLine = 256;

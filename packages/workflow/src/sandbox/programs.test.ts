@@ -1,0 +1,28 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { programOf } from "./programs.ts";
+
+const home = realpathSync(mkdtempSync(join(tmpdir(), "programs-")));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+// The program that ~/.local/bin/agent is a link to, and what must be shown of its parts.
+test.each([
+  [".local/share/agent/versions/1.0/agent", [".local/share/agent/versions/1.0"]],
+  [".local/lib/agent/1.0/agent", [".local/lib/agent/1.0"]],
+  // Data of its user may lie beside these.
+  [".local/share/agent/agent", []],
+  ["notes/share/agent/1.0/agent", []],
+])("what a program at %s needs", (path, parts) => {
+  const program = join(home, path);
+  const bin = mkdtempSync(join(home, "bin-"));
+  mkdirSync(dirname(program), { recursive: true });
+  writeFileSync(program, "#!/bin/sh\n", { mode: 0o755 });
+  symlinkSync(program, join(bin, "agent"));
+  const { needs = [] } = programOf("agent", { PATH: bin }) ?? {};
+  expect(needs.filter((one) => one.startsWith(home))).toEqual([
+    program,
+    ...parts.map((part) => join(home, part)),
+  ]);
+});
