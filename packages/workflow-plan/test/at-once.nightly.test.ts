@@ -82,7 +82,7 @@ test("a draft that another one has replaced while it was confirmed stays, and is
   await plans.confirm(id);
   const changedTo = (name: string) => plans.replace({ ...plans.get(id), name });
   await changedTo("First");
-  const other = home.open({ check: () => changedTo("Second") });
+  const other = home.open({ check: () => changedTo("Second").then(() => null) });
   expect(await messageOf(other.confirm(id))).toContain("this plan has changed");
   expect([plans.get(id).name, plans.draft(id)?.name]).toEqual(["A plan", "Second"]);
   rmSync(plans.folder, { recursive: true });

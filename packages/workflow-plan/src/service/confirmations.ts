@@ -1,11 +1,18 @@
 import { type Environment, findProject, writeFileAtomic } from "@uncaged/workflow/host";
-import { createHash } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { projectFileName } from "../config/config.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { agentFile } from "../step/agent-file.ts";
-import { checkFiles, type Confirmed, digestOf, readConfirmed, refused } from "../step/confirmed.ts";
+import {
+  checkFiles,
+  confirmationFile,
+  confirmationsFolder,
+  type Confirmed,
+  digestOf,
+  readConfirmed,
+  refused,
+} from "../step/confirmed.ts";
 
 /** What confirmations are made and compared with. */
 export type ConfirmationsOptions = {
@@ -34,9 +41,8 @@ export class Confirmations {
   readonly #folder: string;
 
   constructor(options: ConfirmationsOptions, userHome: string) {
-    const home = createHash("sha256").update(resolve(options.home)).digest("hex").slice(0, 16);
     this.#options = options;
-    this.#folder = join(userHome, "confirmed", home);
+    this.#folder = confirmationsFolder(userHome, options.home);
   }
 
   /** Those of a home; null where nothing is kept of them, as of plans that run on the workers of a cluster. */
@@ -108,7 +114,7 @@ export class Confirmations {
   }
 
   #pathOf(id: string): string {
-    return join(this.#folder, `${encodeURIComponent(id).slice(0, 200)}.json`);
+    return confirmationFile(this.#folder, id);
   }
 }
 

@@ -28,12 +28,13 @@ import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts
 import type { PlanStore } from "./store.ts";
 import { changed, checkShown } from "./shown.ts";
 import { type Expected, register, settle, triggerStateOf } from "./trigger-state.ts";
+import type { SandboxReport } from "../step/report.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
 /** How the plans of a home are opened. */
 export type PlansOptions = RunsOptions & {
   /** Checks what a plan's steps would run in, before it is confirmed. @throws ConfigError */
-  check?: (workflow: Workflow) => unknown;
+  check?: (workflow: Workflow) => Promise<Pick<SandboxReport, "mode"> | null>;
 };
 
 /** A plan with its runs, newest first, and what its trigger knows. */
@@ -151,10 +152,10 @@ export class Plans extends Definitions {
       throw phaseError(before.id, before.phase, to);
     const hash = planHash(workflow);
     if (shown !== undefined) checkShown(before.id, hash, shown);
-    await this.#options.check?.(workflow);
+    const report = await this.#options.check?.(workflow);
     const found = await this.#confirmations?.found(workflow);
     const keep = ({ hash: bundle }: PlanVersion) =>
-      found && this.#confirmations?.keep({ ...found, bundle });
+      found && this.#confirmations?.keep({ ...found, bundle, sandbox: report?.mode });
     if (isAgain) {
       keep(before.metadata?.bundle as PlanVersion);
       await this.#runs.followPhase(before.id);

@@ -5,8 +5,9 @@
  */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { ConfigError, ExecutorError } from "../error/error.ts";
+import type { SandboxKind } from "../sandbox/sandbox.ts";
 import type { AgentFile } from "./agent-file.ts";
 
 /** A confirmation: of which plan and version, in which directory, and SHA-256 by path; null for what is not there. */
@@ -19,7 +20,19 @@ export type Confirmed = {
   agent: AgentFile | null;
   /** The agent's command as the settings name it. */
   command: string | null;
+  /** What the steps run in; not known of a plan that was confirmed without a look at it. */
+  sandbox?: SandboxKind;
 };
+
+/** The folder in a user's plan home with the confirmations of the plans of a home. */
+export function confirmationsFolder(userHome: string, home: string): string {
+  const name = createHash("sha256").update(resolve(home)).digest("hex").slice(0, 16);
+  return join(userHome, "confirmed", name);
+}
+
+/** The file in such a folder with the confirmation of a plan. */
+export const confirmationFile = (folder: string, id: string): string =>
+  join(folder, `${encodeURIComponent(id).slice(0, 200)}.json`);
 
 /** A confirmation that was kept in a file; null without one. @throws ConfigError when it can't be read. */
 export function readConfirmed(path: string): Confirmed | null {
@@ -41,6 +54,18 @@ export function checkFiles({ cwd, files, workflowId }: Confirmed, now: string): 
     const how = digest === null ? "was made" : found === null ? "was removed" : "has changed";
     throw refused(workflowId, `${path} ${how} since the plan was confirmed`);
   }
+}
+
+/**
+ * A step may keep the sandbox of the next one from being started, by using up processes for example.
+ * @throws ExecutorError when a plan that was confirmed with a sandbox would run without one
+ */
+export function checkKind({ sandbox, workflowId }: Confirmed, now: SandboxKind): void {
+  if (now === "off" && sandbox !== undefined && sandbox !== "off")
+    throw refused(
+      workflowId,
+      `the plan was confirmed with the sandbox ${sandbox}, and there is none now`,
+    );
 }
 
 /** The error of a plan whose surroundings are not the confirmed ones; its message alone says what to do. */

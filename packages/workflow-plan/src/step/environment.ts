@@ -19,7 +19,7 @@ import { runIdOf } from "../plan/terms.ts";
 import { baseEnv, credentialsIn, type Secrets, secretsFor } from "../secret/secret.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { agentFile, liesIn } from "./agent-file.ts";
-import { checkFiles, type Confirmed, readConfirmed, refused } from "./confirmed.ts";
+import { checkFiles, checkKind, type Confirmed, readConfirmed, refused } from "./confirmed.ts";
 import { type Launch, launchIn } from "./launch.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 import { type OwnProgram, workerSite } from "./worker-site.ts";
@@ -77,6 +77,7 @@ export class StepEnvironments {
     if (this.#command === null) return { ...withoutProcess(this.#metadata), hide };
     const confirmed = this.#confirmed(site.cwd);
     const checked = await checkedSandbox(site);
+    if (confirmed) checkKind(confirmed, checked.sandbox.kind);
     const agent = confirmed && (await checkedAgent(this.#command, env, { checked, confirmed }));
     checkProgram(this.#options.program);
     if (planHome === null && checked.sandbox.kind === "off") return openEnvironment;
@@ -160,7 +161,7 @@ async function checkedAgent(
   env: Environment,
   { checked, confirmed }: { checked: CheckedSandbox; confirmed: Confirmed },
 ): Promise<{ path: string; sha256: string } | null> {
-  const { mounts, project, sandbox } = checked;
+  const { sandbox, writable } = checked;
   if (sandbox.kind === "container") return null;
   const agent = await agentFile(command, env);
   if (agent === null) {
@@ -169,10 +170,6 @@ async function checkedAgent(
     });
   }
   const { path, sha256 } = agent;
-  const writable = [
-    ...(project.access === "read-write" ? [project.path] : []),
-    ...mounts.filter((mount) => !mount.readonly).map(({ hostPath }) => hostPath),
-  ];
   if (liesIn(agent, writable) && sha256 !== confirmed.agent?.sha256)
     throw refused(
       confirmed.workflowId,

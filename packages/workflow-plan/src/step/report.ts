@@ -11,6 +11,7 @@ import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { baseEnv, credentialsIn, secretsFor } from "../secret/secret.ts";
 import { type AgentFile, agentFile, liesIn } from "./agent-file.ts";
+import { checkKind, confirmationFile, confirmationsFolder, readConfirmed } from "./confirmed.ts";
 import { launchIn } from "./launch.ts";
 import { probeAgent, type ProbedAgent } from "./probe-agent.ts";
 import { checkPrefix } from "./check-folder.ts";
@@ -200,8 +201,13 @@ export async function scriptCommand(
   script: string,
   question: SandboxQuestion,
 ): Promise<ScriptCommand> {
-  const { env, planHome } = question;
+  const { env, planHome, userHome } = question;
   const found = await checked(workflow, question);
+  const confirmed =
+    userHome === undefined
+      ? null
+      : readConfirmed(confirmationFile(confirmationsFolder(userHome, planHome), workflow.id));
+  if (confirmed) checkKind(confirmed, found.sandbox.kind);
   const secrets = credentialsIn(planHome, env);
   const variables = { ...baseEnv(env), ...secretsFor([script], secrets) };
   const run = runFolder(env, `${checkPrefix(planHome)}${crypto.randomUUID()}`);
