@@ -143,6 +143,26 @@ describe("a confirmed plan", () => {
     );
   });
 
+  test("that was confirmed with a sandbox does not run without one", async () => {
+    const { home, project, userHome } = inProject();
+    const env = { ...home.store.env, PATH: process.env.PATH ?? "" };
+    const runOptions = { agentCommand: command };
+    const more = { cwd: project, env, userHome, runOptions };
+    const plans = home.open({ ...more, check: async () => ({ mode: "bubblewrap" }) });
+    const output = hello({ trigger: cron });
+    const { id } = await plans.create(workflow(output, { metadata: { cwd: project } }));
+    await plans.confirm(id);
+    // Its sandbox is off by now, as where bubblewrap does not start any more.
+    await plans.run(id);
+    const [run] = (await home.ended(id)).runs;
+    const message = `the plan was confirmed with the sandbox bubblewrap, and there is none now: ${again(id)}`;
+    expect(run).toMatchObject({ status: "failed" });
+    expect(run?.error).toContain(message);
+    const question = { planHome: home.home, userHome, root: home.store.root, env };
+    const script = () => scriptCommand(plans.get(id), "date", question);
+    expect(await refusal(script)).toBe(message);
+  });
+
   test("that was changed is confirmed with what is there then", async () => {
     const { home, plans, confirmed, project } = inProject();
     const id = await confirmed();
@@ -209,8 +229,15 @@ describe("the agent of a confirmed plan", () => {
     expect((await home.ended(id)).runs[0]?.status).toBe("completed");
   });
 
+  const roots = (planHome: string, allowedRoots: object[]) => {
+    const list = { allowedRoots, blockedPatterns: [], nonMainReadOnly: false };
+    mkdirSync(planHome, { recursive: true });
+    writeFileSync(join(planHome, "mount-allowlist.json"), JSON.stringify(list));
+  };
+
   test("may update itself where no step can write", async () => {
     const { home, project, userHome } = inProject();
+    roots(home.home, [{ path: home.store.folder, allowReadWrite: false }]);
     const path = agentIn(join(home.store.folder, "bin"));
     const plans = home.open({ cwd: project, userHome, runOptions: { agentCommand: path } });
     const { id } = await plans.create(
@@ -222,25 +249,26 @@ describe("the agent of a confirmed plan", () => {
     expect((await home.ended(id)).runs[0]?.status).toBe("completed");
   });
 
-  test("is refused where a step could have changed it", async () => {
-    const { home, project, userHome } = inProject();
-    const path = agentIn(join(project, "node_modules/.bin"));
-    const plans = home.open({ cwd: project, userHome, runOptions: { agentCommand: path } });
-    const { id } = await plans.create(
-      workflow(hello({ trigger: cron }), { metadata: { cwd: project } }),
-    );
-    await plans.confirm(id);
-    writeFileSync(path, script("# planted\n"));
-    await plans.run(id);
-    const [run] = (await home.ended(id)).runs;
-    expect(run?.status).toBe("failed");
-    expect(run?.error).toContain(
-      `the agent ${path}, which steps can write, is not the confirmed one: ${again(id)}`,
-    );
-    await plans.confirm(id);
-    await plans.run(id);
-    expect((await home.ended(id)).runs[0]?.status).toBe("completed");
-  });
+  for (const where of ["project", "other project"])
+    test(`is refused where a step of its ${where} could have changed it`, async () => {
+      const { home, project, userHome } = inProject();
+      const path = agentIn(
+        join(where === "project" ? project : join(home.store.folder, "other"), "bin"),
+      );
+      roots(home.home, [{ path: home.store.folder, allowReadWrite: true }]);
+      const plans = home.open({ cwd: project, userHome, runOptions: { agentCommand: path } });
+      const { id } = await plans.create(
+        workflow(hello({ trigger: cron }), { metadata: { cwd: project } }),
+      );
+      await plans.confirm(id);
+      writeFileSync(path, script("# planted\n"));
+      await plans.run(id);
+      const [run] = (await home.ended(id)).runs;
+      expect(run?.status).toBe("failed");
+      expect(run?.error).toContain(
+        `the agent ${path}, which steps can write, is not the confirmed one: ${again(id)}`,
+      );
+    });
 });
 
 test("a plan that was confirmed with a sandbox does not run without one, until it is confirmed again", async () => {

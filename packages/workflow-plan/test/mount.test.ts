@@ -135,6 +135,17 @@ test("a mount is written only where its root allows it, and by another workflow 
   expect(mayWriteProject(rules({}, join(top, "projects-old")))).toBe(false);
 });
 
+test("a folder with the home directory in it is not written, whatever its root allows", () => {
+  const allowedRoots = [{ path: join(top, ".."), allowReadWrite: true }];
+  for (const path of [top, join(top, "..")]) {
+    expect(mayWriteProject(rules({ allowedRoots }, path))).toBe(false);
+    const given = rules({ allowedRoots });
+    expect(mounted(path, {}, given)).toHaveLength(1);
+    expect(() => mounted(path, { readonly: false }, given)).toThrow("has your home directory");
+  }
+  expect(mayWriteProject(rules({ allowedRoots }))).toBe(true);
+});
+
 test("a root that is not there allows nothing", () => {
   const none = rules({ allowedRoots: [{ path: join(top, "none"), allowReadWrite: true }] });
   expect(() => mounted(join(root, "site"), {}, none)).toThrow(/none of the allowed roots/);

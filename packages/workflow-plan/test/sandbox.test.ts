@@ -301,6 +301,7 @@ inSandbox(
         forks: `for n in $(seq 3000); do sleep ${mark} & done; wait`,
         allocates: `for n in 1 2 3; do node -e 'globalThis.x = Buffer.alloc(150 * 1024 ** 2, 1); setTimeout(() => {}, 600_000)' & done; wait`,
         writes: `cd ~; for n in $(seq 30); do head -c ${mega} /dev/zero > $n; done; sleep 600`,
+        sends: `cd /workspace/ipc/output; for n in $(seq 30); do head -c ${mega} /dev/zero > .$n; done; sleep 600`,
         stays: "sleep 3; echo x > /dev/made || stat -f -c '%b * %S' /tmp /dev/shm",
       },
       { sandbox },
@@ -315,6 +316,7 @@ inSandbox(
       forks: "the step had more than 200 processes and threads",
       allocates: "the step used more than 400 MiB of memory",
       writes: "the step wrote more than 20 MiB of files",
+      sends: "the step wrote more than 20 MiB of files",
       stays: expect.stringMatching(/^(262144 \* 4096\n){2}.*\/dev\/made: Read-only file system$/),
     });
     await until(() => !runsWith(mark));

@@ -116,17 +116,30 @@ function checkedMount(mount: AdditionalMount, rules: MountRules): CheckedMount {
   if (blocked !== null) throw refused(hostPath, `${blocked} is a blocked name`);
   const roots = rootsOf(path, rules);
   if (roots.length === 0) throw refused(hostPath, "it is in none of the allowed roots");
+  if (!readonly && hasHome(path, rules))
+    throw refused(hostPath, "it has your home directory in it, and may only be read");
   if (!readonly && !roots.some((root) => mayWrite(root, rules)))
     throw refused(hostPath, "it may only be read");
   return { hostPath: path, containerPath: inside(containerPath ?? path, hostPath), readonly };
 }
 
-/** Whether the workflow's own directory may be written: it is in a root that allows it. */
+/** Programs start with files of a home directory: a step could make those that it does not have. */
+const hasHome = (path: string, { home }: MountRules): boolean =>
+  isInside(realOrNull(home) ?? home, path);
+
+/** Whether the workflow's own directory may be written: it is in a root that allows it, and without the home directory. */
 export const mayWriteProject = (rules: MountRules): boolean => {
   const path = realOrNull(rules.cwd);
-  if (path === null || blockedName(path, rules) !== null) return false;
+  if (path === null || blockedName(path, rules) !== null || hasHome(path, rules)) return false;
   return rootsOf(path, rules).some((root) => mayWrite(root, rules));
 };
+
+/** The roots in which steps of some plan may write, by their real paths. */
+export const writableRoots = ({ allowlist, home }: MountRules): string[] =>
+  allowlist.allowedRoots.flatMap(({ allowReadWrite, path }) => {
+    const real = allowReadWrite ? realOrNull(expanded(path, home)) : null;
+    return real === null ? [] : [real];
+  });
 
 type RealRoot = AllowedRoot & { real: string };
 

@@ -38,8 +38,8 @@ export class Confirmations {
   readonly #folder: string;
 
   constructor(options: ConfirmationsOptions, userHome: string) {
-    const home = createHash("sha256").update(resolve(options.home)).digest("hex").slice(0, 16);
     this.#options = options;
+    const home = createHash("sha256").update(resolve(options.home)).digest("hex").slice(0, 16);
     this.#folder = join(userHome, "confirmed", home);
   }
 

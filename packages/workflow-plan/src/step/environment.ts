@@ -161,7 +161,7 @@ async function checkedAgent(
   env: Environment,
   { checked, confirmed }: { checked: CheckedSandbox; confirmed: Confirmed },
 ): Promise<{ path: string; sha256: string } | null> {
-  const { mounts, project, sandbox } = checked;
+  const { sandbox, writable } = checked;
   if (sandbox.kind === "container") return null;
   const agent = await agentFile(command, env);
   if (agent === null) {
@@ -170,10 +170,6 @@ async function checkedAgent(
     });
   }
   const { path, sha256 } = agent;
-  const writable = [
-    ...(project.access === "read-write" ? [project.path] : []),
-    ...mounts.filter((mount) => !mount.readonly).map(({ hostPath }) => hostPath),
-  ];
   if (liesIn(agent, writable) && sha256 !== confirmed.agent?.sha256)
     throw refused(
       confirmed.workflowId,

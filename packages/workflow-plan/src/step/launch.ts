@@ -64,7 +64,11 @@ export async function launchIn(
   const prepared = await prepare(checked, request);
   const watch = new LimitWatch({
     limits: settings,
-    folders: [join(run, "work"), join(run, "homes", step)],
+    folders: [
+      join(run, "work"),
+      join(run, "homes", step),
+      ...(request.ipc === null ? [] : [join(request.ipc, "output")]),
+    ],
     disks: [
       ...(project.access === "read-write" ? [project.path] : []),
       ...mounts.filter(({ readonly }) => !readonly).map(({ hostPath }) => hostPath),

@@ -18,6 +18,7 @@ import {
   type MountAllowlist,
   type MountRules,
   readAllowlist,
+  writableRoots,
 } from "../mount/mount.ts";
 import type { PlanMetadata } from "../plan/plan.ts";
 import { type SandboxSettings, sandboxSettings } from "../sandbox/options.ts";
@@ -31,6 +32,8 @@ export type CheckedSandbox = {
   mounts: CheckedMount[];
   /** What must not be seen although it may lie in what is shown, by paths without links. */
   hidden: string[];
+  /** The folders that steps may write to: those of this plan, and of others of the same user. */
+  writable: string[];
   /** What may be reached; null for no network. */
   network: EgressPolicy | null;
 };
@@ -80,12 +83,17 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
     });
   }
   const access = mayWriteProject(rules) ? "read-write" : "read-only";
+  const project: CheckedSandbox["project"] =
+    sandbox.kind === "off"
+      ? { path: cwd, access: "read-write" }
+      : { path: realProject(rules), access };
   return {
-    ...{ settings, sandbox, mounts },
-    project:
-      sandbox.kind === "off"
-        ? { path: cwd, access: "read-write" }
-        : { path: realProject(rules), access },
+    ...{ settings, sandbox, mounts, project },
+    writable: [
+      ...(project.access === "read-write" ? [project.path] : []),
+      ...mounts.flatMap(({ hostPath, readonly }) => (readonly ? [] : [hostPath])),
+      ...writableRoots(rules),
+    ],
     hidden: [
       ...[root, planHome].flatMap((path) => (path === null ? [] : [realFolder(path)])),
       ...[

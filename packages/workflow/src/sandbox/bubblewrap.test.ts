@@ -139,6 +139,66 @@ inSandbox(`a file that turns .git into another folder's is removed${missing}`, (
 });
 
 inSandbox(
+  `the repositories of submodules and worktrees are protected as their own is${missing}`,
+  () => {
+    const modules = join(project, ".git/modules");
+    for (const path of ["lib", "lib/modules/inner", "libs/other"]) {
+      mkdirSync(join(modules, path), { recursive: true });
+      writeFileSync(join(modules, path, "HEAD"), "ref: refs/heads/main\n");
+      writeFileSync(join(modules, path, "config"), "[core]\n");
+    }
+    const worktree = join(project, ".git/worktrees/w");
+    mkdirSync(worktree, { recursive: true });
+    writeFileSync(join(worktree, "HEAD"), "ref: refs/heads/w\n");
+    writeFileSync(join(worktree, "commondir"), "../..\n");
+    const folder = shown();
+    const { unwanted } = overlayOf(folder, []);
+    const script = `
+    cd .git; for path in modules/lib modules/lib/modules/inner modules/libs/other; do
+      echo x > $path/config; echo x > $path/hooks/pre-commit; echo x > $path/index; mv $path $path-2; done
+    mv modules m; echo common > worktrees/w/commondir; echo x > worktrees/w/config.worktree`;
+    run(folder, script);
+    for (const path of ["lib", "lib/modules/inner", "libs/other"]) {
+      expect(readFileSync(join(modules, path, "config"), "utf8")).toBe("[core]\n");
+      expect(readdirSync(join(modules, path, "hooks"))).toEqual([]);
+      expect(existsSync(join(modules, path, "index"))).toBe(true);
+    }
+    expect(readFileSync(join(worktree, "commondir"), "utf8")).toBe("../..\n");
+    expect(removeUnwanted(unwanted)).toEqual([join(worktree, "config.worktree")]);
+  },
+);
+
+inSandbox(`settings of a project below the folder can't be changed${missing}`, () => {
+  const files = ["by-git/.env", "deep/by-file/uncaged.json", "deep/by-file/.mcp.json"];
+  for (const path of [...files, "plain/.env"]) {
+    mkdirSync(join(project, path, ".."), { recursive: true });
+    writeFileSync(join(project, path), "kept\n");
+  }
+  mkdirSync(join(project, "by-git/.git"));
+  run(shown(), `for f in ${files.join(" ")} plain/.env; do echo x > $f; done; mv deep d`);
+  for (const path of files) expect(readFileSync(join(project, path), "utf8")).toBe("kept\n");
+  expect(readFileSync(join(project, "plain/.env"), "utf8")).toBe("x\n");
+});
+
+test("many folders do not have the rest overlooked", () => {
+  // A disk takes half a minute for so many.
+  const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : top, "uncaged-view-"));
+  const make = (script: string) => spawnSync("/bin/sh", ["-c", script], { cwd: folder });
+  const handle = Handle.open(folder);
+  const covered = () =>
+    overlayOf({ handle, to: "/w", isWritable: true }, []).covered.map(({ to }) => to);
+  try {
+    make("mkdir -p other/.uncaged; seq -f f%.0f 3000 | xargs mkdir");
+    expect(covered()).toEqual(["/w/other/.uncaged"]);
+    make("seq -f f%.0f 3001 20100 | xargs mkdir");
+    expect(covered).toThrow("more than 20000 folders");
+  } finally {
+    handle.close();
+    rmSync(folder, { recursive: true });
+  }
+}, 60_000);
+
+inSandbox(
   `sockets in the project can't be reached, and an unreadable folder is passed over${missing}`,
   async () => {
     const server = createServer((socket) => socket.end("reached"));

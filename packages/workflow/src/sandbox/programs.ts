@@ -57,7 +57,10 @@ function packageOf(path: string): string[] {
   return [join(parts.join(`${sep}node_modules${sep}`), "node_modules", name)];
 }
 
-/** The directory that a version manager has installed an interpreter in, with its libraries. */
+/** The directories of an installation with programs and their libraries. Others, as `share` of `~/.local`, are the user's. */
+const installed = ["bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"];
+
+/** The directories that a version manager has installed an interpreter in, with its libraries. */
 function prefixOf(path: string): string[] {
   const bin = dirname(path);
   const prefix = dirname(bin);
@@ -67,7 +70,8 @@ function prefixOf(path: string): string[] {
     existsSync(join(prefix, "pyvenv.cfg")) ||
     existsSync(join(prefix, "include/python3")) ||
     existsSync(join(prefix, "lib", basename(path)));
-  return isInstallation ? [prefix] : [];
+  if (!isInstallation) return [];
+  return installed.map((name) => join(prefix, name)).filter(existsSync);
 }
 
 /**

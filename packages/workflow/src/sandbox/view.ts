@@ -31,8 +31,11 @@ const obeyed = [
 /** What git executes or obeys in its folder. */
 const obeyedByGit = ["hooks", "config", "config.worktree", "commondir", "info"] as const;
 
+/** What a folder has that is a project of its own, with settings that the host obeys. */
+const projectMarks = new Set([".git", ".uncaged", "uncaged.json", "uncaged.plans.yaml"]);
+
 const deepest = 3;
-const mostFolders = 2000;
+const mostFolders = 20_000;
 const passedOver = new Set(["node_modules", ".git", ".cache", "target", "dist", "vendor"]);
 
 /**
@@ -78,19 +81,28 @@ export function overlayOf(folder: Shown, hidden: readonly string[]): Overlay {
   }
   const isCovered = (names: readonly string[]) =>
     overlay.covered.some(({ to }) => isInside(inside(names), to));
+  const projects = new Set([""]);
   for (const names of foldersIn(folder.handle)) {
     if (isCovered(names)) continue;
-    const own = names.at(-1);
+    const own = names.at(-1) ?? "";
+    if (projectMarks.has(own)) projects.add(names.slice(0, -1).join("/"));
     if (own === ".git" && folder.isWritable) {
-      pin(names);
       protectFile(names);
-      addHooks(folder.handle.below(names));
-      for (const name of obeyedByGit) protect([...names, name]);
-      const git = folder.handle.below(names);
-      if (git) overlay.unwanted.push({ git, names: missingIn(git) });
-    } else if (own !== ".git") cover(names);
+      for (const git of gitFoldersIn(folder.handle, names)) {
+        pin(git);
+        addHooks(folder.handle.below(git));
+        for (const name of obeyedByGit) protect([...git, name]);
+        const handle = folder.handle.below(git);
+        if (handle) overlay.unwanted.push({ git: handle, names: missingIn(handle, git) });
+      }
+    } else if (own === ".uncaged" || !projectMarks.has(own)) cover(names);
   }
-  if (folder.isWritable) for (const name of obeyed) if (!isCovered([name])) protect([name]);
+  if (folder.isWritable) {
+    for (const project of projects) {
+      const way = project === "" ? [] : project.split("/");
+      for (const name of obeyed) if (!isCovered([...way, name])) protect([...way, name]);
+    }
+  }
   return overlay;
 }
 
@@ -109,11 +121,37 @@ function addHooks(git: Handle | null): void {
   }
 }
 
+/** The folders that git takes its settings from: a repository, and in it those of its submodules and worktrees. */
+function gitFoldersIn(top: Handle, git: readonly string[]): string[][] {
+  const found = [[...git]];
+  for (const name of entriesOf(top, [...git, "worktrees"])) found.push([...git, "worktrees", name]);
+  // A submodule's name may have slashes in it.
+  const open = [[...git, "modules"]];
+  for (let way = open.pop(); way; way = open.pop()) {
+    if (found.length + open.length > mostFolders) throw tooMany(top);
+    for (const name of entriesOf(top, way)) {
+      const own = [...way, name];
+      const isRepository = entriesOf(top, own).includes("HEAD");
+      if (isRepository) found.push(...gitFoldersIn(top, own));
+      else if (own.length < deepestGit) open.push(own);
+    }
+  }
+  return found;
+}
+
+const deepestGit = 16;
+
+/** The names of the entries of a folder; none when it is not one. */
+function entriesOf(top: Handle, way: readonly string[]): string[] {
+  using folder = top.below(way);
+  return folder?.isFolder ? folder.entries().map(({ name }) => name) : [];
+}
+
 /** The unwanted files that a repository does not have. @throws WorkflowError for one that no sound repository has */
-function missingIn(git: Handle): string[] {
+function missingIn(git: Handle, way: readonly string[]): string[] {
   const names = git.isFolder ? git.names() : [];
   if (!names.includes("HEAD")) return [];
-  if (names.includes("commondir")) {
+  if (names.includes("commondir") && way.at(-2) !== "worktrees") {
     const path = join(git.path, "commondir");
     const message = `${path} makes git obey another folder, and no repository has it`;
     throw WorkflowError.failed("FOREIGN_GIT_FOLDER", message, `look at it, then: rm ${path}`);
@@ -135,14 +173,16 @@ export function removeUnwanted(unwanted: readonly Unwanted[]): string[] {
 function foldersIn(top: Handle): string[][] {
   const found: string[][] = [];
   const open: string[][] = [[]];
-  for (let visited = 0; open.length > 0 && visited < mostFolders; visited += 1) {
+  for (let visited = 0; open.length > 0; visited += 1) {
+    // A process inside may have made them, to have the rest overlooked.
+    if (visited === mostFolders) throw tooMany(top);
     const names = open.shift() ?? [];
     using handle = names.length === 0 ? Handle.open(top.place()) : top.below(names);
     if (!handle?.isFolder) continue;
     for (const entry of handle.entries()) {
       const { name } = entry;
       const way = [...names, name];
-      if (name === ".git" || name === ".uncaged" || entry.isSocket()) found.push(way);
+      if (projectMarks.has(name) || entry.isSocket()) found.push(way);
       if (name === ".git" && entry.isDirectory()) found.push(...socketsOfGit(handle, way));
       else if (way.length < deepest && !passedOver.has(name) && !name.startsWith("."))
         if (entry.isDirectory()) open.push(way);
@@ -150,6 +190,13 @@ function foldersIn(top: Handle): string[][] {
   }
   return found;
 }
+
+const tooMany = ({ path }: Handle): WorkflowError =>
+  WorkflowError.failed(
+    "TOO_MANY_FOLDERS",
+    `${path}: more than ${mostFolders} folders in its upper levels`,
+    "remove those that are not needed, or choose a folder below it",
+  );
 
 /** The sockets in a git folder: that of its file system monitor. */
 function socketsOfGit(parent: Handle, way: readonly string[]): string[][] {
