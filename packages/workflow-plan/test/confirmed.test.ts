@@ -143,26 +143,6 @@ describe("a confirmed plan", () => {
     );
   });
 
-  test("that was confirmed with a sandbox does not run without one", async () => {
-    const { home, project, userHome } = inProject();
-    const env = { ...home.store.env, PATH: process.env.PATH ?? "" };
-    const runOptions = { agentCommand: command };
-    const more = { cwd: project, env, userHome, runOptions };
-    const plans = home.open({ ...more, check: async () => ({ mode: "bubblewrap" }) });
-    const output = hello({ trigger: cron });
-    const { id } = await plans.create(workflow(output, { metadata: { cwd: project } }));
-    await plans.confirm(id);
-    // Its sandbox is off by now, as where bubblewrap does not start any more.
-    await plans.run(id);
-    const [run] = (await home.ended(id)).runs;
-    const message = `the plan was confirmed with the sandbox bubblewrap, and there is none now: ${again(id)}`;
-    expect(run).toMatchObject({ status: "failed" });
-    expect(run?.error).toContain(message);
-    const question = { planHome: home.home, userHome, root: home.store.root, env };
-    const script = () => scriptCommand(plans.get(id), "date", question);
-    expect(await refusal(script)).toBe(message);
-  });
-
   test("that was changed is confirmed with what is there then", async () => {
     const { home, plans, confirmed, project } = inProject();
     const id = await confirmed();

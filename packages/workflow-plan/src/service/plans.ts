@@ -28,7 +28,6 @@ import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts
 import type { PlanStore } from "./store.ts";
 import { changed, checkShown } from "./shown.ts";
 import { type Expected, register, settle, triggerStateOf } from "./trigger-state.ts";
-import type { SandboxReport } from "../step/report.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
 /** How the plans of a home are opened. */

@@ -28,19 +28,19 @@ test.each([
 });
 
 test("a program that is installed in a home directory shows its libraries, and nothing else there", () => {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-program-")));
+  const own = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-program-")));
   try {
     for (const path of ["bin", "lib/agent", ".ssh", "share/keyrings"])
-      mkdirSync(join(home, path), { recursive: true });
-    const path = join(home, "bin/agent");
+      mkdirSync(join(own, path), { recursive: true });
+    const path = join(own, "bin/agent");
     writeFileSync(path, "#!/bin/sh\n", { mode: 0o755 });
-    const needs = programOf("agent", { PATH: join(home, "bin") })?.needs ?? [];
-    expect(needs.filter((one) => one.startsWith(home))).toEqual([
+    const needs = programOf("agent", { PATH: join(own, "bin") })?.needs ?? [];
+    expect(needs.filter((one) => one.startsWith(own))).toEqual([
       path,
-      join(home, "bin"),
-      join(home, "lib"),
+      join(own, "bin"),
+      join(own, "lib"),
     ]);
   } finally {
-    rmSync(home, { recursive: true });
+    rmSync(own, { recursive: true });
   }
 });

@@ -63,7 +63,7 @@ attempts(
     "of processes": ({ most }) => {
       const got = py(
         `
-import signal
+import signal, time
 children = []
 try:
     for n in range(int(sys.argv[1])):
@@ -74,6 +74,7 @@ try:
         children.append(child)
 except OSError as error: sys.stderr.write(str(error))
 count = len(children)
+time.sleep(20)
 for child in children:
     os.kill(child, 9)
     os.waitpid(child, 0)
@@ -86,7 +87,7 @@ print(count)`,
     "of threads": ({ most }) => {
       const got = py(
         `
-import threading
+import threading, time
 threading.stack_size(1 << 16)
 stop, count = threading.Event(), 0
 try:
@@ -94,6 +95,7 @@ try:
         threading.Thread(target=stop.wait, daemon=True).start()
         count += 1
 except RuntimeError: pass
+time.sleep(20)
 stop.set()
 print(count)`,
         most.processes,
