@@ -20,14 +20,17 @@ Object.assign(globalThis, { heldChannel: channel("uncaged.workflow") });
 const built = process.env.TEST_COMMAND;
 if (built !== undefined) {
   const programs = await import("../packages/workflow/src/system/programs.ts");
+  const fileOf = (program: Parameters<typeof programs.fileOf>[0]): string =>
+    join(built, "dist", `${program}.js`);
   const commandOf: typeof programs.commandOf = (program, args) => [
     process.execPath,
     ...programs.bunFlags,
-    join(built, "dist", `${program}.js`),
+    fileOf(program),
     ...args,
   ];
   await mock.module(join(import.meta.dir, "../packages/workflow/src/system/programs.ts"), () => ({
     ...programs,
     commandOf,
+    fileOf,
   }));
 }

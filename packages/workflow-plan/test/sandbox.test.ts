@@ -183,14 +183,14 @@ inSandbox(
     const env = { PATH: process.env.PATH ?? "", HOME: home };
     const question = { planHome, root: store.root, env };
     const container = { additionalMounts: [{ hostPath: store.folder }] };
-    const ran = async (cwd: string, script: string) => {
+    const checkIn = async (cwd: string, script: string) => {
       const metadata = { cwd, sandbox: "bubblewrap" as const, container };
       const report = await checkSandbox({ metadata }, question);
       const check = await scriptCommand({ id: "wf_x", metadata }, script, question);
       const printed = await runCheck(check, AbortSignal.timeout(60_000));
       return { project: report.project, text: report.text, printed: printed.trim() };
     };
-    const asProject = await ran(
+    const asProject = await checkIn(
       home,
       `ls -A .ssh "/workspace/mounts${store.root}"; echo x > made; echo x > .ssh/made; cat .ssh/id_rsa .netrc; true`,
     );
@@ -200,7 +200,7 @@ inSandbox(
       .filter((line) => line !== "" && !line.endsWith(":"));
     expect(lines).toEqual([]);
     for (const path of ["made", ".ssh/made"]) expect(existsSync(join(home, path))).toBe(false);
-    const below = await ran(project, "echo x > made");
+    const below = await checkIn(project, "echo x > made");
     expect(below.text).toContain("the project can be written");
     expect(readFileSync(join(project, "made"), "utf8")).toBe("x\n");
   },
