@@ -117,6 +117,24 @@ inSandbox(`a bubblewrap that a step could have written is not used${missing}`, a
   expect(await Bun.file(join(home, "executed")).exists()).toBe(false);
 });
 
+inSandbox(
+  `a bubblewrap that a step of another plan could have written is not used${missing}`,
+  async () => {
+    const other = join(home, "projects/other/bin");
+    mkdirSync(other, { recursive: true });
+    const roots = [{ path: join(home, "projects"), allowReadWrite: true }];
+    const allowlist = { allowedRoots: roots, blockedPatterns: [], nonMainReadOnly: false };
+    writeFileSync(join(home, "plans/mount-allowlist.json"), JSON.stringify(allowlist));
+    writeFileSync(join(other, "bwrap"), `#!/bin/sh\ntouch ${home}/executed\n`, { mode: 0o755 });
+    const report = await checkSandbox(
+      { metadata: { cwd: project, sandbox: "bubblewrap" } },
+      question({ PATH: `${other}:${process.env.PATH}` }),
+    );
+    expect(report.mode).toBe("bubblewrap");
+    expect(await Bun.file(join(home, "executed")).exists()).toBe(false);
+  },
+);
+
 inSandbox(`an agent is tried inside before a plan is confirmed${missing}`, async () => {
   const tools = join(home, "tools");
   mkdirSync(tools);

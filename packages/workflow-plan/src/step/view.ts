@@ -1,5 +1,6 @@
 import type { Environment } from "@uncaged/workflow/host";
 import {
+  isInside,
   clusterFolders,
   type EgressPolicy,
   modelEndpoints,
@@ -7,7 +8,7 @@ import {
   realOrNull,
   runsFolder,
 } from "@uncaged/workflow/sandbox";
-import { homedir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import type { ProjectAccess } from "../agent/agent.ts";
 import { ConfigError } from "../error/error.ts";
 import {
@@ -75,8 +76,11 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
   const wanted = metadata.container?.additionalMounts ?? [];
   if (!Array.isArray(wanted)) throw new ConfigError("container.additionalMounts must be a list");
   const mounts = checkedMounts(wanted, rules);
-  const writable = [realOrNull(cwd) ?? cwd, ...mounts.map(({ hostPath }) => hostPath)];
-  const sandbox = await chosenSandbox(settings, env, writable);
+  const sandbox = await chosenSandbox(settings, env, [
+    ...[realOrNull(cwd) ?? cwd, ...mounts.map(({ hostPath }) => hostPath)],
+    // Other plans' steps may write there. The temporary folder is where a person tries out a program of the system.
+    ...writableRoots(rules).filter((path) => !isInside(realOrNull(tmpdir()) ?? "", path)),
+  ]);
   if (sandbox.kind === "off" && settings.network === "none") {
     throw new ConfigError("sandbox.network is none, and there is no sandbox that could hold it", {
       hint: "install bubblewrap and set the sandbox's mode to it, or set sandbox.network to on",
