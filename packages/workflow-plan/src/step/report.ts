@@ -18,7 +18,7 @@ import { checkKind, type Confirmed } from "./confirmed.ts";
 import { testFromInside } from "./self-test.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 
-/** Who asks what a plan's steps run in: its plan home, the storage root, and its environment. */
+/** Where a plan would run: its plan home, the storage root, and the environment. */
 export type SandboxQuestion = {
   planHome: string;
   /** The user's own plan home, whose list of mounts counts; the plan home when not given. */
