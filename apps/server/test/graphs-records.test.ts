@@ -34,8 +34,11 @@ const graph = graphOf([start("tea"), approval("ok"), agent("a")], "s ok", "ok ap
 async function recorded(runId: string, status: RunResult["status"]): Promise<RunResult> {
   const file = join(folder, `run_${runId}.json`);
   const read = () => JSON.parse(readFileSync(file, "utf8")) as RunResult;
+  // An approval is shown as soon as it is reached, and has a number when it can be answered.
+  const isSettled = ({ question, status: now }: RunResult) =>
+    now === status && (now !== "paused" || question !== null);
   await until(
-    () => existsSync(file) && read().status === status,
+    () => existsSync(file) && isSettled(read()),
     () => `${file} is ${existsSync(file) ? read().status : "not there"}`,
   );
   return read();
