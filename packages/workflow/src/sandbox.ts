@@ -27,8 +27,7 @@ export {
   type Wall,
 } from "./sandbox/launch.ts";
 export { found, placeOf, type Program, programOf } from "./sandbox/programs.ts";
-export { endpointOf } from "./sandbox/addresses.ts";
-export type { EgressPolicy } from "./sandbox/proxy.ts";
+export { type EgressPolicy, endpointOf } from "./sandbox/addresses.ts";
 export { type Tried, tried } from "./sandbox/tried.ts";
 export { type OwnProcesses, ownProcesses } from "./sandbox/own-processes.ts";
 export { bubblewrapFor, type SandboxMode, sandboxMissing } from "./sandbox/mode.ts";

@@ -91,3 +91,6 @@ function isGlobal(address: ipaddr.IPv6): boolean {
   const [, , , , flags = 0, marker] = address.parts;
   return address.match(global) && !((flags & 0xfdff) === 0 && marker === 0x5efe);
 }
+
+/** What a sandboxed step may connect to besides public addresses: `host:port` of the user's list and the model's address. */
+export type EgressPolicy = { allow: readonly string[] };

@@ -1,7 +1,6 @@
 import {
   closeSync,
   constants,
-  type Dirent,
   existsSync,
   fstatSync,
   mkdirSync,
@@ -18,6 +17,9 @@ import { join, sep } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+
+/** An entry of a directory, and its kind. */
+export type Entry = { name: string; isDirectory(): boolean; isSocket(): boolean };
 
 /** Linux resolves `<folder>/<fd>/name` in the open directory itself, wherever its path leads by now. */
 const openFiles = "/proc/self/fd";
@@ -118,7 +120,7 @@ export class Handle implements Disposable {
   }
 
   /** The entries of this directory with their kinds; none where it can't be read. */
-  entries(): Dirent[] {
+  entries(): Entry[] {
     try {
       return readdirSync(this.place(), { withFileTypes: true });
     } catch (error) {

@@ -15,8 +15,8 @@ import { Handle, isInside } from "./handle.ts";
 import { keyringFilter } from "./seccomp.ts";
 // oxlint-disable-next-line import/default -- its text is imported
 import insideSource from "./inside.mjs" with { type: "text" };
-import { endpointOf } from "./addresses.ts";
-import { type EgressPolicy, type EgressProxy, openEgressProxy } from "./proxy.ts";
+import { type EgressPolicy, endpointOf } from "./addresses.ts";
+import { type EgressProxy, openEgressProxy } from "./proxy.ts";
 import {
   type Covered,
   outermost,

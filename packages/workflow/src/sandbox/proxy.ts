@@ -11,10 +11,9 @@ import {
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { messageOf, WorkflowError } from "../contract/error.ts";
-import { type Endpoint, endpointOf, textOf } from "./addresses.ts";
-import { type EgressPolicy, type Network, reachBy, realNetwork, type Unreached } from "./reach.ts";
+import { type EgressPolicy, type Endpoint, endpointOf, textOf } from "./addresses.ts";
+import { type Network, reachBy, realNetwork, type Unreached } from "./reach.ts";
 
-export type { EgressPolicy } from "./reach.ts";
 export type EgressProxy = { close(): Promise<void> };
 
 /*

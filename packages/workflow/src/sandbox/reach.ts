@@ -1,9 +1,13 @@
 import { connect, isIP, type Socket } from "node:net";
 import { WorkflowError } from "../contract/error.ts";
-import { type Endpoint, endpointOf, ownAddresses, refusalOf, textOf } from "./addresses.ts";
-
-/** What a sandboxed step may connect to besides public addresses: `host:port` of the user's list and the model's address. */
-export type EgressPolicy = { allow: readonly string[] };
+import {
+  type Endpoint,
+  endpointOf,
+  ownAddresses,
+  refusalOf,
+  textOf,
+  type EgressPolicy,
+} from "./addresses.ts";
 
 /** How names and this machine's addresses are found, and how long a connection may take. */
 export type Network = {
