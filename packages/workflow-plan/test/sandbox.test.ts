@@ -363,7 +363,7 @@ inSandbox(`a sandbox can be started twice, and has no keyrings${missing}`, async
   const checked = await checkedSandbox({ ...site, ...question });
   const run = join(home, "run");
   mkdirSync(run);
-  const script = "grep Seccomp: /proc/self/status; echo started >> /workspace/work/starts";
+  const script = "grep Seccomp: /proc/self/status; cd /workspace/work && echo started >> starts";
   const launch = await launchIn(checked, {
     ...{ command: ["/bin/sh", "-c", script], env, run, step: "a", ipc: null, programs: [] },
   });

@@ -153,7 +153,7 @@ function checkToken(headers: Headers, token: string, cookies: readonly string[])
   }
 }
 
-/** Who sends an answer: the console, which is let in by its cookie, or a program with the token. */
+/** Names the sender of an answer: the console, which has the cookie, or a program with the token. */
 export const answererOf = ({ headers }: Request): AnsweredBy => ({
   kind: bearerOf(headers) === undefined ? "console" : "api",
 });

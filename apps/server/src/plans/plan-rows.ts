@@ -66,7 +66,7 @@ const decisionOf = (wanted: Wanted): z.infer<typeof wantedSchema> => {
   return { workflowId, runId, threadId, stepId, error, expiresAt };
 };
 
-/** A plan with its runs, and what a person who confirms it has to know. */
+/** A plan with its runs, and the facts for its confirmation. */
 export async function viewOf(
   { plans, sandbox }: PlanAccess,
   id: string,

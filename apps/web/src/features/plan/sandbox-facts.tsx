@@ -1,4 +1,4 @@
-/** What a plan's steps run in, one fact per line. */
+/** The facts about a plan's sandbox, one per line. */
 export function SandboxFacts({ facts }: { facts: readonly string[] }) {
   return (
     <ul className="grid gap-1">

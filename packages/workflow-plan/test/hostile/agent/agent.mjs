@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { attemptsOf } from "./attempts/attempt.mjs";
+import { attemptsOf, workFolder } from "./attempts/attempt.mjs";
 
 /*
  * Takes the arguments of Claude Code. Its prompt begins with a line of JSON that names attempts and their targets. Each attempt
@@ -38,7 +38,7 @@ async function answer({ attempts, onRetry, targets }) {
   for (const name of attempts) reports.push(await report(name, targets));
   const result = { type: "result", subtype: "success", is_error: false, session_id };
   // The host prepares the next attempt at a step after what this one has left.
-  const before = "/workspace/work/.attempted-" + attempts.join("-").replace(/\W+/g, "-");
+  const before = `${workFolder}/.attempted-` + attempts.join("-").replace(/\W+/g, "-");
   if (onRetry && !existsSync(before)) {
     writeFileSync(before, "");
     const errors = [JSON.stringify(reports)];

@@ -5,6 +5,9 @@ import { fileURLToPath } from "node:url";
 /* How an attempt is written, and what several of them need. */
 const all = [];
 
+/** The folder inside that all steps of a run share. */
+export const workFolder = "/workspace/work";
+
 /** What the call did shows only from outside. */
 export class Done {
   constructor(detail) {

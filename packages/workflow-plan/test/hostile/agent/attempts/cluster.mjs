@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { attempt, NotTried, ownCommand } from "./attempt.mjs";
+import { attempt, NotTried, ownCommand, workFolder } from "./attempt.mjs";
 import { reach } from "./connect.mjs";
 
 /* A cluster on the same machine: a bundle that is added there runs outside, in a worker. */
@@ -8,7 +8,7 @@ attempt(
   "a bundle of its own that a worker runs",
   ({ clusterHost, home }) => {
     if (clusterHost === null) throw new NotTried("there is no cluster");
-    const bundle = "/workspace/work/hostile.esm.js";
+    const bundle = `${workFolder}/hostile.esm.js`;
     writeFileSync(
       bundle,
       `import { appendFileSync } from "node:fs";

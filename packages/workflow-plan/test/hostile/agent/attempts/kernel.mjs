@@ -1,5 +1,5 @@
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { attempt, attempts, py, sh } from "./attempt.mjs";
+import { attempt, attempts, py, sh, workFolder } from "./attempt.mjs";
 
 /** The files below a folder that open for writing; they are not written. */
 function writable(folder, most = 5) {
@@ -153,7 +153,7 @@ attempts("device", {
     return names.length === 0 ? null : names.join(" ");
   },
   "a device in a folder that it may write": () => {
-    sh("mknod /workspace/work/mem c 1 1 && head -c 16 /workspace/work/mem > /dev/null");
+    sh(`mknod ${workFolder}/mem c 1 1 && head -c 16 ${workFolder}/mem > /dev/null`);
     return "read memory";
   },
   "a file system of its own (fuse)": () => {

@@ -7,7 +7,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { attempts, Done, sh } from "./attempt.mjs";
+import { attempts, Done, sh, workFolder } from "./attempt.mjs";
 
 /* What the host meets when it prepares the next attempt at the step, reads its folders, or removes them. */
 const login = "/workspace/home/.claude/.credentials.json";
@@ -53,7 +53,7 @@ attempts(
       return new Done("planted each");
     },
     "a link out of the folder for later steps": ({ home }) =>
-      planted("/workspace/work/later", (path) => symlinkSync(`${home}/private`, path)),
+      planted(`${workFolder}/later`, (path) => symlinkSync(`${home}/private`, path)),
     "a link in place of the home": ({ home }) => {
       renameSync("/workspace/home", "/workspace/other");
       symlinkSync(`${home}/private`, "/workspace/home");
@@ -72,7 +72,7 @@ attempts(
     },
     "a linked folder among messages, for their removal": ({ home }) => {
       symlinkSync(`${home}/private`, "/workspace/ipc/output/folder");
-      symlinkSync(`${home}/private`, "/workspace/work/folder");
+      symlinkSync(`${home}/private`, `${workFolder}/folder`);
       symlinkSync(`${home}/private`, "/workspace/home/folder");
       return new Done("planted each");
     },
@@ -83,9 +83,9 @@ attempts(
       return new Done("made them");
     },
     "folders that can't be removed": () => {
-      mkdirSync("/workspace/work/shut/in", { recursive: true });
-      cpSync("/etc/passwd", "/workspace/work/shut/in/file");
-      sh("chmod 0 /workspace/work/shut/in /workspace/work/shut; chmod 0 /workspace/home");
+      mkdirSync(`${workFolder}/shut/in`, { recursive: true });
+      cpSync("/etc/passwd", `${workFolder}/shut/in/file`);
+      sh(`chmod 0 ${workFolder}/shut/in ${workFolder}/shut; chmod 0 /workspace/home`);
       return new Done("made them");
     },
     "names that are no text": () => {

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { writeSync } from "node:fs";
-import { attempt, attempts, Done, py, sh } from "./attempt.mjs";
+import { attempt, attempts, Done, py, sh, workFolder } from "./attempt.mjs";
 
 /* What floods, fills and starves. Each is bounded, and undone by the end of the step. */
 const output = (name, act) =>
@@ -143,7 +143,7 @@ for child, _ in children: os.kill(child, 9)`,
       return `${most.memory} bytes in /dev/shm`;
     },
     "of the disk, in one file": ({ most }) => {
-      sh(`fallocate -l ${most.disk} /workspace/work/big`);
+      sh(`fallocate -l ${most.disk} ${workFolder}/big`);
       const { status } = spawnSync("sleep", ["20"]);
       return status === 0 ? `${most.disk} bytes` : null;
     },

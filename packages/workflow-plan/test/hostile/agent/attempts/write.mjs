@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { attempt, attempts, Done, py, sh } from "./attempt.mjs";
+import { attempt, attempts, Done, py, sh, workFolder } from "./attempt.mjs";
 
 const put = (path, text = "hostile\n") => {
   mkdirSync(dirname(path), { recursive: true });
@@ -66,13 +66,13 @@ attempts("write", {
     return "wrote";
   },
   "a mount that may only be read, by a link": () => {
-    symlinkSync("/workspace/mounts/fixed/kept", "/workspace/work/to-fixed");
-    writeFileSync("/workspace/work/to-fixed", "hostile\n");
+    symlinkSync("/workspace/mounts/fixed/kept", `${workFolder}/to-fixed`);
+    writeFileSync(`${workFolder}/to-fixed`, "hostile\n");
     return "wrote";
   },
   "a mount that may only be read, by a hard link": () => {
-    linkSync("/workspace/mounts/fixed/kept", "/workspace/work/hard");
-    writeFileSync("/workspace/work/hard", "hostile\n");
+    linkSync("/workspace/mounts/fixed/kept", `${workFolder}/hard`);
+    writeFileSync(`${workFolder}/hard`, "hostile\n");
     return "wrote";
   },
   "a mount that may only be read, by its descriptor": () => {
