@@ -87,9 +87,12 @@ export interface ThreadStore {
   claim(ref: ThreadRef, options: ClaimOptions): Promise<Claim | null>;
   /**
    * Threads that a worker may drive at this time, longest due first: neither ended, nor paused, nor claimed, and running, or
-   * waiting with a `dueAt` that has come. `hashes` limits them to these bundles. A hint, not a reservation: claim decides.
+   * waiting with a `dueAt` that has come. `hashes` limits them to these bundles, `onlyDue` to those that wait. A hint, not a
+   * reservation: claim decides.
    */
   runnable(options: RunnableOptions): Promise<ThreadInfo[]>;
+  /** Keeps a thread that could not be driven out of `runnable` until a time, or until its state changes. */
+  postpone(ref: ThreadRef, until: number): Promise<void>;
   /**
    * Changes from now on, until `signal` is aborted: first `ready`, from which on nothing is missed. Changes of one thread may
    * be merged into one. With `ref` only those of that thread.
@@ -111,6 +114,8 @@ export interface Claim {
   readonly thread: ThreadInfo;
   /** What was cut off the end of a log because its writer crashed; null when nothing was. */
   readonly cut: Cut | null;
+  /** The highest `seq` of an event in the debug log when the thread was claimed; 0 when it has none. */
+  readonly lastSeq: number;
   /** Aborted when the claim is known to be over for another reason than `release`. */
   readonly lost: AbortSignal;
   /** Extends the lease. Returns false when the claim is over. A store without leases only says whether it holds. */
@@ -132,8 +137,11 @@ export interface Claim {
    * be kept. It is there before any event that was added later. Best effort.
    */
   keepValue(json: string): number | null;
-  /** Stores a blob under its id. The same id again changes nothing. @throws FencedError */
-  putBlob(id: string, bytes: Uint8Array): Promise<void>;
+  /**
+   * Stores a blob under its id. The same id again changes nothing. Returns false when the thread's blobs would exceed the
+   * store's limit. @throws FencedError
+   */
+  putBlob(id: string, bytes: Uint8Array): Promise<boolean>;
   /** Ends the claim, with all that was written made visible. Never throws; a second call does nothing. */
   release(): Promise<void>;
 }
@@ -184,7 +192,8 @@ export type NewThread = ThreadRef & {
   /** Records without checksums; the first is the start record. */
   records: readonly string[];
   journal?: readonly string[];
-  blobs?: ReadonlyMap<string, Uint8Array>;
+  /** Blobs to copy from another thread of the store. Those that it does not have are left out. */
+  blobsFrom?: { ref: ThreadRef; ids: readonly string[] };
   state: ThreadState;
 };
 
@@ -205,7 +214,12 @@ export type ClaimOptions = {
   takeOver?: boolean;
 };
 
-export type RunnableOptions = { now: number; limit: number; hashes?: readonly string[] };
+export type RunnableOptions = {
+  now: number;
+  limit: number;
+  hashes?: readonly string[];
+  onlyDue?: boolean;
+};
 
 /** `paused`: the thread is to stop at its next yield. */
 export type Appended = { paused: boolean };
