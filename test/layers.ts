@@ -152,7 +152,7 @@ export const packages: Package[] = [
     entryPoints: ["@uncaged/workflow", "@uncaged/workflow/driver", "@uncaged/workflow/host"],
   },
   {
-    home: "apps/server/src/",
+    home: "packages/server/src/",
     layers: {
       schema: 0,
       guard: 1,

@@ -5,7 +5,7 @@ import {
   infoPath,
   logsDir,
   threadsDir,
-} from "../../packages/workflow/src/storage/paths.ts";
+} from "../../packages/workflow/src/disk/paths.ts";
 import { inTurn, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { endedLog, makeStore, type Store, threadIdOf } from "../store.ts";

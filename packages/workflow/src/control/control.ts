@@ -1,7 +1,7 @@
 import type { AnsweredBy } from "../contract/contract.ts";
 import type { ErrorRecord } from "../contract/error.ts";
 import type { Orphan } from "../contract/event.ts";
-import type { HostIdentity } from "../storage/location.ts";
+import type { HostIdentity } from "../disk/location.ts";
 
 /**
  * The messages of the control socket: HTTP over `run/<hash>.sock`. Each request is answered with its

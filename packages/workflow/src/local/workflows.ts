@@ -26,7 +26,7 @@ import {
   versionsOf,
   workflowOf,
 } from "../registry/versions.ts";
-import { readOwnFile } from "../storage/files.ts";
+import { readOwnFile } from "../disk/files.ts";
 import {
   checkWorkflowName,
   descriptorPath,
@@ -35,11 +35,11 @@ import {
   mapPath,
   type Root,
   threadIdsOf,
-} from "../storage/paths.ts";
-import { takeLock } from "../storage/lock.ts";
-import { createRoot } from "../storage/root.ts";
+} from "../disk/paths.ts";
+import { takeLock } from "../disk/lock.ts";
+import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
-import { checkStored, resolveWorkflow } from "./start.ts";
+import { checkStored, resolveWorkflow } from "./threads/start.ts";
 
 export const maxDescriptorBytes = 8 * 1024 * 1024;
 
