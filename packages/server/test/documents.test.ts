@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { AddedWorkflow, Failure, SavedDocument, Tool, Workflow } from "../src/entry/api-types.ts";
+import type {
+  AddedWorkflow,
+  Failure,
+  SavedDocument,
+  Tool,
+  Workflow,
+} from "../src/entry/api-types.ts";
 import { asking } from "./flows.ts";
 import { Serving, stopServing } from "./serving.ts";
 

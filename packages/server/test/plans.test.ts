@@ -3,7 +3,13 @@ import { chmodSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import type { Reply } from "../../workflow-agents/test/wire.ts";
-import type { Plan, PlanRow, PlannerEvents, PlanView, StartedPlan } from "../src/entry/api-types.ts";
+import type {
+  Plan,
+  PlanRow,
+  PlannerEvents,
+  PlanView,
+  StartedPlan,
+} from "../src/entry/api-types.ts";
 import { type ApiDescription, ApiDocument } from "./api-document.ts";
 import { Serving, stopServing } from "./serving.ts";
 

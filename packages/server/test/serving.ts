@@ -12,12 +12,7 @@ import { dirname, join } from "node:path";
 import { openLocalHost, type Status } from "@uncaged/workflow/host";
 import { command } from "../../cli-workflow/test/command.ts";
 import { openRoot } from "../../workflow/src/disk/root.ts";
-import {
-  asker,
-  bundleOf,
-  counter,
-  endless,
-} from "../../workflow/test/fixtures/bundles.ts";
+import { asker, bundleOf, counter, endless } from "../../workflow/test/fixtures/bundles.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import type { StartedThread, Thread } from "../src/entry/api-types.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";

@@ -12,13 +12,7 @@ import { dirname, join } from "node:path";
 import { ulid } from "ulid";
 import { killThread, resumeThread } from "../src/local/workers/control.ts";
 import { listThreads } from "../src/local/threads/list.ts";
-import {
-  dataPath,
-  runDir,
-  socketName,
-  workerInfoPath,
-  workerLogPath,
-} from "../src/disk/paths.ts";
+import { dataPath, runDir, socketName, workerInfoPath, workerLogPath } from "../src/disk/paths.ts";
 import { openRoot } from "../src/disk/root.ts";
 import { counter } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

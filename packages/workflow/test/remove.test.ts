@@ -2,7 +2,12 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { killThread, pauseThread, removeThread, resumeThread } from "../src/local/workers/control.ts";
+import {
+  killThread,
+  pauseThread,
+  removeThread,
+  resumeThread,
+} from "../src/local/workers/control.ts";
 import { collectGarbage } from "../src/local/upkeep/gc.ts";
 import { forkThread } from "../src/local/threads/start.ts";
 import { runFolder, runFolders } from "../src/sandbox/run-folder.ts";

@@ -128,4 +128,11 @@ export {
 } from "../worktree/worktree.ts";
 
 // Runs
-export { currentRun, inOwnAttempt, publish, type RoleRun, type Spent, withRun } from "../run/run.ts";
+export {
+  currentRun,
+  inOwnAttempt,
+  publish,
+  type RoleRun,
+  type Spent,
+  withRun,
+} from "../run/run.ts";

@@ -14,7 +14,8 @@ import { O_CREAT, O_WRONLY } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { makeFolder, removeFile, syncFolder, withFile } from "./files.ts";
-import { dueDir, isHash, isThreadId, namesIn, type Root } from "./paths.ts";
+import { dueDir, namesIn, type Root } from "./paths.ts";
+import { isHash, isThreadId } from "../contract/names.ts";
 
 /** A thread that continues at a moment, in milliseconds since the epoch. */
 export type Due = { hash: string; threadId: string; at: number };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { isWorkflowError } from "../contract/error.ts";
-import { pickThread } from "./selection.ts";
+import { pickThread } from "../record/selection.ts";
 
 const ids = [
   "01ARZ3NDEKTSV4RRFFQ69G5FAV",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { isWorkflowError } from "../contract/error.ts";
-import { type Keep, keptSteps } from "./selection.ts";
+import { type Keep, keptSteps } from "../record/selection.ts";
 
 const steps = ["plan", "code", "review", "code", "a#2", "review"].map((role, n) => ({
   role,

@@ -7,22 +7,10 @@
  */
 import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
+import type { Location } from "../control/control.ts";
 import { system } from "../system/system.ts";
 import { readOwnFile, removeFile, writeFileAtomic } from "./files.ts";
 import { locationPath, type Root } from "./paths.ts";
-
-/** Which host: an id that no other has, and a name by which people find it. */
-export type HostIdentity = { id: string; name: string };
-
-/** Where a thread is: `host`, or here when that is null. `moves` is how often it has moved. */
-export type Location = {
-  moves: number;
-  host: HostIdentity | null;
-  /** When it left or arrived, in milliseconds since the epoch. */
-  at: number;
-  /** Present when it was paused when it left. */
-  paused?: true;
-};
 
 type Thread = { hash: string; threadId: string };
 

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { checkThreadId, checkWorkflowName, isHash, isThreadId, threadIdPattern } from "./paths.ts";
+import {
+  checkThreadId,
+  checkWorkflowName,
+  isHash,
+  isThreadId,
+  threadIdPattern,
+} from "../contract/names.ts";
 
 const id = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const hostile = [

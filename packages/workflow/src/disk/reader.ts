@@ -4,8 +4,9 @@ import { type EventRecord, readEvent } from "../contract/event.ts";
 import { show } from "../contract/show.ts";
 import { FileWatch } from "./watch.ts";
 import { system } from "../system/system.ts";
-import { type Line, LineFile } from "./line-file.ts";
-import { LogFold } from "./log.ts";
+import { LineFile } from "./line-file.ts";
+import { type Line } from "../record/lines.ts";
+import { LogFold } from "../record/fold.ts";
 import {
   type EndRecord,
   type InfoRecord,

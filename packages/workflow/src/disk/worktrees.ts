@@ -8,7 +8,8 @@ import type { Step } from "../contract/contract.ts";
 import { isRecord } from "../contract/show.ts";
 import { worktreeIn, type WorktreeMeta } from "../contract/worktree.ts";
 import { makeFolder, readOwnFile, writeFileAtomic } from "./files.ts";
-import { isThreadId, namesIn, type Root } from "./paths.ts";
+import { namesIn, type Root } from "./paths.ts";
+import { isThreadId } from "../contract/names.ts";
 
 /** Where a thread's worktrees lie; there is no such folder until it has one. */
 export const worktreesDir = (root: Root, threadId: string): string =>

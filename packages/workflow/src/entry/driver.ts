@@ -33,7 +33,7 @@ export { readLog, type ThreadLog } from "../disk/log.ts";
 export { wakesAt } from "../contract/wait.ts";
 export { ulidTime } from "../contract/base32.ts";
 export { endedError, movedError, movesNotRunning } from "../record/thread.ts";
-export { notFound, pickThread, requestIdOf, takenIds } from "../disk/selection.ts";
+export { notFound, pickThread, requestIdOf, takenIds } from "../record/selection.ts";
 
 // Reading a thread
 export type { Drivers } from "../local/workers/live.ts";
@@ -52,18 +52,17 @@ export { takeWorkflow } from "../local/upkeep/move.ts";
 
 // The storage root
 export { blobIdOf, blobsNamedIn, isBlobId, readBlob } from "../disk/blobs.ts";
-export { type Location, noteLocation } from "../disk/location.ts";
+export { noteLocation } from "../disk/location.ts";
+export { type Location } from "../control/control.ts";
 export { createRoot, openRoot } from "../disk/root.ts";
 export { sharedIn } from "../disk/shared-values.ts";
 export { worktreesDir } from "../disk/worktrees.ts";
 export {
   blobsDir,
   bundlePath,
-  checkThreadId,
   dataPath,
   descriptorPath,
   infoPath,
-  isThreadId,
   mapPath,
   namesIn,
   registryPath,
@@ -71,3 +70,4 @@ export {
   typesPath,
   valuesPath,
 } from "../disk/paths.ts";
+export { checkThreadId, isThreadId } from "../contract/names.ts";

@@ -48,7 +48,7 @@ export {
   type Presence,
 } from "../host/move.ts";
 export { movingRoot } from "../local/upkeep/move.ts";
-export type { HostIdentity } from "../disk/location.ts";
+export type { HostIdentity } from "../control/control.ts";
 export { newThreadId } from "../local/threads/start.ts";
 export { threadEnv } from "../local/workers/surroundings.ts";
 
@@ -82,7 +82,7 @@ export type { Environment } from "../system/port.ts";
 export { diskError } from "../disk/disk-error.ts";
 export { makeFolder, writeFileAtomic, writeFileLater } from "../disk/files.ts";
 export { hostVariable, openRoot, rootVariable } from "../disk/root.ts";
-export { checkWorkflowName, isThreadId, threadIdPattern } from "../disk/paths.ts";
+export { checkWorkflowName, isThreadId, threadIdPattern } from "../contract/names.ts";
 export { type Lock, takeLock, waitForLock } from "../disk/lock.ts";
 
 // Sources and the server
@@ -90,7 +90,11 @@ export { buildBundle } from "../bundle/build.ts";
 export { hashOf } from "../bundle/hash.ts";
 export type { SourceKind, SourceModule } from "../bundle/build.ts";
 export { type BuiltBundle, buildSource, bundleHash, lockDevelopment } from "../local/workflows.ts";
-export { type ServerAddress, readServerAddress, writeServerAddress } from "../local/workers/server-address.ts";
+export {
+  type ServerAddress,
+  readServerAddress,
+  writeServerAddress,
+} from "../local/workers/server-address.ts";
 
 export { makeTemporary, temporaryProblem } from "../bundle/child.ts";
 
@@ -103,7 +107,7 @@ export { maxJsonDepth } from "../contract/json.ts";
 export { show } from "../contract/show.ts";
 export type { AnsweredBy, Descriptor, JsonSchema, Step } from "../contract/contract.ts";
 export type { EndRecord, FailureRecord, InfoRecord, StartRecord } from "../record/record.ts";
-export { type Keep, keptSteps } from "../disk/selection.ts";
+export { type Keep, keptSteps } from "../record/selection.ts";
 export {
   type ForkFrom,
   type LiveRow,

@@ -8,7 +8,7 @@ import type { EndRecord, InfoRecord, StartRecord } from "../record/record.ts";
 import type { Version } from "../registry/registry.ts";
 import type { Resolved } from "../registry/versions.ts";
 import type { Environment } from "../system/port.ts";
-import type { Keep } from "../disk/selection.ts";
+import type { Keep } from "../record/selection.ts";
 import type {
   ForkFrom,
   LiveRow,

@@ -27,15 +27,8 @@ import {
   workflowOf,
 } from "../registry/versions.ts";
 import { readOwnFile } from "../disk/files.ts";
-import {
-  checkWorkflowName,
-  descriptorPath,
-  devLockPath,
-  devNameOf,
-  mapPath,
-  type Root,
-  threadIdsOf,
-} from "../disk/paths.ts";
+import { descriptorPath, devLockPath, mapPath, type Root, threadIdsOf } from "../disk/paths.ts";
+import { checkWorkflowName, devNameOf } from "../contract/names.ts";
 import { takeLock } from "../disk/lock.ts";
 import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";

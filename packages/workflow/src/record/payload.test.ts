@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Mask, maskOf, noMask } from "../contract/mask.ts";
-import { payloadJson } from "../disk/values.ts";
+import { payloadJson } from "./payload.ts";
 
 const long = "y".repeat(11_000);
 

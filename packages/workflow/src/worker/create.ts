@@ -50,18 +50,18 @@ import { addDue } from "../disk/due.ts";
 import { makeFolder, removeQuietly, syncFolder } from "../disk/files.ts";
 import { waitForLock } from "../disk/lock.ts";
 import {
-  checkThreadId,
   dataPath,
   infoPath,
-  isHash,
   type Root,
   startLockPath,
   threadsDir,
   valuesPath,
 } from "../disk/paths.ts";
+import { checkThreadId, isHash } from "../contract/names.ts";
 import { CopiedCommits, worktreesDir } from "../disk/worktrees.ts";
 import { system } from "../system/system.ts";
-import { checkHere, notFound } from "../disk/selection.ts";
+import { checkHere } from "../disk/threads.ts";
+import { notFound } from "../record/selection.ts";
 import { keptBy, startRecord } from "../record/start-record.ts";
 import { corruptError, endedError } from "../record/thread.ts";
 

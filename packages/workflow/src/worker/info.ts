@@ -6,7 +6,8 @@ import { system } from "../system/system.ts";
 import { InfoBatch, lineOf, linesOf, type Source } from "./info-batch.ts";
 import { LineFile } from "../disk/line-file.ts";
 import { firstSum } from "../record/sum.ts";
-import { entryMarker, type Keep, payloadJson, valueSum, ValuesFile } from "../disk/values.ts";
+import { ValuesFile } from "../disk/values.ts";
+import { entryMarker, type Keep, payloadJson, valueSum } from "../record/payload.ts";
 
 /** Which part of the batch is written, and whether the log is closed with it. */
 type Writing = { whole: boolean; last?: boolean; isUrgent?: boolean };

@@ -6,7 +6,7 @@ import type { JournalCounts, StartRecord } from "../record/record.ts";
 import { syncFileLater } from "../disk/files.ts";
 import { dataPath, infoPath, type Root, valuesPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
-import { threadWithId } from "../disk/selection.ts";
+import { threadWithId } from "../disk/threads.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import { JournalEntries, type JournalFiles, stepOf } from "./journal-entries.ts";
 

@@ -3,17 +3,14 @@ import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveThread } from "../control/control.ts";
 import type { ThreadEngine } from "../engine/engine.ts";
 import type { InfoLog } from "./info.ts";
-import {
-  type HostIdentity,
-  type Location,
-  readLocation,
-  writeLocation,
-} from "../disk/location.ts";
+import { readLocation, writeLocation } from "../disk/location.ts";
+import { type Location } from "../control/control.ts";
+import { type HostIdentity } from "../control/control.ts";
 import { duePath } from "../disk/due.ts";
 import { removeQuietly } from "../disk/files.ts";
 import type { Root } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
-import { quietWakingTime } from "../disk/selection.ts";
+import { quietWakingTime } from "../disk/threads.ts";
 import { movedError, movesNotRunning, type ThreadRef } from "../record/thread.ts";
 import type { TakenOver } from "./create.ts";
 

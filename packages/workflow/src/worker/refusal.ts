@@ -7,7 +7,7 @@ import { isOver, refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
 import type { InfoLog } from "./info.ts";
 import { linesOf, type Source } from "./info-batch.ts";
 import type { ThreadLog } from "../disk/log.ts";
-import { payloadJson } from "../disk/values.ts";
+import { payloadJson } from "../record/payload.ts";
 import type { Root } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { infoLogOf } from "./create.ts";

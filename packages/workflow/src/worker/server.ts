@@ -9,7 +9,7 @@ import {
   wakeRequest,
 } from "../control/requests.ts";
 import { removeFile } from "../disk/files.ts";
-import { checkThreadId } from "../disk/paths.ts";
+import { checkThreadId } from "../contract/names.ts";
 import type { SocketRequest, SocketResponse } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { workerClosing } from "./refusal.ts";

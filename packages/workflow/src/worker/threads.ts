@@ -27,8 +27,9 @@ import type { Writing } from "../disk/writing.ts";
 import type { Root } from "../disk/paths.ts";
 import { sharedIn } from "../disk/shared-values.ts";
 import { system } from "../system/system.ts";
-import type { Location } from "../disk/location.ts";
-import { hasTaken, notFound, threadWithId } from "../disk/selection.ts";
+import type { Location } from "../control/control.ts";
+import { hasTaken, threadWithId } from "../disk/threads.ts";
+import { notFound } from "../record/selection.ts";
 import {
   hadEnded,
   notWaiting,

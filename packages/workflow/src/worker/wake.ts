@@ -6,7 +6,8 @@ import type { Surroundings, WakeRequest, WokenHere } from "../control/control.ts
 import type { DueParts } from "../engine/answer.ts";
 import { readStart } from "../disk/log.ts";
 import type { LogWriter } from "../disk/writer.ts";
-import { notFound, quietWakingTime, wakingTime } from "../disk/selection.ts";
+import { quietWakingTime, wakingTime } from "../disk/threads.ts";
+import { notFound } from "../record/selection.ts";
 import { addDue, type Due, duePath, listDue, postponeDue, removeDue } from "../disk/due.ts";
 import { removeFile, removeQuietly, syncFolder } from "../disk/files.ts";
 import {

@@ -1,13 +1,7 @@
 import type { HostChange } from "../../host/host.ts";
 import { readRegistry } from "../../registry/read.ts";
-import {
-  isHash,
-  isThreadId,
-  loggedHashes,
-  logsDir,
-  type Root,
-  threadsDir,
-} from "../../disk/paths.ts";
+import { loggedHashes, logsDir, type Root, threadsDir } from "../../disk/paths.ts";
+import { isHash, isThreadId } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
 import type { LiveRow, ThreadRef } from "../../record/thread.ts";
 import { readRow } from "./list.ts";

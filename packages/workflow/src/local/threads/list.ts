@@ -8,15 +8,8 @@ import type { Registry } from "../../registry/registry.ts";
 import { ambiguousHash, hashesOf, versionsOf } from "../../registry/versions.ts";
 import { systemCode } from "../../disk/disk-error.ts";
 import { movedTo } from "../../disk/location.ts";
-import {
-  dataPath,
-  isDevName,
-  isHash,
-  isHashPrefix,
-  loggedHashes,
-  type Root,
-  storedHashes,
-} from "../../disk/paths.ts";
+import { dataPath, loggedHashes, type Root, storedHashes } from "../../disk/paths.ts";
+import { isDevName, isHash, isHashPrefix } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
 import {
   isMoving,

@@ -11,7 +11,7 @@ import { diskError, systemCode } from "../../disk/disk-error.ts";
 import { movedTo } from "../../disk/location.ts";
 import { dataPath, infoPath, type Root } from "../../disk/paths.ts";
 import { system } from "../../system/system.ts";
-import { notFound } from "../../disk/selection.ts";
+import { notFound } from "../../record/selection.ts";
 import { endedStatus, statusOf, type ThreadRef } from "../../record/thread.ts";
 import type { Drivers } from "../workers/live.ts";
 

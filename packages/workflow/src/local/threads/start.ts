@@ -14,17 +14,12 @@ import {
 import type { Forked, ForkOptions, StartedThread, StartOptions } from "../../host/host.ts";
 import { readRegistry } from "../../registry/read.ts";
 import { type Resolved, resolve as resolveIn } from "../../registry/versions.ts";
-import {
-  bundlePath,
-  checkThreadId,
-  dataPath,
-  type Root,
-  storedHashes,
-  threadsDir,
-} from "../../disk/paths.ts";
+import { bundlePath, dataPath, type Root, storedHashes, threadsDir } from "../../disk/paths.ts";
+import { checkThreadId } from "../../contract/names.ts";
 import { syncFolder } from "../../disk/files.ts";
 import { system } from "../../system/system.ts";
-import { checkHere, keptSteps, threadWithId } from "../../disk/selection.ts";
+import { checkHere, threadWithId } from "../../disk/threads.ts";
+import { keptSteps } from "../../record/selection.ts";
 import { corruptError, type ThreadRef } from "../../record/thread.ts";
 import { answerFromStep, isFromStep } from "./answerer.ts";
 import { surroundingsIn, surroundingsOf } from "../workers/surroundings.ts";

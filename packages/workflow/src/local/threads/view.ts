@@ -9,9 +9,11 @@ import {
 import type { StartRecord } from "../../record/record.ts";
 import { diskError, systemCode } from "../../disk/disk-error.ts";
 import { movedTo } from "../../disk/location.ts";
-import { dataPath, isThreadId, loggedHashes, type Root, threadIdsOf } from "../../disk/paths.ts";
+import { dataPath, loggedHashes, type Root, threadIdsOf } from "../../disk/paths.ts";
+import { isThreadId } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
-import { notFound, pickThread, threadWithId } from "../../disk/selection.ts";
+import { threadWithId } from "../../disk/threads.ts";
+import { notFound, pickThread } from "../../record/selection.ts";
 import {
   forkFromIn,
   type LiveFacts,

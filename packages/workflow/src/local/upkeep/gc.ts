@@ -12,7 +12,6 @@ import {
   bundleFiles,
   bundlesDir,
   isSharedFile,
-  isThreadId,
   lockPath,
   loggedHashes,
   logsDir,
@@ -25,9 +24,10 @@ import {
   threadsDir,
   trashDir,
 } from "../../disk/paths.ts";
+import { isThreadId } from "../../contract/names.ts";
 import { worktreesDir } from "../../disk/worktrees.ts";
 import { system } from "../../system/system.ts";
-import { threadWithId } from "../../disk/selection.ts";
+import { threadWithId } from "../../disk/threads.ts";
 import type { Status } from "../../record/thread.ts";
 import { readView } from "../threads/view.ts";
 import { leftWorktrees, removeWorktrees } from "./worktrees.ts";

@@ -12,7 +12,8 @@ import { blobIds } from "../../disk/blobs.ts";
 import { addDue } from "../../disk/due.ts";
 import { copyFileAtomic, makeFolder, removeFile, syncFolder } from "../../disk/files.ts";
 import { identityOfRoot } from "../../disk/identity.ts";
-import { type Location, readLocation, writeLocation } from "../../disk/location.ts";
+import { readLocation, writeLocation } from "../../disk/location.ts";
+import { type Location } from "../../control/control.ts";
 import {
   blobsDir,
   bundlePath,
@@ -28,7 +29,7 @@ import {
 } from "../../disk/paths.ts";
 import { createRoot, openRoot } from "../../disk/root.ts";
 import { system } from "../../system/system.ts";
-import { lastWakingTime, threadWithId } from "../../disk/selection.ts";
+import { lastWakingTime, threadWithId } from "../../disk/threads.ts";
 import { corruptError, movedError, type ThreadRef } from "../../record/thread.ts";
 import { withThreadId } from "../../worker/create.ts";
 import { readIndexed } from "../threads/list.ts";

@@ -19,10 +19,7 @@ import {
   dataPath,
   descriptorPath,
   dueDir,
-  isDevName,
-  isHash,
   isSharedFile,
-  isThreadId,
   loggedHashes,
   logsDir,
   namesIn,
@@ -33,9 +30,10 @@ import {
   threadIdsOf,
   trashDir,
 } from "../../disk/paths.ts";
+import { isDevName, isHash, isThreadId } from "../../contract/names.ts";
 import type { FileStat } from "../../system/port.ts";
 import { system } from "../../system/system.ts";
-import { quietWakingTime } from "../../disk/selection.ts";
+import { quietWakingTime } from "../../disk/threads.ts";
 import type { ThreadRef } from "../../record/thread.ts";
 import { isAside, isTrash } from "./gc.ts";
 import { allThreads } from "../threads/view.ts";

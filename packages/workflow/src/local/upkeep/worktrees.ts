@@ -10,7 +10,8 @@ import { dirname, join, resolve } from "node:path";
 import { WorkflowError } from "../../contract/error.ts";
 import { worktreeRef } from "../../contract/worktree.ts";
 import { readOwnFile } from "../../disk/files.ts";
-import { isThreadId, namesIn, type Root } from "../../disk/paths.ts";
+import { namesIn, type Root } from "../../disk/paths.ts";
+import { isThreadId } from "../../contract/names.ts";
 import {
   copiedCommits,
   notedWorktrees,
@@ -18,7 +19,7 @@ import {
   worktreeThreads,
 } from "../../disk/worktrees.ts";
 import { system } from "../../system/system.ts";
-import { threadWithId } from "../../disk/selection.ts";
+import { threadWithId } from "../../disk/threads.ts";
 import { git } from "./git.ts";
 
 type Noted = ReturnType<typeof notedWorktrees>[number];

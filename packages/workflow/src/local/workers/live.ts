@@ -1,7 +1,8 @@
 import type { LiveThread, LiveThreads } from "../../control/control.ts";
 import type { WorkerState } from "../../host/host.ts";
 import { outlineLog } from "../../disk/log.ts";
-import { dataPath, isHash, namesIn, type Root, runDir, workerInfoPath } from "../../disk/paths.ts";
+import { dataPath, namesIn, type Root, runDir, workerInfoPath } from "../../disk/paths.ts";
+import { isHash } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
 import type { LiveRow, ThreadRef } from "../../record/thread.ts";
 import { findOrphans } from "../../worker/orphans.ts";

@@ -14,7 +14,7 @@ import {
 } from "../../disk/due.ts";
 import { dataPath, type Root } from "../../disk/paths.ts";
 import { system } from "../../system/system.ts";
-import { quietWakingTime } from "../../disk/selection.ts";
+import { quietWakingTime } from "../../disk/threads.ts";
 import type { ThreadRef } from "../../record/thread.ts";
 import { definedEnv, folderEnvs } from "./surroundings.ts";
 import { allThreads } from "../threads/view.ts";
