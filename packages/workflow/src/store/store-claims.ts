@@ -58,6 +58,26 @@ export const claimRules = {
     }
   },
 
+  async "a claim has the thread's records, without their checksums"(trial: Trial) {
+    const { store } = trial;
+    const ref = trial.ref();
+    const steps = [step("one", { sum: "mine" }), step("two"), question(7)];
+    const thread = trial.thread(ref);
+    thread.records = [...thread.records, ...steps.map(({ record }) => record)];
+    thread.state = question(7).state;
+    const { claim, thread: info } = await store.create(thread, { owner: "a", leaseMs });
+    assert.ok(claim);
+    assert.deepEqual([claim.thread, info.owner, claim.end], [info, "a", null]);
+    const found = [claim.start, ...claim.steps].map((record) => JSON.stringify(record));
+    assert.deepEqual(found, thread.records);
+    assert.equal(await store.claim(ref, { owner: "b", leaseMs }), null, "it is held");
+    await claim.append(end().record, end().state);
+    assert.equal(claim.steps.length, 3, "as they were when it was claimed");
+    await claim.release();
+    const last = await trial.claim(ref, await trial.open());
+    assert.deepEqual([last.steps, JSON.stringify(last.end)], [claim.steps, end().record]);
+  },
+
   async "a holder claims its thread only once"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
@@ -113,7 +133,7 @@ export const claimRules = {
     await under.expire(shortMs);
     assert.equal((await store.find(ref.threadId))?.owner, null);
     assert.deepEqual(
-      (await store.runnable({ now: Date.now(), limit: 9 })).map(({ threadId }) => threadId),
+      (await store.runnable({ now: 1, limit: 9 })).map(({ threadId }) => threadId),
       [ref.threadId],
     );
     await isOver(lost);
@@ -305,6 +325,8 @@ export const claimRules = {
     const given = bytes.slice();
     assert.equal(await claim.putBlob(ids[0], given), true);
     given.fill(0);
+    const kept = await store.readBlob(ref, ids[0]);
+    assert.ok(Buffer.from(kept ?? []).equals(bytes), "the store has its own copy");
     assert.equal(await claim.putBlob(ids[1], new Uint8Array()), true);
     assert.equal(await claim.putBlob(ids[0], bytes), true);
     const other = await trial.open();

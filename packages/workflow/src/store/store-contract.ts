@@ -5,6 +5,7 @@ import { propertyRules } from "./store-property.ts";
 import type { LogName, StoredBundle } from "./store.ts";
 import {
   isOver,
+  leaseMs,
   otherHash,
   readAll,
   recordOf,
@@ -174,7 +175,9 @@ const threadRules = {
     const other = await trial.open();
     const again = { hash: otherHash, threadId: ref.threadId };
     for (const given of [trial.thread(ref, "again"), trial.thread(again)]) {
-      assert.deepEqual(await other.create(given), { created: false, thread: first });
+      const options = { owner: "a", leaseMs };
+      const found = { created: false, thread: first, claim: null };
+      assert.deepEqual(await other.create(given, options), found);
     }
     assert.deepEqual(await store.list(), [first]);
     assert.deepEqual(await recordsIn(store, ref, "data"), trial.thread(ref).records);
@@ -188,7 +191,9 @@ const threadRules = {
       return trial.thread(ref, `prompt ${n}`);
     });
     const made = await Promise.all(
-      given.map((thread, n) => (stores[n % stores.length] ?? trial.store).create(thread)),
+      given.map((thread, n) =>
+        (stores[n % stores.length] ?? trial.store).create(thread, { owner: `w${n}`, leaseMs }),
+      ),
     );
     assert.equal(made.filter(({ created }) => created).length, 1);
     const winner = given[made.findIndex(({ created }) => created)];
@@ -197,6 +202,8 @@ const threadRules = {
       assert.deepEqual([thread.hash, thread.records], [winner.hash, 1]);
     }
     assert.deepEqual(await recordsIn(trial.store, winner, "data"), winner.records);
+    const claims = made.flatMap(({ claim }) => claim ?? []);
+    assert.deepEqual([claims.length, claims[0]?.thread.owner], [1, `w${given.indexOf(winner)}`]);
     assert.equal((await trial.store.list()).length, 1);
   },
 

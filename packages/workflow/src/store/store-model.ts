@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { Claim, ThreadRef, ThreadState, ThreadStore } from "./store.ts";
+import type { ThreadRef } from "../record/thread.ts";
+import type { Claim, ThreadState, ThreadStore } from "./store.ts";
 import {
   event,
   leaseMs,

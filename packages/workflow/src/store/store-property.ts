@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type Act, ThreadModel } from "./store-model.ts";
-import type { Claim, NewThread, ThreadRef, ThreadStore } from "./store.ts";
+import type { ThreadRef } from "../record/thread.ts";
+import type { Claim, NewThread, ThreadStore } from "./store.ts";
 import {
   end,
   event,

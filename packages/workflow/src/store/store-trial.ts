@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { isWorkflowError } from "../contract/error.ts";
-import { firstSum, sealed } from "../log/sum.ts";
+import { firstSum, sealed } from "../record/sum.ts";
+import type { ThreadRef } from "../record/thread.ts";
 import {
   type Claim,
   FencedError,
   type LogName,
   type NewThread,
   type ThreadInfo,
-  type ThreadRef,
   type ThreadState,
   type ThreadStore,
 } from "./store.ts";

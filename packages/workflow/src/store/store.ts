@@ -1,3 +1,8 @@
+import type { Step } from "../contract/contract.ts";
+import type { Durability } from "../control/control.ts";
+import type { EndRecord, StartRecord } from "../record/record.ts";
+import type { ThreadRef } from "../record/thread.ts";
+
 /**
  * A thread store keeps bundles, the registry and threads. The engine, the worker and the journal use nothing else of the
  * place where threads live. Implementations: the storage root of a machine, memory, a Restate cluster.
@@ -48,10 +53,14 @@ export interface ThreadStore {
   /**
    * Creates a thread with all that it begins with, at once: after a crash it is there whole or not at all. An id is used once:
    * when the store has a thread with it, of any bundle, nothing changes and that thread is returned. Of concurrent calls
-   * with one id exactly one creates. The thread is not claimed. Its bundle need not be there.
-   * @throws WorkflowError `RECORD_TOO_LARGE`
+   * with one id exactly one creates. With `claim` the call that creates claims the thread too, before anything else can; `claim`
+   * is null for a thread that was there. The thread's bundle need not be in the store.
+   * @throws WorkflowError `RECORD_TOO_LARGE`; `THREAD_MOVED`
    */
-  create(thread: NewThread): Promise<{ created: boolean; thread: ThreadInfo }>;
+  create(
+    thread: NewThread,
+    claim?: ClaimOptions,
+  ): Promise<{ created: boolean; thread: ThreadInfo; claim: Claim | null }>;
   /** A thread; null when the store has none with this id. */
   find(threadId: string): Promise<ThreadInfo | null>;
   /** A page of threads, the highest id first. */
@@ -117,6 +126,10 @@ export interface Claim {
   readonly fence: number;
   /** The thread as it was when it was claimed. */
   readonly thread: ThreadInfo;
+  /** Its records then, checked against their checksums, and without these. An ended thread has an `end`. */
+  readonly start: StartRecord;
+  readonly steps: readonly Step[];
+  readonly end: EndRecord | null;
   /** What was cut off the end of a log because its writer crashed; null when nothing was. */
   readonly cut: Cut | null;
   /** The highest `seq` of an event in the debug log when the thread was claimed; 0 when it has none. */
@@ -151,9 +164,6 @@ export interface Claim {
   /** Ends the claim, with all that was written made visible. Never throws; a second call does nothing. */
   release(): Promise<void>;
 }
-
-/** A thread is named by its bundle's hash and its id, a ULID. The id alone is unique in a store. */
-export type ThreadRef = { hash: string; threadId: string };
 
 /** A bundle's files. `code` is what the hash names; the others are kept beside it. */
 export type StoredBundle = {
@@ -218,6 +228,8 @@ export type ClaimOptions = {
   /** How long the claim holds without `renew`. A store on one machine may hold it as long as its process lives instead. */
   leaseMs: number;
   takeOver?: boolean;
+  /** `os`: a write is acknowledged as soon as the system has it, where the medium makes a difference. */
+  durability?: Durability;
 };
 
 export type RunnableOptions = {
