@@ -136,6 +136,10 @@ class MemoryStore implements ThreadStore {
     return { lines: all.slice(start, end), cursor: `${log}.${end}`, isEnd: end === all.length };
   }
 
+  where({ hash, threadId }: ThreadRef, log: LogName): string {
+    return `memory:${hash}/${threadId}.${log}`;
+  }
+
   async readValue(ref: ThreadRef, at: number): Promise<string | null> {
     return this.#find(ref)?.values[at] ?? null;
   }

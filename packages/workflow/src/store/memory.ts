@@ -63,7 +63,7 @@ export class Memory {
     const records = logs.data.length;
     return {
       ...{ hash, threadId, name, createdAt, updatedAt, records },
-      ...{ state: { ...state }, paused, owner },
+      ...{ state: { ...state }, paused, owner, movedTo: null },
     };
   }
 
@@ -175,7 +175,7 @@ type Holder = {
 };
 
 /** A thread as it is kept. */
-export type StoredThread = Omit<ThreadInfo, "records" | "owner"> & {
+export type StoredThread = Omit<ThreadInfo, "records" | "owner" | "movedTo"> & {
   readonly logs: Record<LogName, string[]>;
   readonly sums: Record<"data" | "journal", Sum>;
   readonly values: string[];

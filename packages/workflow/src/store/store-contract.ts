@@ -4,6 +4,7 @@ import { faultRules } from "./store-faults.ts";
 import { propertyRules } from "./store-property.ts";
 import type { LogName, StoredBundle } from "./store.ts";
 import {
+  hash,
   isOver,
   leaseMs,
   otherHash,
@@ -139,7 +140,7 @@ const threadRules = {
     const { updatedAt, ...info } = thread;
     assert.deepEqual(info, {
       ...{ ...ref, name: "contract", createdAt: 7, records: 3 },
-      ...{ state: running, paused: false, owner: null },
+      ...{ state: running, paused: false, owner: null, movedTo: null },
     });
     assert.ok(Number.isFinite(updatedAt));
     const other = await trial.open();
@@ -187,7 +188,7 @@ const threadRules = {
     const stores = [trial.store, await trial.open(), await trial.open(), await trial.open()];
     const threadId = trial.ref().threadId;
     const given = Array.from({ length: 20 }, (_, n) => {
-      const ref = { hash: n % 2 === 0 ? "0000000000001" : otherHash, threadId };
+      const ref = { hash: n % 2 === 0 ? hash : otherHash, threadId };
       return trial.thread(ref, `prompt ${n}`);
     });
     const made = await Promise.all(
@@ -221,9 +222,7 @@ const threadRules = {
 
   async "threads are listed by pages, the newest id first"(trial: Trial) {
     const { store } = trial;
-    const refs = Array.from({ length: 45 }, (_, n) =>
-      trial.ref(n % 3 === 0 ? otherHash : undefined),
-    );
+    const refs = Array.from({ length: 45 }, (_, n) => trial.ref(n % 3 === 0 ? otherHash : hash));
     for (const ref of refs.toReversed()) await trial.create({}, ref);
     const ids = refs.map(({ threadId }) => threadId).toReversed();
     const idsOf = (rows: { threadId: string }[]): string[] => rows.map(({ threadId }) => threadId);
@@ -235,7 +234,7 @@ const threadRules = {
     const rows = await store.list({ hash: otherHash, limit: 100 });
     assert.deepEqual(
       idsOf(rows),
-      refs.flatMap(({ hash, threadId }) => (hash === otherHash ? threadId : [])).toReversed(),
+      refs.flatMap((ref) => (ref.hash === otherHash ? ref.threadId : [])).toReversed(),
     );
     await store.remove(refs[44] as (typeof refs)[0]);
     assert.deepEqual(idsOf(await store.list({ before: ids[0], limit: 1 })), [ids[1]]);

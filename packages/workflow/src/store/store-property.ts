@@ -2,17 +2,7 @@ import assert from "node:assert/strict";
 import { type Act, ThreadModel } from "./store-model.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type { Claim, NewThread, ThreadStore } from "./store.ts";
-import {
-  end,
-  event,
-  fenced,
-  leaseMs,
-  otherHash,
-  question,
-  refused,
-  step,
-  type Trial,
-} from "./store-trial.ts";
+import { end, event, fenced, leaseMs, question, refused, step, type Trial } from "./store-trial.ts";
 
 const holders = 3;
 const threads = 3;
@@ -46,11 +36,10 @@ export const propertyRules = {
   },
 };
 
-/** Random calls on a few threads of one bundle, one after the other, each compared with a model. */
+/** Random calls on a few threads, one after the other, each compared with a model. */
 class RandomSession {
   readonly #trial: Trial;
   readonly #random: () => number;
-  readonly #hash: string;
   readonly #refs: ThreadRef[];
   readonly #known = new Map<string, Known>();
   readonly #holders: Holder[] = [];
@@ -59,8 +48,7 @@ class RandomSession {
   constructor(trial: Trial, seed: number) {
     this.#trial = trial;
     this.#random = randomOf(seed);
-    this.#hash = String(seed).padStart(otherHash.length, "0").replace(/^0/, "A");
-    this.#refs = Array.from({ length: threads }, () => trial.ref(this.#hash));
+    this.#refs = Array.from({ length: threads }, () => trial.ref());
   }
 
   async run(): Promise<void> {
@@ -198,19 +186,19 @@ class RandomSession {
   }
 
   async #checkAll(store: ThreadStore): Promise<void> {
-    const listed = await store.list({ hash: this.#hash });
-    const wanted = this.#refs.map(({ threadId }) => threadId).filter((id) => this.#known.has(id));
-    assert.deepEqual(
-      listed.map(({ threadId }) => threadId),
-      wanted.toReversed(),
-    );
     for (const ref of this.#refs) {
+      const listed = (await store.list({ hash: ref.hash })).map(({ threadId }) => threadId);
+      assert.deepEqual(listed, this.#known.has(ref.threadId) ? [ref.threadId] : []);
       const known = this.#known.get(ref.threadId);
       if (!known) assert.equal(await store.find(ref.threadId), null);
       else if (known.claim && !known.isOrphan) await known.model.check(store, ref, "unknown");
       else await known.model.check(store, ref, known.wasCut ? "some" : "all");
     }
-    const runnable = await store.runnable({ now: 1e15, limit: 9, hashes: [this.#hash] });
+    const runnable = await store.runnable({
+      now: 1e15,
+      limit: 9,
+      hashes: this.#refs.map(({ hash }) => hash),
+    });
     const free = ({ model, claim }: Known): boolean => claim === null && !model.paused;
     const isDue = ({ model: { state } }: Known): boolean =>
       state.kind === "running" || (state.kind === "waiting" && state.dueAt !== null);

@@ -37,7 +37,7 @@ export type StoreUnderTest = {
 export type Written = { record: string; state: ThreadState };
 
 export const leaseMs = 60_000;
-/** The bundle of most threads. No bundle with this hash is stored. */
+/** Two bundles, which are not stored. */
 export const hash = "0000000000001";
 export const otherHash = "0000000000002";
 
@@ -96,10 +96,11 @@ export class Trial {
     return this.under.open();
   }
 
-  /** A ref with an id that no other thread has, higher than all before it. */
-  ref(of: string = hash): ThreadRef {
+  /** A ref with an id that no other thread has, higher than all before it; of a bundle of its own, without another. */
+  ref(of?: string): ThreadRef {
     this.#ids += 1;
-    return { hash: of, threadId: `01KQXKW18CT8G75T53R8${String(this.#ids).padStart(6, "0")}` };
+    const digits = String(this.#ids).padStart(6, "0");
+    return { hash: of ?? `1000000${digits}`, threadId: `01KQXKW18CT8G75T53R8${digits}` };
   }
 
   /** A new thread of one record. */

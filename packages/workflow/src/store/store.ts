@@ -83,6 +83,8 @@ export interface ThreadStore {
    * this log; `THREAD_NOT_FOUND`
    */
   read(ref: ThreadRef, log: LogName, cursor?: string): Promise<LogPage>;
+  /** Names a log of a thread in messages: a path, a URL. */
+  where(ref: ThreadRef, log: LogName): string;
   /** The JSON of a value that {@link Claim.keepValue} kept; null when there is none with this number, or no thread. */
   readValue(ref: ThreadRef, at: number): Promise<string | null>;
   /** A blob of a thread; null when it has none with this id, or there is no thread. */
@@ -92,7 +94,7 @@ export interface ThreadStore {
 
   /**
    * Claims a thread for `owner`. Null when another claim holds it, of the same owner too: one that was not released and whose
-   * lease has not expired.
+   * lease has not expired. A store may reserve all threads of a bundle for the process that holds one of them.
    * With `takeOver` that claim is fenced instead; a store that can't fence a live holder returns null all the same.
    * What a crashed holder left half-written at the end of a log is cut off and reported as `cut`.
    * @throws WorkflowError `THREAD_NOT_FOUND`; `LOG_CORRUPT`; `THREAD_MOVED`
@@ -191,14 +193,16 @@ export type ThreadInfo = ThreadRef & {
   /** The name of its workflow. */
   name: string;
   createdAt: number;
-  /** When its last record was appended, by the store's clock. */
+  /** When its last record was appended, by the record's timestamp or the store's clock. */
   updatedAt: number;
   /** The number of records in its data log, the start record included. */
   records: number;
   state: ThreadState;
   paused: boolean;
-  /** Who holds it; null when it is not claimed. */
+  /** Who holds it, as far as this store can tell; null when it is not claimed. */
   owner: string | null;
+  /** The name of the host that it goes on on; null while it is here. A moved thread is read and copied only. */
+  movedTo: string | null;
 };
 
 /** What a thread begins with: its start record, the steps that a fork copies, and what it takes along of its source. */
