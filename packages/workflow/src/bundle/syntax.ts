@@ -1,3 +1,4 @@
+import { type Export, type Import, parse as lex } from "es-module-lexer";
 import { type AnyNode, type Identifier, type Program, getLineInfo, parse } from "acorn";
 import { type Reference, type Variable, analyze } from "eslint-scope";
 import type { SourcePosition } from "./source-map.ts";
@@ -116,3 +117,31 @@ const builtins: ReadonlySet<string> = new Set([
  * offers more (`bun:sqlite`, `ws`): a bundle must not be right on one machine and wrong on another.
  */
 export const isBuiltin = (specifier: string): boolean => builtins.has(specifier);
+
+/**
+ * Returns the imports, each `import()` and the exports of a module without syntax errors, with their offsets.
+ * An export whose name is in a pattern is missing: see {@link exportsOf}.
+ */
+export function lexModule(source: string): {
+  imports: readonly Import[];
+  exports: readonly Export[];
+} {
+  // The lexer knows neither a `#!` line nor Unicode's spaces and line ends. Each offset stays.
+  const plain = source
+    .replace(/^#!.*/, (line) => " ".repeat(line.length))
+    .replace(/[\u1680\u2000-\u200a\u202f\u205f\u3000\ufeff]/g, " ");
+  const [imports, exports] = parseLines(plain);
+  return { imports, exports };
+}
+
+/** These two end a line, but not in a string, where the lexer takes a line's end for an error. */
+const unicodeLineEnds = /[\u2028\u2029]/g;
+
+function parseLines(source: string): ReturnType<typeof lex> {
+  try {
+    return lex(source.replace(unicodeLineEnds, "\n"));
+  } catch (error) {
+    if (!unicodeLineEnds.test(source)) throw error;
+    return lex(source.replace(unicodeLineEnds, " "));
+  }
+}
