@@ -1,4 +1,3 @@
-import { realpathSync } from "node:fs";
 import { Module } from "node:module";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
@@ -7,12 +6,12 @@ import { type LoadProblem, stackPlace } from "./module.ts";
 
 /** Node and Bun resolve every `require` by this function, however a module came by its `require`. */
 type Loader = {
-  _resolveFilename(
+  _resolveFilename: (
     this: unknown,
-    request: string,
+    request: unknown,
     parent?: { filename?: string | null },
     ...rest: unknown[]
-  ): string;
+  ) => string;
 };
 
 const guarded = new Map<string, (refused: LoadProblem) => void>();
@@ -26,23 +25,15 @@ export function guardRequires(
   onRefused: (refused: LoadProblem) => void = () => undefined,
 ): void {
   if (guarded.size === 0) install(Module as unknown as Loader);
-  // Behind a link a stack may name either path.
-  for (const name of [path, realPathOf(path)]) guarded.set(name, onRefused);
-}
-
-// A simulated root is not on the disk.
-function realPathOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
+  // Behind a link a stack names either path: the bundle's folder and name are the same in both.
+  guarded.set(`/${path.split("/").slice(-2).join("/")}`, onRefused);
 }
 
 function install(loader: Loader): void {
-  const resolve = loader._resolveFilename;
+  const { _resolveFilename: resolve } = loader;
   loader._resolveFilename = function (request, parent, ...rest) {
-    if (!isBuiltin(request)) refuseToBundle(request, parent?.filename ?? null);
+    const name = String(request);
+    if (!isBuiltin(name)) refuseToBundle(name, parent?.filename ?? "");
     return resolve.call(this, request, parent, ...rest);
   };
 }
@@ -53,15 +44,15 @@ function install(loader: Loader): void {
  *
  * @throws WorkflowError `BUNDLE_REFUSED` when a guarded bundle requires.
  */
-function refuseToBundle(request: string, owner: string | null): void {
+function refuseToBundle(request: string, owner: string): void {
   const error = WorkflowError.failed(
     "BUNDLE_REFUSED",
-    `requires ${show(String(request))}, which is no Node built-in`,
+    `requires ${show(request)}, which is no Node built-in`,
     "import what the bundle needs, and bundle it",
   );
   for (const [path, onRefused] of guarded) {
     const position = stackPlace(error, path);
-    if (position === null && owner !== path) continue;
+    if (position === null && !owner.endsWith(path)) continue;
     onRefused({ message: error.message, position });
     throw error;
   }
