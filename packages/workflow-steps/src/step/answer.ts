@@ -1,4 +1,4 @@
-import type { ErrorObject, ValidateFunction } from "ajv";
+import type { ErrorObject, Options, ValidateFunction } from "ajv";
 import type { OutputConfig } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
 import { isPlain } from "../expression/value.ts";
@@ -78,10 +78,15 @@ function violation({ instancePath, message, params }: ErrorObject): string {
 }
 
 /** The options with which the core checks a descriptor's schemas: unknown keywords and formats say nothing. */
-const options = {
-  ...{ strict: false, validateFormats: false, addUsedSchema: false, logger: false },
-  ...{ unicodeRegExp: true, ownProperties: true, allErrors: true },
-} as const;
+const options: Options = {
+  strict: false,
+  validateFormats: false,
+  addUsedSchema: false,
+  logger: false,
+  unicodeRegExp: true,
+  ownProperties: true,
+  allErrors: true,
+};
 
 /** A draft 06, 07, 2019-09 or, without `$schema`, 2020-12. It is loaded when the first answer has a schema. */
 async function compiled(schema: object): Promise<ValidateFunction> {

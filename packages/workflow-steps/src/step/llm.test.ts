@@ -292,9 +292,9 @@ describe("the form of the answer", () => {
       { properties: { a: { items: { format: "date" } } } },
       true,
     ],
-  ])("is checked against a schema %s", async (_, schema, isAccepted) => {
-    const given = isAccepted && "const" in schema ? "1" : '{"a":[2]}';
-    const { went } = await answer(given, { schema });
+  ])("is checked against a schema %s", async (_, of, isAccepted) => {
+    const given = isAccepted && "const" in of ? "1" : '{"a":[2]}';
+    const { went } = await answer(given, { schema: of });
     if (isAccepted) expect(went.error).toBeNull();
     else expect(went.error).toMatchObject({ type: "schema_validation_error" });
   });
