@@ -4,7 +4,7 @@ import type { Node } from "./source.ts";
 
 /** The entry points of the packages, by file. */
 const entryPoints = [
-  ...["index", "document", "driver", "host", "sandbox", "testing"].map(
+  ...["index", "document", "store", "host", "sandbox", "testing"].map(
     (name) => `workflow/src/${name}`,
   ),
   ...["index", "ledger", "evals"].map((name) => `workflow-agents/src/${name}`),

@@ -1,6 +1,6 @@
 // @cluster: it starts a server.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { sealed, textOf } from "@uncaged/workflow/driver";
+import { sealed, textOf } from "@uncaged/workflow/store";
 import type { HostChange, ThreadRow } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";

@@ -11,7 +11,7 @@ import {
   openLocalHost,
   type ThreadRef,
 } from "@uncaged/workflow/host";
-import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/driver";
+import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/store";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, untilNoWorker } from "./fixtures/cluster.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { createRoot, type Drivers, openRoot, type Root } from "@uncaged/workflow/driver";
+import { createRoot, type Drivers, openRoot, type Root } from "@uncaged/workflow/store";
 import { type Host, type LiveRow, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
 import { ClusterClient, quoted } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";

@@ -5,7 +5,7 @@ import {
   readLines,
   readValue,
   readView,
-} from "@uncaged/workflow/driver";
+} from "@uncaged/workflow/store";
 import type { Host, MovingHost, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { familyPeriod, originOf } from "../thread/row.ts";

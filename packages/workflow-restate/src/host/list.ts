@@ -1,4 +1,4 @@
-import { hasWords, isThreadId, type Selector, wordsOf } from "@uncaged/workflow/driver";
+import { hasWords, isThreadId, type Selector, wordsOf } from "@uncaged/workflow/store";
 import {
   isMoving,
   type LiveRow,

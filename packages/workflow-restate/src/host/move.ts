@@ -14,7 +14,7 @@ import {
   takenIds,
   type ThreadLog,
   valuesPath,
-} from "@uncaged/workflow/driver";
+} from "@uncaged/workflow/store";
 import {
   type Arrival,
   type HostIdentity,

@@ -1,4 +1,4 @@
-import { type Drivers, type Marks, observe } from "@uncaged/workflow/driver";
+import { type Drivers, type Marks, observe } from "@uncaged/workflow/store";
 import type { Observed, ObserveOptions, ThreadRef } from "@uncaged/workflow/host";
 import type { HostContext } from "./context.ts";
 import { LiveTail } from "./live.ts";

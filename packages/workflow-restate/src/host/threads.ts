@@ -20,7 +20,7 @@ import {
   type StartRequest,
   withValue,
   wakesAt,
-} from "@uncaged/workflow/driver";
+} from "@uncaged/workflow/store";
 import { INPUT, WAIT } from "@uncaged/workflow";
 import {
   type ControlResult,

@@ -5,7 +5,7 @@ import {
   readBundle,
   readLog,
   type VerifyOptions,
-} from "@uncaged/workflow/driver";
+} from "@uncaged/workflow/store";
 import {
   type Garbage,
   isWorkflowError,

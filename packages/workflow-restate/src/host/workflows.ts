@@ -10,7 +10,7 @@ import {
   serialiseRegistry,
   takeWorkflow,
   workflowOf,
-} from "@uncaged/workflow/driver";
+} from "@uncaged/workflow/store";
 import { type Host, type MovingHost, WorkflowError } from "@uncaged/workflow/host";
 import { joined } from "../client/joined.ts";
 import type { RegistryState } from "../service/store.ts";

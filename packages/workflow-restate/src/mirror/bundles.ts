@@ -1,13 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
-import {
-  bundlePath,
-  createRoot,
-  descriptorPath,
-  mapPath,
-  type Root,
-  typesPath,
-} from "@uncaged/workflow/driver";
+import { DiskStore, type Root, type StoredBundle } from "@uncaged/workflow/store";
 import { WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { frame, numbered } from "../client/frame.ts";
@@ -18,24 +9,17 @@ type BundleInfo = { bytes: number; files: { name: string; pieces: number }[] };
 
 const pieceBytes = 512 * 1024;
 
-/** The files of a bundle, the bundle itself last: once it is there, all are. */
-const paths = {
-  descriptor: descriptorPath,
-  types: typesPath,
-  map: mapPath,
-  code: bundlePath,
-} as const;
-type FileName = keyof typeof paths;
-const names = Object.keys(paths) as FileName[];
+/** The files of a bundle, by the names that the cluster has for them. */
+const names = ["descriptor", "types", "map", "code"] as const;
 
 /** The bundles of a cluster, kept in a storage root as they are read. */
 export class Bundles {
-  readonly #root: Root;
+  readonly #store: DiskStore;
   readonly #client: ClusterClient;
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(root: Root, client: ClusterClient) {
-    this.#root = root;
+    this.#store = new DiskStore(root);
     this.#client = client;
   }
 
@@ -59,7 +43,6 @@ export class Bundles {
    * @throws WorkflowError `BUNDLE_MISSING` (missing) when the cluster has none.
    */
   fetch(hash: string): Promise<void> {
-    if (existsSync(bundlePath(this.#root, hash))) return Promise.resolve();
     const running = this.#running.get(hash) ?? this.#fetch(hash);
     this.#running.set(hash, running);
     const forget = () => void this.#running.delete(hash);
@@ -68,47 +51,61 @@ export class Bundles {
   }
 
   async #fetch(hash: string): Promise<void> {
-    const info = (await this.#info(hash)) ?? (await this.#restore(hash));
-    if (!info) throw bundleMissing(hash);
-    createRoot(this.#root);
-    const rows = await this.#client.state("bundle", hash, " AND key <> 'info'");
-    const pieces = new Map(rows.map(({ key, bytes }) => [key, bytes]));
-    for (const name of names) {
-      const file = info.files.find((one) => one.name === name);
-      if (!file) continue;
-      const found = Array.from({ length: file.pieces }, (_, n) => pieces.get(numbered(name, n)));
-      const whole = found.filter((piece) => piece !== undefined);
-      if (whole.length < file.pieces) throw bundleMissing(hash);
-      const path = paths[name](this.#root, hash);
-      const aside = `${path}.${process.pid}.tmp`;
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      writeFileSync(aside, Buffer.concat(whole), { mode: 0o600 });
-      renameSync(aside, path);
-    }
+    if ((await this.#store.listBundles()).includes(hash)) return;
+    const bundle = await this.read(hash);
+    if (!bundle) throw bundleMissing(hash);
+    await this.#store.putBundle(bundle);
   }
 
-  /** Stores a bundle of the storage root in the cluster. One that is there is stored again: its pieces are the same. */
+  /** A bundle as the cluster has it; null when it has none, or lacks a part of it. One that was put aside is restored. */
+  async read(hash: string): Promise<StoredBundle | null> {
+    const info = (await this.#info(hash)) ?? (await this.#restore(hash));
+    if (!info) return null;
+    const rows = await this.#client.state("bundle", hash, " AND key <> 'info'");
+    const pieces = new Map(rows.map(({ key, bytes }) => [key, bytes]));
+    const files = new Map<string, Buffer>();
+    for (const { name, pieces: count } of info.files) {
+      const found = Array.from({ length: count }, (_, n) => pieces.get(numbered(name, n)));
+      const whole = found.filter((piece) => piece !== undefined);
+      if (whole.length < count) return null;
+      files.set(name, Buffer.concat(whole));
+    }
+    const [descriptor = "", types, map] = ["descriptor", "types", "map"].map((name) =>
+      files.get(name)?.toString("utf8"),
+    );
+    const code = new Uint8Array(files.get("code") ?? []);
+    return {
+      hash,
+      code,
+      descriptor,
+      ...(types !== undefined && { types }),
+      ...(map !== undefined && { map }),
+    };
+  }
+
+  /** Stores a bundle of the storage root in the cluster. */
   async put(hash: string): Promise<void> {
+    const bundle = await this.#store.readBundle(hash);
+    if (bundle) await this.write(bundle);
+  }
+
+  /** Stores a bundle in the cluster. Files that are there are stored again: their pieces are the same. */
+  async write(bundle: StoredBundle): Promise<void> {
+    const { hash } = bundle;
     const files: BundleInfo["files"] = [];
-    let bytes = 0;
     for (const name of names) {
-      const path = paths[name](this.#root, hash);
-      if (!existsSync(path)) continue;
-      const content = readFileSync(path);
+      const file = bundle[name];
+      if (file === undefined) continue;
+      const content = Buffer.from(file);
       const pieces = Math.max(1, Math.ceil(content.length / pieceBytes));
       for (let n = 0; n < pieces; n += 1) {
         const piece = content.subarray(n * pieceBytes, (n + 1) * pieceBytes);
-        await this.#client.call(
-          "bundle",
-          hash,
-          "piece",
-          frame({ key: numbered(name, n) }, [piece]),
-        );
+        const message = frame({ key: numbered(name, n) }, [piece]);
+        await this.#client.call("bundle", hash, "piece", message);
       }
       files.push({ name, pieces });
-      if (name === "code") bytes = content.length;
     }
-    await this.#client.call("bundle", hash, "seal", { bytes, files });
+    await this.#client.call("bundle", hash, "seal", { bytes: bundle.code.length, files });
   }
 
   #info(hash: string): Promise<BundleInfo | null> {
@@ -132,7 +129,7 @@ export class Bundles {
     const { discarded } = await this.#client.call<{ discarded: boolean }>(
       ...(["bundle", hash, "discard", body] as const),
     );
-    if (discarded) this.forget(hash);
+    if (discarded) await this.forget(hash);
     return discarded;
   }
 
@@ -146,8 +143,8 @@ export class Bundles {
   }
 
   /** Removes a bundle's files from the storage root; the next {@link fetch} makes them anew. */
-  forget(hash: string): void {
-    for (const name of names) rmSync(paths[name](this.#root, hash), { force: true });
+  async forget(hash: string): Promise<void> {
+    await this.#store.removeBundle(hash);
   }
 }
 

@@ -1,5 +1,4 @@
-import { wakesAt } from "@uncaged/workflow/driver";
-import type { ThreadState } from "@uncaged/workflow/driver";
+import type { ThreadState } from "@uncaged/workflow/store";
 import type { Step } from "@uncaged/workflow/host";
 import { END } from "@uncaged/workflow";
 import type { AppendedRecord, LastRecord } from "./thread.ts";
@@ -16,7 +15,7 @@ export function described(
     return { last, end: { returnCode, reason }, text: content.slice(0, 4000) };
   }
   const waits = state.kind === "waiting";
-  const at = wakesAt({ role, meta });
+  const at = waits ? state.dueAt : null;
   const last: LastRecord = {
     role,
     timestamp,

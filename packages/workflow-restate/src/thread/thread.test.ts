@@ -4,17 +4,24 @@ import * as rules from "./thread.ts";
 import type { AppendRequest, LastRecord, ThreadMeta } from "./thread.ts";
 
 const last = (role: string, waits = false): LastRecord => ({ role, timestamp: 2, waits });
+const now = 3;
+const append = (meta: ThreadMeta | null, request: AppendRequest) =>
+  rules.append(meta, request, now);
+const park = (meta: ThreadMeta | null, holder: rules.Holder) => rules.park(meta, holder, now);
 const begun = (waits = false) =>
-  rules.start({
-    incarnation: "i",
-    threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-    hash: "EYHPV6X8XHTCS",
-    workflow: "w",
-    createdAt: 1,
-    records: waits ? 2 : 1,
-    sum: "0",
-    last: waits ? last("__wait__", true) : null,
-  }).meta;
+  rules.start(
+    {
+      incarnation: "i",
+      threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+      hash: "EYHPV6X8XHTCS",
+      workflow: "w",
+      createdAt: 1,
+      records: waits ? 2 : 1,
+      sum: "0",
+      last: waits ? last("__wait__", true) : null,
+    },
+    now,
+  ).meta;
 
 function claimed(meta: ThreadMeta): ThreadMeta {
   const request = { epoch: meta.epoch, invocation: "inv_1", pid: 7, now: 3 };
@@ -35,7 +42,7 @@ const next = (meta: ThreadMeta, more: Partial<AppendRequest> = {}): AppendReques
 });
 
 const stepped = (meta: ThreadMeta, more: Partial<AppendRequest> = {}): ThreadMeta => {
-  const result = rules.append(meta, next(meta, more));
+  const result = append(meta, next(meta, more));
   if (result.kind !== "done") throw new Error(result.kind);
   return result.meta;
 };
@@ -48,9 +55,9 @@ describe("a thread of a cluster", () => {
   test("takes appends of the last claim alone (T1)", () => {
     const first = claimed(begun());
     const second = claimed(first);
-    expect(rules.append(second, next(first)).kind).toBe("fenced");
-    expect(rules.append(second, next(second)).kind).toBe("done");
-    expect(rules.append(null, next(first)).kind).toBe("fenced");
+    expect(append(second, next(first)).kind).toBe("fenced");
+    expect(append(second, next(second)).kind).toBe("done");
+    expect(append(null, next(first)).kind).toBe("fenced");
   });
 
   test("knows an invocation whose worker was lost from one that fails at once, and is ordered anew where it asks for that", () => {
@@ -71,7 +78,7 @@ describe("a thread of a cluster", () => {
     expect(ordered.meta).toMatchObject({ epoch: meta.epoch + 1, claim: 2, pause: true });
     expect(ordered.meta.drive).toEqual({ invocation: null, pid: 0, since: 3 });
     expect(rules.claim(ordered.meta, again)).toEqual({ over: "superseded" });
-    expect(rules.append(ordered.meta, next(lost.meta)).kind).toBe("fenced");
+    expect(append(ordered.meta, next(lost.meta)).kind).toBe("fenced");
     // Another worker has claimed it since.
     const late = rules.claim(lost.meta, { ...again, renews: 1 });
     expect("meta" in late && late.meta.epoch).toBe(meta.epoch);
@@ -81,18 +88,18 @@ describe("a thread of a cluster", () => {
     const meta = claimed(begun());
     const request = next(meta);
     const after = stepped(meta);
-    expect(rules.append(after, request)).toEqual({ kind: "again", meta: after });
-    expect(rules.append(after, next(after, { append: 3 })).kind).toBe("fenced");
-    expect(rules.append(after, next(after, { n: 1 })).kind).toBe("fenced");
+    expect(append(after, request)).toEqual({ kind: "again", meta: after });
+    expect(append(after, next(after, { append: 3 })).kind).toBe("fenced");
+    expect(append(after, next(after, { n: 1 })).kind).toBe("fenced");
   });
 
   test("takes nothing behind its end, but lines of the debug log (T3)", () => {
     const driven = claimed(begun());
     const killed = rules.kill(driven, killedBy);
     if ("error" in killed) throw new Error(killed.error.message);
-    expect(rules.append(killed.meta, next(driven)).kind).toBe("fenced");
+    expect(append(killed.meta, next(driven)).kind).toBe("fenced");
     const lines = next(driven, { record: undefined, batch: true });
-    expect(rules.append(killed.meta, lines).kind).toBe("done");
+    expect(append(killed.meta, lines).kind).toBe("done");
     expect(codeOf(rules.kill(killed.meta, killedBy))).toBe("THREAD_ENDED");
     for (const refused of [rules.pause(killed.meta), rules.resume(killed.meta, 4)]) {
       expect(codeOf(refused)).toBe("THREAD_ENDED");
@@ -120,8 +127,8 @@ describe("a thread of a cluster", () => {
     if ("error" in wanted) throw new Error(wanted.error.message);
     const resumed = rules.resume(wanted.meta, 4);
     if ("error" in resumed) throw new Error(resumed.error.message);
-    expect(rules.park(resumed.meta, resumed.meta)).toEqual({ parked: false });
-    const parked = rules.park(wanted.meta, wanted.meta);
+    expect(park(resumed.meta, resumed.meta)).toEqual({ parked: false });
+    const parked = park(wanted.meta, wanted.meta);
     if (!("meta" in parked)) throw new Error("it did not park");
     expect(rules.standOf(parked.meta)).toBe("paused");
     const again = rules.resume(parked.meta, 5);
@@ -178,15 +185,13 @@ function changeOf(kind: string, meta: ThreadMeta, mine: ThreadMeta): ThreadMeta 
     case "claim":
       return of(rules.claim(meta, { epoch: mine.epoch, invocation: "inv_1", pid: 1, now: 1 }));
     case "step":
-      return of(rules.append(meta, next(mine)));
+      return of(append(meta, next(mine)));
     case "wait":
-      return of(
-        rules.append(meta, next(mine, { record: { sum: "1", last: last("__wait__", true) } })),
-      );
+      return of(append(meta, next(mine, { record: { sum: "1", last: last("__wait__", true) } })));
     case "end":
-      return of(rules.append(meta, next(mine, { record: killedBy })));
+      return of(append(meta, next(mine, { record: killedBy })));
     case "park":
-      return of(rules.park(meta, mine));
+      return of(park(meta, mine));
     case "pause":
       return of(rules.pause(meta));
     case "resume":

@@ -1,12 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import {
   createRoot,
-  dataPath,
   describeOutcome,
   engineFor,
   InfoLog,
-  infoPath,
   type JournalPlace,
   loadBundle,
   type Mask,
@@ -14,27 +10,21 @@ import {
   openRoot,
   outcomeTag,
   markVariable,
-  readLog,
   type Root,
   SharedEnv,
   sharedIn,
   StackMapper,
   withStrictSchemas,
   worktreesDir,
-} from "@uncaged/workflow/driver";
-import {
-  type Environment,
-  isWorkflowError,
-  type StartRecord,
-  WorkflowError,
-} from "@uncaged/workflow/host";
+} from "@uncaged/workflow/store";
+import { type Environment, isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
 import type { Bundle, SharedValues } from "@uncaged/workflow";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
-import { blobIds } from "../client/transfer.ts";
 import { Bundles } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
+import type { ClusterClaim } from "../store/claim.ts";
+import { RestateStore } from "../store/store.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
-import { Claim } from "./claim.ts";
 import type { LiveClaim, LiveClaims } from "./live.ts";
 
 /** What a worker drives threads with. */
@@ -59,6 +49,8 @@ export type Order = { threadId: string; epoch: number; invocation: string; signa
 /** The attempts of one invocation; the next one waits 0.4 s, and each further one twice as long, up to 5 s. */
 const mostAttempts = 4;
 
+const seqsOfClaim = 1_000_000;
+
 /** A thread that was claimed; `start` is the record of one that has no other yet, `again`: this invocation had lost a worker. */
 type Held = { meta: ThreadMeta; start?: string; again?: true };
 type Claimed = Held | { over: string };
@@ -76,6 +68,7 @@ export class Driver {
   readonly #env: Readonly<Record<string, string>>;
   readonly #loaded = new Map<string, Promise<Bundle>>();
   readonly #driven = new Map<string, Driven>();
+  readonly #store: RestateStore;
   #onlyDriven: string | null | undefined;
   readonly #reported = new Map<string, string>();
   #isDraining = false;
@@ -86,6 +79,8 @@ export class Driver {
     this.#root = openRoot({ path: parts.cache });
     createRoot(this.#root);
     this.#bundles = new Bundles(this.#root, parts.client);
+    const { cache, hasStateLimit = false } = parts;
+    this.#store = new RestateStore(parts.client, { cache, hasStateLimit });
     this.#shared = sharedIn(this.#root);
     this.#env = new SharedEnv({ [markVariable]: mark }).with(definedEnv(parts.env));
   }
@@ -159,57 +154,45 @@ export class Driver {
   }
 
   async #driveClaimed(held: Held, live: LiveClaim, order: Order): Promise<string> {
-    const folder = mkdtempSync(join(this.#root, "run", "drive-"));
     try {
-      return await this.#driveIn(openRoot({ path: folder }), held, live, order);
+      return await this.#driveHeld(held, live, order);
     } catch (error) {
       if (isWorkflowError(error) && !isPassing(error)) this.#report(held.meta.threadId, error);
       throw error;
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
     }
   }
 
-  async #driveIn(
-    root: Root,
-    { meta, start: line, again }: Held,
-    live: LiveClaim,
-    order: Order,
-  ): Promise<string> {
+  async #driveHeld({ meta, start, again }: Held, live: LiveClaim, order: Order): Promise<string> {
     const { threadId, hash } = meta;
     const { client } = this.#parts;
     const { signal } = order;
-    const [bundle, now, waitsLong] = await Promise.all([
+    const [bundle, claim, waitsLong] = await Promise.all([
       this.#load(hash),
-      new Mirror(root, client).sync(threadId, meta, line === undefined ? [] : [Buffer.from(line)]),
+      this.#store.claimOf(meta, start, { onWrite: () => live.wrote() }),
       again === true && this.#waitsLong(order.invocation),
     ]);
     if (waitsLong) {
+      claim?.abandon();
       const renewed = await this.#claim(order, live, meta.claim);
       if ("over" in renewed) return renewed.over;
       throw new Error(`${threadId} was claimed by a worker of another version`);
     }
-    if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
-    const log = readLog(dataPath(root, hash, threadId));
-    if (log.kind !== "thread" || log.broken) throw corrupt(threadId);
-    const { start, steps } = log;
-    const hasLimit = this.#parts.hasStateLimit === true;
-    const claim = new Claim(
-      client,
-      meta,
-      { root, start, steps },
-      { hasLimit, onWrite: () => live.wrote() },
-    );
+    if (!claim) throw new Error(`${threadId} was taken by another worker`);
     const { mask } = this;
-    const info = new InfoLog(claim, mask);
-    live.begin(infoPath(root, hash, threadId), claim.began);
+    // An event's number is that of no other, though a claim was lost with the last numbers that it gave.
+    const lastSeq = Math.max(claim.lastSeq, (claim.fence - 1) * seqsOfClaim);
+    const info = new InfoLog(
+      {
+        lastSeq,
+        event: (lines) => claim.event(lines),
+        keepValue: (json) => claim.keepValue(json),
+      },
+      mask,
+    );
+    live.begin(claim.files.info, claim.began);
     const { cwd } = this.#parts;
     const driven = engineFor({
-      store: {
-        listBlobs: ({ threadId: id }) => blobIds(client, id),
-        readBlob: async ({ threadId: id }, blob) =>
-          (await client.state("thread", id, ` AND key = 'b:${blob}'`))[0]?.bytes ?? null,
-      },
+      store: this.#store,
       claim,
       bundle,
       place: {
@@ -221,7 +204,7 @@ export class Driver {
       env: this.#env,
       ...(cwd !== undefined && { options: { cwd } }),
       info,
-      journal: this.#journalOf(root, start, claim),
+      journal: this.#journalOf(claim),
       mask,
       onWait: () => void rest().catch(() => void engine.release()),
     });
@@ -243,7 +226,7 @@ export class Driver {
     this.#begin(threadId, { fail, note: (content) => info.log("R5DM7YB3", content) });
     try {
       if (signal.aborted || this.#isDraining) throw new Error("the thread was taken away");
-      const payload = { pid: process.pid, steps: steps.length };
+      const payload = { pid: process.pid, steps: claim.steps.length };
       info.event({ tag: "E9K2TNWE", type: "worker_start", stepID: null, payload });
       engine.start();
       const outcome = await engine.done;
@@ -264,11 +247,11 @@ export class Driver {
   }
 
   /** What the roles of a thread record goes with its events, and what it is a fork of is fetched when they ask for it. */
-  #journalOf(root: Root, start: StartRecord, claim: Claim): JournalPlace {
-    const mirror = new Mirror(root, this.#parts.client);
+  #journalOf(claim: ClusterClaim): JournalPlace {
+    const mirror = new Mirror(claim.root, this.#parts.client);
     return {
-      root,
-      start,
+      root: claim.root,
+      start: claim.start,
       async find(threadId) {
         const meta = await mirror.sync(threadId);
         return meta && { hash: meta.hash, threadId };
@@ -320,11 +303,4 @@ const mark = crypto.randomUUID().slice(0, 8);
 const definedEnv = (env: Environment): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-
-const corrupt = (threadId: string): WorkflowError =>
-  WorkflowError.failed(
-    "LOG_CORRUPT",
-    `the records of ${threadId} in the cluster are damaged`,
-    "see which: uncaged-workflow verify",
   );

@@ -3,7 +3,7 @@ import { networkInterfaces } from "node:os";
 import { createServer as createHttp2Server, type Http2Server, type Http2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { createEndpointHandler } from "@restatedev/restate-sdk";
-import { capturePrints, catchCrashes, guardExit, recordEvents } from "@uncaged/workflow/driver";
+import { capturePrints, catchCrashes, guardExit, recordEvents } from "@uncaged/workflow/store";
 import { type Environment, WorkflowError } from "@uncaged/workflow/host";
 import { ClusterClient } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";

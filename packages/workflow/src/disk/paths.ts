@@ -34,6 +34,18 @@ export const postponedPath = (root: Root, hash: string, threadId: string) =>
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);
 /** Where the thread is, once it has moved between hosts. */
+/** The files of a thread: its records, its journal, its debug log and the values that this refers to. */
+export type ThreadFiles = { data: string; journal: string; info: string; values: string };
+
+export const threadFiles = (
+  root: Root,
+  { hash, threadId }: { hash: string; threadId: string },
+): ThreadFiles => ({
+  data: dataPath(root, hash, threadId),
+  journal: journalPath(root, hash, threadId),
+  info: infoPath(root, hash, threadId),
+  values: valuesPath(root, hash, threadId),
+});
 export const locationPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.location.json`);
 /** What the thread keeps, a file for each blob. */

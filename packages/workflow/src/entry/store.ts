@@ -29,14 +29,27 @@ export { type Mask, maskOf } from "../contract/mask.ts";
 export { textOf } from "../record/record.ts";
 export { firstSum, sealed } from "../record/sum.ts";
 export { DiskStore } from "../disk/store.ts";
-export { EventFile } from "../disk/event-file.ts";
 export {
   type Appended,
-  type Claim as StoreClaim,
+  type Claim,
+  type ClaimOptions,
+  type Cut,
   FencedError,
+  type ListQuery,
+  type LogName,
+  type LogPage,
+  type NewThread,
+  type RegistryState,
+  type RunnableOptions,
+  type StoreChange,
+  type StoredBundle,
   type ThreadInfo,
   type ThreadState,
+  type ThreadStore,
 } from "../store/store.ts";
+export { storeContract } from "../store/store-contract.ts";
+export type { StoreUnderTest } from "../store/store-trial.ts";
+export type { ThreadRef } from "../record/thread.ts";
 export { InfoLog } from "../worker/info.ts";
 export { readLog, type ThreadLog } from "../disk/log.ts";
 export { wakesAt } from "../contract/wait.ts";
@@ -78,6 +91,8 @@ export {
   namesIn,
   registryPath,
   type Root,
+  type ThreadFiles,
+  threadFiles,
   typesPath,
   valuesPath,
 } from "../disk/paths.ts";
