@@ -8,20 +8,18 @@ const now = 3;
 const append = (meta: ThreadMeta | null, request: AppendRequest) =>
   rules.append(meta, request, now);
 const park = (meta: ThreadMeta | null, holder: rules.Holder) => rules.park(meta, holder, now);
-const begun = (waits = false) =>
-  rules.start(
-    {
-      incarnation: "i",
-      threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-      hash: "EYHPV6X8XHTCS",
-      workflow: "w",
-      createdAt: 1,
-      records: waits ? 2 : 1,
-      sum: "0",
-      last: waits ? last("__wait__", true) : null,
-    },
-    now,
-  ).meta;
+const given: rules.Started = {
+  incarnation: "i",
+  threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+  hash: "EYHPV6X8XHTCS",
+  workflow: "w",
+  createdAt: 1,
+  records: 1,
+  sum: "0",
+  last: null,
+};
+const begun = (waits = false): ThreadMeta =>
+  rules.start({ ...given, ...(waits && { records: 2, last: last("__wait__", true) }) }, now).meta;
 
 function claimed(meta: ThreadMeta): ThreadMeta {
   const request = { epoch: meta.epoch, invocation: "inv_1", pid: 7, now: 3 };
@@ -97,7 +95,7 @@ describe("a thread of a cluster", () => {
     const driven = claimed(begun());
     const killed = rules.kill(driven, killedBy);
     if ("error" in killed) throw new Error(killed.error.message);
-    expect(append(killed.meta, next(driven)).kind).toBe("fenced");
+    expect(append(killed.meta, next(driven)).kind).toBe("ended");
     const lines = next(driven, { record: undefined, batch: true });
     expect(append(killed.meta, lines).kind).toBe("done");
     expect(codeOf(rules.kill(killed.meta, killedBy))).toBe("THREAD_ENDED");
@@ -135,6 +133,50 @@ describe("a thread of a cluster", () => {
     expect("meta" in again && again.meta.epoch).toBe(2);
   });
 
+  test("is held by a lease until its time, by one holder", () => {
+    const lease = { owner: "a", leaseMs: 10, takeOver: false };
+    const taken = (result: object): ThreadMeta => (result as { meta: ThreadMeta }).meta;
+    const free = rules.start({ ...given, byClaims: {} }, 0).meta;
+    expect(rules.standOf(free)).toBe("idle");
+    const first = taken(rules.hold(free, lease, 3));
+    expect(rules.hold(first, lease, 12)).toEqual({ held: true });
+    expect(rules.append(first, next(first), 12).kind).toBe("done");
+    expect(rules.append(first, next(first), 13).kind).toBe("fenced");
+    expect(rules.renew(first, first, 13)).toBeNull();
+    const renewed = rules.renew(first, first, 12) as ThreadMeta;
+    expect(rules.append(renewed, next(renewed), 13).kind).toBe("done");
+    const second = taken(rules.hold(renewed, { ...lease, takeOver: true }, 12));
+    expect(rules.append(second, next(renewed), 12).kind).toBe("fenced");
+    expect([rules.renew(second, first, 12), rules.release(second, first)]).toEqual([null, null]);
+    const other = { ...second, incarnation: "j" };
+    expect(rules.append(other, { ...next(second), incarnation: "i" }, 12).kind).toBe("fenced");
+    expect(rules.isLeased(rules.release(second, second) as ThreadMeta, 12)).toBe(false);
+  });
+
+  test("is taken from a worker by a claim that takes over, and given to one when it is resumed", () => {
+    const driven = claimed(begun());
+    const lease = { owner: "a", leaseMs: 10, takeOver: false };
+    expect(rules.hold(driven, lease, 3)).toEqual({ held: true });
+    const held = rules.hold(driven, { ...lease, takeOver: true }, 3);
+    if (!("meta" in held)) throw new Error("it was not taken over");
+    expect(append(held.meta, next(driven)).kind).toBe("fenced");
+    const request = { epoch: driven.epoch, invocation: "inv_1", pid: 7, now: 3 };
+    expect(rules.claim(held.meta, request)).toEqual({ over: "superseded" });
+    const resumed = rules.resume(held.meta, 4);
+    if ("error" in resumed) throw new Error(resumed.error.message);
+    expect(append(resumed.meta, next(held.meta)).kind).toBe("fenced");
+  });
+
+  test("takes records of its journal in their order", () => {
+    const meta = claimed(begun());
+    const entry = { ...next(meta), record: undefined, journal: { sum: "7" }, n: 0 };
+    const result = append(meta, entry);
+    if (result.kind !== "done") throw new Error(result.kind);
+    expect(result.meta).toMatchObject({ records: 1, journal: { records: 1, sum: "7" } });
+    expect(append(result.meta, entry).kind).toBe("again");
+    expect(append(result.meta, { ...entry, append: 2 }).kind).toBe("fenced");
+  });
+
   test("keeps its rules whatever comes in whatever order", () => {
     const act = fc.record({
       kind: fc.constantFrom(
@@ -148,6 +190,8 @@ describe("a thread of a cluster", () => {
         "takeUp",
         "answer",
         "kill",
+        "hold",
+        "release",
       ),
       worker: fc.nat(2),
       isStale: fc.boolean(),
@@ -161,7 +205,7 @@ describe("a thread of a cluster", () => {
           const mine = isStale ? (known[worker] ?? meta) : meta;
           const changed = changeOf(kind, meta, mine);
           if (changed) meta = changed;
-          if (kind === "claim") known[worker] = meta;
+          if (kind === "claim" || kind === "hold") known[worker] = meta;
           expect(meta.records - before.records).toBeGreaterThanOrEqual(0);
           expect(meta.records - before.records).toBeLessThanOrEqual(1);
           expect(meta.epoch).toBeGreaterThanOrEqual(before.epoch);
@@ -192,6 +236,10 @@ function changeOf(kind: string, meta: ThreadMeta, mine: ThreadMeta): ThreadMeta 
       return of(append(meta, next(mine, { record: killedBy })));
     case "park":
       return of(park(meta, mine));
+    case "hold":
+      return of(rules.hold(meta, { owner: "a", leaseMs: 9, takeOver: mine === meta }, now));
+    case "release":
+      return rules.release(meta, mine);
     case "pause":
       return of(rules.pause(meta));
     case "resume":
