@@ -59,6 +59,7 @@ const packages = [
       "interpreter",
       "run",
       "bundle",
+      "entry",
     ],
     mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
   },

@@ -8,11 +8,12 @@ const tags = files("packages/workflow/src/**/*.ts")
   .flatMap(({ path, text, nodes }) =>
     nodes
       .filter(({ type }) => type === "CallExpression")
-      .flatMap(({ start, callee, arguments: [first] }) => {
-        const { type, property, object, name } = callee as Node & { name?: string };
+      .flatMap(({ start, callee, arguments: given }) => {
+        const { type, property, object, name } = callee as Node;
+        const [first] = given as Node[];
         const called = type === "MemberExpression" ? (property as Node).name : name;
         const owner = type === "MemberExpression" ? (object as Node).name : undefined;
-        const value = (first as Node | undefined)?.value;
+        const value = first?.value;
         if (!["log", "note", "event"].includes(called as string)) return [];
         if (typeof value !== "string" || owner === "console" || owner === "Math") return [];
         return [{ tag: value, at: `${path}:${lineAt(text, start)}` }];

@@ -7,4 +7,4 @@ export {
   type GraphSource,
   isGraph,
   providersOf,
-} from "./source/source.ts";
+} from "../source/source.ts";

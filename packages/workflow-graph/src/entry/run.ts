@@ -9,9 +9,9 @@ export {
   runResult,
   type RunStatus,
   type RunView,
-} from "./run/run.ts";
-export { importProblem } from "./run/imported.ts";
-export type { ApprovalInput } from "./state/review.ts";
+} from "../run/run.ts";
+export { importProblem } from "../run/imported.ts";
+export type { ApprovalInput } from "../state/review.ts";
 
 // Log
 export {
@@ -19,4 +19,4 @@ export {
   type LogType,
   wholeLogEntry,
   type WorkflowLogEntry,
-} from "./interpreter/log.ts";
+} from "../interpreter/log.ts";

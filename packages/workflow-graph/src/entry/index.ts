@@ -6,10 +6,10 @@ export {
   type GraphDescriptor,
   graphIn,
   type GraphOptions,
-} from "./bundle/bundle.ts";
+} from "../bundle/bundle.ts";
 
 // Document
-export type { GraphDocument } from "./document/schema.ts";
+export type { GraphDocument } from "../document/schema.ts";
 
 // Agents
 export type {
@@ -19,4 +19,4 @@ export type {
   AgentTree,
   GraphAgents,
   SubagentCall,
-} from "./agent/agent.ts";
+} from "../agent/agent.ts";
