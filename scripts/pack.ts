@@ -206,7 +206,7 @@ function tarball(staged: string, folder = out): string {
 
 /** The paths of the tarballs. */
 export type Packed = Record<
-  "core" | "cli" | "agents" | "steps" | "graph" | "plan" | "alias",
+  "core" | "cli" | "agents" | "steps" | "graph" | "plan" | "evals" | "alias",
   string
 >;
 
@@ -225,6 +225,7 @@ async function packAll(): Promise<Packed> {
     steps: tarball(packFiles("workflow-steps", [core, agents], "workflow.schema.json")),
     graph: tarball(packFiles("workflow-graph", [core, agents], "graph.schema.json")),
     plan: tarball(packFiles("workflow-plan", [core, agents])),
+    evals: tarball(packFiles("evals", [core, agents])),
     // In a folder of its own: npm gives it the file name of the core's.
     alias: tarball(packAlias(), aliasOut),
   };

@@ -3,15 +3,16 @@ import { basename, join } from "node:path";
 import { top } from "./test-files.ts";
 
 /*
- * The packages that programs import, with the entry points that are published. `exports` of a package's manifest names
+ * The packages that programs import, by folder, with the entry points that are published. `exports` of a package's manifest names
  * the file of each; what is exported there and missing here is for our own packages.
  */
 const entryPoints = {
   workflow: [".", "./document", "./host", "./sandbox", "./testing"],
-  "workflow-agents": [".", "./ledger", "./evals"],
+  "workflow-agents": [".", "./ledger"],
   "workflow-steps": [".", "./adapters", "./source"],
   "workflow-graph": [".", "./agents", "./document", "./run", "./source"],
   "workflow-plan": [".", "./source"],
+  evals: ["."],
 };
 
 export type Published = keyof typeof entryPoints;
