@@ -4,7 +4,7 @@ import { top } from "./source.ts";
 
 /** What the console imports of the packages, with the packages of others that come along. */
 const entryPoints = [
-  ["@uncaged/workflow-steps/document", []],
+  ["@uncaged/workflow-steps/document", ["zod"]],
   ["@uncaged/workflow-graph/document", ["zod"]],
   ["@uncaged/workflow-graph/run", []],
 ] as const;
