@@ -212,11 +212,11 @@ function packGraph(): string {
 function packPlan(): string {
   const { dependencies } = readManifest(plan);
   const staged = stage(plan, {
-    exports: { ".": entryPoint("index"), "./source": entryPoint("source") },
+    exports: { ".": entryPoint("entry/index"), "./source": entryPoint("entry/source") },
     files: ["dist"],
     dependencies: { ...dependencies, ...versionsOf(core, agents) },
   });
-  compile(plan, join(staged, "dist"), ["index", "source"], everyFile);
+  compile(plan, join(staged, "dist"), ["entry/index", "entry/source"], everyFile);
   return staged;
 }
 

@@ -109,7 +109,7 @@ describe("the folders", () => {
     const bad = files("{packages,apps}/*/{src,test}/**/*.ts").filter(
       (path) =>
         empty.test(path.replace("apps/web/src/lib/", "apps/web/src/")) ||
-        /\/src\/.+\/index\.ts$/.test(path),
+        /\/src\/(?!entry\/).+\/index\.ts$/.test(path),
     );
     expect(bad).toEqual([]);
   });

@@ -9,7 +9,7 @@ const entryPoints = [
   ),
   ...["index", "ledger", "evals"].map((name) => `workflow-agents/src/${name}`),
   ...["index", "agents", "source", "document", "run"].map((name) => `workflow-graph/src/${name}`),
-  ...["index", "source", "terms", "service"].map((name) => `workflow-plan/src/${name}`),
+  ...["index", "source", "terms", "service"].map((name) => `workflow-plan/src/entry/${name}`),
   ...["index", "adapters", "source", "document"].map((name) => `workflow-steps/src/${name}`),
 ];
 

@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
-import { openSharedPlans, type Plans, type SharedRows, triggerStateOf } from "../src/service.ts";
-import { workerEnv } from "../src/worker.ts";
+import {
+  openSharedPlans,
+  type Plans,
+  type SharedRows,
+  triggerStateOf,
+} from "../src/entry/service.ts";
+import { workerEnv } from "../src/entry/worker.ts";
 import { codeOf, messageOf, until } from "../../workflow/test/fixtures/until.ts";
 import { command, cron, hello, TestHome, workflow } from "./home.ts";
 

@@ -7,7 +7,7 @@ import {
   type StepAgent,
   type Subtask,
   stepRunId,
-} from "../src/index.ts";
+} from "../src/entry/index.ts";
 import { eventsIn, plan, result, runPlan, statesIn, step } from "./parts.ts";
 
 /** An agent that creates subtasks, and gives what became of each. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { removeStores } from "../../../workflow/test/fixtures/store.ts";
-import { Planner } from "../../src/index.ts";
+import { Planner } from "../../src/entry/index.ts";
 import {
   type DaemonBridge,
   findCommand,
@@ -12,7 +12,7 @@ import {
   openMessaging,
   registerCommand,
   runTerminalChat,
-} from "../../src/service.ts";
+} from "../../src/entry/service.ts";
 import { planHash } from "../../src/plan/hash.ts";
 import { linesOf } from "../../src/terminal/message.ts";
 import { until } from "../channel/contract.ts";

@@ -1,9 +1,9 @@
 import { Limit } from "@uncaged/workflow";
 import type { PlanMetadata, TriggerConfig, Workflow } from "../plan/plan.ts";
-import { noticeOf } from "../service/notice.ts";
-import type { Plans } from "../service/plans.ts";
-import { valueIn, type WorkflowRow } from "../service/rows.ts";
-import type { Expected } from "../service/trigger-state.ts";
+import { noticeOf } from "../home/notice.ts";
+import type { Plans } from "../home/plans.ts";
+import { valueIn, type WorkflowRow } from "../store/rows.ts";
+import type { Expected } from "../store/trigger-state.ts";
 import { type CheckCommand, type CheckLimits, runCheck } from "../trigger/check-script.ts";
 import { type CheckOutcome, compareCheck, lastDue } from "../trigger/poll.ts";
 import {

@@ -6,12 +6,12 @@ import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
 import { newSession, SessionFiles } from "../planner/session.ts";
 import { checkModifiable } from "../planner/workflow.ts";
-import type { PlanDatabase } from "./database.ts";
+import type { PlanDatabase } from "../store/database.ts";
 import { withNotice } from "./notice.ts";
-import { missing, move, phaseError } from "./phase.ts";
-import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "./rows.ts";
+import { missing, move, phaseError } from "../store/phase.ts";
+import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "../store/rows.ts";
 import { SecretFile } from "./secrets.ts";
-import type { PlanStore } from "./store.ts";
+import type { PlanStore } from "../store/store.ts";
 
 /** The parts of the metadata that a plan brings with itself; the rest is what was learned of it. */
 const definedKeys = ["cwd", "container", "sandbox", "fire_on_first_check", "missed_slots"] as const;

@@ -3,8 +3,8 @@ import { ulid } from "ulid";
 import { ExecutorError } from "../error/error.ts";
 import type { WorkflowPhase } from "../plan/plan.ts";
 import { runIdOf, threadIdOf } from "../plan/terms.ts";
-import { Confirmations } from "./confirmations.ts";
-import type { PlanDatabase } from "./database.ts";
+import { Confirmations } from "../store/confirmations.ts";
+import type { PlanDatabase } from "../store/database.ts";
 import { withoutFolder } from "./folders.ts";
 import { cancelledByUser, type RunRows } from "./projection.ts";
 import {
@@ -19,10 +19,10 @@ import {
   unfinishedOf,
   writeRows,
 } from "./projections.ts";
-import { type RunRow, type WorkflowRow } from "./rows.ts";
-import type { PlanStore } from "./store.ts";
+import { type RunRow, type WorkflowRow } from "../store/rows.ts";
+import type { PlanStore } from "../store/store.ts";
 import { type RunsOptions, startThread } from "./start.ts";
-import { findThread, ifMissing, RunReader } from "./threads.ts";
+import { findThread, ifMissing, RunReader } from "./thread-log.ts";
 
 /** A run that was started or taken up. */
 export type Begun = { workflowId: string; runId: string; threadId: string };

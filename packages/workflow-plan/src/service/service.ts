@@ -1,9 +1,9 @@
 import { type Environment, type Host, isAnythingDue, type ThreadRef } from "@uncaged/workflow/host";
 import { threadIdOf } from "../plan/terms.ts";
-import { removeCheckFolders } from "../service/folders.ts";
-import { openHome } from "../service/home.ts";
-import type { Plans } from "../service/plans.ts";
-import type { Begun, OnRunError } from "../service/runs.ts";
+import { removeCheckFolders } from "../runs/folders.ts";
+import { openHome } from "../store/home.ts";
+import type { Plans } from "../home/plans.ts";
+import type { Begun, OnRunError } from "../runs/runs.ts";
 import { isoOf } from "../trigger/state.ts";
 import {
   drainedThreads,

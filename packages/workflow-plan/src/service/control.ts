@@ -2,7 +2,7 @@ import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Lock, takeLock, writeFileAtomic } from "@uncaged/workflow/host";
 import { ExecutorError } from "../error/error.ts";
-import type { HeldLock, PlanStore } from "../service/store.ts";
+import type { HeldLock, PlanStore } from "../store/store.ts";
 
 /*
  * What the service of a plan home shares with other processes beside the database. Only the locks decide who is at work:

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { planSource } from "../source/source.ts";
-import type { PlanDatabase } from "./database.ts";
-import type { PlanStore } from "./store.ts";
-import { ifMissing } from "./threads.ts";
+import type { PlanDatabase } from "../store/database.ts";
+import { bundleName } from "../store/rows.ts";
+import type { PlanStore } from "../store/store.ts";
+import { ifMissing } from "../runs/thread-log.ts";
 
 const longestSlug = 56;
 
@@ -77,10 +78,6 @@ function isUsed(database: PlanDatabase, name: string, id: string): boolean {
   const other = `SELECT 1 FROM workflows w WHERE id <> ? AND ${bundleName} = ?`;
   return database.rows(other, id, name).length > 0;
 }
-
-/** The name of a plan's bundle, in SQL; null where the plan's metadata is damaged. */
-export const bundleName =
-  "iif(json_valid(w.metadata_json), w.metadata_json ->> '$.bundle.name', NULL)";
 
 /** A plan in a file of its own, which its bundle is built from. */
 class PlanFile {

@@ -1,6 +1,6 @@
 import { ExecutorError } from "../error/error.ts";
 import { noticeOf } from "./notice.ts";
-import type { Begun, OnRunError, Recovered, RecoverOptions } from "./runs.ts";
+import type { Begun, OnRunError, Recovered, RecoverOptions } from "../runs/runs.ts";
 
 /** Recovers runs, and keeps notices for the owners of those that go on or are refused. @throws as without `onError` */
 export async function tellingOwners(

@@ -4,7 +4,7 @@ import type { FailurePolicy, PlanStep } from "../plan/plan.ts";
 import { runIdOf, stepRunId, threadIdOf } from "../plan/terms.ts";
 import { recordOf } from "../state/record.ts";
 import { PlanState, type StepState } from "../state/state.ts";
-import type { RunRow, SessionRow, StepRow } from "./rows.ts";
+import type { RunRow, SessionRow, StepRow } from "../store/rows.ts";
 
 /** The log of a run's thread, and the definition that it runs. `isBroken`: what comes behind can't be read. */
 export type RunLog = {

@@ -1,12 +1,11 @@
 import type { Host, ThreadRef, ThreadRow } from "@uncaged/workflow/host";
 import { runIdOf, threadIdOf } from "../plan/terms.ts";
-import type { PlanDatabase } from "./database.ts";
+import type { PlanDatabase } from "../store/database.ts";
 import { projected } from "./projection.ts";
 import { planOf, removeSteps, runRowOf, writeRows } from "./projections.ts";
-import type { RunRow } from "./rows.ts";
-import type { PlanStore } from "./store.ts";
-import { bundleName } from "./version.ts";
-import { definitionIn, findThread, readLog } from "./threads.ts";
+import { bundleName, type RunRow } from "../store/rows.ts";
+import type { PlanStore } from "../store/store.ts";
+import { definitionIn, findThread, readLog } from "./thread-log.ts";
 
 type Run = Pick<RunRow, "id" | "workflow_id">;
 

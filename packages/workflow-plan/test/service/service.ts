@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { openLocalHost } from "@uncaged/workflow/host";
-import { openPlans, runService, type ServiceEvent, tick } from "../../src/service.ts";
+import { openPlans, runService, type ServiceEvent, tick } from "../../src/entry/service.ts";
 import { crashAt } from "./crash.ts";
 
 /*

@@ -1,5 +1,5 @@
 import type { Host } from "@uncaged/workflow/host";
-import { PlanDatabase } from "../../src/service/database.ts";
+import { PlanDatabase } from "../../src/store/database.ts";
 
 /*
  * Kills this process with -9 before or after one of the calls through which it changes anything: of the database, and of

@@ -1,6 +1,6 @@
 import type { Environment, Host } from "@uncaged/workflow/host";
-import { removeCheckFolders } from "../service/folders.ts";
-import type { Plans } from "../service/plans.ts";
+import { removeCheckFolders } from "../runs/folders.ts";
+import type { Plans } from "../home/plans.ts";
 import { isoOf } from "../trigger/state.ts";
 import { waited } from "../channel/channel.ts";
 import { lockTriggers, runningService } from "./control.ts";

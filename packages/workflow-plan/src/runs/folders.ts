@@ -2,9 +2,9 @@ import { type Environment, type Host, isThreadId } from "@uncaged/workflow/host"
 import { runIdOf } from "../plan/terms.ts";
 import { removeRunFolder, runFolder, runFolders } from "@uncaged/workflow/sandbox";
 import { checkPrefix } from "../step/check-folder.ts";
-import type { PlanDatabase } from "./database.ts";
+import type { PlanDatabase } from "../store/database.ts";
 import { type Ended, runRowOf } from "./projections.ts";
-import { findThread } from "./threads.ts";
+import { findThread } from "./thread-log.ts";
 
 /** Removes what the steps of a run kept for each other: behind its end nothing of it is needed. */
 export function withoutFolder(run: Ended | null, env: Environment): Ended | null {

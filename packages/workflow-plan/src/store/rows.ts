@@ -118,3 +118,7 @@ export const rowOf = (workflow: Workflow): WorkflowRow => ({
   created_at: workflow.created_at,
   updated_at: workflow.updated_at,
 });
+
+/** The name of a plan's bundle, in SQL; null where the plan's metadata is damaged. */
+export const bundleName =
+  "iif(json_valid(w.metadata_json), w.metadata_json ->> '$.bundle.name', NULL)";

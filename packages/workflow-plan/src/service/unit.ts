@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { ConfigError } from "../error/error.ts";
-import { homeVariable } from "../service/home.ts";
+import { homeVariable } from "../store/home.ts";
 
 /** What a unit starts, and with what. */
 export type UnitOptions = {

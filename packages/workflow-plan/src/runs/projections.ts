@@ -1,7 +1,7 @@
 import type { Workflow } from "../plan/plan.ts";
 import { threadIdOf } from "../plan/terms.ts";
-import type { PlanDatabase } from "./database.ts";
-import { move } from "./phase.ts";
+import type { PlanDatabase } from "../store/database.ts";
+import { move } from "../store/phase.ts";
 import type { RunRows } from "./projection.ts";
 import {
   type RunRow,
@@ -9,7 +9,7 @@ import {
   type StepRow,
   type WorkflowRow,
   workflowOf,
-} from "./rows.ts";
+} from "../store/rows.ts";
 
 /** A run that has ended. */
 export type Ended = {

@@ -3,10 +3,10 @@ import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { threadIdOf } from "../plan/terms.ts";
 import { keptOf } from "../state/kept.ts";
-import type { Confirmations, ConfirmationsOptions } from "./confirmations.ts";
-import type { RunRow } from "./rows.ts";
-import type { PlanStore } from "./store.ts";
-import { definitionIn, findThread, readLog } from "./threads.ts";
+import type { Confirmations, ConfirmationsOptions } from "../store/confirmations.ts";
+import type { RunRow } from "../store/rows.ts";
+import type { PlanStore } from "../store/store.ts";
+import { definitionIn, findThread, readLog } from "./thread-log.ts";
 
 /** What runs are started with. */
 export type RunsOptions = ConfirmationsOptions & {

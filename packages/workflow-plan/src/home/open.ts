@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { inMemory, PlanDatabase } from "./database.ts";
-import { databaseIn, openHome } from "./home.ts";
+import { inMemory, PlanDatabase } from "../store/database.ts";
+import { databaseIn, openHome } from "../store/home.ts";
 import { Plans, type PlansOptions } from "./plans.ts";
-import { SharedStore, type SharedRows } from "./shared-rows.ts";
-import { fileStore } from "./store.ts";
+import { SharedStore, type SharedRows } from "../store/shared-rows.ts";
+import { fileStore } from "../store/store.ts";
 
 /** Opens the plans of a home, which is made where it is missing. @throws ConfigError, ExecutorError */
 export function openPlans(options: PlansOptions): Plans {

@@ -5,13 +5,19 @@ import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import { prefixes, threadIdOf } from "../plan/terms.ts";
 import { checkModifiable } from "../planner/workflow.ts";
-import { type CheckSandbox, Confirmations } from "./confirmations.ts";
-import { decide, decisionOf, type DecisionOptions, type Wanted, wantedBy } from "./decisions.ts";
+import { type CheckSandbox, Confirmations } from "../store/confirmations.ts";
+import {
+  decide,
+  decisionOf,
+  type DecisionOptions,
+  type Wanted,
+  wantedBy,
+} from "../runs/decisions.ts";
 import { Definitions, type OnDamaged, readable, withoutDraft } from "./definitions.ts";
-import { removeEndedFolders } from "./folders.ts";
-import { databaseIn } from "./home.ts";
+import { removeEndedFolders } from "../runs/folders.ts";
+import { databaseIn } from "../store/home.ts";
 import { tellingOwners } from "./recovery.ts";
-import { move, phaseError } from "./phase.ts";
+import { move, phaseError } from "../store/phase.ts";
 import {
   type Ended,
   lastRunOf,
@@ -19,15 +25,21 @@ import {
   settlePhase,
   stepRowsOf,
   unfinishedOf,
-} from "./projections.ts";
-import { rebuild, rebuildRun } from "./rebuild.ts";
-import type { RunRow, StepRow, TriggerState } from "./rows.ts";
-import { type Begun, type OnRunError, type Recovered, type RecoverOptions, Runs } from "./runs.ts";
-import type { RunsOptions } from "./start.ts";
+} from "../runs/projections.ts";
+import { rebuild, rebuildRun } from "../runs/rebuild.ts";
+import type { RunRow, StepRow, TriggerState } from "../store/rows.ts";
+import {
+  type Begun,
+  type OnRunError,
+  type Recovered,
+  type RecoverOptions,
+  Runs,
+} from "../runs/runs.ts";
+import type { RunsOptions } from "../runs/start.ts";
 import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts";
-import type { PlanStore } from "./store.ts";
+import type { PlanStore } from "../store/store.ts";
 import { changed, checkShown } from "./shown.ts";
-import { type Expected, register, settle, triggerStateOf } from "./trigger-state.ts";
+import { type Expected, register, settle, triggerStateOf } from "../store/trigger-state.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
 /** How the plans of a home are opened. */

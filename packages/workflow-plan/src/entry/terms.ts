@@ -8,4 +8,4 @@ export {
   phases,
   runStatuses,
   stepStatuses,
-} from "./plan/terms.ts";
+} from "../plan/terms.ts";

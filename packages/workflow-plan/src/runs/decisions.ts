@@ -2,8 +2,8 @@ import type { AnsweredBy, Environment, Host, ThreadRef } from "@uncaged/workflow
 import { ExecutorError } from "../error/error.ts";
 import { type Decision, decisions, threadIdOf } from "../plan/terms.ts";
 import type { FailureQuestion } from "../state/record.ts";
-import type { RunRow } from "./rows.ts";
-import { findThread } from "./threads.ts";
+import type { RunRow } from "../store/rows.ts";
+import { findThread } from "./thread-log.ts";
 
 /** A decision about a failed step that a run waits for. */
 export type Wanted = {

@@ -3,9 +3,9 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs
 import { join } from "node:path";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import type { TriggerConfig } from "../src/index.ts";
-import { requestStop, runningService } from "../src/service.ts";
-import { ServiceProcess } from "./daemon/process.ts";
+import type { TriggerConfig } from "../src/entry/index.ts";
+import { requestStop, runningService } from "../src/entry/service.ts";
+import { ServiceProcess } from "./service/process.ts";
 import { does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 

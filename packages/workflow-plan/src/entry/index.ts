@@ -1,0 +1,61 @@
+// Plans: their format, their checks, and the bundles that they are built into.
+
+// Plans
+export type {
+  AdditionalMount,
+  ChannelContext,
+  ContainerConfig,
+  FailurePolicy,
+  PlanMetadata,
+  PlannerOutput,
+  PlanStep,
+  StepStatus,
+  TriggerConfig,
+  Workflow,
+  WorkflowPhase,
+} from "../plan/plan.ts";
+export { checkPlan, type CheckedPlan } from "../check/check.ts";
+export type { PlanProblem } from "../check/steps.ts";
+export { placed } from "../layout/layout.ts";
+
+export type { PlanDefinition, PlanDocument } from "../plan/definition.ts";
+
+// Planner
+export {
+  generatePlan,
+  modifyPlan,
+  Planner,
+  type PlannerOptions,
+  type SecretStore,
+  type StreamCallbacks,
+} from "../planner/planner.ts";
+export type { PlannerSession, PlannerTurn } from "../planner/session.ts";
+
+// Bundle
+export { planBundle, type PlanOptions } from "../bundle/bundle.ts";
+export { type PlanDescriptor, planIn } from "../bundle/describe.ts";
+
+// Runs
+export { type Decision, stepRunId } from "../plan/terms.ts";
+export type { StepRecord } from "../state/record.ts";
+export { PlanState, type StepState } from "../state/state.ts";
+export { keptByRetry } from "../state/kept.ts";
+
+// Agents
+export type {
+  StepAgent,
+  StepAnswer,
+  StepRequest,
+  StepSurroundings,
+  Subtask,
+} from "../agent/agent.ts";
+export { claudeAgent, type ClaudeAgentOptions } from "../agent/claude.ts";
+
+// Errors
+export {
+  ConfigError,
+  CueclawError,
+  ExecutorError,
+  PlannerError,
+  TriggerError,
+} from "../error/error.ts";
