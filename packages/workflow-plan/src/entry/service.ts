@@ -41,7 +41,7 @@ export type { PlanDatabase } from "../store/database.ts";
 export type { Begun } from "../runs/runs.ts";
 export type { DecisionOptions, Wanted } from "../runs/decisions.ts";
 export { SecretFile } from "../home/secrets.ts";
-export { type Ended, lastRunOf } from "../runs/projections.ts";
+export { type Ended, lastRunOf } from "../runs/projection.ts";
 export type { RunRow, SessionRow, StepRow, TriggerState, WorkflowRow } from "../store/rows.ts";
 
 // Sandbox

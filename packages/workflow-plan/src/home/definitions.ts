@@ -111,7 +111,9 @@ export class Definitions {
 
   /** Adds a plan that a planner has made. @throws PlannerError, ExecutorError */
   async create(given: Workflow): Promise<Workflow> {
-    const workflow = checked(this.#masked(given));
+    const { metadata, ...plan } = given;
+    const own = metadata && { metadata: withoutRuns(metadata) };
+    const workflow = checked(this.#masked({ ...plan, ...own }));
     const { id, phase } = workflow;
     if (phase !== "planning" && phase !== "awaiting_confirmation")
       throw phaseError(id, "planning", phase);
@@ -260,6 +262,11 @@ export class Definitions {
     );
     return this.get(workflow.id);
   }
+}
+
+/** What a new plan may bring: it has no run yet. */
+function withoutRuns({ last_run: _, runs_without_log: __, ...others }: PlanMetadata): PlanMetadata {
+  return others;
 }
 
 export function withoutDraft(metadata: PlanMetadata): PlanMetadata {

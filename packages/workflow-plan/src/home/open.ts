@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { inMemory, PlanDatabase } from "../store/database.ts";
 import { databaseIn, openHome } from "../store/home.ts";
+import { adoptRuns, unadoptedRuns } from "../store/last-run.ts";
 import { Plans, type PlansOptions } from "./plans.ts";
 import { SharedStore, type SharedRows } from "../store/shared-rows.ts";
 import { fileStore } from "../store/store.ts";
@@ -9,7 +10,9 @@ import { fileStore } from "../store/store.ts";
 export function openPlans(options: PlansOptions): Plans {
   const { home } = options;
   openHome(home);
-  return new Plans(options, fileStore(home, new PlanDatabase(databaseIn(home))));
+  const database = new PlanDatabase(databaseIn(home));
+  if (unadoptedRuns(database).length > 0) database.atOnce(() => adoptRuns(database));
+  return new Plans(options, fileStore(home, database));
 }
 
 /** As {@link openPlans}, for who makes no plan: where there is no home, it has no plans and is not made. */
@@ -30,7 +33,9 @@ export async function openSharedPlans(
   { creates = true }: { creates?: boolean } = {},
 ): Promise<Plans> {
   if (creates) openHome(options.home);
-  const plans = new Plans(options, new SharedStore(rows));
+  const store = new SharedStore(rows);
+  const plans = new Plans(options, store);
   await plans.sync();
+  if (unadoptedRuns(store.database).length > 0) await store.change(() => adoptRuns(store.database));
   return plans;
 }

@@ -17,16 +17,9 @@ import { Definitions, type OnDamaged, readable, withoutDraft } from "./definitio
 import { removeEndedFolders } from "../runs/folders.ts";
 import { databaseIn } from "../store/home.ts";
 import { tellingOwners } from "./recovery.ts";
-import { move, phaseError } from "../store/phase.ts";
-import {
-  type Ended,
-  lastRunOf,
-  removeSteps,
-  settlePhase,
-  stepRowsOf,
-  unfinishedOf,
-} from "../runs/projections.ts";
-import { rebuild, rebuildRun } from "../runs/rebuild.ts";
+import { isOpen, lastRun, openRuns, type RunRef } from "../store/last-run.ts";
+import { move, phaseError, settlePhase } from "../store/phase.ts";
+import { type Ended, runRowOf, stepRowsOf } from "../runs/projection.ts";
 import type { RunRow, StepRow, TriggerState } from "../store/rows.ts";
 import {
   type Begun,
@@ -69,7 +62,6 @@ export class Plans extends Definitions {
   readonly #options: PlansOptions;
   readonly #runs: Runs;
   readonly #confirmations: Confirmations | null;
-  readonly #completeRuns = new Set<string>();
 
   constructor(options: PlansOptions, store: PlanStore) {
     super(options, store);
@@ -110,8 +102,7 @@ export class Plans extends Definitions {
   async show(id: string): Promise<PlanView> {
     const { id: whole } = this.get(id);
     await this.#runs.refresh({ workflowId: whole });
-    const known = this.#runsOf(whole);
-    if (this.store.isShared) await this.#complete(known);
+    await this.#runs.projection.complete(whole);
     const runs = this.#runsOf(whole).map((run) => ({
       ...run,
       steps: stepRowsOf(this.database, run.id),
@@ -126,18 +117,9 @@ export class Plans extends Definitions {
     );
   }
 
-  /** Reads what processes do not share of runs that have ended, which others may have followed to their end. */
-  async #complete(runs: readonly RunRow[]): Promise<void> {
-    for (const run of runs) {
-      if (run.status === "running" || this.#completeRuns.has(run.id)) continue;
-      await rebuildRun(this.#options.host, this.store, run, () => this.at);
-      this.#completeRuns.add(run.id);
-    }
-  }
-
   /** The decisions that runs wait for. */
   async wanted(): Promise<Wanted[]> {
-    const wanted = this.runs().map((run) => wantedBy(this.#options.host, run));
+    const wanted = openRuns(this.database).map((run) => wantedBy(this.#options.host, run));
     return (await Promise.all(wanted)).flatMap((one) => one ?? []);
   }
 
@@ -210,7 +192,7 @@ export class Plans extends Definitions {
   }
 
   /** Starts a run that was queued, unless too many go on. */
-  async #started(id: string, run: RunRow | null): Promise<Started> {
+  async #started(id: string, run: RunRef | null): Promise<Started> {
     if (run) await this.#runs.start(run.id);
     const { phase } = this.get(id);
     return {
@@ -236,16 +218,24 @@ export class Plans extends Definitions {
   async retry(id: string): Promise<Started> {
     checkAnswerer(this.#options.host.root);
     await this.refresh();
+    await this.#followLast(this.get(id).id);
     const run = await this.store.change(() => {
       const { id: whole } = this.get(id);
-      const last = lastRunOf(this.database, whole);
+      const last = lastRun(this.database, whole);
       move(this.database, whole, ["failed", "executing"], this.at);
-      const again = this.#runs.queue(whole, last?.trigger_data ?? null);
+      const data = last && runRowOf(this.database, last.id)?.trigger_data;
+      const again = this.#runs.queue(whole, data ?? null);
       const retry = { run: again.id, of: last?.id };
       if (last) this.setMetadata(whole, (metadata) => ({ ...metadata, retry }));
       return again;
     });
     return await this.#started(run.workflow_id, run);
+  }
+
+  /** Has the row of a plan's newest run. */
+  async #followLast(workflowId: string): Promise<void> {
+    const last = lastRun(this.database, workflowId);
+    if (last) await this.#runs.projection.follow({ id: last.id, workflow_id: workflowId });
   }
 
   /**
@@ -258,6 +248,7 @@ export class Plans extends Definitions {
     options: DecisionOptions = {},
   ): ReturnType<typeof decide> {
     const known = decisionOf(decision);
+    await this.refresh(() => undefined);
     const run = id.startsWith(prefixes.run) ? this.findRun(id) : this.#unfinishedOf(id);
     const { phase } = this.get(run.workflow_id);
     if (phase === "paused") throw phaseError(run.workflow_id, phase, "executing");
@@ -265,10 +256,10 @@ export class Plans extends Definitions {
     return await decide(host, run, known, { ...options, env });
   }
 
-  #unfinishedOf(id: string): RunRow {
+  #unfinishedOf(id: string): RunRef {
     const { id: whole, phase } = this.get(id);
-    const run = unfinishedOf(this.database, whole);
-    if (run) return run;
+    const last = lastRun(this.database, whole);
+    if (last && isOpen(last)) return { id: last.id, workflow_id: whole };
     throw new ExecutorError(`${whole} is ${phase} and waits for no decision`);
   }
 
@@ -302,9 +293,8 @@ export class Plans extends Definitions {
   /** From `active`: back into a run that goes on, or to the end of one that has ended meanwhile. */
   #goOn(id: string): void {
     const { trigger } = this.get(id);
-    const last = lastRunOf(this.database, id);
-    const isOver = last?.status !== "running";
-    if (last === null || (isOver && trigger.type !== "manual")) return;
+    const last = lastRun(this.database, id);
+    if (last === null || (!isOpen(last) && trigger.type !== "manual")) return;
     move(this.database, id, ["active", "executing"], this.at);
     settlePhase(this.database, id, this.at);
   }
@@ -337,10 +327,7 @@ export class Plans extends Definitions {
         const hint = "pause it or cancel it first";
         throw new ExecutorError(`${whole} is executing and can't be removed`, { hint });
       }
-      const runs = "SELECT id FROM workflow_runs WHERE workflow_id = ?";
-      for (const { id: run } of this.database.rows<{ id: string }>(runs, whole))
-        removeSteps(this.database, run);
-      this.database.run("DELETE FROM workflow_runs WHERE workflow_id = ?", whole);
+      this.#runs.projection.remove(whole);
       this.database.run("DELETE FROM trigger_state WHERE workflow_id = ?", whole);
       this.database.run("DELETE FROM workflows WHERE id = ?", whole);
       return last;
@@ -403,7 +390,24 @@ export class Plans extends Definitions {
   }
 
   /** Makes the rows of all runs again from the logs of their threads. */
-  rebuild = () => rebuild(this.#options.host, this.store, () => this.at);
+  rebuild = (): Promise<{ runs: number }> => this.#runs.projection.rebuild();
+
+  /**
+   * Whether a slot of a cron trigger has fired: after the clock was put back it comes again. Slots behind the last one that
+   * fired have not; which of the others have is read from the logs where the rows don't have it.
+   */
+  async hasFired(workflowId: string, slot: string): Promise<boolean> {
+    const { last_fire_at } = triggerStateOf(this.database, workflowId) ?? {};
+    if (last_fire_at == null || slot > last_fire_at) return false;
+    if (this.#hasRunOf(workflowId, slot)) return true;
+    await this.#runs.projection.rebuild(workflowId);
+    return this.#hasRunOf(workflowId, slot);
+  }
+
+  #hasRunOf(workflowId: string, triggerData: string): boolean {
+    const fired = "SELECT 1 FROM workflow_runs WHERE workflow_id = ? AND trigger_data = ?";
+    return this.database.rows(fired, workflowId, triggerData).length > 0;
+  }
 
   close(): void {
     this.store.close();

@@ -2,7 +2,7 @@ import type { AnsweredBy, Environment, Host, ThreadRef } from "@uncaged/workflow
 import { ExecutorError } from "../error/error.ts";
 import { type Decision, decisions, threadIdOf } from "../plan/terms.ts";
 import type { FailureQuestion } from "../state/record.ts";
-import type { RunRow } from "../store/rows.ts";
+import type { RunRef } from "../store/last-run.ts";
 import { findThread } from "./thread-log.ts";
 
 /** A decision about a failed step that a run waits for. */
@@ -24,7 +24,7 @@ export type DecisionOptions = { by?: AnsweredBy; stepId?: string; token?: string
 /** What a run waits for; null when it does not. */
 export async function wantedBy(
   host: Host,
-  run: RunRow,
+  run: RunRef,
 ): Promise<(Wanted & { ref: ThreadRef }) | null> {
   const ref = await findThread(host, threadIdOf(run.id));
   if (!ref) return null;
@@ -40,7 +40,7 @@ export async function wantedBy(
 /** Answers what a run waits for. @throws ExecutorError, and what the engine refuses an answer with. */
 export async function decide(
   host: Host,
-  run: RunRow,
+  run: RunRef,
   decision: Decision,
   { by, env, stepId, token: asked }: DecisionOptions & { env: Environment },
 ): Promise<Pick<Wanted, "workflowId" | "runId" | "stepId"> & { decision: Decision }> {

@@ -3,7 +3,7 @@ import { runIdOf } from "../plan/terms.ts";
 import { removeRunFolder, runFolder, runFolders } from "@uncaged/workflow/sandbox";
 import { checkPrefix } from "../step/check-folder.ts";
 import type { PlanDatabase } from "../store/database.ts";
-import { type Ended, runRowOf } from "./projections.ts";
+import { type Ended, runRowOf } from "./projection.ts";
 import { findThread } from "./thread-log.ts";
 
 /** Removes what the steps of a run kept for each other: behind its end nothing of it is needed. */

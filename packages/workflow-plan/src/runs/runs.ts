@@ -1,28 +1,26 @@
-import { type Host, isWorkflowError, isThreadId } from "@uncaged/workflow/host";
+import { type Host, isWorkflowError } from "@uncaged/workflow/host";
 import { ulid } from "ulid";
 import { ExecutorError } from "../error/error.ts";
 import type { WorkflowPhase } from "../plan/plan.ts";
 import { runIdOf, threadIdOf } from "../plan/terms.ts";
 import { Confirmations } from "../store/confirmations.ts";
 import type { PlanDatabase } from "../store/database.ts";
-import { withoutFolder } from "./folders.ts";
-import { cancelledByUser, type RunRows } from "./projection.ts";
 import {
-  type Ended,
-  failRun,
-  isWritten,
-  planOf,
-  removeOldRuns,
-  runRowOf,
-  settlePhase,
-  stepRowsOf,
-  unfinishedOf,
-  writeRows,
-} from "./projections.ts";
-import { type RunRow, type WorkflowRow } from "../store/rows.ts";
+  isOpen,
+  lastRun,
+  openRuns,
+  type OpenRun,
+  type RunRef,
+  setLastRun,
+} from "../store/last-run.ts";
+import { settlePhase } from "../store/phase.ts";
+import type { WorkflowRow } from "../store/rows.ts";
 import type { PlanStore } from "../store/store.ts";
+import { withoutFolder } from "./folders.ts";
+import { cancelledByUser } from "./fold.ts";
+import { type Ended, planOf, Projection, runRowOf } from "./projection.ts";
 import { type RunsOptions, startThread } from "./start.ts";
-import { findThread, ifMissing, RunReader } from "./thread-log.ts";
+import { findThread, ifMissing } from "./thread-log.ts";
 
 /** A run that was started or taken up. */
 export type Begun = { workflowId: string; runId: string; threadId: string };
@@ -44,7 +42,6 @@ const defaultMaxRuns = 5;
 const longestWaitMs = 30_000;
 /** How many runs of a plan that have ended are kept where each process reads the rows of all. */
 const mostSharedRuns = 100;
-const logIsGone = "the log of its thread is gone";
 
 /** The errors of a start that would come again and again. */
 const finalCodes: readonly string[] = [
@@ -53,27 +50,27 @@ const finalCodes: readonly string[] = [
 ];
 
 /**
- * The runs of all plans of a home: rows first, then threads.
+ * The runs of all plans of a home, as threads. Their rows are written by {@link Projection}.
  *
- * - **R1** A run is a row with the id of its thread before there is a thread, so whoever finds the row without one
- *   starts it, and a thread starts once by its id. It is queued while it has no step runs.
- * - **R2** Threads are started under one lock, with the row and the phase read again. So `maxRuns` holds for all
- *   processes together, and what was cancelled or paused before is not started.
- * - **R3** The log of a thread is the truth about its run; rows follow it until the run has ended.
- * - **R4** A thread is paused and resumed under the same lock, by the phase as it is then: of two changes of a phase at
+ * - **R1** A run is queued in its plan's metadata, with the id of its thread, before there is a thread. Any process that
+ *   finds it so starts it, and a thread starts once by its id.
+ * - **R2** Threads are started under one lock, with the run and the phase read again. So `maxRuns` holds for all
+ *   processes together, and a cancelled or paused run is not started.
+ * - **R3** The log of a thread is the truth about its run.
+ * - **R4** A thread is paused and resumed under the same lock, by the phase at that moment: of two changes of a phase at
  *   once the later one holds.
- * - **R5** What fails for one run keeps no other from being looked at, started or resumed.
+ * - **R5** An error of one run does not keep others from being followed, started or resumed.
  */
 export class Runs {
+  readonly projection: Projection;
   readonly #store: PlanStore;
   readonly #options: RunsOptions;
-  readonly #reader: RunReader;
   readonly #confirmations: Confirmations | null;
 
   constructor(store: PlanStore, options: RunsOptions) {
+    this.projection = new Projection(store, options.host, () => this.#at);
     this.#store = store;
     this.#options = options;
-    this.#reader = new RunReader(options.host);
     this.#confirmations = store.isShared ? null : Confirmations.of(options);
   }
 
@@ -89,28 +86,28 @@ export class Runs {
     return (this.#options.now ?? Date.now)();
   }
 
-  /** Adds a run's row, in the transaction of the caller. @throws ExecutorError when another run goes on. */
-  queue(workflowId: string, triggerData: string | null): RunRow {
-    const other = unfinishedOf(this.#database, workflowId);
-    if (other) {
+  /** Queues a run, in the transaction of the caller. @throws ExecutorError when another run goes on. */
+  queue(workflowId: string, triggerData: string | null): RunRef {
+    const other = lastRun(this.#database, workflowId);
+    if (other && isOpen(other)) {
       throw new ExecutorError(`${workflowId} has a run that goes on: ${other.id}`, {
         hint: `wait for it, or cancel it: uncaged-workflow plan cancel ${workflowId}`,
       });
     }
-    if (this.#store.isShared) removeOldRuns(this.#database, workflowId, mostSharedRuns);
-    const id = runIdOf(ulid(this.#now));
-    this.#database.run(
-      "INSERT INTO workflow_runs (id, workflow_id, trigger_data, status, started_at) VALUES (?, ?, ?, 'running', ?)",
-      ...[id, workflowId, triggerData, this.#at],
-    );
-    return runRowOf(this.#database, id) as RunRow;
+    if (this.#store.isShared) this.projection.remove(workflowId, mostSharedRuns);
+    const run = { id: runIdOf(ulid(this.#now)), workflow_id: workflowId };
+    // As a row has it.
+    const data = triggerData?.toWellFormed() ?? null;
+    setLastRun(this.#database, workflowId, { id: run.id, status: "queued", at: this.#at, data });
+    this.projection.queue(run, this.#at, data);
+    return run;
   }
 
   /** Starts runs that have no thread, oldest first, as many as may run. One that can't be started stays queued. */
   async startQueued(onError: OnRunError = () => undefined): Promise<Begun[]> {
     const begun: Begun[] = [];
-    await each(this.#queued(), onError, async (row) => {
-      if (await this.start(row.id)) begun.push(begunOf(row));
+    await each(this.#queued(), onError, async (run) => {
+      if (await this.start(run.id)) begun.push(begunOf(run));
     });
     return begun;
   }
@@ -138,42 +135,40 @@ export class Runs {
     }
   }
 
-  #queued(): RunRow[] {
-    return this.#database.rows<RunRow>(
-      `SELECT r.* FROM workflow_runs r JOIN workflows w ON w.id = r.workflow_id
-        WHERE r.status = 'running' AND w.phase <> 'paused'
-        AND NOT EXISTS (SELECT 1 FROM step_runs s WHERE s.run_id = r.id)
-        ORDER BY r.started_at, r.rowid`,
+  #queued(): OpenRun[] {
+    return openRuns(this.#database).filter(
+      ({ run, workflow_id }) => run.status === "queued" && !this.#isPaused(workflow_id),
     );
   }
 
-  /** Starts the thread of a row, if that is still wanted and there is room (R2). */
+  /** Starts the thread of a queued run, if it may begin and there is room (R2). */
   async #start(runId: string): Promise<boolean> {
-    const row = this.#queued().find(({ id }) => id === runId);
-    if (!row) return false;
-    const { host } = this.#options;
-    const there = await findThread(host, threadIdOf(runId));
+    const queued = this.#queued().find(({ id }) => id === runId);
+    if (queued?.run.status !== "queued") return false;
+    const there = await findThread(this.#options.host, threadIdOf(runId));
     if (there) {
-      await this.#project(row);
+      await this.#follow(queued);
       return false;
     }
     if (!(await this.#hasRoom())) return false;
-    const workflow = planOf(this.#database, row.workflow_id);
+    const workflow = planOf(this.#database, queued.workflow_id);
     if (workflow === null) return false;
+    const { data } = queued.run;
     try {
-      await startThread(this.#options, this.#confirmations, this.#store, workflow, row);
+      const run = { id: runId, trigger_data: data };
+      await startThread(this.#options, this.#confirmations, this.#store, workflow, run);
     } catch (error) {
       if (isWorkflowError(error) && finalCodes.includes(error.code))
-        await this.#fail(runId, error.message);
+        await this.projection.end(queued, error.message);
       throw error;
     }
-    await this.#project(row);
+    await this.#follow(queued);
     return true;
   }
 
   async #hasRoom(): Promise<boolean> {
     const { host, maxRuns = defaultMaxRuns } = this.#options;
-    const own = new Set(this.#unfinished().map(({ id }) => threadIdOf(id)));
+    const own = new Set(openRuns(this.#database).map(({ id }) => threadIdOf(id)));
     if (own.size <= maxRuns) return true;
     const live = (await host.live()).filter(({ status, threadId }) => {
       return status === "running" && own.has(threadId);
@@ -181,15 +176,14 @@ export class Runs {
     return live.length < maxRuns;
   }
 
-  #unfinished(): RunRow[] {
-    return this.#database.rows<RunRow>(
-      "SELECT * FROM workflow_runs WHERE status = 'running' ORDER BY started_at, id",
-    );
-  }
-
   #phaseOf(id: string): WorkflowPhase | null {
     const statement = "SELECT phase FROM workflows WHERE id = ?";
     return this.#database.rows<Pick<WorkflowRow, "phase">>(statement, id)[0]?.phase ?? null;
+  }
+
+  #openRun(workflowId: string): OpenRun | null {
+    const run = lastRun(this.#database, workflowId);
+    return run && isOpen(run) ? { id: run.id, workflow_id: workflowId, run } : null;
   }
 
   /** Brings the rows of unfinished runs up to date, of all plans or of one; gives those that this call has seen ending. */
@@ -202,70 +196,49 @@ export class Runs {
   } = {}): Promise<Ended[]> {
     await this.#store.sync();
     const ended: Ended[] = [];
-    const rows = this.#unfinished().filter(
-      (row) => (workflowId ?? row.workflow_id) === row.workflow_id,
-    );
-    await each(rows, onError, async (row) => {
-      const one = await this.#project(row);
+    const runs = this.projection
+      .unfinished()
+      .filter((run) => (workflowId ?? run.workflow_id) === run.workflow_id);
+    await each(runs, onError, async (run) => {
+      const one = await this.#follow(run);
       if (one) ended.push(one);
-      else await this.#holdPaused(row);
+      else await this.#holdPaused(run);
     });
     await this.#settle();
     return ended;
   }
 
+  async #follow(run: RunRef): Promise<Ended | null> {
+    return withoutFolder(await this.projection.follow(run), this.#options.env);
+  }
+
   /** Pauses the thread of a paused plan again, which was woken by someone who knows nothing of plans. */
-  async #holdPaused({ id, workflow_id }: RunRow): Promise<void> {
+  async #holdPaused({ id, workflow_id }: RunRef): Promise<void> {
     if (!this.#isPaused(workflow_id)) return;
     const ref = await findThread(this.#options.host, threadIdOf(id));
     const row = ref && (await this.#options.host.row(ref));
     if (row?.status === "running") await this.followPhase(workflow_id);
   }
 
-  /** Sets phases right whose run has ended without anyone's writing it. */
+  /** Sets phases right whose run has ended without the phase. */
   async #settle(): Promise<void> {
-    const stray = this.#database.rows<{ id: string }>(
-      `SELECT id FROM workflows w WHERE phase = 'executing' AND NOT EXISTS
-        (SELECT 1 FROM workflow_runs r WHERE r.workflow_id = w.id AND r.status = 'running')`,
+    const executing = this.#database.rows<{ id: string }>(
+      "SELECT id FROM workflows WHERE phase = 'executing'",
     );
-    for (const { id } of stray)
-      await this.#store.change(() => settlePhase(this.#database, id, this.#at));
-  }
-
-  async #project(row: RunRow): Promise<Ended | null> {
-    const rows = await this.#reader.next(row.id, () => planOf(this.#database, row.workflow_id));
-    const { env } = this.#options;
-    if (rows === "same") return null;
-    if (rows) return withoutFolder(await this.#write(rows), env);
-    const hasBegun = stepRowsOf(this.#database, row.id).length > 0;
-    // The row of another program has no thread and never gets one.
-    const isForeign = !isThreadId(threadIdOf(row.id));
-    if (!hasBegun && !isForeign) return null;
-    return withoutFolder(await this.#fail(row.id, logIsGone), env);
-  }
-
-  #fail(runId: string, error: string): Promise<Ended | null> {
-    return this.#store.change(() => failRun(this.#database, runId, error, this.#at));
-  }
-
-  async #write(rows: RunRows): Promise<Ended | null> {
-    if (isWritten(this.#database, rows)) return null;
-    try {
-      return await this.#store.change(() => writeRows(this.#database, rows, this.#at));
-    } catch (error) {
-      this.#reader.forget(rows.run.id);
-      throw error;
+    for (const { id } of executing) {
+      if (this.#openRun(id) === null)
+        await this.#store.change(() => settlePhase(this.#database, id, this.#at));
     }
   }
 
   /** Lets no step of a paused plan's run begin any more, or that of any other one go on (R4); true when it was resumed. */
   followPhase(workflowId: string): Promise<boolean> {
     return this.#locked(async () => {
-      const row = unfinishedOf(this.#database, workflowId);
-      if (!row) return false;
-      if (this.#isPaused(workflowId)) await this.#control(workflowId, { kind: "pause" });
-      else if (stepRowsOf(this.#database, row.id).length === 0) await this.#start(row.id);
-      else return await this.#resumeThread(row);
+      const open = this.#openRun(workflowId);
+      if (!open) return false;
+      if (this.#isPaused(workflowId)) await this.#control(open, { kind: "pause" });
+      else if (open.run.status === "queued") await this.#start(open.id);
+      else return await this.#resumeThread(open);
       return false;
     });
   }
@@ -275,7 +248,7 @@ export class Runs {
   }
 
   /** Resumes a thread that is paused, is about to be, or has lost its worker; false for one in any other state. */
-  async #resumeThread({ id, workflow_id }: RunRow): Promise<boolean> {
+  async #resumeThread({ id, workflow_id }: RunRef): Promise<boolean> {
     const { env, host } = this.#options;
     const ref = await findThread(host, threadIdOf(id));
     if (!ref) return false;
@@ -294,23 +267,22 @@ export class Runs {
 
   /** Ends the run of a plan. False when none goes on, or it has ended otherwise meanwhile. */
   async cancel(workflowId: string): Promise<boolean> {
-    const row = unfinishedOf(this.#database, workflowId);
-    if (!row) return false;
+    const open = this.#openRun(workflowId);
+    if (!open) return false;
     return await this.#locked(async () => {
       const { env } = this.#options;
-      await this.#control(workflowId, { kind: "kill", force: true, env });
-      await this.#project(row);
-      await this.#fail(row.id, cancelledByUser);
+      await this.#control(open, { kind: "kill", force: true, env });
+      await this.#follow(open);
+      await this.projection.end(open, cancelledByUser);
       // Another process may have written that it was killed.
-      return runRowOf(this.#database, row.id)?.error === cancelledByUser;
+      return runRowOf(this.#database, open.id)?.error === cancelledByUser;
     });
   }
 
-  /** Does something to the thread of a plan's run, if there is one that goes on. */
-  async #control(workflowId: string, command: Parameters<Host["control"]>[1]): Promise<void> {
+  /** Sends a command to the thread of a run, if there is one that goes on. */
+  async #control({ id }: RunRef, command: Parameters<Host["control"]>[1]): Promise<void> {
     const { host } = this.#options;
-    const row = unfinishedOf(this.#database, workflowId);
-    const ref = row && (await findThread(host, threadIdOf(row.id)));
+    const ref = await findThread(host, threadIdOf(id));
     if (!ref) return;
     try {
       await host.control(ref, command);
@@ -319,22 +291,22 @@ export class Runs {
     }
   }
 
-  /** Takes up what a crash has left behind: rows without a thread, and threads without a worker. */
+  /** Takes up what a crash has left behind: queued runs without a thread, and threads without a worker. */
   async recover({ drained = [], onError, onInterrupted }: RecoverOptions): Promise<Recovered> {
     const ended = await this.refresh({ onError });
     const resumed: Begun[] = [];
-    await each(this.#unfinished(), onError, async (row) => {
-      const phase = this.#phaseOf(row.workflow_id);
+    await each(openRuns(this.#database), onError, async (run) => {
+      const phase = this.#phaseOf(run.workflow_id);
       if (phase !== "executing" && phase !== "completed") return;
-      const isInterrupted = await this.#isInterrupted(row);
-      if (!isInterrupted && !drained.includes(threadIdOf(row.id))) return;
-      if (isInterrupted) await onInterrupted?.(begunOf(row));
-      if (await this.followPhase(row.workflow_id)) resumed.push(begunOf(row));
+      const isInterrupted = await this.#isInterrupted(run);
+      if (!isInterrupted && !drained.includes(threadIdOf(run.id))) return;
+      if (isInterrupted) await onInterrupted?.(begunOf(run));
+      if (await this.followPhase(run.workflow_id)) resumed.push(begunOf(run));
     });
     return { started: await this.startQueued(onError), resumed, ended };
   }
 
-  async #isInterrupted({ id }: RunRow): Promise<boolean> {
+  async #isInterrupted({ id }: RunRef): Promise<boolean> {
     const { host } = this.#options;
     const ref = await findThread(host, threadIdOf(id));
     return ref !== null && (await host.row(ref))?.status === "interrupted";
@@ -347,23 +319,23 @@ const settledCodes: readonly string[] = [
 ];
 
 /** Does something for each run. @throws the first error, when all others are done, unless somebody takes them. */
-async function each(
-  rows: readonly RunRow[],
+async function each<Run extends RunRef>(
+  runs: readonly Run[],
   onError: OnRunError | undefined,
-  act: (row: RunRow) => Promise<unknown>,
+  act: (run: Run) => Promise<unknown>,
 ): Promise<void> {
   const errors: unknown[] = [];
-  for (const row of rows) {
+  for (const run of runs) {
     try {
-      await act(row);
+      await act(run);
     } catch (error) {
-      if (onError) onError(begunOf(row), error);
+      if (onError) onError(begunOf(run), error);
       else errors.push(error);
     }
   }
   if (errors.length > 0) throw errors[0];
 }
 
-const begunOf = ({ id, workflow_id }: RunRow): Begun => ({
+const begunOf = ({ id, workflow_id }: RunRef): Begun => ({
   ...{ workflowId: workflow_id, runId: id, threadId: threadIdOf(id) },
 });

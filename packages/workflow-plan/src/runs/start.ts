@@ -22,7 +22,7 @@ export async function startThread(
   confirmations: Confirmations | null,
   { isShared }: PlanStore,
   workflow: Workflow,
-  { id: runId, trigger_data }: RunRow,
+  { id: runId, trigger_data }: Pick<RunRow, "id" | "trigger_data">,
 ): Promise<void> {
   const { bundle, cwd: own, retry } = workflow.metadata ?? {};
   if (!bundle) throw new ExecutorError(`${workflow.id} has no bundle: it was never confirmed`);

@@ -2,15 +2,16 @@ import type { Step } from "@uncaged/workflow";
 import {
   type EndRecord,
   type Host,
+  isThreadId,
   isWorkflowError,
   type StartRecord,
   type ThreadRef,
-  isThreadId,
 } from "@uncaged/workflow/host";
 import { type PlanDescriptor, planIn } from "../bundle/describe.ts";
 import type { PlanDefinition } from "../plan/definition.ts";
 import { threadIdOf } from "../plan/terms.ts";
-import { Projection, type RunLog, type RunRows } from "./projection.ts";
+import type { RunRef } from "../store/last-run.ts";
+import { RunFold, type RunLog, type RunRows } from "./fold.ts";
 
 /** The thread with an id; null when there is none. */
 export async function findThread(host: Host, threadId: string): Promise<ThreadRef | null> {
@@ -18,13 +19,13 @@ export async function findThread(host: Host, threadId: string): Promise<ThreadRe
   return await host.find(threadId).catch(ifMissing);
 }
 
-/** Nothing, for an error that something is not there; any other one is thrown. */
+/** Null for an error of the kind `missing`. @throws any other error */
 export function ifMissing(error: unknown): null {
   if (isWorkflowError(error) && error.kind === "missing") return null;
   throw error;
 }
 
-/** What a thread's log has by now; null when it can't even be seen which thread it is. */
+/** Reads the log of a thread; null when it has no readable start record. */
 export async function readLog(host: Host, ref: ThreadRef): Promise<RunLog | null> {
   let start: StartRecord | null = null;
   let end: EndRecord | null = null;
@@ -43,12 +44,17 @@ export async function readLog(host: Host, ref: ThreadRef): Promise<RunLog | null
   return start && { start, steps, end, isBroken };
 }
 
-/** A run that is followed: its thread, what its log has shown, and the cursor behind that. */
-type Followed = { ref: ThreadRef; projection: Projection | null; cursor: string | undefined };
+/** A followed run: its thread, the fold of its log so far, the cursor behind that, and the rows of the fold. */
+type Followed = {
+  ref: ThreadRef;
+  fold: RunFold | null;
+  cursor: string | undefined;
+  rows: RunRows | null;
+};
 
 /**
- * Follows the logs of runs that go on: each look reads what they have grown by since the one before. What was read is a
- * function of the log alone, so nothing of it is lost when it is forgotten, as it is for a run that has ended.
+ * Reads the rows of runs from their logs. Of the log of an open run it reads only the new records. All state is a
+ * function of the log, so it may be dropped at any time.
  */
 export class RunReader {
   readonly #host: Host;
@@ -58,52 +64,50 @@ export class RunReader {
     this.#host = host;
   }
 
-  /** The rows of a run by its log; null while it has none, and `same` when it has not grown since they were given. */
-  async next(runId: string, other: () => PlanDefinition | null): Promise<RunRows | "same" | null> {
-    const threadId = threadIdOf(runId);
-    const known = this.#followed.get(runId);
-    const ref = known?.ref ?? (await findThread(this.#host, threadId));
+  /** The rows of a run by its log; null when it has no log. The same object as before when the log has not grown. */
+  async rows(run: RunRef, other: () => PlanDefinition | null): Promise<RunRows | null> {
+    const known = this.#followed.get(run.id);
+    const ref = known?.ref ?? (await findThread(this.#host, threadIdOf(run.id)));
     if (ref === null) return null;
-    const followed = known ?? { ref, projection: null, cursor: undefined };
-    // Until it is whole: two looks may be under way at once.
-    this.#followed.delete(runId);
-    const found = await this.#read(followed, other).catch((error: unknown) => {
-      if (known && isWorkflowError(error)) return "again" as const;
+    const followed = known ?? { ref, fold: null, cursor: undefined, rows: null };
+    // Two reads may overlap: the second one starts over.
+    this.#followed.delete(run.id);
+    try {
+      await this.#read(followed, run, other);
+    } catch (error) {
+      if (known && isWorkflowError(error)) return await this.rows(run, other);
       return ifMissing(error);
-    });
-    if (found === "again") return await this.next(runId, other);
-    if (found !== null && (found === "same" || found.run.status === "running"))
-      this.#followed.set(runId, followed);
-    return found;
+    }
+    const { rows } = followed;
+    if (rows?.run.status === "running") this.#followed.set(run.id, followed);
+    return rows;
   }
 
-  /** Has a run's rows given again: they could not be written. */
-  forget(runId: string): void {
-    this.#followed.delete(runId);
-  }
-
-  async #read(
-    followed: Followed,
-    other: () => PlanDefinition | null,
-  ): Promise<RunRows | "same" | null> {
+  async #read(followed: Followed, run: RunRef, other: () => PlanDefinition | null): Promise<void> {
     const { cursor, ref } = followed;
     let end: EndRecord | null = null;
     let isBroken = false;
     const options = { until: "now", events: false } as const;
     for await (const item of this.#host.observe(ref, cursor, options)) {
       if (item.kind === "start") {
-        const definition = await definitionIn(this.#host, ref, other);
-        if (definition === null) return null;
-        followed.projection = new Projection(definition, item.start);
-      } else if (item.kind === "step") followed.projection?.take(item.step);
+        const definition = isOf(item.start, run) && (await definitionIn(this.#host, ref, other));
+        if (!definition) return;
+        followed.fold = new RunFold(definition, item.start);
+      } else if (item.kind === "step") followed.fold?.add(item.step);
       else if (item.kind === "end") end = item.end;
       else if (item.kind === "status") isBroken = item.state.status === "corrupt";
       else continue;
       followed.cursor = item.cursor;
     }
-    if (followed.cursor === cursor && !isBroken) return cursor === undefined ? null : "same";
-    return followed.projection?.rows({ end, isBroken }) ?? null;
+    const hasGrown = followed.cursor !== cursor || isBroken;
+    if (hasGrown) followed.rows = followed.fold?.rows({ end, isBroken }) ?? null;
   }
+}
+
+/** Whether a thread is a run of a plan: a fork of it made by hand has another id. */
+function isOf({ parameters }: StartRecord, { id, workflow_id }: RunRef): boolean {
+  const { runId = id, workflowId } = parameters.options;
+  return workflowId === workflow_id && runId === id;
 }
 
 /** The definition that a thread runs: that of its bundle, or `other` where that can't be read. */

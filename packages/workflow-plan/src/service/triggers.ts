@@ -171,15 +171,9 @@ export class Triggers {
     trigger: CronTrigger,
   ): Promise<void> {
     const { slot, state: seen } = settledSlots(trigger, state, metadata, this.#now());
-    if (slot === null || this.#hasFired(id, slot))
+    if (slot === null || (await this.#plans.hasFired(id, slot)))
       await this.#plans.settle(id, expected, { state: seen });
     else await this.#fire(id, expected, seen, slot);
-  }
-
-  /** Whether a slot has fired already: after the clock was put back it comes again. */
-  #hasFired(id: string, slot: string): boolean {
-    const fired = "SELECT 1 FROM workflow_runs WHERE workflow_id = ? AND trigger_data = ?";
-    return this.#plans.database.rows(fired, id, slot).length > 0;
   }
 
   async #fire(

@@ -42,6 +42,7 @@ const causes: readonly (readonly [code: string, message: string, hint: string])[
 export class PlanDatabase {
   readonly #path: string;
   readonly #database: Database;
+  #schema = 0;
 
   /** Opens it, makes what is missing of its tables. @throws ExecutorError */
   constructor(path: string) {
@@ -62,11 +63,24 @@ export class PlanDatabase {
     database.run("PRAGMA foreign_keys = ON");
     database.run("PRAGMA synchronous = FULL");
     if (modeOf(database) !== "wal") database.run("PRAGMA journal_mode = WAL");
+    this.#migrate();
+    checkVersion(database, this.#path);
+  }
+
+  #migrate(): void {
+    const database = this.#database;
     if (migrations(database).length > 0) {
       const migrate = () => migrations(database).forEach((statement) => database.run(statement));
       database.transaction(migrate).immediate();
     }
-    checkVersion(database, this.#path);
+    this.#schema = schemaOf(database);
+  }
+
+  /** Makes tables again that another process has dropped meanwhile. */
+  restoreTables(): void {
+    this.#attempt(() => {
+      if (schemaOf(this.#database) !== this.#schema) this.#migrate();
+    });
   }
 
   get isFile(): boolean {
@@ -118,6 +132,9 @@ function createFile(path: string): void {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
   }
 }
+
+const schemaOf = (database: Database): number =>
+  database.query<{ schema_version: number }, []>("PRAGMA schema_version").get()?.schema_version ?? 0;
 
 const modeOf = (database: Database): string =>
   database.query<{ journal_mode: string }, []>("PRAGMA journal_mode").get()?.journal_mode ?? "";

@@ -1,6 +1,8 @@
 import { ExecutorError } from "../error/error.ts";
-import type { WorkflowPhase } from "../plan/plan.ts";
+import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import type { PlanDatabase } from "./database.ts";
+import { isOpen, lastRun } from "./last-run.ts";
+import type { WorkflowRow } from "./rows.ts";
 
 /** All changes of a plan's phase that there are. Each is a compare-and-set in one transaction. */
 export const transitions: readonly (readonly [from: WorkflowPhase, to: WorkflowPhase])[] = [
@@ -69,3 +71,28 @@ export const missing = (id: string): ExecutorError =>
     kind: "missing",
     hint: "list them: uncaged-workflow plan list",
   });
+
+/**
+ * Moves a plan whose run has ended out of `executing`, in the transaction of the caller. A plan whose trigger can't be read
+ * stays there until that is repaired.
+ */
+export function settlePhase(database: PlanDatabase, workflowId: string, at: string): void {
+  const [plan] = database.rows<Pick<WorkflowRow, "phase" | "trigger_json">>(
+    "SELECT phase, trigger_json FROM workflows WHERE id = ?",
+    workflowId,
+  );
+  const last = lastRun(database, workflowId);
+  if (plan?.phase !== "executing" || isOpen(last)) return;
+  const type = triggerTypeOf(plan.trigger_json);
+  if (type === null) return;
+  const status = last?.status === "completed" ? "completed" : "failed";
+  move(database, workflowId, ["executing", type === "manual" ? status : "active"], at);
+}
+
+function triggerTypeOf(json: string): Workflow["trigger"]["type"] | null {
+  try {
+    return (JSON.parse(json) as Partial<Workflow["trigger"]> | null)?.type ?? null;
+  } catch {
+    return null;
+  }
+}

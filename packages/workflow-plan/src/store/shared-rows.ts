@@ -32,12 +32,9 @@ function placeOf(key: string): [table: Table, id: string] {
   return [key.slice(0, at) as Table, key.slice(at + 1)];
 }
 
-/** What others get of a row: not what each of them reads from the logs of threads, which may be large. */
-function sharedPart(key: string, row: Row | null): Row | null | undefined {
-  const [table] = placeOf(key);
-  if (table === "sessions") return undefined;
-  return row && table === "step_runs" ? { ...row, output_json: null } : row;
-}
+/** The tables whose rows all machines share. Each of them projects the steps of runs from the logs, which may be large. */
+const sharedTables: readonly Table[] = ["workflows", "trigger_state", "workflow_runs"];
+const isSharedRow = (key: string): boolean => sharedTables.includes(placeOf(key)[0]);
 
 const mostTries = 100;
 const undone = new Error("the change is committed elsewhere first");
@@ -47,7 +44,7 @@ const undone = new Error("the change is committed elsewhere first");
  *
  * **S1** A change is made of the latest rows and undone; what it would have changed is committed for all, and then written
  * here. When somebody else was first, it is made again, of what that one has left. **S2** Changes of one process follow
- * each other. **S3** The rows that only follow logs are this process's own: outputs of steps, sessions of agents.
+ * each other. **S3** Step runs and sessions are this process's own projection of the logs.
  */
 export class SharedStore implements PlanStore {
   readonly database = new PlanDatabase(inMemory);
@@ -118,23 +115,21 @@ export class SharedStore implements PlanStore {
   async #sync(): Promise<void> {
     const { isAll, rows, version } = await this.#rows.since(this.#version);
     if (version === this.#version) return;
-    const found = rows as Rows;
+    const found = new Map([...(rows as Rows)].filter(([key]) => isSharedRow(key)));
     if (isAll) {
       for (const key of this.#keys()) if (!found.has(key)) found.set(key, null);
     }
-    this.#write(found, { isForeign: true });
+    this.#write(found);
     this.#version = version;
   }
 
   /** The keys of all rows here that others have too. */
   #keys(): string[] {
-    return tables
-      .filter((table) => table !== "sessions")
-      .flatMap((table) =>
-        this.database
-          .rows<{ id: string }>(`SELECT ${idColumns[table]} AS id FROM ${table}`)
-          .map(({ id }) => keyOf(table, id)),
-      );
+    return sharedTables.flatMap((table) =>
+      this.database
+        .rows<{ id: string }>(`SELECT ${idColumns[table]} AS id FROM ${table}`)
+        .map(({ id }) => keyOf(table, id)),
+    );
   }
 
   /** Makes a change and undoes it: what it came to, and the rows as it has left them. */
@@ -163,25 +158,27 @@ export class SharedStore implements PlanStore {
     return this.database.rows<Row>(statement, id)[0] ?? null;
   }
 
-  /** What of changed rows concerns others, compared with what is here. */
+  /** The changed rows that are shared, where they differ from what is here. */
   #sharedOf(rows: Rows): Record<string, Row | null> {
-    const shared = [...rows].flatMap(([key, row]) => {
-      const [now, before] = [sharedPart(key, row), sharedPart(key, this.#row(key))];
-      const isChanged = JSON.stringify(now) !== JSON.stringify(before);
-      return isChanged && now !== undefined ? [[key, now] as const] : [];
-    });
-    return Object.fromEntries(shared);
+    const changed = [...rows].filter(
+      ([key, row]) => isSharedRow(key) && JSON.stringify(row) !== JSON.stringify(this.#row(key)),
+    );
+    return Object.fromEntries(changed);
   }
 
-  /** Writes rows here; those of others leave what they have no part of. */
-  #write(rows: Rows, { isForeign = false } = {}): void {
+  #write(rows: Rows): void {
     if (rows.size === 0) return;
     const { database } = this;
     this.#protect(false);
     try {
       database.atOnce(() => {
         database.run("PRAGMA defer_foreign_keys = 1");
-        for (const [key, row] of rows) this.#writeRow(key, row, isForeign);
+        for (const [key, row] of rows) this.#writeRow(key, row);
+        // Rows that another machine has removed take those with them that are this one's own.
+        database.run(
+          "DELETE FROM workflow_runs WHERE workflow_id NOT IN (SELECT id FROM workflows)",
+        );
+        database.run("DELETE FROM step_runs WHERE run_id NOT IN (SELECT id FROM workflow_runs)");
         database.run("DELETE FROM sessions WHERE step_run_id NOT IN (SELECT id FROM step_runs)");
         database.run("DELETE FROM changed");
       });
@@ -190,24 +187,15 @@ export class SharedStore implements PlanStore {
     }
   }
 
-  #writeRow(key: string, row: Row | null, isForeign: boolean): void {
+  #writeRow(key: string, row: Row | null): void {
     const [table, id] = placeOf(key);
     const idColumn = idColumns[table];
-    if (row === null) {
+    // The steps of a run are listed in the order in which they were written.
+    if (row === null || table === "step_runs")
       this.database.run(`DELETE FROM ${table} WHERE ${idColumn} = ?`, id);
-      return;
-    }
-    // Steps are listed in the order in which they were written, and others have only some of it.
-    if (table === "step_runs" && !isForeign)
-      this.database.run("DELETE FROM step_runs WHERE id = ?", id);
+    if (row === null) return;
     const columns = Object.keys(row);
-    const set = columns.map((column) => {
-      const isOwn = isForeign && column === "output_json";
-      // An output is there as long as its step has succeeded.
-      return isOwn
-        ? "output_json = iif(excluded.status = 'succeeded', output_json, NULL)"
-        : `${column} = excluded.${column}`;
-    });
+    const set = columns.map((column) => `${column} = excluded.${column}`);
     this.database.run(
       `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map((one) => `$${one}`).join(", ")})
         ON CONFLICT (${idColumn}) DO UPDATE SET ${set.join(", ")}`,
