@@ -1,4 +1,4 @@
-import { Database, type SQLQueryBindings } from "bun:sqlite";
+import { Database, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { ExecutorError } from "../error/error.ts";
 import { checkVersion, migrations } from "./schema.ts";
@@ -42,7 +42,6 @@ const causes: readonly (readonly [code: string, message: string, hint: string])[
 export class PlanDatabase {
   readonly #path: string;
   readonly #database: Database;
-  #schema = 0;
 
   /** Opens it, makes what is missing of its tables. @throws ExecutorError */
   constructor(path: string) {
@@ -73,14 +72,6 @@ export class PlanDatabase {
       const migrate = () => migrations(database).forEach((statement) => database.run(statement));
       database.transaction(migrate).immediate();
     }
-    this.#schema = schemaOf(database);
-  }
-
-  /** Makes tables again that another process has dropped meanwhile. */
-  restoreTables(): void {
-    this.#attempt(() => {
-      if (schemaOf(this.#database) !== this.#schema) this.#migrate();
-    });
   }
 
   get isFile(): boolean {
@@ -117,9 +108,21 @@ export class PlanDatabase {
 
   #attempt<Result>(act: () => Result): Result {
     try {
-      return act();
+      return this.#withTables(act);
     } catch (error) {
       throw databaseError(error, this.#path);
+    }
+  }
+
+  /** Makes a projected table again that was dropped, and acts again. */
+  #withTables<Result>(act: () => Result): Result {
+    try {
+      return act();
+    } catch (error) {
+      const isMissing = error instanceof SQLiteError && missingTable.test(error.message);
+      if (!isMissing || this.#database.inTransaction) throw error;
+      this.#migrate();
+      return act();
     }
   }
 }
@@ -133,8 +136,7 @@ function createFile(path: string): void {
   }
 }
 
-const schemaOf = (database: Database): number =>
-  database.query<{ schema_version: number }, []>("PRAGMA schema_version").get()?.schema_version ?? 0;
+const missingTable = /^no such table: (main\.)?(workflow_runs|step_runs|sessions)$/;
 
 const modeOf = (database: Database): string =>
   database.query<{ journal_mode: string }, []>("PRAGMA journal_mode").get()?.journal_mode ?? "";

@@ -34,7 +34,7 @@ export const fileStore = (home: string, database: PlanDatabase): PlanStore => ({
   database,
   isKept: database.isFile,
   isShared: false,
-  sync: async () => database.restoreTables(),
+  sync: async () => undefined,
   change: async (act) => database.atOnce(act),
   lock: (name, onWait) => waitForLock(join(home, `${name}.lock`), onWait),
   changeCounter: () => database.changeCounter(),
