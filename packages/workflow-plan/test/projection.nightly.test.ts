@@ -77,6 +77,7 @@ test.each(Array.from({ length: seeds }, (_, n) => n + 1))(
       acting.catch((error: { code?: string }) => {
         if (!/^[A-Z_]+$/.test(error.code ?? "") || error.code?.startsWith("SQLITE")) throw error;
       });
+    for (const { id } of all) await plans.confirm(id);
     for (let n = 0; n < 40; n += 1) {
       const acting = trying(act());
       if (chance.is(0.7)) drop();
@@ -116,7 +117,7 @@ test.each(Array.from({ length: seeds }, (_, n) => n + 1))(
     const found = tablesOf(plans.database);
     const logged = found.workflow_runs.filter(({ id }) => !seen.has(String(id)));
     expect({ ...found, workflow_runs: logged }).toEqual(await undisturbed(home));
-    expect(logged.length).toBeGreaterThan(3);
+    expect(logged.length).toBeGreaterThan(2);
     raw.close();
   },
 );

@@ -2,7 +2,8 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Host } from "@uncaged/workflow/host";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { cron, hello, TestHome } from "./home.ts";
+import { cron, does, hello, TestHome } from "./home.ts";
+import { plan } from "./parts.ts";
 import { added, asks, waits } from "./projection/plans.ts";
 import { projectedTables, tablesOf, undisturbed } from "./projection/undisturbed.ts";
 
@@ -25,16 +26,17 @@ function hostAfter(host: Host, name: "find" | "observe", act: () => Promise<unkn
 
 test("a process that reads slowly does not replace the rows of a longer log", async () => {
   const home = new TestHome();
-  const { id, go } = await added(home, waits);
+  const steps = [does("slow", "wait"), does("bad", "max-turns", ["slow"])];
+  const { id, go } = await added(home, plan(steps, { on_step_failure: "ask_user" }));
   await home.plans.confirm(id);
-  const second = async () => (await home.plans.show(id)).runs[0]?.steps[1]?.status;
   await until(async () => (await home.plans.show(id)).runs[0]?.steps[0]?.status === "running");
   let isFirst = true;
   const host = hostAfter(home.host, "observe", async () => {
     if (!isFirst) return;
     isFirst = false;
     go();
-    await until(async () => (await second()) === "succeeded");
+    await until(async () => (await home.plans.wanted()).length === 1);
+    await home.plans.refresh();
   });
   const before = tablesOf(home.plans.database);
   const slow = home.open({ host });
@@ -42,7 +44,8 @@ test("a process that reads slowly does not replace the rows of a longer log", as
   await slow.refresh();
   expect(before.sessions).toHaveLength(1);
   expect(tablesOf(home.plans.database)).toEqual(await undisturbed(home));
-  expect((await home.ended(id)).phase).toBe("completed");
+  await home.plans.answer(id, "abort");
+  expect((await home.ended(id)).phase).toBe("failed");
 });
 
 test("a run that another process starts meanwhile is not taken for one whose log is gone", async () => {
