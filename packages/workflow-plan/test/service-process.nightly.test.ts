@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { TriggerConfig } from "../src/entry/index.ts";
-import { requestStop, runningService } from "../src/entry/service.ts";
+import { requestStop, runningService } from "../src/service/control.ts";
 import { ServiceProcess } from "./service/process.ts";
 import { does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";

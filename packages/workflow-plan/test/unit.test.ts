@@ -9,8 +9,8 @@ import {
   startService,
   stopService,
   unitOf,
-  type UnitOptions,
 } from "../src/entry/service.ts";
+import { type UnitOptions } from "../src/service/unit.ts";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
 
 /* The unit files of the service, and what is called for them; the system's managers are scripts that record it. */

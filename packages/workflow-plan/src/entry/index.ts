@@ -1,6 +1,4 @@
-// Plans: their format, their checks, and the bundles that they are built into.
-
-// Plans
+// Formats
 export type {
   AdditionalMount,
   ChannelContext,
@@ -14,11 +12,12 @@ export type {
   Workflow,
   WorkflowPhase,
 } from "../plan/plan.ts";
+export type { PlanDocument } from "../plan/definition.ts";
+
+// Checks
 export { checkPlan, type CheckedPlan } from "../check/check.ts";
 export type { PlanProblem } from "../check/steps.ts";
 export { placed } from "../layout/layout.ts";
-
-export type { PlanDefinition, PlanDocument } from "../plan/definition.ts";
 
 // Planner
 export {
@@ -33,11 +32,8 @@ export type { PlannerSession, PlannerTurn } from "../planner/session.ts";
 
 // Bundle
 export { planBundle, type PlanOptions } from "../bundle/bundle.ts";
-export { type PlanDescriptor, planIn } from "../bundle/describe.ts";
 
 // Runs
-export { type Decision, stepRunId } from "../plan/terms.ts";
-export type { StepRecord } from "../state/record.ts";
 export { PlanState, type StepState } from "../state/state.ts";
 export { keptByRetry } from "../state/kept.ts";
 
@@ -49,7 +45,6 @@ export type {
   StepSurroundings,
   Subtask,
 } from "../agent/agent.ts";
-export { claudeAgent, type ClaudeAgentOptions } from "../agent/claude.ts";
 
 // Errors
 export {

@@ -1,72 +1,35 @@
-// Entry point 3: the service of plans: their home with its settings. The engine is an argument.
-
 // Settings
 export {
-  type ConfigEntry,
   configEntries,
   type ConfigSources,
   readConfig,
   setConfig,
   settingOf,
-  variableOf,
 } from "../config/config.ts";
 export { type CueclawConfig, settings } from "../config/settings.ts";
+export { checkSecretName, offeredNames, readSecrets } from "../secret/secret.ts";
 
-// Secrets
-export {
-  checkSecretName,
-  offeredNames,
-  readSecrets,
-  type Secrets,
-} from "../secret/secret.ts";
-
-// Plans
-export { type Expected, triggerStateOf, triggerStates } from "../store/trigger-state.ts";
-export { openPlans, openPlansThatAre, openSharedPlans } from "../home/open.ts";
-export type { SharedRows } from "../store/shared-rows.ts";
-export { Confirmations } from "../store/confirmations.ts";
-export { Plans, type PlansOptions, type PlanView, type Started } from "../home/plans.ts";
-export { Planning, type Turned } from "../planning/planning.ts";
-export {
-  nextDue,
-  type PlanPreview,
-  previewOf,
-  previewText,
-  triggerText,
-} from "../preview/preview.ts";
+// Home
 export { homeVariable, planHome } from "../store/home.ts";
-export { planStamps } from "../home/stamps.ts";
+export { openPlans, openSharedPlans } from "../home/open.ts";
+export type { Plans, PlansOptions, PlanView, Started } from "../home/plans.ts";
+export type { SharedRows } from "../store/shared-rows.ts";
 export { planHash } from "../plan/hash.ts";
-export type { PlanDatabase } from "../store/database.ts";
+export { Planning, type Turned } from "../planning/planning.ts";
+export { type PlanPreview, previewText } from "../preview/preview.ts";
 export type { Begun } from "../runs/runs.ts";
 export type { DecisionOptions, Wanted } from "../runs/decisions.ts";
-export { SecretFile } from "../home/secrets.ts";
-export { type Ended, lastRunOf } from "../runs/projection.ts";
-export type { RunRow, SessionRow, StepRow, TriggerState, WorkflowRow } from "../store/rows.ts";
+export type { RunRow, StepRow, TriggerState } from "../store/rows.ts";
 
 // Sandbox
-export { type CheckedMount, type MountAllowlist, readAllowlist } from "../mount/mount.ts";
-export {
-  checkSandbox,
-  type SandboxQuestion,
-  type SandboxReport,
-  type ScriptCommand,
-  scriptCommand,
-  testSandbox,
-} from "../step/report.ts";
+export { Confirmations } from "../store/confirmations.ts";
+export { checkSandbox, type SandboxReport, scriptCommand, testSandbox } from "../step/report.ts";
 
 // Triggers
-export type { CheckCommand, CheckLimits } from "../trigger/check-script.ts";
-export { openTriggerLoop, type Ticked, tick, type TickOptions } from "../service/tick.ts";
-export type { Fired } from "../service/triggers.ts";
+export { openTriggerLoop, tick, type TickOptions } from "../service/tick.ts";
 
-// The service
-export {
-  runService,
-  type ServiceEvent,
-  type ServiceMessaging,
-  type ServiceOptions,
-} from "../service/service.ts";
+// Service
+export { runService, type ServiceEvent } from "../service/service.ts";
 export {
   installService,
   serviceStatus,
@@ -74,37 +37,14 @@ export {
   startService,
   stopService,
 } from "../service/manage.ts";
-export { type Unit, unitOf, type UnitOptions } from "../service/unit.ts";
-export {
-  requestStop,
-  runningService,
-  type ServiceInfo,
-  type StopRequest,
-} from "../service/control.ts";
+export { type Unit, unitOf } from "../service/unit.ts";
 
 // Channels
-export type {
-  Button,
-  Channel,
-  ChannelOptions,
-  MessageMetadata,
-  NewMessage,
-  OnInboundMessage,
-} from "../channel/channel.ts";
-export { intentClassifier, type Classifier, type Intent } from "../router/intent.ts";
+export { intentClassifier } from "../router/intent.ts";
 export { type Messaging, type MessagingOptions, openMessaging } from "../router/messaging.ts";
-export { Notices } from "../router/notices.ts";
-export type { Router } from "../router/router.ts";
+export type { Channel, NewMessage, OnInboundMessage } from "../channel/channel.ts";
 
 // Terminal
-export {
-  type CommandContext,
-  type DaemonBridge,
-  findCommand,
-  getCommands,
-  type InitDaemonBridgeOptions,
-  registerCommand,
-  type SlashCommand,
-} from "../terminal/commands.ts";
+export type { CommandContext, DaemonBridge, SlashCommand } from "../terminal/commands.ts";
 export type { ChatMessage } from "../terminal/message.ts";
-export { runTerminalChat, type TerminalChatOptions } from "../terminal/terminal.ts";
+export { runTerminalChat } from "../terminal/terminal.ts";

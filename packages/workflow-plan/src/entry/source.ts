@@ -1,3 +1,2 @@
-// Entry point 2: plans as texts: read, checked, and made into sources of bundles.
-
-export { isPlan, planSource, type PlanSource } from "../source/source.ts";
+// Plans in files: checked, and made into sources of bundles.
+export { planSource } from "../source/source.ts";

@@ -1,5 +1,4 @@
-// Entry point 5: the values that a plan's, a run's and a step's fields can have. It loads nothing else.
-
+// The values of a plan's, a run's and a step's fields. It imports nothing else.
 export {
   type Decision,
   decisions,

@@ -1,4 +1,3 @@
-// Entry point 6: what a worker of a cluster is given so that it carries out the steps of plans. It loads next to nothing.
-
+// What a worker of a cluster needs to carry out steps of plans.
 export { planHome } from "../store/home.ts";
 export { workerEnv } from "../step/worker-site.ts";

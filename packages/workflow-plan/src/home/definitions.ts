@@ -7,7 +7,11 @@ import { prefixes } from "../plan/terms.ts";
 import { newSession, SessionFiles } from "../planner/session.ts";
 import { checkModifiable } from "../planner/workflow.ts";
 import type { PlanDatabase } from "../store/database.ts";
+import { nextDue, triggerText } from "../preview/preview.ts";
+import { lastRunOf } from "../runs/projection.ts";
+import { triggerStateOf } from "../store/trigger-state.ts";
 import { withNotice } from "./notice.ts";
+import { planStamps } from "./stamps.ts";
 import { missing, move, phaseError } from "../store/phase.ts";
 import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "../store/rows.ts";
 import { SecretFile } from "./secrets.ts";
@@ -15,6 +19,14 @@ import type { PlanStore } from "../store/store.ts";
 
 /** The parts of the metadata that a plan brings with itself; the rest is what was learned of it. */
 const definedKeys = ["cwd", "container", "sandbox", "fire_on_first_check", "missed_slots"] as const;
+
+/** What a list shows of a plan. */
+export type PlanSummary = {
+  trigger_text: string;
+  next_fire_at: string | null;
+  last_fire_at: string | null;
+  last_run: RunRow | null;
+};
 
 /** Called with a plan that can't be read, and with the error that names what of it. */
 export type OnDamaged = (id: string, error: unknown) => void;
@@ -208,6 +220,22 @@ export class Definitions {
         AND ($workflowId IS NULL OR workflow_id = $workflowId) ORDER BY started_at, id`,
       { since: since ?? null, workflowId: workflowId ?? null },
     );
+  }
+
+  /** When a plan is due next, when it has fired last, and its newest run: what a list shows beside the plan. */
+  summary(workflow: Workflow): PlanSummary {
+    const state = triggerStateOf(this.database, workflow.id);
+    return {
+      trigger_text: triggerText(workflow.trigger),
+      next_fire_at: nextDue(workflow, state),
+      last_fire_at: state?.last_fire_at ?? null,
+      last_run: lastRunOf(this.database, workflow.id),
+    };
+  }
+
+  /** For each plan, by its id, a text that changes with the plan, its trigger's state and its runs. */
+  stamps(): Map<string, string> {
+    return planStamps(this);
   }
 
   /** Another text than before: this or another process has written. */

@@ -6,19 +6,21 @@ import { Plans, type PlansOptions } from "./plans.ts";
 import { SharedStore, type SharedRows } from "../store/shared-rows.ts";
 import { fileStore } from "../store/store.ts";
 
-/** Opens the plans of a home, which is made where it is missing. @throws ConfigError, ExecutorError */
-export function openPlans(options: PlansOptions): Plans {
+/**
+ * Opens the plans of a home, which is made where it is missing. Without `creates` a missing home has no plans and is not
+ * made. @throws ConfigError, ExecutorError
+ */
+export function openPlans(
+  options: PlansOptions,
+  { creates = true }: { creates?: boolean } = {},
+): Plans {
   const { home } = options;
+  if (!creates && !existsSync(databaseIn(home)))
+    return new Plans(options, fileStore(home, new PlanDatabase(inMemory)));
   openHome(home);
   const database = new PlanDatabase(databaseIn(home));
   if (unadoptedRuns(database).length > 0) database.atOnce(() => adoptRuns(database));
   return new Plans(options, fileStore(home, database));
-}
-
-/** As {@link openPlans}, for who makes no plan: where there is no home, it has no plans and is not made. */
-export function openPlansThatAre(options: PlansOptions): Plans {
-  if (existsSync(databaseIn(options.home))) return openPlans(options);
-  return new Plans(options, fileStore(options.home, new PlanDatabase(inMemory)));
 }
 
 /**

@@ -31,14 +31,13 @@ import {
 import type { RunsOptions } from "../runs/start.ts";
 import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts";
 import type { PlanStore } from "../store/store.ts";
+import { type PlanPreview, previewOf } from "../preview/preview.ts";
 import { changed, checkShown } from "./shown.ts";
 import { type Expected, register, settle, triggerStateOf } from "../store/trigger-state.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
 /** How the plans of a home are opened. */
-export type PlansOptions = RunsOptions & {
-  check?: CheckSandbox;
-};
+export type PlansOptions = RunsOptions & { check?: CheckSandbox };
 
 /** A plan with its runs, newest first, and what its trigger knows. */
 export type PlanView = Workflow & {
@@ -115,6 +114,11 @@ export class Plans extends Definitions {
       "SELECT * FROM workflow_runs WHERE workflow_id = ? ORDER BY started_at DESC, id DESC",
       id,
     );
+  }
+
+  /** What a person who confirms a plan has to know; `sandbox` are the facts of what its steps run in. */
+  preview(workflow: Workflow, sandbox?: readonly string[]): PlanPreview {
+    return previewOf(workflow, { secrets: this.credentials(), sandbox, now: Date.parse(this.at) });
   }
 
   /** The decisions that runs wait for. */
@@ -218,7 +222,7 @@ export class Plans extends Definitions {
   async retry(id: string): Promise<Started> {
     checkAnswerer(this.#options.host.root);
     await this.refresh();
-    await this.#followLast(this.get(id).id);
+    await this.#runs.followLast(this.get(id).id);
     const run = await this.store.change(() => {
       const { id: whole } = this.get(id);
       const last = lastRun(this.database, whole);
@@ -230,12 +234,6 @@ export class Plans extends Definitions {
       return again;
     });
     return await this.#started(run.workflow_id, run);
-  }
-
-  /** Has the row of a plan's newest run. */
-  async #followLast(workflowId: string): Promise<void> {
-    const last = lastRun(this.database, workflowId);
-    if (last) await this.#runs.projection.follow({ id: last.id, workflow_id: workflowId });
   }
 
   /**
@@ -392,22 +390,8 @@ export class Plans extends Definitions {
   /** Makes the rows of all runs again from the logs of their threads. */
   rebuild = (): Promise<{ runs: number }> => this.#runs.projection.rebuild();
 
-  /**
-   * Whether a slot of a cron trigger has fired: after the clock was put back it comes again. Slots behind the last one that
-   * fired have not; which of the others have is read from the logs where the rows don't have it.
-   */
-  async hasFired(workflowId: string, slot: string): Promise<boolean> {
-    const { last_fire_at } = triggerStateOf(this.database, workflowId) ?? {};
-    if (last_fire_at == null || slot > last_fire_at) return false;
-    if (this.#hasRunOf(workflowId, slot)) return true;
-    await this.#runs.projection.rebuild(workflowId);
-    return this.#hasRunOf(workflowId, slot);
-  }
-
-  #hasRunOf(workflowId: string, triggerData: string): boolean {
-    const fired = "SELECT 1 FROM workflow_runs WHERE workflow_id = ? AND trigger_data = ?";
-    return this.database.rows(fired, workflowId, triggerData).length > 0;
-  }
+  /** Whether a slot of a cron trigger has fired: after the clock was put back it comes again. */
+  hasFired = (id: string, slot: string): Promise<boolean> => this.#runs.hasFired(id, slot);
 
   close(): void {
     this.store.close();

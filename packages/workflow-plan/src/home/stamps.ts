@@ -1,5 +1,9 @@
 import { planHash } from "../plan/hash.ts";
-import type { Plans } from "./plans.ts";
+import type { PlanDatabase } from "../store/database.ts";
+import type { Workflow } from "../plan/plan.ts";
+
+/** What stamps are made of: the database, and the drafts of confirmed plans. */
+type Plans = { database: PlanDatabase; draft(id: string): Workflow | null };
 
 /** Of an output that is compared the beginning: when it is another one, so is the time of the check. */
 const statement = `SELECT w.id, w.metadata_json ->> '$.draft.session' AS draft, json_array(

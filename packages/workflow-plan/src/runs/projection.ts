@@ -289,6 +289,12 @@ export class Projection {
     return [...rows, ...openRuns(this.#database).filter(({ id }) => !known.has(id))];
   }
 
+  /** Whether a plan has a run with trigger data. */
+  hasRunOf(workflowId: string, triggerData: string): boolean {
+    const run = "SELECT 1 FROM workflow_runs WHERE workflow_id = ? AND trigger_data = ?";
+    return this.#database.rows(run, workflowId, triggerData).length > 0;
+  }
+
   /** Removes what belongs to no run, and writes the rows that no log has. */
   #restoreWithoutLog(): void {
     const database = this.#database;

@@ -16,6 +16,7 @@ import {
 import { settlePhase } from "../store/phase.ts";
 import type { WorkflowRow } from "../store/rows.ts";
 import type { PlanStore } from "../store/store.ts";
+import { triggerStateOf } from "../store/trigger-state.ts";
 import { withoutFolder } from "./folders.ts";
 import { cancelledByUser } from "./fold.ts";
 import { type Ended, planOf, Projection, runRowOf } from "./projection.ts";
@@ -210,6 +211,24 @@ export class Runs {
 
   async #follow(run: RunRef): Promise<Ended | null> {
     return withoutFolder(await this.projection.follow(run), this.#options.env);
+  }
+
+  /** Brings the rows of a plan's newest run up to date, whether it goes on or not. */
+  async followLast(workflowId: string): Promise<void> {
+    const last = lastRun(this.#database, workflowId);
+    if (last) await this.#follow({ id: last.id, workflow_id: workflowId });
+  }
+
+  /**
+   * Whether a slot of a cron trigger has fired. Slots behind the last one that fired have not. Which of the others have is
+   * read from the logs where no row has it.
+   */
+  async hasFired(workflowId: string, slot: string): Promise<boolean> {
+    const { last_fire_at } = triggerStateOf(this.#database, workflowId) ?? {};
+    if (!last_fire_at || slot > last_fire_at) return false;
+    if (this.projection.hasRunOf(workflowId, slot)) return true;
+    await this.projection.rebuild(workflowId);
+    return this.projection.hasRunOf(workflowId, slot);
   }
 
   /** Pauses the thread of a paused plan again, which was woken by someone who knows nothing of plans. */

@@ -22,14 +22,6 @@ export function triggerStateOf(database: PlanDatabase, workflowId: string): Trig
   return database.rows<TriggerState>(statement, workflowId)[0] ?? null;
 }
 
-/** What the triggers of all plans know, by the plans' ids: one query for who shows many. */
-export function triggerStates({ database }: { database: PlanDatabase }): Map<string, TriggerState> {
-  const rows = database.rows<TriggerState & { id: string }>(
-    `SELECT workflow_id AS id, ${columns} FROM trigger_state`,
-  );
-  return new Map(rows.map(({ id, ...state }) => [id, state]));
-}
-
 /**
  * Registers a plan's trigger, in the transaction of the caller: from `now` on it may fire. `was` is the trigger that its
  * state belongs to.
