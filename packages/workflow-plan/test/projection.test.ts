@@ -1,7 +1,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Host } from "@uncaged/workflow/host";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
-import { until } from "../../workflow/test/fixtures/until.ts";
+import { messageOf, until } from "../../workflow/test/fixtures/until.ts";
 import { cron, does, hello, TestHome } from "./home.ts";
 import { plan } from "./parts.ts";
 import { added, asks, waits } from "./projection/plans.ts";
@@ -14,7 +14,13 @@ afterAll(removeStores);
 /** A host of which one method does something more when it is done. */
 function hostAfter(host: Host, name: "find" | "observe", act: () => Promise<unknown>): Host {
   if (name === "find") {
-    const find: Host["find"] = (id) => host.find(id).finally(act);
+    const find: Host["find"] = async (id) => {
+      try {
+        return await host.find(id);
+      } finally {
+        await act();
+      }
+    };
     return { ...host, find };
   }
   async function* observe(...given: Parameters<Host["observe"]>) {
@@ -93,7 +99,7 @@ test("what was decided about a run holds while its rows are gone", async () => {
   await plans.run(second.id, { data: "news" });
   const drop = () => projectedTables.forEach((table) => plans.database.run(`DROP TABLE ${table}`));
   drop();
-  expect(String(await plans.run(second.id).catch(String))).toContain("is executing and can't");
+  expect(await messageOf(plans.run(second.id))).toContain("is executing and can't");
   drop();
   expect(await plans.startQueued()).toEqual([]);
   first.go();

@@ -45,6 +45,11 @@ export { type Messaging, type MessagingOptions, openMessaging } from "../router/
 export type { Channel, NewMessage, OnInboundMessage } from "../channel/channel.ts";
 
 // Terminal
-export type { CommandContext, DaemonBridge, SlashCommand } from "../terminal/commands.ts";
+export type {
+  CommandContext,
+  DaemonBridge,
+  InitDaemonBridgeOptions,
+  SlashCommand,
+} from "../terminal/commands.ts";
 export type { ChatMessage } from "../terminal/message.ts";
 export { runTerminalChat } from "../terminal/terminal.ts";

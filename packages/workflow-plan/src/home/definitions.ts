@@ -293,7 +293,8 @@ export class Definitions {
 }
 
 /** What a new plan may bring: it has no run yet. */
-function withoutRuns({ last_run: _, runs_without_log: __, ...others }: PlanMetadata): PlanMetadata {
+function withoutRuns(metadata: PlanMetadata): PlanMetadata {
+  const { last_run: _, runs_without_log: __, ...others } = metadata;
   return others;
 }
 
