@@ -126,3 +126,21 @@ test("what was decided about a run holds while its rows are gone", async () => {
   await plans.rebuild();
   expect(tablesOf(plans.database)).toEqual(await undisturbed(home));
 });
+
+test("the open runs of a home that was written before go on", async () => {
+  const home = new TestHome({ maxRuns: 1 });
+  const { plans } = home;
+  const [running, queued] = [await added(home, waits), await added(home, hello())];
+  for (const { id } of [running, queued]) await plans.confirm(id);
+  const [begun] = (await plans.show(running.id)).runs;
+  plans.database.run(
+    "UPDATE workflows SET metadata_json = json_remove(metadata_json, '$.last_run')",
+  );
+  const opened = home.open({ maxRuns: 1 });
+  expect(opened.get(running.id).metadata?.last_run).toEqual({ id: begun?.id, status: "running" });
+  expect(opened.get(queued.id).metadata?.last_run).toMatchObject({ status: "queued" });
+  running.go();
+  expect((await home.ended(running.id)).phase).toBe("completed");
+  expect(await opened.startQueued()).toMatchObject([{ workflowId: queued.id }]);
+  expect((await home.ended(queued.id)).phase).toBe("completed");
+});
