@@ -81,6 +81,7 @@ const agents = join(top, "packages/workflow-agents");
 const steps = join(top, "packages/workflow-steps");
 const graph = join(top, "packages/workflow-graph");
 const plan = join(top, "packages/workflow-plan");
+const evals = join(top, "packages/evals");
 const web = join(top, "apps/web");
 const bun = readManifest(core).dependencies.bun;
 
@@ -187,7 +188,7 @@ async function packCli(): Promise<string> {
 
 function packAgents(): string {
   const { dependencies } = readManifest(agents);
-  const { exports, files } = compiledExports(agents, [".", "./ledger", "./evals"]);
+  const { exports, files } = compiledExports(agents, [".", "./ledger"]);
   const staged = stage(agents, {
     exports,
     files: ["dist"],
@@ -243,6 +244,14 @@ function packPlan(): string {
   return staged;
 }
 
+function packEvals(): string {
+  const { exports, files } = compiledExports(evals, ["."]);
+  const dependencies = versionsOf(core, agents);
+  const staged = stage(evals, { exports, files: ["dist"], dependencies });
+  compile(evals, join(staged, "dist"), files, everyFile);
+  return staged;
+}
+
 /** The package whose name is the command's, so that npx finds it. It brings the command line along. */
 function packAlias(): string {
   const name = "uncaged-workflow";
@@ -275,7 +284,7 @@ function tarball(staged: string, folder = out): string {
 
 /** The paths of the tarballs. */
 export type Packed = Record<
-  "core" | "cli" | "agents" | "steps" | "graph" | "plan" | "alias",
+  "core" | "cli" | "agents" | "steps" | "graph" | "plan" | "evals" | "alias",
   string
 >;
 
@@ -294,6 +303,7 @@ async function packAll(): Promise<Packed> {
     steps: tarball(packSteps()),
     graph: tarball(packGraph()),
     plan: tarball(packPlan()),
+    evals: tarball(packEvals()),
     // In a folder of its own: npm gives it the file name of the core's.
     alias: tarball(packAlias(), aliasOut),
   };
