@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
-import { bundlePath, bundlesDir, descriptorPath, type Root, typesPath } from "../storage/paths.ts";
-import { openRoot } from "../storage/root.ts";
+import { bundlePath, bundlesDir, descriptorPath, type Root, typesPath } from "../disk/paths.ts";
+import { openRoot } from "../disk/root.ts";
 import { readDescriptor } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";
 import { loadBundle, putBundle, readBundle } from "./store.ts";
@@ -148,6 +148,26 @@ describe("loadBundle", () => {
     expect((await errorOf(loadBundle(root, hash))).message).toBe(
       `${bundlePath(root, hash)}:1:11: x`,
     );
+  });
+
+  test("a bundle can't require a package while it runs, also in a root behind a link", async () => {
+    const lazy = source.replace(
+      "yield",
+      'try { require("yaml") } catch (error) { throw error } yield',
+    );
+    const hash = await put(lazy);
+    const link = `${root}-link`;
+    await symlink(root, link);
+    try {
+      const { run } = await loadBundle(openRoot({ path: link }), hash);
+      const step = run({ prompt: "", steps: [] }, { threadId: "", maxRounds: 1 }).next();
+      expect(await errorOf(step)).toMatchObject({
+        code: "BUNDLE_REFUSED",
+        message: 'requires "yaml", which is no Node built-in',
+      });
+    } finally {
+      await rm(link);
+    }
   });
 
   test("judges the exports again", async () => {

@@ -1,6 +1,6 @@
 import type { Bundle, Descriptor } from "../contract/contract.ts";
 import { isWorkflowError, toErrorRecord, WorkflowError } from "../contract/error.ts";
-import { makeFolder, readOwnFile, writeFileAtomic } from "../storage/files.ts";
+import { makeFolder, readOwnFile, writeFileAtomic } from "../disk/files.ts";
 import {
   bundlePath,
   bundlesDir,
@@ -8,11 +8,12 @@ import {
   mapPath,
   type Root,
   typesPath,
-} from "../storage/paths.ts";
+} from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";
 import { loadFailed, loadProblem, toBundle } from "./module.ts";
+import { guardRequires } from "./require-guard.ts";
 import { SourceMap } from "./source-map.ts";
 
 /** The largest bundle, in bytes. */
@@ -86,6 +87,7 @@ export async function loadBundle(
 ): Promise<Bundle> {
   await readBundle(root, hash);
   const path = bundlePath(root, hash);
+  guardRequires(path);
   prepare();
   let module: object;
   try {

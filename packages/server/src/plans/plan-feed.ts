@@ -1,0 +1,126 @@
+import type { Workflow } from "@uncaged/workflow-plan";
+import type { Plans } from "@uncaged/workflow-plan/service";
+import { isWorkflowError } from "@uncaged/workflow/host";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PlanEvents } from "../schema/plan.ts";
+import { Feed } from "../stream/feed.ts";
+import { type Bytes, sseBytes } from "../stream/sse.ts";
+import { type PlanAccess, rowOf, wantedOf } from "./plan-rows.ts";
+
+const lookEveryMs = 1_000;
+/** Where looking takes long, as at ten thousand plans, it takes a tenth of the time; but nobody waits longer than this. */
+const restOfEachMs = 9;
+const longestRestMs = 5_000;
+
+/**
+ * The changes of a plan home, whichever process makes them: while somebody listens, its database's change counter is looked
+ * at each second, and its runs are as long as any goes on. The cursor is a hash of all that there is, so it holds
+ * across a restart: a client that has seen what is there now is sent nothing, any other one that it must read all.
+ */
+export class PlanFeed extends Feed {
+  readonly #open: () => Promise<PlanAccess>;
+  #plans: Plans | null = null;
+  #counter = "";
+  #stored: ReadonlyMap<string, string> = new Map();
+  /** What was sent of each plan; null before the first look. */
+  #sent: Map<string, string> | null = null;
+  #hash = 0n;
+
+  constructor(open: () => Promise<PlanAccess>) {
+    super();
+    this.#open = open;
+  }
+
+  protected get cursor(): string {
+    return this.#hash.toString(36);
+  }
+
+  protected reload(cursor: string): Bytes {
+    return message("plans", {}, cursor);
+  }
+
+  protected async watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let tookMs = 0;
+      try {
+        const access = await this.#open();
+        const startedAt = performance.now();
+        await this.#look(access);
+        tookMs = performance.now() - startedAt;
+        if (!signal.aborted) this.ready();
+      } catch {
+        // What can't be read now may be the next time.
+      }
+      const rest = Math.min(longestRestMs, Math.max(lookEveryMs, tookMs * restOfEachMs));
+      await sleep(rest, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  async #look({ plans }: PlanAccess): Promise<void> {
+    const { stamps, wanted } = await this.#read(plans);
+    if (this.#sent === null) {
+      this.#sent = new Map();
+      for (const [id, stamp] of stamps) this.#note(id, stamp);
+      this.begin(this.cursor);
+      return;
+    }
+    for (const [id, stamp] of stamps) {
+      if (this.#sent.get(id) === stamp) continue;
+      const plan = readable(plans, id);
+      this.#note(id, stamp);
+      if (plan === null) continue;
+      const row = rowOf(plans, plan, wanted.get(id));
+      this.push({ cursor: this.cursor, bytes: message("plan", row, this.cursor) });
+    }
+    for (const id of this.#sent.keys()) {
+      if (stamps.has(id)) continue;
+      this.#note(id, null);
+      this.push({ cursor: this.cursor, bytes: message("plan_removed", { id }, this.cursor) });
+    }
+  }
+
+  /** What there is of each plan. What is written while it is read is seen at the next look. */
+  async #read(plans: Plans) {
+    if (plans.runs().length > 0) await plans.refresh(() => undefined);
+    const counter = plans.changeCounter();
+    if (plans !== this.#plans || counter !== this.#counter) {
+      this.#stored = plans.stamps();
+      this.#plans = plans;
+      this.#counter = counter;
+    }
+    const wanted = await wantedOf(plans);
+    const stamps = new Map(this.#stored);
+    for (const [id, some] of wanted) {
+      const tokens = some.map(({ token }) => token).join(" ");
+      if (stamps.has(id)) stamps.set(id, `${stamps.get(id)} ${tokens}`);
+    }
+    return { stamps, wanted };
+  }
+
+  /** Notes what is sent of a plan; null when it is gone. */
+  #note(id: string, stamp: string | null): void {
+    const before = this.#sent?.get(id);
+    if (before !== undefined) this.#hash ^= hashOf(id, before);
+    if (stamp === null) this.#sent?.delete(id);
+    else this.#sent?.set(id, stamp);
+    if (stamp !== null) this.#hash ^= hashOf(id, stamp);
+  }
+}
+
+/** A plan; null when it was removed meanwhile or is damaged: it keeps no other from being shown. */
+function readable(plans: Plans, id: string): Workflow | null {
+  try {
+    return plans.get(id);
+  } catch (error) {
+    if (isWorkflowError(error)) return null;
+    throw error;
+  }
+}
+
+const hashOf = (id: string, stamp: string): bigint => Bun.hash(`${id} ${stamp}`);
+
+const message = <Name extends keyof PlanEvents>(
+  name: Name,
+  data: PlanEvents[Name],
+  id: string,
+): Bytes => sseBytes(name, data, id);

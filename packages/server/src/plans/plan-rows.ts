@@ -1,0 +1,77 @@
+import type { Workflow } from "@uncaged/workflow-plan";
+import type { Planning, Plans, SandboxReport, Wanted } from "@uncaged/workflow-plan/service";
+import { toErrorRecord } from "@uncaged/workflow/host";
+import type { z } from "@hono/zod-openapi";
+import type { planRowSchema, planViewSchema, wantedSchema } from "../schema/plan.ts";
+
+/** What the routes of plans need: opened when the first of them is asked. */
+export type PlanAccess = {
+  plans: Plans;
+  planning: Planning;
+  /** What the steps of a plan would run in. @throws ConfigError */
+  sandbox: (workflow: Workflow) => Promise<Pick<SandboxReport, "facts">>;
+  /** Called with a plan that can't be read, and that lists leave out. */
+  onDamaged: (id: string, error: unknown) => void;
+};
+
+/** Opens the plans; where there is no plan home it is made if `creates` is set, else there are no plans. */
+export type OpenPlans = (options: { creates: boolean }) => Promise<PlanAccess>;
+
+type PlanRow = z.infer<typeof planRowSchema>;
+
+/** The decisions that runs wait for, by their plans. */
+export const wantedOf = async (plans: Plans): Promise<Map<string, Wanted[]>> =>
+  Map.groupBy(await plans.wanted(), ({ workflowId }) => workflowId);
+
+/** The rows of a list: of all plans, newest first, or of those that wait for a person. */
+export async function rowsOf(
+  { onDamaged, plans }: PlanAccess,
+  onlyWaiting = false,
+): Promise<PlanRow[]> {
+  const all = await plans.list(onDamaged);
+  const wanted = await wantedOf(plans);
+  const shown = onlyWaiting ? all.filter((plan) => waits(plan, wanted.get(plan.id))) : all;
+  return shown.map((plan) => rowOf(plans, plan, wanted.get(plan.id)));
+}
+
+/** The row of a plan and the decisions that its run waits for. */
+export const rowOf = (plans: Plans, plan: Workflow, wanted: readonly Wanted[] = []): PlanRow => ({
+  ...plan,
+  ...plans.summary(plan),
+  wanted: wanted.map(decisionOf),
+  waits: waits(plan, wanted),
+});
+
+/** Whether a plan waits for a person: to be confirmed, it or its change, or for a decision. */
+const waits = ({ metadata, phase }: Workflow, wanted: readonly Wanted[] = []): boolean =>
+  phase === "awaiting_confirmation" || metadata?.draft !== undefined || wanted.length > 0;
+
+/** A decision without what answers are matched by. */
+const decisionOf = (wanted: Wanted): z.infer<typeof wantedSchema> => {
+  const { error, expiresAt, runId, stepId, threadId, workflowId } = wanted;
+  return { workflowId, runId, threadId, stepId, error, expiresAt };
+};
+
+/** A plan with its runs, and the facts for its confirmation. */
+export async function viewOf(
+  { plans, sandbox }: PlanAccess,
+  id: string,
+): Promise<z.infer<typeof planViewSchema>> {
+  const { planHash } = await import("@uncaged/workflow-plan/service");
+  const view = await plans.show(id);
+  const draft = plans.draft(view.id);
+  const shown = draft ?? view;
+  const report = await sandbox(shown).then(
+    ({ facts }) => facts,
+    (error: unknown) => [toErrorRecord(error).message],
+  );
+  const wanted = (await wantedOf(plans)).get(view.id) ?? [];
+  return {
+    ...view,
+    next_fire_at: plans.summary(view).next_fire_at,
+    hash: planHash(shown),
+    draft,
+    preview: plans.preview(shown, report),
+    wanted: wanted.map(decisionOf),
+  };
+}

@@ -1,0 +1,270 @@
+import { OpenAPIHono, type z } from "@hono/zod-openapi";
+import {
+  type Host,
+  keepAwake,
+  readServerAddress,
+  show,
+  WorkflowError,
+  writeServerAddress,
+} from "@uncaged/workflow/host";
+import type { EvalPlace } from "@uncaged/workflow-evals";
+import type { MiddlewareHandler } from "hono";
+import {
+  type ConsoleFiles,
+  consoleFiles,
+  isPagePath,
+  refusalPage,
+  wantsPage,
+} from "../console/console.ts";
+import { type BodyPace, limitBody, untypedAsJson } from "../guard/body.ts";
+import { guestOf, originsOf } from "../guard/cross-origin.ts";
+import { errorResponseTo } from "../guard/error-response.ts";
+import {
+  type Access,
+  bracketed,
+  checkRequest,
+  EntryCodes,
+  newToken,
+  ownHosts,
+  protect,
+} from "../guard/guard.ts";
+import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
+import type { OpenPlans } from "../plans/plan-rows.ts";
+import { planRoutes } from "../plans/plan-routes.ts";
+import { controlRoutes } from "../routes/control.ts";
+import { evalRoutes } from "../routes/evals.ts";
+import { eventRoutes } from "../routes/events.ts";
+import { type Context, Routes } from "../routes/route.ts";
+import { threadRoutes } from "../routes/threads.ts";
+import { workflowRoutes } from "../routes/workflows.ts";
+import { runRoutes } from "../runs/run-routes.ts";
+import { serverSchema } from "../schema/server.ts";
+import { Connections, type StreamLimits } from "../stream/connections.ts";
+import { ThreadFeeds } from "../stream/thread-feed.ts";
+
+export type ServerOptions = {
+  host: Host;
+  hostname: string;
+  /** The port; 0 takes any that is free. */
+  port: number;
+  /** The environment and folder of threads that are started here. */
+  env: Record<string, string>;
+  cwd: string;
+  version: string;
+  /** What the host is shown as, without it by its folder: the URL of a cluster. */
+  hostName?: string;
+  /** The folder of the project that is served. */
+  project?: string | null;
+  /** Where evals are recorded, without it the folder of the host. */
+  evals?: EvalPlace;
+  /** Opens the plans, when they are first asked for; there are none without it. */
+  plans?: OpenPlans;
+  /** The origins of other sites whose pages may use the API with the token; none when not given. */
+  allowOrigins?: readonly string[];
+  streams?: Partial<StreamLimits>;
+  bodies?: BodyPace;
+};
+
+/** A server that listens. `url` has the token in it, which permits everything. */
+export type RunningServer = {
+  readonly url: string;
+  readonly token: string;
+  readonly port: number;
+  /** A URL that gives one browser access, once, within a minute: for the program that opens it. */
+  entry(): string;
+  stop(): Promise<void>;
+};
+
+// An answer may take its time: a source is built, a worker is asked. Streams have no such limit.
+const longestSilenceS = 180;
+const defaultStreams = { most: 12_000, patienceMs: 30_000, heartbeatMs: 15_000 };
+// A connection of 128 kbit/s keeps it up.
+const defaultPace: BodyPace = { graceMs: 30_000, bytesPerMs: 16 };
+// So that a body above a route's limit gets an error response of ours, and not the runtime's.
+const mostReceived = 1024 * 1024 * 1024;
+
+/**
+ * Serves a host by HTTP and writes its address and token to the storage root. The token of the previous
+ * server is used again, so that open pages stay signed in.
+ *
+ * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` and `BAD_ORIGIN` (usage), and those of the disk.
+ */
+export function startServer(options: ServerOptions): RunningServer {
+  const { host, hostname, version, env, cwd, allowOrigins = [] } = options;
+  const origins = originsOf(allowOrigins);
+  const { root } = host;
+  const token = readServerAddress(root)?.token ?? newToken();
+  const connections = new Connections({ ...defaultStreams, ...options.streams });
+  const shared = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
+  const plans = planRoutes(shared, options.plans ?? noPlans);
+  const context = { ...shared, plans: plans.feed };
+  const limited = limitBody(options.bodies ?? defaultPace);
+  const served = { version, root: options.hostName ?? root, project: options.project ?? null };
+  const graphs = graphRoutes(context);
+  const evals = evalRoutes(options.evals ?? { root });
+  const more = [graphs.app, plans.app, evals];
+  const app = makeApp(context, served, limited, consoleFiles(), more);
+  const codes = new EntryCodes();
+  const access: Access = { hosts: new Set(), origins, token, port: 0, codes };
+  const server = listen(options, async (request, own) => {
+    const guest = guestOf(request.headers, origins);
+    try {
+      const redirect = checkRequest(request, access);
+      if (takesLong(request)) own.timeout(request, 0);
+      const response = redirect ?? (await app.fetch(request));
+      const isStream = response.headers.get("Content-Type") === "text/event-stream";
+      if (isStream) own.timeout(request, 0);
+      return protect(response, guest);
+    } catch (error) {
+      const { status, body } = errorResponseTo(request, error, root);
+      if (status === 500) console.error(error);
+      const { error: refusal } = body;
+      const isPage = typeof refusal === "object" && wantsPage(request);
+      return protect(
+        isPage ? refusalPage(request, status, refusal) : Response.json(body, { status }),
+        guest,
+      );
+    }
+  });
+  const port = server.port ?? options.port;
+  Object.assign(access, { hosts: ownHosts(hostname, port), port });
+  const url = `http://${bracketed(shownHost(hostname))}:${port}`;
+  try {
+    writeServerAddress(root, { url, token, pid: process.pid });
+  } catch (error) {
+    void server.stop(true);
+    throw error;
+  }
+  const rest = keepAwake(host, env);
+  // What is due may have to be read from the logs first.
+  void host.wake({ env }).catch(() => undefined);
+  return {
+    url: `${url}/?token=${token}`,
+    token,
+    port,
+    entry: () => `${url}/?code=${codes.make()}`,
+    async stop() {
+      rest();
+      graphs.close();
+      plans.close();
+      connections.close();
+      await server.stop(true);
+    },
+  };
+}
+
+const noPlans = () =>
+  Promise.reject(WorkflowError.missing("NO_PLANS", "this server was started without plans"));
+
+const info = {
+  title: "uncaged-workflow",
+  description:
+    "Workflows and their threads, over one storage root. Every request needs the token: " +
+    "Authorization: Bearer, or the cookie that the printed URL sets.",
+  license: { name: "MIT", identifier: "MIT" },
+};
+
+/** All routes put together: the API under /api, runs under /workflow, and the console everywhere else. */
+function makeApp(
+  context: Context,
+  served: Pick<z.infer<typeof serverSchema>, "version" | "root" | "project">,
+  limited: MiddlewareHandler,
+  files: ConsoleFiles,
+  more: readonly OpenAPIHono[],
+) {
+  const startedAt = Date.now();
+  const own = new Routes("Server");
+  own.add("GET /server", {
+    summary: "Which server this is, and since when it runs",
+    answer: ["The server.", serverSchema],
+    run: () => ({ name: "uncaged-workflow" as const, ...served, startedAt }),
+  });
+  const api = new OpenAPIHono();
+  api.use(limited);
+  const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes];
+  const all = [own.app, ...groups.map((group) => group(context)), ...more];
+  for (const routes of all) api.route("/", routes);
+
+  const app = new OpenAPIHono();
+  const scheme = { type: "http", scheme: "bearer" } as const;
+  app.openAPIRegistry.registerComponent("securitySchemes", "token", scheme);
+  app.route("/api", api);
+  app.use("/workflow/*", limited, untypedAsJson);
+  app.route("/workflow", runRoutes(context));
+  let described: object | undefined;
+  app.get("/api/openapi.json", (c) => c.json((described ??= describe(app, served.version))));
+  app.get("*", (c, next) => {
+    const { path } = c.req;
+    return (isPagePath(path) && files(path, c.req.raw.headers)) || next();
+  });
+  app.notFound((c) => {
+    const { method, path } = c.req;
+    const message = `there is no ${method} ${path.slice(0, 200)}`;
+    throw WorkflowError.missing("NO_SUCH_PATH", message, "see /api/openapi.json for what there is");
+  });
+  app.onError((error) => {
+    throw error;
+  });
+  return app;
+}
+
+/** The API as OpenAPI describes it; an operation is named by its method and path. */
+function describe(app: OpenAPIHono, version: string): object {
+  const document = app.getOpenAPI31Document({
+    openapi: "3.1.0",
+    info: { ...info, version },
+    servers: [{ url: "/" }],
+    security: [{ token: [] }],
+  });
+  const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
+    const words = path.split(/[/{}]+/).filter((word) => word !== "" && word !== "api");
+    const name = words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join("");
+    const named = Object.entries(item).map(([method, operation]) => [
+      method,
+      { operationId: `${method}${name}`, ...operation },
+    ]);
+    return [path, Object.fromEntries(named)] as const;
+  });
+  return { ...document, paths: Object.fromEntries(paths) };
+}
+
+// Nobody can open a page at the address that means all addresses.
+const shownHost = (host: string): string =>
+  host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+
+type Serve = (request: Request, server: Bun.Server<undefined>) => Promise<Response>;
+
+function listen({ hostname, port }: ServerOptions, fetch: Serve): Bun.Server<undefined> {
+  // To Bun no name means every address.
+  if (hostname.trim() === "") throw cantListen(hostname, port, null);
+  try {
+    return Bun.serve({
+      hostname,
+      port,
+      idleTimeout: longestSilenceS,
+      maxRequestBodySize: mostReceived,
+      development: false,
+      // Without development Bun lets a second process listen on the same port.
+      reusePort: false,
+      fetch,
+    });
+  } catch (cause) {
+    throw cantListen(hostname, port, cause);
+  }
+}
+
+function cantListen(hostname: string, port: number, cause: unknown): WorkflowError {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  if (code === "EADDRINUSE") {
+    return WorkflowError.failed(
+      "PORT_IN_USE",
+      `port ${port} of ${hostname} is in use`,
+      "a server may run already; else take another: --port 0 takes any that is free",
+    );
+  }
+  return WorkflowError.usage(
+    "BAD_HOST",
+    `can't listen on port ${port} of ${show(hostname)}${code ? `: ${code}` : ""}`,
+    "give an address of this machine: --host 127.0.0.1",
+  );
+}
