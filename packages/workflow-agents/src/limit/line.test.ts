@@ -67,7 +67,7 @@ describe("a call", () => {
         return turnOf(undefined, bucket, { tokens, onWait });
       });
     await Promise.all([1, 2, 3].map(waitIn));
-    expect(told.toSorted()).toEqual([1, 2, 3].map((n) => [n, n]));
+    expect(told.toSorted(([a], [b]) => a - b)).toEqual([1, 2, 3].map((n) => [n, n]));
   });
 
   test("gives up at once when its wait is too long for it, and the next goes in its place", async () => {
