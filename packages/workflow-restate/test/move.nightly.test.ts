@@ -9,11 +9,12 @@ import {
   type MovingHost,
   movingRoot,
   openLocalHost,
+  openRoot,
   settled,
   type Status,
   type ThreadRef,
 } from "@uncaged/workflow/host";
-import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/store";
+import { threadFiles } from "@uncaged/workflow/store";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, untilNoWorker } from "./fixtures/cluster.ts";
@@ -85,12 +86,12 @@ const answer = (on: Host, ref: ThreadRef, content: string, requestId = content) 
   on.control(ref, { kind: "answer", input: { content, meta: { requestId } }, env: {} });
 const push = (ref: ThreadRef) => moveThread(laptop, host.moving, ref);
 const pull = (ref: ThreadRef) => moveThread(host.moving, laptop, ref);
-const textsOf = async (on: Host, { hash, threadId }: ThreadRef) => {
-  await on.read({ hash, threadId });
-  const root = openRoot({ path: on.root });
-  return [dataPath, infoPath, valuesPath].map((path) => {
+const textsOf = async (on: Host, ref: ThreadRef) => {
+  await on.read(ref);
+  const { data, info, values } = threadFiles(openRoot({ path: on.root }), ref);
+  return [data, info, values].map((path) => {
     try {
-      return readFileSync(path(root, hash, threadId), "utf8");
+      return readFileSync(path, "utf8");
     } catch {
       return "";
     }

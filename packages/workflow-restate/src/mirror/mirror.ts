@@ -180,7 +180,7 @@ export class Mirror {
 
   #removeFiles(threadId: string, hash: string): void {
     for (const path of Object.values(threadFiles(this.root, { hash, threadId }))) {
-      rmSync(path, { force: true });
+      rmSync(path, { recursive: true, force: true });
     }
     this.#moves.delete(threadId);
     noteLocation(this.root, { hash, threadId }, null);

@@ -6,16 +6,14 @@ import {
   type ObjectSharedContext,
   serde,
 } from "@restatedev/restate-sdk";
+import type { Mask } from "@uncaged/workflow";
 import {
-  answerStep,
-  compileForAnswer,
+  answerAt,
   type GivenAnswer,
   killed,
-  type Mask,
-  notFound,
+  refusals,
   requestIdOf,
   sealed,
-  textOf,
   timeoutStep,
 } from "@uncaged/workflow/store";
 import { type EndRecord, type ErrorRecord, type Step, toErrorRecord } from "@uncaged/workflow/host";
@@ -116,13 +114,15 @@ function sealedRecord(
   record: Step | EndRecord,
   end?: AppendedRecord["end"],
 ): AppendedRecord {
-  const { text, sum } = sealed(textOf(record), sumOf(meta));
+  const { text, sum } = sealed(JSON.stringify(record), sumOf(meta));
   setLine(ctx, meta.records, Buffer.from(text));
   const { role, timestamp } = record;
   return { sum: sum.toString(16), last: { role, timestamp, waits: false }, ...(end && { end }) };
 }
 
-const missing = (threadId: string): Refusal => ({ error: toErrorRecord(notFound(threadId)) });
+const missing = (threadId: string): Refusal => ({
+  error: toErrorRecord(refusals.notFound(threadId)),
+});
 const done = ({ threadId }: ThreadMeta) => ({ threadId });
 
 /** A clock is read only where a lease may be over. */
@@ -358,10 +358,9 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         if (!question) return await refused(refusal ?? missing(ctx.key));
         const now = await ctx.date.now();
         const wait = question.meta as Parameters<typeof timeoutStep>[0];
-        const parts = { judge: compileForAnswer, now: () => now };
         // The start record is the first one.
         const asked = { number: meta.records - 1, wait };
-        const step = await answerStep(meta.threadId, asked, given, parts).catch(
+        const step = await answerAt(meta.threadId, asked, given, now).catch(
           (error: unknown): Refusal => ({ error: toErrorRecord(error) }),
         );
         if ("error" in step) return await refused(step, wait.stepID);

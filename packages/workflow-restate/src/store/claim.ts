@@ -3,7 +3,7 @@ import {
   type Appended,
   blobIdOf,
   type Claim,
-  endedError,
+  refusals,
   FencedError,
   type Root,
   sealed,
@@ -138,7 +138,8 @@ export class ClusterClaim implements Claim {
     this.#sum = BigInt(`0x${meta.sum}`);
     this.#journal = { records: journal?.records ?? 0, sum: BigInt(`0x${journal?.sum ?? "0"}`) };
     this.#mostWithAppend = hasStateLimit ? Number.MAX_VALUE : mostWithAppend;
-    const sizes = Object.values(files).map((path) => sizeOf(path));
+    const { data, journal: entries } = files;
+    const sizes = [data, entries, files.info, files.values].map(sizeOf);
     this.#kept = meta.isLarge ? Infinity : sizes.reduce((sum, size) => sum + size, 0);
   }
 
@@ -325,7 +326,7 @@ export class ClusterClaim implements Claim {
       const handler = this.#kept <= this.#mostWithAppend ? "appendEager" : "append";
       return this.#call<Answer>(handler, message);
     });
-    if ("ended" in answer && this.#isEnded) throw endedError(this.ref.threadId, "ended");
+    if ("ended" in answer && this.#isEnded) throw refusals.ended(this.ref.threadId, "ended");
     if (!("pause" in answer)) throw this.#fenced();
     this.#appends = append;
     this.#kept += message.length;

@@ -1,11 +1,10 @@
-import { firstSum, type NewThread, requestIdOf, sealed, SearchText } from "@uncaged/workflow/store";
-import { END, INPUT } from "@uncaged/workflow";
+import { type NewThread, sealed, SearchText } from "@uncaged/workflow/store";
 import type { StartRecord, Step } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { numbered } from "../client/frame.ts";
 import { type Begun, createThread, type Kept, keptBlobs } from "../client/transfer.ts";
 import type { StartHeader } from "../service/thread.ts";
-import { described } from "../thread/record.ts";
+import { lastOf, takenIds } from "../thread/record.ts";
 import { checkLength } from "./claim.ts";
 
 /** Who drives a new thread: the cluster's workers where `byClaims` is missing. `awaits`: lists have it when this resolves. */
@@ -26,16 +25,15 @@ export async function createIn(
   const [start, ...steps] = records.map((record) => JSON.parse(record) as Step);
   const { forkFrom } = start as unknown as StartRecord;
   const text = new SearchText();
-  for (const step of steps) if (step.role !== END) text.add(step);
-  const last = records.length > 1 ? described(records.at(-1) as string, thread.state).last : null;
+  for (const step of steps) text.add(step);
   const header = {
     ...{ threadId, hash, workflow: name, createdAt },
     ...(forkFrom && { forkFrom }),
-    ...{ records: records.length, sum: data.sum, last },
+    ...{ records: records.length, sum: data.sum },
+    last: lastOf(steps, thread.state),
     ...(journal.length > 0 && { journal: { records: journal.length, sum: entries.sum } }),
     text: text.of(start as unknown as StartRecord, null),
-    // The ids of the answers that it begins with.
-    taken: steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : [])),
+    taken: takenIds(steps),
     ...options,
   };
   async function* values(): AsyncGenerator<Kept> {
@@ -50,11 +48,11 @@ export async function createIn(
 
 /** Records with the chained checksums of a log. */
 function sealedLines(records: readonly string[]): { lines: Buffer[]; sum: string } {
-  let last = firstSum;
+  let last: bigint | undefined;
   const lines = records.map((record) => {
     const { text, sum } = sealed(record, last);
     last = sum;
     return Buffer.from(text);
   });
-  return { lines, sum: last.toString(16) };
+  return { lines, sum: (last ?? 0n).toString(16) };
 }

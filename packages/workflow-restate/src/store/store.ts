@@ -4,15 +4,13 @@ import {
   type Claim,
   type ClaimOptions,
   DiskStore,
-  isBlobId,
-  isThreadId,
   type ListQuery,
   type LogName,
   type LogPage,
   type NewThread,
-  notFound,
-  openRoot,
+  refusals,
   type RegistryState,
+  type Root,
   type RunnableOptions,
   type StoreChange,
   type StoredBundle,
@@ -20,7 +18,7 @@ import {
   type ThreadRef,
   type ThreadStore,
 } from "@uncaged/workflow/store";
-import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
+import { isThreadId, isWorkflowError, openRoot, WorkflowError } from "@uncaged/workflow/host";
 import { ClusterClient, quoted } from "../client/client.ts";
 import { blobIds } from "../client/transfer.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
@@ -67,10 +65,12 @@ export class RestateStore implements ThreadStore {
   readonly #client: ClusterClient;
   readonly #hasStateLimit: boolean;
   readonly #folder: TemporaryFolder | null;
-  readonly #mirror: Mirror;
+  /** The storage root in which the threads and bundles that were read are mirrored. */
+  readonly root: Root;
+  readonly mirror: Mirror;
+  readonly bundles: Bundles;
   /** What the mirror has. */
   readonly #copies: DiskStore;
-  readonly #bundles: Bundles;
   readonly #claims = new Set<ClusterClaim>();
   readonly #closed = new AbortController();
 
@@ -79,32 +79,33 @@ export class RestateStore implements ThreadStore {
     this.#hasStateLimit = hasStateLimit;
     this.#folder = cache === undefined ? new TemporaryFolder() : null;
     const root = openRoot({ path: cache ?? join(this.#folder?.path ?? "", "mirror") });
+    this.root = root;
     // Copies of claimed threads are in `run`.
     mkdirSync(join(root, "run"), { recursive: true, mode: 0o700 });
-    this.#mirror = new Mirror(root, client);
+    this.mirror = new Mirror(root, client);
     this.#copies = new DiskStore(root);
-    this.#bundles = new Bundles(root, client);
+    this.bundles = new Bundles(root, client);
   }
 
   async putBundle(bundle: StoredBundle): Promise<void> {
     this.#check();
-    await this.#bundles.write({ ...bundle, code: bundle.code.slice() });
+    await this.bundles.write({ ...bundle, code: bundle.code.slice() });
   }
 
   async readBundle(hash: string): Promise<StoredBundle | null> {
     this.#check();
-    return await this.#bundles.read(hash);
+    return await this.bundles.read(hash);
   }
 
   async listBundles(): Promise<string[]> {
     this.#check();
-    return await this.#bundles.hashes();
+    return await this.bundles.hashes();
   }
 
   async removeBundle(hash: string): Promise<void> {
     this.#check();
-    await this.#bundles.discard(hash, Number.MAX_SAFE_INTEGER);
-    await this.#bundles.remove(hash, Number.MAX_SAFE_INTEGER);
+    await this.bundles.discard(hash, Number.MAX_SAFE_INTEGER);
+    await this.bundles.remove(hash, Number.MAX_SAFE_INTEGER);
   }
 
   async readRegistry(): Promise<RegistryState> {
@@ -210,8 +211,12 @@ export class RestateStore implements ThreadStore {
   }
 
   async readBlob(ref: ThreadRef, id: string): Promise<Uint8Array | null> {
-    if (!isBlobId(id) || !(await this.#find(ref))) return null;
-    const [blob] = await this.#client.state("thread", ref.threadId, ` AND key = 'b:${id}'`);
+    if (!(await this.#find(ref))) return null;
+    const [blob] = await this.#client.state(
+      "thread",
+      ref.threadId,
+      ` AND key = ${quoted(`b:${id}`)}`,
+    );
     return blob ? new Uint8Array(blob.bytes) : null;
   }
 
@@ -247,7 +252,7 @@ export class RestateStore implements ThreadStore {
   async #claimed(meta: ThreadMeta): Promise<ClusterClaim> {
     const claim = await this.#open(meta, undefined, {});
     if (claim) return claim;
-    throw notFound(meta.threadId);
+    throw refusals.notFound(meta.threadId);
   }
 
   async #open(
@@ -255,7 +260,7 @@ export class RestateStore implements ThreadStore {
     line: string | undefined,
     { onWrite }: Pick<ClaimParts, "onWrite">,
   ): Promise<ClusterClaim | null> {
-    const copy = await copyClaimed(this.#client, this.#mirror.root, meta, line);
+    const copy = await copyClaimed(this.#client, this.root, meta, line);
     if (!copy) return null;
     const claim: ClusterClaim = new ClusterClaim(this.#client, meta, copy, {
       hasStateLimit: this.#hasStateLimit,
@@ -328,8 +333,8 @@ export class RestateStore implements ThreadStore {
   /** Brings the mirror of a thread up to date. @throws WorkflowError `THREAD_NOT_FOUND` */
   async #mirrored({ hash, threadId }: ThreadRef): Promise<void> {
     this.#check();
-    const meta = isThreadId(threadId) ? await this.#mirror.sync(threadId) : null;
-    if (meta?.hash !== hash) throw notFound(threadId);
+    const meta = isThreadId(threadId) ? await this.mirror.sync(threadId) : null;
+    if (meta?.hash !== hash) throw refusals.notFound(threadId);
   }
 }
 

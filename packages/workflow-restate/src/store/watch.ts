@@ -1,5 +1,5 @@
-import { isThreadId, type StoreChange, type ThreadRef } from "@uncaged/workflow/store";
-import { WorkflowError } from "@uncaged/workflow/host";
+import type { StoreChange, ThreadRef } from "@uncaged/workflow/store";
+import { isThreadId, WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { numbered } from "../client/frame.ts";
 import type { NotedChange, RegistryState } from "../service/store.ts";

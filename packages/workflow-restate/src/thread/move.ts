@@ -1,5 +1,10 @@
-import { type Location, movedError, movesNotRunning } from "@uncaged/workflow/store";
-import { type HostIdentity, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { type Location, refusals } from "@uncaged/workflow/store";
+import {
+  type HostIdentity,
+  movedError,
+  toErrorRecord,
+  WorkflowError,
+} from "@uncaged/workflow/host";
 import {
   isLeased,
   movedAway,
@@ -28,7 +33,7 @@ export function leave(meta: ThreadMeta, { to, at, force }: LeaveRequest): Left {
   if (away) return away;
   const stand = standOf(meta);
   if ((stand === "driven" || isLeased(meta, at)) && !force)
-    return { error: toErrorRecord(movesNotRunning(meta.threadId)) };
+    return { error: toErrorRecord(refusals.moves(meta.threadId)) };
   const location: Location = {
     moves: (before?.moves ?? 0) + 1,
     host: to,

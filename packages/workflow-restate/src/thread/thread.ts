@@ -1,12 +1,10 @@
+import { type Location, refusals } from "@uncaged/workflow/store";
 import {
-  endedError,
-  type Location,
+  type ErrorRecord,
   movedError,
-  notWaiting,
-  refuse,
-  waiting,
-} from "@uncaged/workflow/store";
-import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/workflow/host";
+  toErrorRecord,
+  type WorkflowError,
+} from "@uncaged/workflow/host";
 
 /*
  * The rules of a thread in a cluster, as functions of what it is and what is asked of it. Nothing here reads a clock or
@@ -91,7 +89,9 @@ export function movedAway({ threadId, location }: ThreadMeta): Refusal | null {
 const closed = (meta: ThreadMeta): Refusal => movedAway(meta) ?? ended(meta);
 const ended = ({ threadId, end }: ThreadMeta): Refusal => {
   const { reason = "", returnCode = 0 } = end ?? {};
-  return refusal(endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason));
+  return refusal(
+    refusals.ended(threadId, reason === "returned" ? `returned ${returnCode}` : reason),
+  );
 };
 
 export type Started = Pick<
@@ -342,7 +342,7 @@ export function pause(meta: ThreadMeta): Change | Refusal {
   if (stand === "ended" || stand === "moved") return closed(meta);
   if (stand === "driven" || stand === "paused") return { meta: { ...meta, pause: true } };
   const { threadId } = meta;
-  return refusal(refuse("NOT_RUNNING", threadId, `does not run: it is ${stand}`));
+  return refusal(refusals.of("NOT_RUNNING", threadId, `does not run: it is ${stand}`));
 }
 
 /** Continues what is paused. `now` is when. */
@@ -353,10 +353,10 @@ export function resume(meta: ThreadMeta, now: number): Change | Refusal {
     case "moved":
       return closed(meta);
     case "waiting":
-      return refusal(waiting(threadId, stepOf(last)));
+      return refusal(refusals.waiting(threadId, stepOf(last)));
     case "driven":
       if (meta.pause) return { meta: { ...meta, pause: false } };
-      return refusal(refuse("ALREADY_RUNNING", threadId, "runs already"));
+      return refusal(refusals.of("ALREADY_RUNNING", threadId, "runs already"));
     case "paused":
     case "idle":
       return { meta: driven(meta, now) };
@@ -381,7 +381,7 @@ export function kill(meta: ThreadMeta, record: AppendedRecord): Change | Refusal
 /** Whether an answer may be looked at; null: it may. */
 export function refusalOfAnswer(meta: ThreadMeta): Refusal | null {
   if (meta.end || meta.location?.host) return closed(meta);
-  return standOf(meta) === "waiting" ? null : refusal(notWaiting(meta.threadId));
+  return standOf(meta) === "waiting" ? null : refusal(refusals.notWaiting(meta.threadId));
 }
 
 /** Commits the `__input__` step, and has the thread driven. */
@@ -402,5 +402,5 @@ export function refusalOfRemoval(meta: ThreadMeta, force: boolean): Refusal | nu
   const stand = standOf(meta);
   if (force || stand === "ended" || stand === "moved" || stand === "idle") return null;
   const status = stand === "driven" ? "running" : stand;
-  return refusal(refuse("THREAD_RUNNING", meta.threadId, `is ${status}`));
+  return refusal(refusals.of("THREAD_RUNNING", meta.threadId, `is ${status}`));
 }

@@ -1,26 +1,14 @@
 import {
-  createRoot,
-  describeOutcome,
   engineFor,
   InfoLog,
   type JournalPlace,
-  loadBundle,
-  type Mask,
-  maskOf,
-  openRoot,
-  outcomeTag,
+  loadDriven,
   markVariable,
-  type Root,
-  SharedEnv,
-  sharedIn,
-  StackMapper,
-  withStrictSchemas,
-  worktreesDir,
+  rootPlace,
 } from "@uncaged/workflow/store";
 import { type Environment, isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
-import type { Bundle, SharedValues } from "@uncaged/workflow";
+import { type Bundle, type Mask, maskOf } from "@uncaged/workflow";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
-import { Bundles } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { ClusterClaim } from "../store/claim.ts";
 import { RestateStore } from "../store/store.ts";
@@ -62,9 +50,6 @@ type Driven = { fail: (thrown: unknown) => void; note: (content: string) => void
  */
 export class Driver {
   readonly #parts: DriverParts;
-  readonly #root: Root;
-  readonly #bundles: Bundles;
-  readonly #shared: SharedValues;
   readonly #env: Readonly<Record<string, string>>;
   readonly #loaded = new Map<string, Promise<Bundle>>();
   readonly #driven = new Map<string, Driven>();
@@ -76,13 +61,9 @@ export class Driver {
 
   constructor(parts: DriverParts) {
     this.#parts = parts;
-    this.#root = openRoot({ path: parts.cache });
-    createRoot(this.#root);
-    this.#bundles = new Bundles(this.#root, parts.client);
     const { cache, hasStateLimit = false } = parts;
     this.#store = new RestateStore(parts.client, { cache, hasStateLimit });
-    this.#shared = sharedIn(this.#root);
-    this.#env = new SharedEnv({ [markVariable]: mark }).with(definedEnv(parts.env));
+    this.#env = Object.freeze({ ...definedEnv(parts.env), [markVariable]: mark });
   }
 
   /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
@@ -195,12 +176,8 @@ export class Driver {
       store: this.#store,
       claim,
       bundle,
-      place: {
-        shared: this.#shared,
-        // They stay on this machine when the thread is no longer driven.
-        worktrees: (id) => worktreesDir(this.#root, id),
-        stacks: new StackMapper(this.#root, hash),
-      },
+      // Worktrees stay on this machine when the thread is no longer driven.
+      place: rootPlace(this.#store.root, hash),
       env: this.#env,
       ...(cwd !== undefined && { options: { cwd } }),
       info,
@@ -230,7 +207,6 @@ export class Driver {
       info.event({ tag: "E9K2TNWE", type: "worker_start", stepID: null, payload });
       engine.start();
       const outcome = await engine.done;
-      if (outcome.kind !== "ended") info.log(outcomeTag, describeOutcome(outcome));
       info.close();
       await claim.release();
       if (outcome.kind === "ended") return "ended";
@@ -271,12 +247,13 @@ export class Driver {
   }
 
   async #bundle(hash: string): Promise<Bundle> {
-    await this.#bundles.fetch(hash);
+    await this.#store.bundles.fetch(hash);
     try {
-      return await withStrictSchemas(loadBundle(this.#root, hash));
+      return await loadDriven(this.#store.root, hash);
     } catch (error) {
       // The cluster may have it whole the next time.
-      if (isWorkflowError(error) && error.code === "BUNDLE_CHANGED") this.#bundles.forget(hash);
+      if (isWorkflowError(error) && error.code === "BUNDLE_CHANGED")
+        this.#store.bundles.forget(hash);
       throw error;
     }
   }

@@ -34,8 +34,8 @@ export const postponedPath = (root: Root, hash: string, threadId: string) =>
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);
 /** Where the thread is, once it has moved between hosts. */
-/** The files of a thread: its records, its journal, its debug log and the values that this refers to. */
-export type ThreadFiles = { data: string; journal: string; info: string; values: string };
+/** The files of a thread: its records, its journal, its debug log, the values that this refers to, and the folder of its blobs. */
+export type ThreadFiles = Record<"data" | "journal" | "info" | "values" | "blobs", string>;
 
 export const threadFiles = (
   root: Root,
@@ -45,6 +45,7 @@ export const threadFiles = (
   journal: journalPath(root, hash, threadId),
   info: infoPath(root, hash, threadId),
   values: valuesPath(root, hash, threadId),
+  blobs: blobsDir(root, hash, threadId),
 });
 export const locationPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.location.json`);

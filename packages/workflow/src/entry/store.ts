@@ -1,34 +1,6 @@
-// Entry point 5: for hosts that drive threads elsewhere. What a claim on a thread is driven with, and the rules and
-// readers of a storage root that such a host mirrors a part of.
+// Entry point 5: for a thread store on other machines, and for a host that drives its threads.
 
-// Driving
-export { checkAnswerer } from "../local/threads/answerer.ts";
-export { markVariable } from "../system/worker-env.ts";
-export { engineFor, outcomeTag } from "../worker/drive.ts";
-export { describeOutcome, killed } from "../engine/ending.ts";
-export { answerStep, type GivenAnswer, isOver, notWaiting, timeoutStep } from "../engine/answer.ts";
-export type { JournalPlace } from "../worker/journal.ts";
-export { recordEvents, SharedEnv } from "../worker/context.ts";
-export {
-  capturePrints,
-  catchCrashes,
-  type Driven,
-  guardExit,
-} from "../worker/isolate.ts";
-export { refusalLines, refuse, waiting } from "../worker/refusal.ts";
-export { checkParams, compileForAnswer, prepareThread, roundsOf } from "../worker/create.ts";
-export { checkGiven, forkRequest, newThreadId } from "../local/threads/start.ts";
-export { type InputRequest, type StartRequest, withValue } from "../control/control.ts";
-export type { CollectOptions, VerifyOptions } from "../host/host.ts";
-export { StackMapper } from "../bundle/stack.ts";
-export { withStrictSchemas } from "../bundle/role-schemas.ts";
-export { loadBundle, readBundle } from "../bundle/store.ts";
-export { type Mask, maskOf } from "../contract/mask.ts";
-
-// Records
-export { textOf } from "../record/record.ts";
-export { firstSum, sealed } from "../record/sum.ts";
-export { DiskStore } from "../disk/store.ts";
+// The store
 export {
   type Appended,
   type Claim,
@@ -47,53 +19,50 @@ export {
   type ThreadState,
   type ThreadStore,
 } from "../store/store.ts";
-export { storeContract } from "../store/store-contract.ts";
+export { storeContract, type StoreRule } from "../store/store-contract.ts";
 export type { StoreUnderTest } from "../store/store-trial.ts";
-export type { ThreadRef } from "../record/thread.ts";
-export { InfoLog } from "../worker/info.ts";
-export { readLog, type ThreadLog } from "../disk/log.ts";
-export { wakesAt } from "../contract/wait.ts";
+export { memoryStore } from "../store/memory-store.ts";
+export { DiskStore } from "../disk/store.ts";
+
+// Records
+export { sealed } from "../record/sum.ts";
+export { blobIdOf } from "../record/blob-names.ts";
 export { ulidTime } from "../contract/base32.ts";
-export { endedError, movedError, movesNotRunning } from "../record/thread.ts";
-export { notFound, pickThread, requestIdOf, takenIds } from "../record/selection.ts";
-
-// Reading a thread
-export type { Drivers } from "../local/workers/live.ts";
-export { readView } from "../local/threads/view.ts";
-export { readAttempts, readLines, readValue } from "../local/threads/events.ts";
-export { Marks, observe } from "../local/threads/observe.ts";
+export { checkThreadId } from "../contract/names.ts";
+export { pickThread, requestIdOf } from "../record/selection.ts";
+export { SearchText, wordsOf } from "../record/search.ts";
+export { readLog, type ThreadLog } from "../disk/log.ts";
 export { cursorOf, positionOf } from "../disk/reader.ts";
-export { searchText } from "../local/threads/search.ts";
-export { hasWords, SearchText, wordsOf } from "../record/search.ts";
-export { type Selector, selectorsIn } from "../local/threads/list.ts";
+export type { ThreadRef } from "../record/thread.ts";
 
-// Workflows
-export { resolve, type Resolved, hashesOf, workflowOf } from "../registry/versions.ts";
-export { serialiseRegistry } from "../registry/registry.ts";
-export { readRegistry } from "../registry/read.ts";
-export { takeWorkflow } from "../local/upkeep/move.ts";
+// A new thread
+export { newThread } from "../worker/create.ts";
+export { checkedStart, forkRequest } from "../local/threads/start.ts";
+export type { InputRequest, StartRequest } from "../control/control.ts";
 
-// The storage root
-export { readBlob } from "../disk/blobs.ts";
-export { blobIdOf, blobsNamedIn, isBlobId } from "../record/blob-names.ts";
+// Driving a claimed thread
+export { engineFor, loadDriven, rootPlace } from "../worker/drive.ts";
+export { InfoLog } from "../worker/info.ts";
+export type { JournalPlace } from "../worker/journal.ts";
+export { recordEvents } from "../worker/context.ts";
+export { type Driven, isolate } from "../worker/isolate.ts";
+export { markVariable } from "../system/worker-env.ts";
+
+// Records that are made outside of an engine, and what is refused
+export { killed } from "../engine/ending.ts";
+export { type GivenAnswer, timeoutStep } from "../engine/answer.ts";
+export { answerAt } from "../worker/create.ts";
+export { refusalLines, refusals } from "../worker/refusal.ts";
+
+// A storage root with copies of threads and bundles
+export { type Root, registryPath, type ThreadFiles, threadFiles } from "../disk/paths.ts";
 export { noteLocation } from "../disk/location.ts";
-export { type Location } from "../control/control.ts";
-export { createRoot, openRoot } from "../disk/root.ts";
-export { sharedIn } from "../disk/shared-values.ts";
-export { worktreesDir } from "../disk/worktrees.ts";
-export {
-  blobsDir,
-  bundlePath,
-  dataPath,
-  descriptorPath,
-  infoPath,
-  mapPath,
-  namesIn,
-  registryPath,
-  type Root,
-  type ThreadFiles,
-  threadFiles,
-  typesPath,
-  valuesPath,
-} from "../disk/paths.ts";
-export { checkThreadId, isThreadId } from "../contract/names.ts";
+export type { Location } from "../control/control.ts";
+export type { Drivers } from "../local/workers/live.ts";
+export { Marks, observe } from "../local/threads/observe.ts";
+export { readBundle } from "../bundle/store.ts";
+export { readRegistry } from "../registry/read.ts";
+export type { Workflow as RegisteredWorkflow } from "../registry/registry.ts";
+export { resolve, type Resolved } from "../registry/versions.ts";
+export { type Selector, selectorsIn } from "../local/threads/list.ts";
+export type { CollectOptions, VerifyOptions } from "../host/host.ts";

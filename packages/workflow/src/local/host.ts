@@ -7,7 +7,7 @@ import { readAttempts, readLines, readValue } from "./threads/events.ts";
 import { Families } from "./threads/family.ts";
 import { collectGarbage } from "./upkeep/gc.ts";
 import { listThreads, readIndexed, readRow, worthIndexing } from "./threads/list.ts";
-import { LiveWorkers, listLive, listWorkers } from "./workers/live.ts";
+import { type Drivers, LiveWorkers, listLive, listWorkers } from "./workers/live.ts";
 import { Marks, observe } from "./threads/observe.ts";
 import { forkThread, resolveWorkflow, startThread } from "./threads/start.ts";
 import { ThreadIndex } from "./threads/thread-index.ts";
@@ -32,6 +32,11 @@ const maxRecordBytes = 64 * 1024 * 1024;
 /** How old the answer of a worker may be that an observer sees, in milliseconds. */
 const freshMs = 250;
 
+export type LocalHostOptions = RootOptions & {
+  /** Knows what drives a thread, in place of the workers of this machine, when it is read: the root is the copy of another host. */
+  drivers?: Drivers;
+};
+
 /**
  * The host that a storage root of this machine is: its files, and the worker processes that drive its
  * threads. Nothing is written until something is registered or started.
@@ -39,7 +44,7 @@ const freshMs = 250;
  * @throws WorkflowError those of `openRoot`.
  * @example const host = openLocalHost({ path: "/srv/workflows" });
  */
-export function openLocalHost(options: RootOptions = {}): Host {
+export function openLocalHost({ drivers, ...options }: LocalHostOptions = {}): Host {
   const root = openRoot(options);
   const workers = new LiveWorkers(root, freshMs);
   const marks = new Marks();
@@ -79,13 +84,13 @@ export function openLocalHost(options: RootOptions = {}): Host {
     },
     live: async () => listLive(root),
     row: async (ref) => readRow(root, ref),
-    read: async (ref) => readView(root, ref),
+    read: async (ref) => readView(root, ref, drivers),
     family: async ({ threadId }) => families.of(threadId),
-    attempts: async (ref) => readAttempts(root, ref),
-    log: (...given) => readLines(root, ...given),
+    attempts: async (ref) => readAttempts(root, ref, drivers),
+    log: (ref, given) => readLines(root, ref, given, drivers),
     value: async (...given) => readValue(root, ...given),
     observe: (ref, cursor, given = {}) =>
-      observe(root, ref, { live: workers, marks }, cursor, given),
+      observe(root, ref, { live: drivers ?? workers, marks }, cursor, given),
     async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
       const done = await control(root, ref, command);
       workers.forget(ref.hash);

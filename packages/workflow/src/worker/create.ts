@@ -3,6 +3,7 @@ import {
   type Bundle,
   INPUT,
   type JsonSchema,
+  type RoleOutput,
   type Step,
   WAIT,
   type WaitMeta,
@@ -19,7 +20,13 @@ import {
   type StepEdit,
   withValue,
 } from "../control/control.ts";
-import { type SchemaJudge, withDecision } from "../engine/answer.ts";
+import {
+  answerStep,
+  type AskedQuestion,
+  type GivenAnswer,
+  type SchemaJudge,
+  withDecision,
+} from "../engine/answer.ts";
 import { blobsNamedIn } from "../record/blob-names.ts";
 import { LogFold } from "../record/fold.ts";
 import { type StartRecord, textOf } from "../record/record.ts";
@@ -62,6 +69,20 @@ export async function prepareThread(
     ...(fork && source && { blobsFrom: await namedBlobs(store, fork, source.steps) }),
   };
   return { thread, start, steps };
+}
+
+/**
+ * The thread that a request starts, once what it is started with fits the bundle.
+ * @throws WorkflowError those of {@link checkParams} and {@link prepareThread}
+ */
+export async function newThread(
+  store: ThreadStore,
+  hash: string,
+  bundle: Pick<Bundle, "descriptor">,
+  request: StartRequest,
+): Promise<NewThread> {
+  await checkParams(bundle, request);
+  return (await prepareThread(store, hash, request, roundsOf(bundle))).thread;
 }
 
 /** The maxRounds of a bundle's threads when their starter gives none: that of its descriptor, else 100. */
@@ -229,3 +250,17 @@ export const compileForAnswer: SchemaJudge = async (schema) => {
   if ("validate" in compiled) return compiled;
   return { problem: `${compiled.path.join(".") || "it"} ${compiled.message}` };
 };
+
+/** The `__input__` step that an answer becomes at this time. @see answerStep */
+export const answerAt = (
+  threadId: string,
+  asked: AskedQuestion,
+  given: GivenAnswer,
+  now: number,
+): Promise<RoleOutput> =>
+  answerStep(
+    threadId,
+    asked,
+    { ...given, input: withValue(given.input) },
+    { judge: compileForAnswer, now: () => now },
+  );

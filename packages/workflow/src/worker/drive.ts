@@ -1,9 +1,14 @@
-import type { StackMapper } from "../bundle/stack.ts";
+import { withStrictSchemas } from "../bundle/role-schemas.ts";
+import { StackMapper } from "../bundle/stack.ts";
+import { loadBundle } from "../bundle/store.ts";
 import type { Blobs, Bundle, WorkflowOptions } from "../contract/contract.ts";
 import type { Mask } from "../contract/mask.ts";
 import type { SharedValues } from "../contract/shared-values.ts";
 import { describeOutcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
+import type { Root } from "../disk/paths.ts";
+import { sharedIn } from "../disk/shared-values.ts";
+import { worktreesDir } from "../disk/worktrees.ts";
 import { isBlobId } from "../record/blob-names.ts";
 import type { EndRecord } from "../record/record.ts";
 import type { Claim, ThreadStore } from "../store/store.ts";
@@ -16,7 +21,7 @@ import { recordRefusal } from "./refusal.ts";
 
 const closingMs = 5_000;
 /** The tag of the line that says how the driving of a thread ended. */
-export const outcomeTag = "4SHB0GXR";
+const outcomeTag = "4SHB0GXR";
 
 /** What the threads of a bundle have of the machine that drives them. */
 export type ThreadPlace = {
@@ -27,6 +32,21 @@ export type ThreadPlace = {
   /** Maps positions in the bundle to the author's sources. */
   stacks: StackMapper;
 };
+
+/** What the threads of a bundle have of a storage root. */
+export const rootPlace = (root: Root, hash: string): ThreadPlace => ({
+  shared: sharedIn(root),
+  worktrees: (threadId) => worktreesDir(root, threadId),
+  stacks: new StackMapper(root, hash),
+});
+
+/**
+ * Loads a bundle of a storage root, to drive its threads: it is hashed, imported, and its schemas are compiled if its steps must
+ * pass them.
+ * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`
+ */
+export const loadDriven = (root: Root, hash: string): Promise<Bundle> =>
+  withStrictSchemas(loadBundle(root, hash));
 
 /** A claimed thread, the code that it runs, and where its debug log goes. */
 export type Driving = {
@@ -47,7 +67,7 @@ export type Driving = {
 
 /**
  * The engine of a claimed thread, in an async context of its own, and a function that fails the thread for something thrown
- * outside its generator. The engine lets go when the claim is lost; the claim is released by the caller.
+ * outside its generator. How the driving ends is noted in the debug log. The engine lets go when the claim is lost; the claim is released by the caller.
  */
 export function engineFor({ store, claim, bundle, place, env, ...driving }: Driving): {
   engine: ThreadEngine;
@@ -99,6 +119,9 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
       closingMs,
     },
   );
+  void engine.done.then((outcome) => {
+    if (outcome.kind !== "ended") info.log(outcomeTag, describeOutcome(outcome));
+  });
   claim.lost.addEventListener("abort", () => void engine.release());
   return { engine, fail };
 }

@@ -16,7 +16,7 @@ import type {
   WakeRequest,
   WokenHere,
 } from "../control/control.ts";
-import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
+import { killed, type Outcome } from "../engine/ending.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
 import { textOf } from "../record/record.ts";
 import { notFound } from "../record/selection.ts";
@@ -24,7 +24,7 @@ import { endedError, movedError, movesNotRunning } from "../record/thread.ts";
 import type { Claim, ClaimOptions, ThreadInfo } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { checkParams, hasTaken, prepareThread, roundsOf } from "./create.ts";
-import { engineFor, outcomeTag } from "./drive.ts";
+import { engineFor } from "./drive.ts";
 import { InfoLog } from "./info.ts";
 import { isSoonAtWork, type Live, liveThreadOf } from "./live.ts";
 import { noteRefusal, refuse, stillWaiting, waiting, workerClosing } from "./refusal.ts";
@@ -330,7 +330,6 @@ export class Threads {
   async #settle(claim: Claim, done: Promise<Outcome>, info: InfoLog): Promise<void> {
     const { threadId } = claim.ref;
     const outcome = await done;
-    if (outcome.kind !== "ended") info.log(outcomeTag, describeOutcome(outcome));
     info.close();
     await claim.release();
     this.#live.delete(threadId);
