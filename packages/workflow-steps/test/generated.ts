@@ -1,6 +1,6 @@
 import type fc from "fast-check";
 import { type Generated, generatedOf } from "./generated/draft.ts";
-import { workflowPlans } from "./generated/plan.ts";
+import { nestedPlans, workflowPlans } from "./generated/plan.ts";
 
 const mostSteps = 30;
 
@@ -15,3 +15,9 @@ export const generatedWorkflows = (isCounting: boolean): fc.Arbitrary<Generated>
   workflowPlans(isCounting)
     .map(generatedOf)
     .filter(({ steps }) => steps <= mostSteps);
+
+/** Small workflows of constructs in constructs: all of their checkpoints can be resumed from. */
+export const nestedWorkflows = (isCounting: boolean): fc.Arbitrary<Generated> =>
+  nestedPlans(isCounting)
+    .map(generatedOf)
+    .filter(({ steps }) => steps >= 4 && steps <= 10);
