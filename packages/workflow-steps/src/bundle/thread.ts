@@ -102,7 +102,7 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
   }
   if (checkpoint !== undefined || (stepID !== undefined && !isNext(state.position, stepID))) {
     const completedSteps = [...state.completedSteps];
-    const made = { ...state, completedSteps, ...marksOf(outline, state), currentStepID: stepID };
+    const made = { ...state, completedSteps, ...marksOf(outline, state.position), currentStepID: stepID };
     const { runID } = state;
     const from = checkpoint ?? made;
     return { ...restoredState(workflow, from, runID, { stepID, overrides }), runID };

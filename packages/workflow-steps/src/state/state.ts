@@ -5,6 +5,7 @@ import { ENTRY, failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import { type Outline, outlineOf } from "../outline/outline.ts";
 import { Registry } from "../registry/registry.ts";
+import { type Position, startAt } from "./position.ts";
 
 /** The documents of a step workflow: its own, and those of its children by the path that a step names. */
 export type Documents = {
@@ -35,50 +36,6 @@ export type Answered = { payload: unknown; requestId?: string; timedOut: boolean
 /** The position of one run of a step: the step as the log names it, and all constructs around it. */
 export type StepAt = { stepID: string; path: readonly PathPart[] };
 
-/**
- * How far constructs are, as a checkpoint has it: the finished children, those of them that broke out of the
- * loop around, the finished iterations.
- */
-export type Marks = {
-  completedBranches: Record<string, string[]>;
-  brokenBranches?: Record<string, string[]>;
-  loopProgress: Record<string, number>;
-};
-
-/** A construct was come to: the marks that a checkpoint had of it are used up. */
-export function dropMarks(marks: Marks, construct: string): void {
-  for (const record of Object.values(marks)) delete record[construct];
-}
-
-/**
- * The position of a chain. The positions of a run, a tree by the paths of its commits, are all the progress
- * there is: what is recorded under a path is done, and the rest is still to do.
- */
-export type Position = {
-  /** The step that it comes to, or `RETURN`, `BREAK`. */
-  next: string;
-  /** Set when that step is a construct that was entered: its `if` and its cases are not tested again. */
-  inside: Inside | null;
-  /** The loops that this chain has behind it, with the number of their iterations. */
-  ended?: Readonly<Record<string, number>>;
-};
-
-/** How far a construct is that was entered. */
-export type Inside = {
-  /** What a step's own work gave that is done: the case of a Branch, and where it led if not to `next`. */
-  body: { selected?: string | null; next?: string } | null;
-  /** How many iterations of a loop are done without a gap. */
-  finished: number;
-  /** The number of all iterations when one of them broke out of the loop. */
-  broken: number | null;
-  /** The chains by `chainKey`, those that ended in the order in which they did. */
-  chains: Map<string, Position>;
-  /** The locals that a rerun gave a loop's iterations, by number. */
-  given: Map<number, Record<string, unknown>>;
-  /** The child workflow that the step started: its state, and what it was begun with. */
-  child: { state: RunState; begun: ChildRun } | null;
-};
-
 /** All that a run is, apart from what is being done. Values of variables are never changed in place. */
 export type RunState = {
   runID: string;
@@ -89,8 +46,6 @@ export type RunState = {
   /** The ids of the steps that are done, each once, in the order in which they first were. */
   completedSteps: Set<string>;
   position: Position;
-  /** The marks of an imported checkpoint: each counts when its construct is first come to. */
-  imported: Marks;
   eventSeq: number;
   writeSeq: number;
   /** Answers that no Pause has taken yet, by `answerKey`: concurrent Pauses may have several. */
@@ -110,8 +65,7 @@ export function newState(
     localVars: {},
     artifacts: {},
     completedSteps: new Set(),
-    position: { next: entries.length === 1 ? (entries[0] as string) : ENTRY, inside: null },
-    imported: { completedBranches: {}, loopProgress: {} },
+    position: startAt(entries.length === 1 ? (entries[0] as string) : ENTRY),
     eventSeq: 0,
     writeSeq: 0,
     answers: new Map(),
@@ -129,7 +83,6 @@ export function copyState(state: RunState): RunState {
     artifacts: { ...state.artifacts },
     completedSteps: new Set(state.completedSteps),
     position: structuredClone(state.position),
-    imported: structuredClone(state.imported),
     answers: new Map(state.answers),
   };
 }

@@ -40,13 +40,7 @@ const tree = [
     key: "a",
     subs: [
       { key: "aa", subs: [{ key: "aaa", subs: [] }] },
-      {
-        key: "ab",
-        subs: [
-          { key: "aba", subs: [] },
-          { key: "abb", subs: [] },
-        ],
-      },
+      { key: "ab", subs: [{ key: "aba", subs: [] }] },
     ],
   },
   {
