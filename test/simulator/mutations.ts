@@ -18,7 +18,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "ignored-tail",
     what: "defect 68: what follows the last whole line is taken for a torn tail, whatever it is",
-    file: "packages/workflow/src/log/log.ts",
+    file: "packages/workflow/src/disk/log.ts",
     edits: [
       [
         '    if (length !== null) this.#break(start + length, "what follows the record is no newline");\n    else if (!isBeginning) this.#break(start, "what follows the last record is none");\n',
@@ -37,7 +37,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "shown-before-sync",
     what: "defect 70: a record is written with its newline, and synced after that",
-    file: "packages/workflow/src/log/writer.ts",
+    file: "packages/workflow/src/disk/writer.ts",
     edits: [
       ["encode(syncer ? text : `${text}\\n`)", "encode(`${text}\\n`)"],
       ["      this.#write(newline);\n    } catch", "      void newline;\n    } catch"],
@@ -87,28 +87,28 @@ export const mutations: readonly Mutation[] = [
   {
     name: "unsynced-creation",
     what: "a new log is renamed before it is synced",
-    file: "packages/workflow/src/log/writer.ts",
+    file: "packages/workflow/src/disk/writer.ts",
     edits: [["      if (isSynced) system.files.syncData(fd);\n", ""]],
     seed: 1,
   },
   {
     name: "unsynced-name",
     what: "the folder is not synced when a log gets its name",
-    file: "packages/workflow/src/log/writer.ts",
+    file: "packages/workflow/src/disk/writer.ts",
     edits: [["    if (isSynced) system.files.syncFolder(dirname(path));\n", ""]],
     seed: 1,
   },
   {
     name: "unsynced-step",
     what: "a log that is written alone is not synced",
-    file: "packages/workflow/src/log/writing.ts",
+    file: "packages/workflow/src/disk/writing.ts",
     edits: [["    system.files.syncData(fd);\n    return null;", "    return null;"]],
     seed: 1,
   },
   {
     name: "renewed-too-early",
     what: "a renewed log shows its last record before its name is durable",
-    file: "packages/workflow/src/log/writer.ts",
+    file: "packages/workflow/src/disk/writer.ts",
     edits: [
       [
         "      writer.#sum = sum;\n    };\n",
@@ -171,7 +171,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "greedy-collection",
     what: "gc looks at the registry alone",
-    file: "packages/workflow/src/local/gc.ts",
+    file: "packages/workflow/src/local/upkeep/gc.ts",
     edits: [
       ["    if (!threadIdsOf(root, hash).every(isDead)) needed.add(hash);\n", "    void isDead;\n"],
       ["  if (threadIdsOf(root, hash).length > 0) return false;\n", ""],
@@ -181,7 +181,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "unlocked-collection",
     what: "gc takes bundles whose worker lives",
-    file: "packages/workflow/src/local/gc.ts",
+    file: "packages/workflow/src/local/upkeep/gc.ts",
     edits: [
       [
         "  const lock = takeLock(path, 0);\n  if (!lock) return false;\n",
@@ -193,7 +193,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "unsynced-registry",
     what: "the registry is renamed before it is synced",
-    file: "packages/workflow/src/storage/files.ts",
+    file: "packages/workflow/src/disk/files.ts",
     edits: [
       [
         "    writeAll(fd, bytesOf(content));\n    system.files.sync(fd);\n",
@@ -255,7 +255,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "unchecked-sums",
     what: "a record with another sum is taken",
-    file: "packages/workflow/src/log/log.ts",
+    file: "packages/workflow/src/disk/log.ts",
     edits: [
       [
         '      return hasSum ? "the record does not have the sum that follows" : "the record has no sum";\n    this.sum = sum;',
@@ -302,7 +302,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "due-unsynced",
     what: "that a thread is due is written, and not synced",
-    file: "packages/workflow/src/storage/due.ts",
+    file: "packages/workflow/src/disk/due.ts",
     edits: [["      return syncFolder(folder);\n", "      return;\n"]],
     seed: 370,
   },

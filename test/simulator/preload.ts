@@ -3,7 +3,7 @@
  * needed once, on a storage root that is not there, before the first.
  */
 import { join } from "node:path";
-import { openLocalHost } from "../../packages/workflow/src/local/local.ts";
+import { openLocalHost } from "../../packages/workflow/src/local/host.ts";
 
 const source = join(import.meta.dir, "../../packages/workflow/src");
 const libraries = ["yaml", "ulid", "ajv", "ajv/dist/2019.js", "ajv/dist/2020.js"];

@@ -3,9 +3,9 @@
 // Prints the time of the second one as JSON.
 import Anthropic from "@anthropic-ai/sdk";
 import { loadBundle } from "../../workflow/src/bundle/store.ts";
-import { durableWriting } from "../../workflow/src/log/writing.ts";
-import { dataPath } from "../../workflow/src/storage/paths.ts";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import { durableWriting } from "../../workflow/src/disk/writing.ts";
+import { dataPath } from "../../workflow/src/disk/paths.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { recordEvents, SharedEnv } from "../../workflow/src/worker/context.ts";
 import { Orphans } from "../../workflow/src/worker/orphans.ts";
 import { Threads } from "../../workflow/src/worker/threads.ts";

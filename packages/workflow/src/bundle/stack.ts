@@ -1,6 +1,6 @@
 import type { AttemptError, ErrorPosition } from "../contract/event.ts";
-import { readOwnFile } from "../storage/files.ts";
-import { bundlePath, mapPath, type Root } from "../storage/paths.ts";
+import { readOwnFile } from "../disk/files.ts";
+import { bundlePath, mapPath, type Root } from "../disk/paths.ts";
 import { type SourcePosition, linesAt, type Original, SourceMap } from "./source-map.ts";
 import { maxBundleSize } from "./store.ts";
 

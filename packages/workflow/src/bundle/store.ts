@@ -1,6 +1,6 @@
 import type { Bundle, Descriptor } from "../contract/contract.ts";
 import { isWorkflowError, toErrorRecord, WorkflowError } from "../contract/error.ts";
-import { makeFolder, readOwnFile, writeFileAtomic } from "../storage/files.ts";
+import { makeFolder, readOwnFile, writeFileAtomic } from "../disk/files.ts";
 import {
   bundlePath,
   bundlesDir,
@@ -8,7 +8,7 @@ import {
   mapPath,
   type Root,
   typesPath,
-} from "../storage/paths.ts";
+} from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";

@@ -11,7 +11,7 @@ import { messageOf, WorkflowError } from "../contract/error.ts";
 import { answererOf } from "../control/answered-by.ts";
 import { type AnswerRequest, type InputRequest, withValue } from "../control/control.ts";
 import { show } from "../contract/show.ts";
-import { requestIdOf, takenIds } from "../thread/selection.ts";
+import { requestIdOf, takenIds } from "../record/selection.ts";
 import { sleep } from "./generator.ts";
 
 // A timer counts no time that the machine sleeps, and knows nothing of a clock that is set.

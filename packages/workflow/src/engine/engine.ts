@@ -27,7 +27,7 @@ import { isWorkflowError } from "../contract/error.ts";
 import { wakesAt } from "../contract/wait.ts";
 import { jsonText } from "../contract/json.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
-import { type EndRecord, type JournalCounts, stampedText, textOf } from "../log/record.ts";
+import { type EndRecord, type JournalCounts, stampedText, textOf } from "../record/record.ts";
 import {
   type AnswerParts,
   Answers,

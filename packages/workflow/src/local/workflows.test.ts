@@ -14,9 +14,9 @@ import { putBundle } from "../bundle/store.ts";
 import { isWorkflowError, type WorkflowError } from "../contract/error.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { register } from "../registry/versions.ts";
-import { bundlePath, dataPath, descriptorPath, registryPath, type Root } from "../storage/paths.ts";
-import { openRoot } from "../storage/root.ts";
-import { resolveWorkflow } from "./start.ts";
+import { bundlePath, dataPath, descriptorPath, registryPath, type Root } from "../disk/paths.ts";
+import { openRoot } from "../disk/root.ts";
+import { resolveWorkflow } from "./threads/start.ts";
 import {
   historyOf,
   listWorkflows,

@@ -26,20 +26,13 @@ import {
   versionsOf,
   workflowOf,
 } from "../registry/versions.ts";
-import { readOwnFile } from "../storage/files.ts";
-import {
-  checkWorkflowName,
-  descriptorPath,
-  devLockPath,
-  devNameOf,
-  mapPath,
-  type Root,
-  threadIdsOf,
-} from "../storage/paths.ts";
-import { takeLock } from "../storage/lock.ts";
-import { createRoot } from "../storage/root.ts";
+import { readOwnFile } from "../disk/files.ts";
+import { descriptorPath, devLockPath, mapPath, type Root, threadIdsOf } from "../disk/paths.ts";
+import { checkWorkflowName, devNameOf } from "../contract/names.ts";
+import { takeLock } from "../disk/lock.ts";
+import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
-import { checkStored, resolveWorkflow } from "./start.ts";
+import { checkStored, resolveWorkflow } from "./threads/start.ts";
 
 export const maxDescriptorBytes = 8 * 1024 * 1024;
 

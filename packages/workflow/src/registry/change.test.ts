@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
-import { registryPath, type Root } from "../storage/paths.ts";
-import { openRoot } from "../storage/root.ts";
+import { registryPath, type Root } from "../disk/paths.ts";
+import { openRoot } from "../disk/root.ts";
 import { changeRegistry } from "./change.ts";
 import { backupPath, readRegistry } from "./read.ts";
 import { maxRegistryBytes, type Workflow } from "./registry.ts";

@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLError } from "yaml";
 import { messageOf } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { checkRegisteredName } from "../storage/paths.ts";
+import { checkRegisteredName } from "../contract/names.ts";
 import {
   isTimestamp,
   isVersionHash,

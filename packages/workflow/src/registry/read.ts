@@ -1,6 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
-import { readOwnFile } from "../storage/files.ts";
-import { type Root, registryPath } from "../storage/paths.ts";
+import { readOwnFile } from "../disk/files.ts";
+import { type Root, registryPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { type Parsed, parseRegistry, SyntaxViolation } from "./parse.ts";
 import { maxRegistryBytes, type Registry } from "./registry.ts";

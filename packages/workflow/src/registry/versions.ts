@@ -1,6 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { checkRegisteredName, isDevName, isHash, isHashPrefix } from "../storage/paths.ts";
+import { checkRegisteredName, isDevName, isHash, isHashPrefix } from "../contract/names.ts";
 import { isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
 
 /**

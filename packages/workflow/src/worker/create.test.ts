@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
-import { durableWriting } from "../log/writing.ts";
+import { durableWriting } from "../disk/writing.ts";
 import { unsealed } from "../../test/fixtures/records.ts";
-import { dataPath, type Root } from "../storage/paths.ts";
+import { dataPath, type Root } from "../disk/paths.ts";
 import { createLog, isCreated } from "./create.ts";
 
 const hash = "EYHPV6X8XHTCS";

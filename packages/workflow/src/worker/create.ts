@@ -25,7 +25,7 @@ import {
   withValue,
 } from "../control/control.ts";
 import { type SchemaJudge, withDecision } from "../engine/answer.ts";
-import { InfoLog } from "../log/info.ts";
+import { InfoLog } from "./info.ts";
 import {
   type LogOutline,
   outlineLog,
@@ -34,36 +34,36 @@ import {
   scanLog,
   type ThreadLog,
   type Unreadable,
-} from "../log/log.ts";
-import { type StartRecord, textOf } from "../log/record.ts";
+} from "../disk/log.ts";
+import { type StartRecord, textOf } from "../record/record.ts";
 import {
   type AddRecord,
   checkRecordSize,
   LogWriter,
   type TornTail,
   truncateTail,
-} from "../log/writer.ts";
-import type { Writing } from "../log/writing.ts";
-import { diskError, systemCode } from "../storage/disk-error.ts";
-import { blobCopier, threadBlobs } from "../storage/blobs.ts";
-import { addDue } from "../storage/due.ts";
-import { makeFolder, removeQuietly, syncFolder } from "../storage/files.ts";
-import { waitForLock } from "../storage/lock.ts";
+} from "../disk/writer.ts";
+import type { Writing } from "../disk/writing.ts";
+import { diskError, systemCode } from "../disk/disk-error.ts";
+import { blobCopier, threadBlobs } from "../disk/blobs.ts";
+import { addDue } from "../disk/due.ts";
+import { makeFolder, removeQuietly, syncFolder } from "../disk/files.ts";
+import { waitForLock } from "../disk/lock.ts";
 import {
-  checkThreadId,
   dataPath,
   infoPath,
-  isHash,
   type Root,
   startLockPath,
   threadsDir,
   valuesPath,
-} from "../storage/paths.ts";
-import { CopiedCommits, worktreesDir } from "../storage/worktrees.ts";
+} from "../disk/paths.ts";
+import { checkThreadId, isHash } from "../contract/names.ts";
+import { CopiedCommits, worktreesDir } from "../disk/worktrees.ts";
 import { system } from "../system/system.ts";
-import { checkHere, notFound } from "../thread/selection.ts";
-import { keptBy, startRecord } from "../thread/start-record.ts";
-import { corruptError, endedError } from "../thread/thread.ts";
+import { checkHere } from "../disk/threads.ts";
+import { notFound } from "../record/selection.ts";
+import { keptBy, startRecord } from "../record/start-record.ts";
+import { corruptError, endedError } from "../record/thread.ts";
 
 /** A thread whose log was just created, and the writer that continues it. */
 export type CreatedThread = { start: StartRecord; steps: Step[]; writer: LogWriter };

@@ -2,19 +2,16 @@ import { isWorkflowError } from "../contract/error.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveThread } from "../control/control.ts";
 import type { ThreadEngine } from "../engine/engine.ts";
-import type { InfoLog } from "../log/info.ts";
-import {
-  type HostIdentity,
-  type Location,
-  readLocation,
-  writeLocation,
-} from "../storage/location.ts";
-import { duePath } from "../storage/due.ts";
-import { removeQuietly } from "../storage/files.ts";
-import type { Root } from "../storage/paths.ts";
+import type { InfoLog } from "./info.ts";
+import { readLocation, writeLocation } from "../disk/location.ts";
+import { type Location } from "../control/control.ts";
+import { type HostIdentity } from "../control/control.ts";
+import { duePath } from "../disk/due.ts";
+import { removeQuietly } from "../disk/files.ts";
+import type { Root } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
-import { quietWakingTime } from "../thread/selection.ts";
-import { movedError, movesNotRunning, type ThreadRef } from "../thread/thread.ts";
+import { quietWakingTime } from "../disk/threads.ts";
+import { movedError, movesNotRunning, type ThreadRef } from "../record/thread.ts";
 import type { TakenOver } from "./create.ts";
 
 /** A thread that is driven. */

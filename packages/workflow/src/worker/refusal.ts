@@ -4,11 +4,11 @@ import { sleepsUntil } from "../contract/wait.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import type { Surroundings } from "../control/control.ts";
 import { isOver, refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
-import type { InfoLog } from "../log/info.ts";
-import { linesOf, type Source } from "../log/info-batch.ts";
-import type { ThreadLog } from "../log/log.ts";
-import { payloadJson } from "../log/values.ts";
-import type { Root } from "../storage/paths.ts";
+import type { InfoLog } from "./info.ts";
+import { linesOf, type Source } from "./info-batch.ts";
+import type { ThreadLog } from "../disk/log.ts";
+import { payloadJson } from "../record/payload.ts";
+import type { Root } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { infoLogOf } from "./create.ts";
 

@@ -19,16 +19,17 @@ import type {
 } from "../control/control.ts";
 import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
-import type { InfoLog } from "../log/info.ts";
-import { textOf } from "../log/record.ts";
-import type { ThreadLog } from "../log/log.ts";
-import type { LogWriter } from "../log/writer.ts";
-import type { Writing } from "../log/writing.ts";
-import type { Root } from "../storage/paths.ts";
-import { sharedIn } from "../storage/shared-values.ts";
+import type { InfoLog } from "./info.ts";
+import { textOf } from "../record/record.ts";
+import type { ThreadLog } from "../disk/log.ts";
+import type { LogWriter } from "../disk/writer.ts";
+import type { Writing } from "../disk/writing.ts";
+import type { Root } from "../disk/paths.ts";
+import { sharedIn } from "../disk/shared-values.ts";
 import { system } from "../system/system.ts";
-import type { Location } from "../storage/location.ts";
-import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
+import type { Location } from "../control/control.ts";
+import { hasTaken, threadWithId } from "../disk/threads.ts";
+import { notFound } from "../record/selection.ts";
 import {
   hadEnded,
   notWaiting,

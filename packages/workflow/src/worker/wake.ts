@@ -4,11 +4,12 @@ import { toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { wakesAt } from "../contract/wait.ts";
 import type { Surroundings, WakeRequest, WokenHere } from "../control/control.ts";
 import type { DueParts } from "../engine/answer.ts";
-import { readStart } from "../log/log.ts";
-import type { LogWriter } from "../log/writer.ts";
-import { notFound, quietWakingTime, wakingTime } from "../thread/selection.ts";
-import { addDue, type Due, duePath, listDue, postponeDue, removeDue } from "../storage/due.ts";
-import { removeFile, removeQuietly, syncFolder } from "../storage/files.ts";
+import { readStart } from "../disk/log.ts";
+import type { LogWriter } from "../disk/writer.ts";
+import { quietWakingTime, wakingTime } from "../disk/threads.ts";
+import { notFound } from "../record/selection.ts";
+import { addDue, type Due, duePath, listDue, postponeDue, removeDue } from "../disk/due.ts";
+import { removeFile, removeQuietly, syncFolder } from "../disk/files.ts";
 import {
   blobsDir,
   dataPath,
@@ -18,7 +19,7 @@ import {
   type Root,
   threadsDir,
   valuesPath,
-} from "../storage/paths.ts";
+} from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 
 /** So many threads are woken by one request, which must be answered in time. */
