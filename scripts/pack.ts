@@ -176,15 +176,21 @@ function packSteps(): string {
   const schema = "schema/workflow.schema.json";
   const staged = stage(steps, {
     exports: {
-      ".": entryPoint("index"),
-      "./adapters": entryPoint("adapters"),
-      "./source": entryPoint("source"),
+      ".": entryPoint("entry/index"),
+      "./adapters": entryPoint("entry/adapters"),
+      "./source": entryPoint("entry/source"),
+      "./threads": entryPoint("entry/threads"),
       "./schema.json": `./${schema}`,
     },
     files: ["dist", "schema"],
     dependencies: { ...dependencies, ...versionsOf(core, agents) },
   });
-  compile(steps, join(staged, "dist"), ["index", "adapters", "source"], everyFile);
+  compile(
+    steps,
+    join(staged, "dist"),
+    ["entry/index", "entry/adapters", "entry/source", "entry/threads"],
+    everyFile,
+  );
   cpSync(join(steps, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }

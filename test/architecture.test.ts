@@ -23,7 +23,7 @@ const pureEntryPoints = [
 ];
 /** What of step workflows is read in a browser. */
 const pureFormat =
-  /^packages\/workflow-steps\/src\/((expression|document|registry|target|outline|check|schema)\/|document\.ts)/;
+  /^packages\/workflow-steps\/src\/((expression|document|check)\/|entry\/document\.ts)/;
 
 /** The programs: the files that a process begins with, and so the only ones that may end it. */
 const programs = [
@@ -161,7 +161,7 @@ describe("the pure entry points", () => {
   });
 
   test("of the format of step workflows reaches no more than it and those", () => {
-    const impure = [...closureOf(`${steps}document.ts`)].filter(
+    const impure = [...closureOf(`${steps}entry/document.ts`)].filter(
       ([path]) => path !== "@uncaged/workflow" && !pureFormat.test(path),
     );
     expect(impure).toEqual([]);
@@ -240,7 +240,7 @@ describe("the step workflows", () => {
         .filter(({ from }) => !from.startsWith(".") && !isRight(path, from))
         .map(({ from, line }) => `${path}:${line} imports ${from}`),
     );
-  const isOutside = (path: string) => /^(adapters|source)[./]/.test(path.slice(steps.length));
+  const isOutside = (path: string) => /^(entry|adapters|source)\//.test(path.slice(steps.length));
 
   test("reach Node and the agents by their adapters and their sources alone", () => {
     const publishes = `${steps}bundle/bundle.ts`;

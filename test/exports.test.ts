@@ -10,7 +10,9 @@ const entryPoints = [
   ...["index", "ledger", "evals"].map((name) => `workflow-agents/src/${name}`),
   ...["index", "agents", "source", "document", "run"].map((name) => `workflow-graph/src/${name}`),
   ...["index", "source", "terms", "service"].map((name) => `workflow-plan/src/${name}`),
-  ...["index", "adapters", "source", "document"].map((name) => `workflow-steps/src/${name}`),
+  ...["index", "adapters", "source", "document", "threads"].map(
+    (name) => `workflow-steps/src/entry/${name}`,
+  ),
 ];
 
 // A change here changes the public API. `bun test -u test/exports.test.ts` writes the new lists.

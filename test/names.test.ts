@@ -20,10 +20,11 @@ const entryPoints = [
   "workflow-restate/src/index",
   "workflow-restate/src/cluster",
   "workflow-restate/src/worker",
-  "workflow-steps/src/index",
-  "workflow-steps/src/adapters",
-  "workflow-steps/src/document",
-  "workflow-steps/src/source",
+  "workflow-steps/src/entry/index",
+  "workflow-steps/src/entry/adapters",
+  "workflow-steps/src/entry/document",
+  "workflow-steps/src/entry/source",
+  "workflow-steps/src/entry/threads",
 ];
 
 /** Names that mean one thing in the whole of the code. */

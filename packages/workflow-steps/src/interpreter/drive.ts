@@ -5,7 +5,7 @@ import type { EngineEvent } from "../context/run.ts";
 import { BREAK, callTypes, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
 import { copyOf } from "../expression/value.ts";
-import { runsWorkflow } from "../outline/outline.ts";
+import { runsWorkflow } from "../document/outline.ts";
 import { moveOn } from "../state/position.ts";
 import type { Answered, Commit } from "../state/state.ts";
 import { type Call, type Called, shown, untilAborted, whole } from "../step/call.ts";

@@ -2,8 +2,8 @@ import { type PathPart, WorkflowError } from "@uncaged/workflow";
 import { ENTRY } from "../document/document.ts";
 import { ExpressionEvaluator } from "../expression/expression.ts";
 import { isPlain } from "../expression/value.ts";
-import { setPath } from "../target/target.ts";
-import { idIn } from "./path.ts";
+import { setPath } from "../document/target.ts";
+import { idIn } from "./step-runs.ts";
 import { chainAt, forget, insideAt, moveOn, moveTo, openAt } from "./position.ts";
 import {
   type Answered,

@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow";
 import { BREAK, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
-import { distinctWays, type Enclosure, type Outline } from "../outline/outline.ts";
+import { distinctWays, type Enclosure, type Outline } from "../document/outline.ts";
 import {
   chainKey,
   entered,

@@ -1,6 +1,6 @@
 import type { PathPart } from "@uncaged/workflow";
 import { BREAK, ENTRY, getStepType, LoopMode, RETURN } from "../document/document.ts";
-import { distinctWays, type Outline } from "../outline/outline.ts";
+import { distinctWays, type Outline } from "../document/outline.ts";
 import type { ChildRun, Commit, RunState, StepAt, Workflow } from "./state.ts";
 
 /**

@@ -3,8 +3,8 @@ import type { LLMUsage } from "../adapter/adapter.ts";
 import type { ErrorMap } from "../adapter/error.ts";
 import { ENTRY, failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
-import { type Outline, outlineOf } from "../outline/outline.ts";
-import { Registry } from "../registry/registry.ts";
+import { type Outline, outlineOf } from "../document/outline.ts";
+import { Registry } from "../document/registry.ts";
 import { type Position, startAt } from "./position.ts";
 
 /** The documents of a step workflow: its own, and those of its children by the path that a step names. */

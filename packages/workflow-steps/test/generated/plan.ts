@@ -197,13 +197,15 @@ const deep = fc.letrec<{ node: Plan; chain: Plan[] }>((tie) => {
   });
   const loop = fc.record({
     kind: fc.constant("loop" as const),
-    mode: fc.constantFrom("serial" as const, "serial" as const, "serial" as const, "parallel" as const),
+    mode: fc.constantFrom(
+      "serial" as const,
+      "serial" as const,
+      "serial" as const,
+      "parallel" as const,
+    ),
     source: fc.constant("subs" as const),
     when,
-    inside: fc.oneof(
-      { arbitrary: bodyOf(1), weight: 3 },
-      { arbitrary: bodyOf(2), weight: 1 },
-    ),
+    inside: fc.oneof({ arbitrary: bodyOf(1), weight: 3 }, { arbitrary: bodyOf(2), weight: 1 }),
   });
   const branch = fc.record({
     kind: fc.constant("branch" as const),

@@ -1,6 +1,6 @@
-import { documentForm, fields } from "../document/format.ts";
-import type { Form } from "../document/form.ts";
-import { aliases, StepType, SUPPORTED_VERSIONS } from "../document/document.ts";
+import { documentForm, fields } from "./format.ts";
+import type { Form } from "./form.ts";
+import { aliases, StepType, SUPPORTED_VERSIONS } from "./document.ts";
 
 type Schema = { [keyword: string]: unknown };
 

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "@uncaged/workflow";
-import { failure } from "../document/document.ts";
-import { type Form, quoted, violationsOf } from "../document/form.ts";
-import type { RegistryDocument } from "../document/format.ts";
+import { failure } from "./document.ts";
+import { type Form, quoted, violationsOf } from "./form.ts";
+import type { RegistryDocument } from "./format.ts";
 import { copyOf, isPlain } from "../expression/value.ts";
 
 /**
