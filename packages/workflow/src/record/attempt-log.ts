@@ -1,5 +1,5 @@
 import { attemptTime } from "../contract/attempt.ts";
-import type { Step } from "../contract/contract.ts";
+import { type Step, WAIT } from "../contract/contract.ts";
 import {
   type EventPayloads,
   type EventRecord,
@@ -36,6 +36,8 @@ export class AttemptLog {
   readonly #tries = new StepTries();
   /** When an attempt has asked last. */
   readonly #askedAt = new Map<string, number>();
+  /** When each attempt that committed a question asked it. */
+  readonly #questions = new Map<string, number>();
 
   /** @param saved How many of the first steps a fork has copied. */
   constructor({ saved = 0 }: { saved?: number } = {}) {
@@ -56,6 +58,7 @@ export class AttemptLog {
   step(number: number, record: Step): Attempt {
     const { attempt: id = `step-${number}`, role, meta, timestamp } = record;
     if (isStepQuestion(record)) this.#asked(String(meta.attempt), timestamp);
+    if (role === WAIT) this.#questioned(id, timestamp);
     const entry = this.#entry(id, attemptTime(id));
     const { attempt } = entry;
     attempt.role ??= role;
@@ -137,7 +140,8 @@ export class AttemptLog {
     attempt.version += 1;
     const isLeft = status === "lost" || event?.payload.outcome === "cancelled";
     const askedAt = this.#askedAt.get(attempt.attempt) ?? -1;
-    if (isLeft && askedAt >= entry.lastAt) status = "parked";
+    const isWaiting = status === "lost" && this.#isAskedWithin(entry);
+    if (isWaiting || (isLeft && askedAt >= entry.lastAt)) status = "parked";
     // What failed and was caught is committed too; it has failed all the same.
     const isFirst = attempt.endedAt === null;
     if (isFirst || attempt.status === "lost" || attempt.status === "cancelled")
@@ -156,6 +160,39 @@ export class AttemptLog {
     this.#askedAt.set(id, at);
     const entry = this.#entries.get(id);
     if (entry?.attempt.status === "lost" && at >= entry.lastAt) entry.attempt.status = "parked";
+  }
+
+  /** Takes a question that an attempt committed. Later events may have been taken already. */
+  #questioned(id: string, at: number): void {
+    this.#questions.set(id, at);
+    for (const entry of this.#entries.values()) {
+      const { attempt } = entry;
+      if (attempt.status === "lost" && this.#isAskedWithin(entry)) attempt.status = "parked";
+    }
+  }
+
+  /** Whether the work within an attempt stopped at a question, as that in a loop does at its Pause. */
+  #isAskedWithin({ attempt, lastAt }: Entry): boolean {
+    const isWithin = (id: string): boolean => {
+      const seen = new Set<string>();
+      let around = this.find(id)?.parent ?? null;
+      while (around !== null && around !== attempt.attempt && !seen.has(around)) {
+        seen.add(around);
+        around = this.find(around)?.parent ?? null;
+      }
+      return around === attempt.attempt;
+    };
+    const questions = [...this.#questions].filter(([id, at]) => at >= lastAt && isWithin(id));
+    const askedAt = questions.at(-1)?.[1];
+    if (askedAt === undefined) return false;
+    return ![...this.#entries].some(
+      ([
+        id,
+        {
+          attempt: { startedAt },
+        },
+      ]) => (startedAt ?? 0) > askedAt && isWithin(id),
+    );
   }
 
   #entry(id: string, startedAt: number | null): Entry {

@@ -64,7 +64,7 @@ export type Attempt = {
   title: string | null;
   stepID: string | null;
   step: number | null;
-  /** `parked`: its process has ended while it waited for an answer, and another attempt goes on from what it recorded. */
+  /** `parked`: its process ended while it, or an attempt in it, waited for an answer; another attempt continues its work. */
   status: "running" | "committed" | "failed" | "skipped" | "cancelled" | "lost" | "parked";
   /** Null when it is not recorded. */
   startedAt: number | null;
