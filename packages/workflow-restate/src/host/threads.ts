@@ -1,22 +1,22 @@
-import { readFileSync } from "node:fs";
 import {
   blobsNamedIn,
   checkAnswerer,
   checkGiven,
   checkParams,
   checkThreadId,
-  createLog,
-  dataPath,
+  DiskStore,
+  firstSum,
   forkRequest,
-  infoPath,
   isThreadId,
   newThreadId,
   notFound,
   pickThread,
+  prepareThread,
   requestIdOf,
   type Resolved,
   roundsOf,
-  searchText,
+  sealed,
+  SearchText,
   type StartRequest,
   withValue,
   wakesAt,
@@ -34,7 +34,6 @@ import {
   type ThreadRef,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { rmSync } from "node:fs";
 import { isPassing } from "../client/client.ts";
 import { numbered } from "../client/frame.ts";
 import { createThread, type Kept, keptBlobs } from "../client/transfer.ts";
@@ -102,12 +101,11 @@ async function begin(
   const bundle = { descriptor, run: notRun };
   const whole = { ...request, threadId, env: {} };
   await checkParams(bundle, whole);
-  const { start, steps, writer } = createLog(root, hash, whole, { syncer: null }, roundsOf(bundle));
-  await writer.close();
-  const path = dataPath(root, hash, threadId);
-  const lines = linesOf(readFileSync(path));
-  const text = searchText(root, { hash, threadId });
-  for (const file of [path, infoPath(root, hash, threadId)]) rmSync(file, { force: true });
+  const store = new DiskStore(root);
+  const { thread, start, steps } = await prepareThread(store, hash, whole, roundsOf(bundle));
+  const lines = sealedLines(thread.records);
+  const text = new SearchText();
+  for (const step of steps) text.add(step);
   const header: StartMessage = {
     threadId,
     hash,
@@ -117,7 +115,7 @@ async function begin(
     records: lines.length,
     sum: sumOf(lines.at(-1) as Buffer),
     last: lastOf(steps, start.parameters.options.maxRounds),
-    text,
+    text: text.of(start, null),
     taken: steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : [])),
   };
   async function* values(): AsyncGenerator<Kept> {
@@ -143,6 +141,16 @@ function inDoubt({ code, message }: WorkflowError, threadId: string): WorkflowEr
 const notRun = (): never => {
   throw new Error("a host runs no bundle");
 };
+
+/** Records with the chained checksums of a log. */
+function sealedLines(records: readonly string[]): Buffer[] {
+  let last = firstSum;
+  return records.map((record) => {
+    const { text, sum } = sealed(record, last);
+    last = sum;
+    return Buffer.from(text);
+  });
+}
 
 /** The lines of a log. */
 export function linesOf(log: Buffer): Buffer[] {

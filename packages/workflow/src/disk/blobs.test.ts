@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Files } from "../system/port.ts";
 import { system, useSystem } from "../system/system.ts";
-import { blobCopier, threadBlobs } from "./blobs.ts";
+import { blobsNamedIn } from "../record/blob-names.ts";
+import { copyBlobs, threadBlobs } from "./blobs.ts";
 import { blobsDir } from "./paths.ts";
 import { openRoot } from "./root.ts";
 
@@ -100,16 +101,18 @@ test("the bytes are on the disk before their name, and both before the id", asyn
   expect(order).toEqual(["bytes", "name", "folder"]);
 });
 
-test("a fork gets what its steps name, and nothing else", async () => {
+test("the blobs that a step names are copied, and nothing else", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   const [one, two] = [await blobs.put(bytesOf("1")), await blobs.put(bytesOf("2"))].map(String);
-  const copy = blobCopier(root, { hash, threadId }, { hash, threadId: other });
-  const step = { role: "a", timestamp: 0 };
-  copy({ ...step, content: "none", meta: { sum: `${one}${two}` } });
-  expect(await threadBlobs(root, hash, other).ids()).toEqual([]);
-  copy({ ...step, content: "one", meta: { variables: [{ value: one }] } });
-  expect(await threadBlobs(root, hash, other).ids()).toEqual([String(one)]);
-  copy({ ...step, content: `undo ${two} and ${"0".repeat(32)}`, meta: {} });
   const copied = threadBlobs(root, hash, other);
+  const copy = (content: string, meta: Record<string, unknown>) => {
+    const ids = blobsNamedIn({ role: "a", timestamp: 0, content, meta });
+    copyBlobs(root, { ref: { hash, threadId }, ids }, { hash, threadId: other });
+  };
+  copy("none", { sum: `${one}${two}` });
+  expect(await copied.ids()).toEqual([]);
+  copy("one", { variables: [{ value: one }] });
+  expect(await copied.ids()).toEqual([String(one)]);
+  copy(`undo ${two} and ${"0".repeat(32)}`, {});
   expect(await copied.get(String(two))).toEqual(bytesOf("2"));
 });

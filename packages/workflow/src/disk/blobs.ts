@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import type { Blobs, Step } from "../contract/contract.ts";
+import type { Blobs } from "../contract/contract.ts";
+import { blobIdOf, isBlobId } from "../record/blob-names.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { system } from "../system/system.ts";
 import { makeFolder, readOwnFile, syncFolder, writeFileAtomic, writeFileLater } from "./files.ts";
@@ -7,12 +8,6 @@ import { blobsDir, namesIn, type Root } from "./paths.ts";
 
 // As much as the values of a thread: what only serves to take something back must not fill the disk.
 const mostBytes = 256 * 1024 * 1024;
-
-/** The id of a blob: the first 128 bits of its SHA-256. */
-export const blobIdOf = (bytes: Uint8Array): string =>
-  new Bun.CryptoHasher("sha256").update(bytes).digest("hex").slice(0, 32);
-
-export const isBlobId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
 /** The blobs that a thread has, in no order. */
 export const blobIds = (root: Root, hash: string, threadId: string): string[] =>
@@ -69,27 +64,18 @@ const sizeOfAll = (folder: string): number =>
 
 type Thread = { hash: string; threadId: string };
 
-/** Copies to a fork those blobs of its source that a step names; one that is missing there stays missing. */
-export function blobCopier(root: Root, from: Thread, to: Thread): (step: Step) => void {
-  const left = new Set(blobIds(root, from.hash, from.threadId));
-  const [source, folder] = [from, to].map((one) => blobsDir(root, one.hash, one.threadId)) as [
-    string,
-    string,
-  ];
-  return (step) => {
-    if (left.size === 0) return;
-    for (const id of blobsNamedIn(step)) {
-      if (!left.delete(id)) continue;
-      const bytes = readOwnFile(join(source, id), mostBytes);
-      if (bytes === null) continue;
-      makeFolder(folder);
-      writeFileAtomic(join(folder, id), bytes);
-    }
-  };
+/** Copies blobs from one thread to another. Those that the source does not have are left out. They are durable on return. */
+export function copyBlobs(
+  root: Root,
+  { ref, ids }: { ref: Thread; ids: readonly string[] },
+  to: Thread,
+): void {
+  const source = blobsDir(root, ref.hash, ref.threadId);
+  const folder = blobsDir(root, to.hash, to.threadId);
+  for (const id of new Set(ids)) {
+    const bytes = isBlobId(id) ? readOwnFile(join(source, id), mostBytes) : null;
+    if (bytes === null) continue;
+    makeFolder(folder);
+    writeFileAtomic(join(folder, id), bytes);
+  }
 }
-
-/** The ids that a step may name blobs by. */
-export const blobsNamedIn = ({ content, meta }: Step): string[] =>
-  [...JSON.stringify([content, meta]).matchAll(named)].map(([id]) => id);
-
-const named = /(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/g;

@@ -57,10 +57,10 @@ export function addDue(root: Root, due: Due, made?: Set<string>): void {
 /** Removes an entry; one that is not there is removed. */
 export const removeDue = (root: Root, due: Due): void => removeFile(duePath(root, due));
 
-/** Has a thread that could not be woken tried again in a minute. */
-export function postponeDue(root: Root, due: Due): void {
+/** Has a thread that could not be woken tried again at a time, in a minute without one. */
+export function postponeDue(root: Root, due: Due, until = system.clock.now() + tryAgainMs): void {
   try {
-    addDue(root, { ...due, at: system.clock.now() + tryAgainMs });
+    addDue(root, { ...due, at: until });
     removeDue(root, due);
   } catch {
     // On a full disk it stays due.

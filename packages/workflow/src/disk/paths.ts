@@ -8,6 +8,8 @@ export type Root = string & { readonly __root: true };
 
 /** Where each file of a storage root is. Ids and hashes must have been checked. */
 export const registryPath = (root: Root) => join(root, "workflow.yaml");
+/** The registry before its last change. */
+export const backupPath = (root: Root) => join(root, "workflow.yaml.bak");
 export const bundlesDir = (root: Root) => join(root, "bundles");
 export const bundlePath = (root: Root, hash: string) => join(root, "bundles", `${hash}.esm.js`);
 export const descriptorPath = (root: Root, hash: string) => join(root, "bundles", `${hash}.yaml`);
@@ -19,6 +21,12 @@ export const dataPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.data.jsonl`);
 export const infoPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.info.jsonl`);
+/** What roles record of work in progress. */
+export const journalPath = (root: Root, hash: string, threadId: string) =>
+  join(root, "logs", hash, `${threadId}.journal.jsonl`);
+/** Marks a thread that is to stop at its next yield. */
+export const pausedPath = (root: Root, hash: string, threadId: string) =>
+  join(root, "logs", hash, `${threadId}.paused`);
 /** What events refer to by `at`: the values that are too long for them. */
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);

@@ -39,14 +39,6 @@ export type AnswerParts = {
   onRefused: (stepID: string | null, reason: string) => void;
 };
 
-/** What is due: which moment the thread continues at. */
-export type DueParts = {
-  /** Called before a step that waits until a moment is committed, and for one that is. Done on return. */
-  add: (at: number) => void;
-  /** Called when the thread has been continued, or has ended. Never rejects. */
-  remove: (at: number) => void | Promise<void>;
-};
-
 /** What questions and answers need of the engine itself. */
 type Committing = {
   threadId: string;

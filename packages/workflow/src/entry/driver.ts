@@ -4,7 +4,7 @@
 // Driving
 export { checkAnswerer } from "../local/threads/answerer.ts";
 export { markVariable } from "../system/worker-env.ts";
-export { type Driving, engineFor } from "../worker/drive.ts";
+export { engineFor, outcomeTag } from "../worker/drive.ts";
 export { describeOutcome, killed } from "../engine/ending.ts";
 export { answerStep, type GivenAnswer, isOver, notWaiting, timeoutStep } from "../engine/answer.ts";
 export type { JournalPlace } from "../worker/journal.ts";
@@ -16,7 +16,7 @@ export {
   guardExit,
 } from "../worker/isolate.ts";
 export { refusalLines, refuse, waiting } from "../worker/refusal.ts";
-export { checkParams, compileForAnswer, createLog, optionsOf, roundsOf } from "../worker/create.ts";
+export { checkParams, compileForAnswer, prepareThread, roundsOf } from "../worker/create.ts";
 export { checkGiven, forkRequest, newThreadId } from "../local/threads/start.ts";
 export { type InputRequest, type StartRequest, withValue } from "../control/control.ts";
 export type { CollectOptions, VerifyOptions } from "../host/host.ts";
@@ -27,7 +27,16 @@ export { type Mask, maskOf } from "../contract/mask.ts";
 
 // Records
 export { textOf } from "../record/record.ts";
-export { sealed } from "../record/sum.ts";
+export { firstSum, sealed } from "../record/sum.ts";
+export { DiskStore } from "../disk/store.ts";
+export { EventFile } from "../disk/event-file.ts";
+export {
+  type Appended,
+  type Claim as StoreClaim,
+  FencedError,
+  type ThreadInfo,
+  type ThreadState,
+} from "../store/store.ts";
 export { InfoLog } from "../worker/info.ts";
 export { readLog, type ThreadLog } from "../disk/log.ts";
 export { wakesAt } from "../contract/wait.ts";
@@ -41,7 +50,8 @@ export { readView } from "../local/threads/view.ts";
 export { readAttempts, readLines, readValue } from "../local/threads/events.ts";
 export { Marks, observe } from "../local/threads/observe.ts";
 export { cursorOf, positionOf } from "../disk/reader.ts";
-export { hasWords, searchText, wordsOf } from "../local/threads/search.ts";
+export { searchText } from "../local/threads/search.ts";
+export { hasWords, SearchText, wordsOf } from "../record/search.ts";
 export { type Selector, selectorsIn } from "../local/threads/list.ts";
 
 // Workflows
@@ -51,7 +61,8 @@ export { readRegistry } from "../registry/read.ts";
 export { takeWorkflow } from "../local/upkeep/move.ts";
 
 // The storage root
-export { blobIdOf, blobsNamedIn, isBlobId, readBlob } from "../disk/blobs.ts";
+export { readBlob } from "../disk/blobs.ts";
+export { blobIdOf, blobsNamedIn, isBlobId } from "../record/blob-names.ts";
 export { noteLocation } from "../disk/location.ts";
 export { type Location } from "../control/control.ts";
 export { createRoot, openRoot } from "../disk/root.ts";

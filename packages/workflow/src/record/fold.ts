@@ -30,10 +30,13 @@ export class LogFold implements LogFacts {
   sum: Sum | null = firstSum;
   readonly #owner: ThreadRef | null;
 
-  /** @param path The log's, which names the thread that it must be of. */
-  constructor(path: string) {
-    const [, hash, threadId] = ownerPattern.exec(path) ?? [];
-    this.#owner = hash && threadId ? { hash, threadId } : null;
+  /** @param of The thread that the log must be of, or the path of the log, which names it. */
+  constructor(of: string | ThreadRef) {
+    if (typeof of !== "string") this.#owner = of;
+    else {
+      const [, hash, threadId] = ownerPattern.exec(of) ?? [];
+      this.#owner = hash && threadId ? { hash, threadId } : null;
+    }
   }
 
   /** Begins behind so many lines, of which this is the last. */

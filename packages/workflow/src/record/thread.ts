@@ -1,5 +1,6 @@
-import { type Step, WAIT } from "../contract/contract.ts";
+import { INPUT, type Step, WAIT } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
 import type { AttemptError } from "../contract/event.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveStatus } from "../control/control.ts";
@@ -209,3 +210,13 @@ export const corruptError = (path: string, { line, offset, reason }: Break): Wor
     `${path}:${line}: ${reason} (byte ${offset})`,
     "nothing was changed; put the file back from a backup, or fork the steps before that line: uncaged-workflow fork --at-step N",
   );
+
+/** @throws WorkflowError `NEWER_LOG` for a step of a reserved role that this version would take for a workflow's. */
+export function checkRole(path: string, { role }: Step): void {
+  if (!role.startsWith("__") || role === WAIT || role === INPUT) return;
+  throw WorkflowError.failed(
+    "NEWER_LOG",
+    `${path} has a step ${show(role)}, which a newer version wrote`,
+    "continue the thread with that version; nothing was changed",
+  );
+}

@@ -6,7 +6,8 @@ import { isWorkflowError } from "../contract/error.ts";
 import { registryPath, type Root } from "../disk/paths.ts";
 import { openRoot } from "../disk/root.ts";
 import { changeRegistry } from "./change.ts";
-import { backupPath, readRegistry } from "./read.ts";
+import { readRegistry } from "./read.ts";
+import { backupPath } from "../disk/paths.ts";
 import { maxRegistryBytes, type Workflow } from "./registry.ts";
 import { register } from "./versions.ts";
 

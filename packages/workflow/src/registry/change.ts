@@ -4,7 +4,8 @@ import { waitForLock } from "../disk/lock.ts";
 import { type Root, registryLockPath, registryPath } from "../disk/paths.ts";
 import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
-import { backupPath, type Found, findRegistry } from "./read.ts";
+import { type Found, findRegistry } from "./read.ts";
+import { backupPath } from "../disk/paths.ts";
 import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";
 
 // Many changes at once take their turns: only one that nobody gets past is given up.

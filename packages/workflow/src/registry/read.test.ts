@@ -15,7 +15,8 @@ import { isWorkflowError, type WorkflowError } from "../contract/error.ts";
 import { registryPath, type Root } from "../disk/paths.ts";
 import { openRoot } from "../disk/root.ts";
 import { changeRegistry } from "./change.ts";
-import { backupPath, readRegistry } from "./read.ts";
+import { readRegistry } from "./read.ts";
+import { backupPath } from "../disk/paths.ts";
 import { maxRegistryBytes, serialiseRegistry } from "./registry.ts";
 import { register } from "./versions.ts";
 

@@ -80,6 +80,8 @@ export interface ThreadStore {
    * @throws WorkflowError `BAD_POSITION` for a cursor that is not one of this log; `THREAD_NOT_FOUND`
    */
   read(ref: ThreadRef, log: LogName, cursor?: string): Promise<LogPage>;
+  /** Names a log of a thread in messages: a path, a URL. */
+  where(ref: ThreadRef, log: LogName): string;
   /** The JSON of a value that {@link Claim.keepValue} kept; null when there is none with this number. */
   readValue(ref: ThreadRef, at: number): Promise<string | null>;
   /** A blob of a thread; null when it has none with this id. */
@@ -191,8 +193,10 @@ export type ThreadInfo = ThreadRef & {
   records: number;
   state: ThreadState;
   paused: boolean;
-  /** Who holds it; null when it is not claimed. */
+  /** Who holds it, as far as this store can tell; null when it is not claimed. */
   owner: string | null;
+  /** The name of the host that it goes on on; null while it is here. A moved thread is read and copied only. */
+  movedTo: string | null;
 };
 
 /** What a thread begins with: its start record, the steps that a fork copies, and what it takes along of its source. */

@@ -1,3 +1,4 @@
+import { EventFile } from "../disk/event-file.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +36,7 @@ function stream(info: InfoLog, text: string, size: number, stepID = "coder"): vo
 
 describe("streamed text", () => {
   test("becomes few lines, whole and in order", async () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     const text = Array.from({ length: 2000 }, (_, n) => `token${n} `).join("");
     for (const word of text.split(/(?<= )/)) {
       info.event({ tag, type: "llm_token", stepID: "coder", payload: { delta: word } });
@@ -48,7 +49,7 @@ describe("streamed text", () => {
   });
 
   test("keeps its place among the other events of its step", () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     info.event({ tag, type: "llm_thinking", stepID: "coder", payload: { delta: "hm" } });
     info.event({ tag, type: "llm_thinking", stepID: "coder", payload: { delta: "m" } });
     stream(info, "I look", 1);
@@ -66,7 +67,7 @@ describe("streamed text", () => {
   });
 
   test("of two concurrent steps stays apart, and behind an event that came before it", () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     for (const [a, b] of ["a1", "b2", "c3"]) {
       info.event({ tag, type: "llm_token", stepID: "one", payload: { delta: a } });
       info.event({ tag, type: "llm_token", stepID: "two", payload: { delta: b } });
@@ -83,14 +84,14 @@ describe("streamed text", () => {
   });
 
   test("is written while it streams, without waiting for its end", async () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     stream(info, "Hello", 1);
     await until(() => existsSync(path) && statSync(path).size > 0);
     expect(batched()).toEqual(["coder llm_token Hello"]);
   });
 
   test("of 50 MB at once is cut into lines and loses nothing, no sign in two", () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     const text = `a${"😀".repeat(12_500_000)}`;
     info.event({ tag, type: "llm_token", stepID: "coder", payload: { delta: text } });
     info.flush();
@@ -101,7 +102,7 @@ describe("streamed text", () => {
   });
 
   test("is held in memory for no longer than a batch", () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     stream(info, "x".repeat(1024 * 1024), 16);
     expect(statSync(path).size).toBeGreaterThan(900 * 1024);
   });
@@ -113,7 +114,7 @@ describe("a secret", () => {
   const text = () => readFileSync(path, "utf8");
 
   test.each([1, 2, 3, 5, 7, 16])("that streams %d characters at a time is masked", (size) => {
-    const info = new InfoLog(path, mask);
+    const info = new InfoLog(new EventFile(path), mask);
     for (let at = 0; at < secret.length; at += size) {
       stream(info, secret.slice(at, at + size), size);
       info.event({ tag, type: "tool_message", stepID: "beside", payload: {} });
@@ -126,7 +127,7 @@ describe("a secret", () => {
   });
 
   test("that was only begun is shown, for it is none", () => {
-    const info = new InfoLog(path, mask);
+    const info = new InfoLog(new EventFile(path), mask);
     stream(info, "sk-ant-", 1);
     info.log(tag, "a line in between");
     info.event({ tag, type: "llm_done", stepID: "coder", payload: {} });
@@ -136,7 +137,7 @@ describe("a secret", () => {
   });
 
   test("that looks like a number or a name of ours leaves the line JSON", () => {
-    const info = new InfoLog(path, maskOf({ PIN_TOKEN: "12345678", A_KEY: "timestamp" }));
+    const info = new InfoLog(new EventFile(path), maskOf({ PIN_TOKEN: "12345678", A_KEY: "timestamp" }));
     info.event({
       tag,
       type: "llm_done",
@@ -150,7 +151,7 @@ describe("a secret", () => {
   });
 
   test("is not revealed by the preview of a truncated value", () => {
-    const info = new InfoLog(path, mask);
+    const info = new InfoLog(new EventFile(path), mask);
     const output = `${"y".repeat(190)}${secret}${"y".repeat(11_000)}`;
     info.event({ tag, type: "tool_done", stepID: "coder", payload: { output } });
     info.event({ tag, type: "tool_done", stepID: "coder", payload: { output: truncated(output) } });
@@ -164,7 +165,7 @@ describe("a secret", () => {
 
 describe("a value over 10 KB", () => {
   test("is cut as documented, its neighbours are not", () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     const big = { text: "z".repeat(20_000) };
     const resolvedInputs = { request: "small", big };
     info.event({
@@ -194,7 +195,7 @@ describe("a value over 10 KB", () => {
 
 describe("the log", () => {
   test("takes an event as it is when it is published, whatever becomes of it", () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     const payload = { n: 1 };
     info.event({ tag, type: "own", stepID: null, payload });
     payload.n = 2;
@@ -203,11 +204,11 @@ describe("the log", () => {
   });
 
   test("goes on in a line of its own behind what a crash left half written", () => {
-    const first = new InfoLog(path);
+    const first = new InfoLog(new EventFile(path));
     first.event({ tag, type: "own", stepID: null, payload: {}, step: 1 });
     first.flush();
     appendFileSync(path, '{"tag":"AAAA');
-    const next = new InfoLog(path);
+    const next = new InfoLog(new EventFile(path));
     next.event({ tag, type: "own", stepID: null, payload: {}, step: 2 });
     next.flush();
     const lines = readFileSync(path, "utf8").trimEnd().split("\n");
@@ -216,19 +217,19 @@ describe("the log", () => {
   });
 
   test("numbers on behind a last event that lies far back", () => {
-    const first = new InfoLog(path);
+    const first = new InfoLog(new EventFile(path));
     first.event({ tag, type: "own", stepID: null, payload: {} });
     first.flush();
     for (let n = 0; n < 100; n += 1) first.log(tag, "x".repeat(10_000));
     first.flush();
-    const next = new InfoLog(path);
+    const next = new InfoLog(new EventFile(path));
     next.event({ tag, type: "own", stepID: null, payload: {} });
     next.flush();
     expect(records().at(-1)?.seq).toBe(2);
   });
 
   test("drops what comes once it is closed", async () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     info.event({ tag, type: "own", stepID: null, payload: {} });
     info.close();
     rmSync(path);

@@ -192,17 +192,14 @@ const sourceKey = ({ attempt, stepID }: Source): string | null =>
 const longestLine = 256 * 1024;
 const longestText = 32 * 1024;
 
-/** A record as a line of the debug log. */
-export const lineOf = (record: InfoRecord): string => `${jsonText(record)}\n`;
-
-/** The lines that an entry becomes, without secrets. `number` gives an event its `seq`. Never throws. */
+/** The lines that an entry becomes, without line breaks and secrets. `number` gives an event its `seq`. Never throws. */
 export function linesOf(entry: Entry, mask: Mask, number: () => number): string[] {
   switch (entry.kind) {
     case "line": {
       const { tag, content, timestamp } = entry;
-      const line = lineOf({ tag, content: mask(content), timestamp });
+      const line = jsonText({ tag, content: mask(content), timestamp } satisfies InfoRecord);
       if (line.length <= longestLine) return [line];
-      return [lineOf({ tag, content: mask(content).slice(0, 1000), timestamp })];
+      return [jsonText({ tag, content: mask(content).slice(0, 1000), timestamp })];
     }
     case "event":
       return [ended(eventLine(entry, entry.json, mask, number()), entry.seal)];
@@ -230,7 +227,7 @@ function eventLine(
 }
 
 const ended = (line: string, seal?: Sum): string =>
-  `${seal === undefined ? line : sealed(line, seal).text}\n`;
+  seal === undefined ? line : sealed(line, seal).text;
 
 /** A text in pieces of a bounded length, no sign of it cut in two. */
 function pieces(text: string): string[] {

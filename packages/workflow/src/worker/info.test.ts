@@ -1,3 +1,4 @@
+import { EventFile } from "../disk/event-file.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
@@ -31,7 +32,7 @@ const records = (): InfoRecord[] =>
 
 describe("the debug log", () => {
   test("is created automatically, in mode 0600", async () => {
-    new InfoLog(path).log("AAAAAAAA", "a");
+    new InfoLog(new EventFile(path)).log("AAAAAAAA", "a");
     expect(existsSync(path)).toBe(false);
     await until(() => existsSync(path) && statSync(path).size > 0);
     expect(records()).toMatchObject([{ tag: "AAAAAAAA", content: "a" }]);
@@ -40,7 +41,7 @@ describe("the debug log", () => {
 
   test("begins with the event of its worker, for which no step waits", async () => {
     const begun = { tag: "AAAAAAAA", type: "worker_start", stepID: null, payload: { pid: 7 } };
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     info.begin(begun);
     info.flushEvents();
     expect(existsSync(path)).toBe(false);
@@ -55,13 +56,13 @@ describe("the debug log", () => {
       ["note", 2],
     ]);
     rmSync(path);
-    new InfoLog(path).begin(begun);
+    new InfoLog(new EventFile(path)).begin(begun);
     await until(() => existsSync(path) && statSync(path).size > 0);
     expect(records()).toMatchObject([{ content: "worker_start", payload: { pid: 7 } }]);
   });
 
   test("has what a model call spends at once, with all that came before it", () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     info.log("AAAAAAAA", "a");
     info.event({ tag: "AAAAAAAA", type: "llm_token", stepID: "coder", payload: { delta: "Hm" } });
     info.event({
@@ -74,11 +75,11 @@ describe("the debug log", () => {
   });
 
   test("numbers events on, also where another process left off", () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     info.event({ tag: "AAAAAAAA", type: "tool_start", stepID: "coder", payload: {} });
     info.event({ tag: "AAAAAAAA", type: "tool_done", stepID: "coder", payload: {} });
     info.flush();
-    const next = new InfoLog(path);
+    const next = new InfoLog(new EventFile(path));
     next.event({ tag: "AAAAAAAA", type: "llm_done", stepID: null, payload: {} });
     next.flush();
     expect(records().map(({ seq, type, stepID }) => [seq, type, stepID])).toEqual([
@@ -89,7 +90,7 @@ describe("the debug log", () => {
   });
 
   test("takes secrets out of lines and payloads", () => {
-    const info = new InfoLog(path, maskOf({ MY_KEY: "hunter22" }));
+    const info = new InfoLog(new EventFile(path), maskOf({ MY_KEY: "hunter22" }));
     info.log("AAAAAAAA", "the key is hunter22");
     info.event({
       tag: "AAAAAAAA",
@@ -110,7 +111,7 @@ describe("the debug log", () => {
         throw new Error("no");
       },
     };
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     for (const payload of [cycle, { n: 1n }, angry])
       info.event({ tag: "AAAAAAAA", type: "own", stepID: null, payload });
     info.flush();
@@ -120,7 +121,7 @@ describe("the debug log", () => {
   });
 
   test("shortens a line that is too long", () => {
-    const info = new InfoLog(path);
+    const info = new InfoLog(new EventFile(path));
     info.log("AAAAAAAA", "x".repeat(10 << 20));
     info.flush();
     expect(statSync(path).size).toBeLessThan(2000);
@@ -129,13 +130,13 @@ describe("the debug log", () => {
   test("leaves a symbolic link and a FIFO alone", () => {
     writeFileSync(join(folder, "target"), "precious");
     symlinkSync(join(folder, "target"), path);
-    const linked = new InfoLog(path);
+    const linked = new InfoLog(new EventFile(path));
     linked.log("AAAAAAAA", "a");
     linked.flush();
     expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious");
     const fifo = join(folder, "fifo");
     Bun.spawnSync(["mkfifo", fifo]);
-    const waiting = new InfoLog(fifo);
+    const waiting = new InfoLog(new EventFile(fifo));
     waiting.log("AAAAAAAA", "a");
     waiting.flush();
   });

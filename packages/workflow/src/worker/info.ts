@@ -1,63 +1,43 @@
 import { attemptTime } from "../contract/attempt.ts";
-import { readEvent } from "../contract/event.ts";
 import { type Mask, noMask } from "../contract/mask.ts";
-import { appendLines } from "../disk/files.ts";
-import { system } from "../system/system.ts";
-import { InfoBatch, lineOf, linesOf, type Source } from "./info-batch.ts";
-import { LineFile } from "../disk/line-file.ts";
-import { firstSum } from "../record/sum.ts";
-import { ValuesFile } from "../disk/values.ts";
 import { entryMarker, type Keep, payloadJson, valueSum } from "../record/payload.ts";
+import { firstSum } from "../record/sum.ts";
+import type { Claim } from "../store/store.ts";
+import { system } from "../system/system.ts";
+import { InfoBatch, linesOf, type Source } from "./info-batch.ts";
 
+/** Where the lines of a debug log go, and the last `seq` that is there. */
+export type EventSink = Pick<Claim, "event" | "keepValue" | "lastSeq">;
 /** Which part of the batch is written, and whether the log is closed with it. */
-type Writing = { whole: boolean; last?: boolean; isUrgent?: boolean };
+type Writing = { whole: boolean; last?: boolean };
 type NewEvent = Source & { tag: string; payload: unknown };
-
-/** What a driver of threads elsewhere has of a debug log. */
-type InfoLogParts = {
-  /** Called when the file has grown; `isUrgent`: by what is lost with its worker, as what a model call has cost. */
-  onWrite?: (isUrgent: boolean) => void;
-  /** The least number of an event: where the last numbers of an earlier writer may be lost, so that none is two events'. */
-  firstSeq?: number;
-};
 
 /** The tag of what workflows publish, and of their attempts. */
 export const eventTag = "QK4DX8TM";
-const largestLog = 256 * 1024 * 1024;
 const flushAfterMs = 50;
 const flushAtLength = 64 * 1024;
 // What a call has cost until its worker is killed: no step will record it.
 const atOnce: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
 
 /**
- * The writer of a thread's debug log, `.info.jsonl`. Lines are written in batches, not
- * synced, and never in the way of a step: what can't be written, or would make the log longer than
- * 256 MiB, is dropped. What a model streams is joined to a few lines a second; what a model call spends
- * is written at once. It never throws. The file is open only while it is written: a worker may have more
- * threads than it may have open files.
+ * The writer of a thread's debug log. Lines are written in batches, never in the way of a step: lines that can't be written
+ * are dropped. Streamed text is joined to a few lines a second; what a model call spends is written at once. Nothing is
+ * thrown.
  */
 export class InfoLog {
-  readonly #path: string;
+  readonly #sink: EventSink;
   readonly #mask: Mask;
   readonly #batch: InfoBatch;
   readonly #keep: Keep;
-  readonly #parts: InfoLogParts;
   #seq: number | null = null;
   #cancel: (() => void) | null = null;
-  #isFull = false;
   #closed = false;
   #nextStep: () => number = () => 1;
 
-  /** `mask` takes secrets out of what is written; what is cut goes to `valuesPath`, if given, in full. */
-  constructor(
-    path: string,
-    mask: Mask = noMask,
-    valuesPath: string | null = null,
-    parts: InfoLogParts = {},
-  ) {
-    this.#path = path;
+  /** `mask` takes secrets out of what is written. */
+  constructor(sink: EventSink, mask: Mask = noMask) {
+    this.#sink = sink;
     this.#mask = mask;
-    this.#parts = parts;
     this.#batch = new InfoBatch(mask, (id, payload) => ({
       kind: "event",
       tag: eventTag,
@@ -68,8 +48,7 @@ export class InfoLog {
       attempt: id,
       json: payloadJson(payload, this.#mask, this.#keep),
     }));
-    const values = valuesPath === null ? null : new ValuesFile(valuesPath);
-    this.#keep = (json) => values?.keep(json) ?? null;
+    this.#keep = (json) => sink.keepValue(json);
   }
 
   /** Adds a line. `tag` is the call site's own: 8 digits of Crockford Base32. */
@@ -95,7 +74,7 @@ export class InfoLog {
         const json = payloadJson(payload, this.#mask, this.#keep);
         this.#batch.add({ kind: "event", tag, timestamp, ...source, json });
       }
-      if (atOnce.has(type)) this.#write({ whole: false, isUrgent: true });
+      if (atOnce.has(type)) this.#write({ whole: false });
       else this.#plan();
     } catch {
       // As in `#write`.
@@ -179,47 +158,21 @@ export class InfoLog {
   }
 
   /** Gives whether all that was taken has been written. */
-  #write({ whole, last = false, isUrgent = false }: Writing): boolean {
+  #write({ whole, last = false }: Writing): boolean {
     this.#cancel?.();
     this.#cancel = null;
-    const next = () => (this.#seq = (this.#seq ?? this.#lastSeq()) + 1);
+    const next = () => (this.#seq = (this.#seq ?? this.#sink.lastSeq) + 1);
     try {
       const lines = this.#batch
         .take({ whole, now: last ? undefined : system.clock.now() })
         .flatMap((entry) => linesOf(entry, this.#mask, next));
       if (!this.#batch.isEmpty) this.#plan();
-      return lines.length === 0 || this.#append(lines.join(""), isUrgent);
+      if (lines.length > 0) this.#sink.event(lines);
+      return true;
     } catch {
       // A failed debug log must not stop the thread.
       return false;
     }
-  }
-
-  #append(lines: string, isUrgent: boolean): boolean {
-    if (this.#isFull) return false;
-    this.#isFull = appendLines(this.#path, Buffer.from(lines), largestLog) === null;
-    if (!this.#isFull) {
-      this.#parts.onWrite?.(isUrgent);
-      return true;
-    }
-    const content = `the debug log has ${largestLog} bytes: what comes now is left out`;
-    const note = Buffer.from(lineOf({ tag: "8ZKQ3WCE", content, timestamp: system.clock.now() }));
-    appendLines(this.#path, note, largestLog + note.length);
-    return false;
-  }
-
-  /** The `seq` of the last event in the file, at least that before the first; then the events are numbered anew. */
-  #lastSeq(): number {
-    const least = (this.#parts.firstSeq ?? 1) - 1;
-    try {
-      for (const { value } of new LineFile(this.#path).backward()) {
-        const event = readEvent(value);
-        if (event) return Math.max(event.seq, least);
-      }
-    } catch {
-      // What can't be read can't be written either.
-    }
-    return least;
   }
 }
 

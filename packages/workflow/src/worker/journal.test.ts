@@ -1,3 +1,4 @@
+import { EventFile } from "../disk/event-file.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -54,11 +55,8 @@ afterEach(() => {
 const journalWith = (isSynced: boolean) => openedWith(isSynced).journal;
 
 function openedWith(isSynced: boolean) {
-  const info = new InfoLog(
-    infoPath(root, hash, threadId),
-    undefined,
-    valuesPath(root, hash, threadId),
-  );
+  const paths = [infoPath, valuesPath].map((pathOf) => pathOf(root, hash, threadId));
+  const info = new InfoLog(new EventFile(...(paths as [string, string])));
   return openJournal({
     place: journalIn(root, start, isSynced),
     write: (payload) => info.record({ tag: "AAAAAAAA", type: "journal", stepID: null, payload }),

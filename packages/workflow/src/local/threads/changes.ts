@@ -1,7 +1,7 @@
 import type { HostChange } from "../../host/host.ts";
 import { readRegistry } from "../../registry/read.ts";
-import { loggedHashes, logsDir, type Root, threadsDir } from "../../disk/paths.ts";
-import { isHash, isThreadId } from "../../contract/names.ts";
+import type { Root } from "../../disk/paths.ts";
+import { watchLogs } from "../../disk/watch-logs.ts";
 import { system } from "../../system/system.ts";
 import type { LiveRow, ThreadRef } from "../../record/thread.ts";
 import { readRow } from "./list.ts";
@@ -21,7 +21,8 @@ export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<
   const seen = new SeenThreads(root);
   let wake = Promise.withResolvers<void>();
   const rouse = (): void => wake.resolve();
-  const watched = watchStore(root, (ref) => {
+  const watched = watchLogs(root, (ref, file) => {
+    if (file !== "data.jsonl" && file !== "location.json") return;
     seen.changed(ref);
     rouse();
   });
@@ -137,55 +138,5 @@ class SeenThreads {
   async #readNames(): Promise<string> {
     const registry = await readRegistry(this.#root).catch(() => new Map<string, never>());
     return JSON.stringify([...registry]);
-  }
-}
-
-const logName = /^(.+)\.(?:data\.jsonl|location\.json)$/;
-
-/**
- * Calls back when the log of any thread of a storage root has changed, as far as the system reports it:
- * look through the list of threads now and then all the same. `ensure` watches the folders that have come since.
- */
-export function watchStore(
-  root: Root,
-  onThread: (ref: ThreadRef) => void,
-): { ensure: () => void; close: () => void } {
-  const folders = new Map<string, { close(): void }>();
-  const add = (folder: string, onName: (name: string) => void): void => {
-    if (folders.has(folder)) return;
-    try {
-      folders.set(
-        folder,
-        system.files.watch(folder, onName, () => folders.delete(folder)),
-      );
-    } catch {
-      // It is not there yet, is gone, or can't be watched: the next call tries again.
-    }
-  };
-  const ensure = (): void => {
-    add(logsDir(root), (name) => {
-      if (isHash(name)) ensure();
-    });
-    for (const hash of hashesIn(root)) {
-      add(threadsDir(root, hash), (name) => {
-        const [, threadId = ""] = logName.exec(name) ?? [];
-        if (isThreadId(threadId)) onThread({ hash, threadId });
-      });
-    }
-  };
-  ensure();
-  const close = (): void => {
-    for (const watcher of folders.values()) watcher.close();
-    folders.clear();
-  };
-  return { ensure, close };
-}
-
-// What can't be read now may be read when it is called next.
-function hashesIn(root: Root): string[] {
-  try {
-    return loggedHashes(root);
-  } catch {
-    return [];
   }
 }

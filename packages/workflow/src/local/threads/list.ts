@@ -20,7 +20,8 @@ import {
   type ThreadStatus,
 } from "../../record/thread.ts";
 import { LiveWorkers, listLive } from "../workers/live.ts";
-import { hasWords, searchText, wordsOf } from "./search.ts";
+import { searchText } from "./search.ts";
+import { hasWords, wordsOf } from "../../record/search.ts";
 import type { IndexedRow, ThreadIndex } from "./thread-index.ts";
 import { allThreads, readDriven, sizeOf, threadsOf } from "./view.ts";
 

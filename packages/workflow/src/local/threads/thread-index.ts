@@ -18,7 +18,8 @@ import { dataPath, loggedHashes, type Root, threadIdsOf, threadsDir } from "../.
 import { type Column, type Database, O_CREAT, O_RDWR } from "../../system/port.ts";
 import { system } from "../../system/system.ts";
 import type { Status, ThreadRef, ThreadRow } from "../../record/thread.ts";
-import { hasWords, searchText } from "./search.ts";
+import { searchText } from "./search.ts";
+import { hasWords } from "../../record/search.ts";
 
 const format = 3;
 /** What has changed less than this ago may change again without another time. */

@@ -31,7 +31,7 @@ import { createRoot, openRoot } from "../../disk/root.ts";
 import { system } from "../../system/system.ts";
 import { lastWakingTime, threadWithId } from "../../disk/threads.ts";
 import { corruptError, movedError, type ThreadRef } from "../../record/thread.ts";
-import { withThreadId } from "../../worker/create.ts";
+import { withThreadId } from "../../disk/threads.ts";
 import { readIndexed } from "../threads/list.ts";
 import { ThreadIndex } from "../threads/thread-index.ts";
 import { askAgain } from "../workers/worker-client.ts";

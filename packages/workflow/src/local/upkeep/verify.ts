@@ -9,7 +9,8 @@ import { readRegistry } from "../../registry/read.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { versionsOf } from "../../registry/versions.ts";
 import { isDueComplete, isDueEntry, isDueHour, listDue } from "../../disk/due.ts";
-import { blobIds, isBlobId, readBlob } from "../../disk/blobs.ts";
+import { blobIds, readBlob } from "../../disk/blobs.ts";
+import { isBlobId } from "../../record/blob-names.ts";
 import { readOwnFile } from "../../disk/files.ts";
 import {
   blobFolders,

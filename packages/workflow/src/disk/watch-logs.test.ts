@@ -2,14 +2,14 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { dataPath, logsDir, type Root, threadsDir } from "../../disk/paths.ts";
-import { openRoot } from "../../disk/root.ts";
-import { watchStore } from "./changes.ts";
+import { dataPath, logsDir, type Root, threadsDir } from "./paths.ts";
+import { openRoot } from "./root.ts";
+import { watchLogs } from "./watch-logs.ts";
 
 const ref = { hash: "EYHPV6X8XHTCS", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
 let root: Root;
 let reported: string[];
-let watch: ReturnType<typeof watchStore>;
+let watch: ReturnType<typeof watchLogs>;
 
 beforeEach(() => {
   root = openRoot({ path: mkdtempSync(join(tmpdir(), "store-watch-")) });
@@ -22,7 +22,7 @@ afterEach(() => {
 });
 
 const open = () => {
-  watch = watchStore(root, ({ threadId }) => reported.push(threadId));
+  watch = watchLogs(root, ({ threadId }) => reported.push(threadId));
 };
 
 /** Writes a file again and again until something is reported: a folder is watched some moments later. */
