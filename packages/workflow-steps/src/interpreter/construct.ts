@@ -6,7 +6,8 @@ import {
   type ParallelErrorStrategy,
 } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
-import { chainKey, hasEnded, type Inside, insideOf, startAt } from "../state/position.ts";
+import { chainKey, hasEnded, insideOf, startAt } from "../state/position.ts";
+import type { Inside } from "../state/state.ts";
 import { type Chain, chainAt, type Done, type Interpreter, type Task } from "./interpreter.ts";
 import { ParallelExecutor, type ParallelTask } from "./parallel.ts";
 

@@ -5,8 +5,8 @@ import { deferred, type EngineEvent, type Run, Written } from "../context/run.ts
 import { BREAK, getStepType, prefixOf, RETURN, type StepType } from "../document/document.ts";
 import type { Origin } from "../document/event.ts";
 import type { StepDocument } from "../document/format.ts";
-import { type Inside, insideOf, type Position } from "../state/position.ts";
-import type { Answered, Commit } from "../state/state.ts";
+import { insideOf } from "../state/position.ts";
+import type { Answered, Commit, Inside, Position } from "../state/state.ts";
 import type { Called } from "../step/call.ts";
 
 export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;

@@ -1,17 +1,8 @@
 import { WorkflowError } from "@uncaged/workflow";
 import { BREAK, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
 import { distinctWays, type Enclosure, type Outline } from "../document/outline.ts";
-import {
-  chainKey,
-  entered,
-  hasEnded,
-  type Inside,
-  insideOf,
-  isLoop,
-  isParallel,
-  type Position,
-  startAt,
-} from "./position.ts";
+import { chainKey, entered, hasEnded, insideOf, isLoop, isParallel, startAt } from "./position.ts";
+import type { Inside, Position } from "./state.ts";
 
 /*
  * The marks of a checkpoint: how far constructs are, by the ids of their steps. They are derived from a

@@ -1,39 +1,7 @@
 import type { PathPart } from "@uncaged/workflow";
 import { BREAK, ENTRY, getStepType, LoopMode, RETURN } from "../document/document.ts";
 import { distinctWays, type Outline } from "../document/outline.ts";
-import type { ChildRun, Commit, RunState, StepAt, Workflow } from "./state.ts";
-
-/**
- * The position of a chain. The positions of a run are a tree by the paths of its commits and all the progress
- * there is: what is recorded under a path is done, and the rest is still to do.
- */
-export type Position = {
-  /** The step that it comes to, or `RETURN`, `BREAK`. */
-  next: string;
-  /**
-   * The constructs of this chain that were entered: their `if` and their cases are not tested again. That of
-   * `next` is open. A checkpoint may know others that the chain, begun again, comes to later.
-   */
-  insides: Map<string, Inside>;
-  /** The loops that this chain has behind it, with the number of their iterations. */
-  ended?: Readonly<Record<string, number>>;
-};
-
-/** How far a construct is that was entered. */
-export type Inside = {
-  /** What a step's own work gave that is done: the case of a Branch, and where it led if not to `next`. */
-  body: { selected?: string | null; next?: string } | null;
-  /** How many iterations of a loop are done without a gap. */
-  finished: number;
-  /** The number of all iterations when one of them broke out of the loop. */
-  broken: number | null;
-  /** The chains by `chainKey`, those that ended in the order in which they did. */
-  chains: Map<string, Position>;
-  /** The locals that a rerun gave a loop's iterations, by number. */
-  given: Map<number, Record<string, unknown>>;
-  /** The child workflow that the step started: its state, and what it was begun with. */
-  child: { state: RunState; begun: ChildRun } | null;
-};
+import type { Commit, Inside, Position, RunState, StepAt, Workflow } from "./state.ts";
 
 export const startAt = (next: string): Position => ({ next, insides: new Map() });
 

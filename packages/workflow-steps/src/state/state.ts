@@ -5,7 +5,6 @@ import { ENTRY, failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import { type Outline, outlineOf } from "../document/outline.ts";
 import { Registry } from "../document/registry.ts";
-import { type Position, startAt } from "./position.ts";
 
 /** The documents of a step workflow: its own, and those of its children by the path that a step names. */
 export type Documents = {
@@ -36,6 +35,38 @@ export type Answered = { payload: unknown; requestId?: string; timedOut: boolean
 /** The position of one run of a step: the step as the log names it, and all constructs around it. */
 export type StepAt = { stepID: string; path: readonly PathPart[] };
 
+/**
+ * The position of a chain. The positions of a run are a tree by the paths of its commits and all the progress
+ * there is: what is recorded under a path is done, and the rest is still to do.
+ */
+export type Position = {
+  /** The step that it comes to, or `RETURN`, `BREAK`. */
+  next: string;
+  /**
+   * The constructs of this chain that were entered: their `if` and their cases are not tested again. That of
+   * `next` is open. A checkpoint may know others that the chain, begun again, comes to later.
+   */
+  insides: Map<string, Inside>;
+  /** The loops that this chain has behind it, with the number of their iterations. */
+  ended?: Readonly<Record<string, number>>;
+};
+
+/** How far a construct is that was entered. */
+export type Inside = {
+  /** What a step's own work gave that is done: the case of a Branch, and where it led if not to `next`. */
+  body: { selected?: string | null; next?: string } | null;
+  /** How many iterations of a loop are done without a gap. */
+  finished: number;
+  /** The number of all iterations when one of them broke out of the loop. */
+  broken: number | null;
+  /** The chains by `chainKey`, those that ended in the order in which they did. */
+  chains: Map<string, Position>;
+  /** The locals that a rerun gave a loop's iterations, by number. */
+  given: Map<number, Record<string, unknown>>;
+  /** The child workflow that the step started: its state, and what it was begun with. */
+  child: { state: RunState; begun: ChildRun } | null;
+};
+
 /** All that a run is, apart from what is being done. Values of variables are never changed in place. */
 export type RunState = {
   runID: string;
@@ -65,7 +96,7 @@ export function newState(
     localVars: {},
     artifacts: {},
     completedSteps: new Set(),
-    position: startAt(entries.length === 1 ? (entries[0] as string) : ENTRY),
+    position: { next: entries.length === 1 ? (entries[0] as string) : ENTRY, insides: new Map() },
     eventSeq: 0,
     writeSeq: 0,
     answers: new Map(),

@@ -11,8 +11,6 @@ function paused(isEndedBefore = false): { log: AttemptLog; askedAt: number } {
     const payload = { role, parent };
     const timestamp = log.find(id)?.startedAt ?? 0;
     log.event({
-      tag: "",
-      content: "",
       type: "attempt_start",
       attempt: id,
       stepID: null,
@@ -49,8 +47,6 @@ test("an attempt that went on after the answer is lost with its worker", () => {
   const { log, askedAt } = paused();
   const again = "again";
   log.event({
-    tag: "",
-    content: "",
     type: "attempt_start",
     attempt: again,
     stepID: null,

@@ -10,8 +10,9 @@ import {
 import { isStepQuestion } from "../contract/question.ts";
 import { isRecord } from "../contract/show.ts";
 import { addUsage, noUsage, readAmount, readUsage } from "../contract/usage.ts";
-import type { Attempt, AttemptTurn, Retry } from "./attempt.ts";
+import { type Attempt, type AttemptTurn, type Retry, stoppedAtQuestion } from "./attempt.ts";
 import { failureIn, recordedFailure, StepTries } from "./step-tries.ts";
+import { endTool, entered, finish, isAsked, running, stop, tools, toolTurn } from "./tool-turn.ts";
 import { addCost, type Call, type Spent, spendingOf, sumByModel, textOr } from "./spending.ts";
 
 /** How a thread ended, as far as its attempts are concerned: the `meta.error` of a failed end record. */
@@ -140,8 +141,8 @@ export class AttemptLog {
     attempt.version += 1;
     const isLeft = status === "lost" || event?.payload.outcome === "cancelled";
     const askedAt = this.#askedAt.get(attempt.attempt) ?? -1;
-    const isWaiting = status === "lost" && this.#isAskedWithin(entry);
-    if (isWaiting || (isLeft && askedAt >= entry.lastAt)) status = "parked";
+    if ((status === "lost" && this.#waits(entry)) || (isLeft && askedAt >= entry.lastAt))
+      status = "parked";
     // What failed and was caught is committed too; it has failed all the same.
     const isFirst = attempt.endedAt === null;
     if (isFirst || attempt.status === "lost" || attempt.status === "cancelled")
@@ -167,32 +168,13 @@ export class AttemptLog {
     this.#questions.set(id, at);
     for (const entry of this.#entries.values()) {
       const { attempt } = entry;
-      if (attempt.status === "lost" && this.#isAskedWithin(entry)) attempt.status = "parked";
+      if (attempt.status === "lost" && this.#waits(entry)) attempt.status = "parked";
     }
   }
 
-  /** Whether the work within an attempt stopped at a question, as that in a loop does at its Pause. */
-  #isAskedWithin({ attempt, lastAt }: Entry): boolean {
-    const isWithin = (id: string): boolean => {
-      const seen = new Set<string>();
-      let around = this.find(id)?.parent ?? null;
-      while (around !== null && around !== attempt.attempt && !seen.has(around)) {
-        seen.add(around);
-        around = this.find(around)?.parent ?? null;
-      }
-      return around === attempt.attempt;
-    };
-    const questions = [...this.#questions].filter(([id, at]) => at >= lastAt && isWithin(id));
-    const askedAt = questions.at(-1)?.[1];
-    if (askedAt === undefined) return false;
-    return ![...this.#entries].some(
-      ([
-        id,
-        {
-          attempt: { startedAt },
-        },
-      ]) => (startedAt ?? 0) > askedAt && isWithin(id),
-    );
+  #waits({ attempt, lastAt }: Entry): boolean {
+    const all = new Map(Array.from(this.#entries, ([id, entry]) => [id, entry.attempt]));
+    return stoppedAtQuestion(attempt.attempt, lastAt, { all, questions: this.#questions });
   }
 
   #entry(id: string, startedAt: number | null): Entry {
@@ -371,52 +353,6 @@ function apply(entry: Entry, { type, payload, timestamp }: KnownEvent): boolean 
     | ((entry: Entry, payload: unknown, at: number) => boolean | void)
     | undefined;
   return handler !== undefined && handler(entry, payload, timestamp) !== false;
-}
-
-type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
-
-/** The turns of tools that a model has asked for and that have begun to run. */
-const entered = new WeakSet<ToolTurn>();
-
-const toolTurn = (id: string, name: string, input: unknown, at: number): ToolTurn => ({
-  kind: "tool",
-  id,
-  name,
-  input,
-  status: "running",
-  messages: [],
-  at,
-  endedAt: null,
-});
-
-const tools = ({ turns }: Attempt): ToolTurn[] => turns.filter((turn) => turn.kind === "tool");
-
-const isAsked = (turn: ToolTurn): boolean =>
-  turn.id !== "" && turn.status === "running" && !entered.has(turn);
-
-const running = (attempt: Attempt, name: string): ToolTurn | undefined =>
-  tools(attempt).findLast((turn) => turn.name === name && turn.status === "running");
-
-function finish(turn: ToolTurn, output: unknown, isError: boolean, at: number): void {
-  Object.assign(turn, { output, status: isError ? "failed" : "done", endedAt: at });
-}
-
-function endTool(
-  attempt: Attempt,
-  name: string,
-  output: unknown,
-  isError: boolean,
-  at: number,
-): boolean {
-  const turn = running(attempt, name);
-  // What a model has asked for ends with the result that it gets.
-  if (turn?.id === "") finish(turn, output, isError, at);
-  else if (turn) turn.output = output;
-  return turn !== undefined;
-}
-
-function stop(turn: ToolTurn, at: number): void {
-  if (turn.endedAt === null) Object.assign(turn, { status: "failed", endedAt: at });
 }
 
 function addText(entry: Entry, kind: "thinking" | "text", delta: string, at: number): void {

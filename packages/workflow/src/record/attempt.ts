@@ -141,3 +141,27 @@ export function attemptJson(attempt: Attempt) {
     ...(saved && { saved }),
   };
 }
+
+/**
+ * Whether the work within an attempt stopped at a question, as that in a loop does at its Pause. `lastAt` is when the
+ * attempt was last heard of; `questions` has when each attempt asked.
+ */
+export function stoppedAtQuestion(
+  id: string,
+  lastAt: number,
+  { all, questions }: { all: ReadonlyMap<string, Attempt>; questions: ReadonlyMap<string, number> },
+): boolean {
+  const isWithin = (inner: string): boolean => {
+    const seen = new Set<string>();
+    let around = all.get(inner)?.parent ?? null;
+    while (around !== null && around !== id && !seen.has(around)) {
+      seen.add(around);
+      around = all.get(around)?.parent ?? null;
+    }
+    return around === id;
+  };
+  const asked = [...questions].filter(([inner, at]) => at >= lastAt && isWithin(inner));
+  const askedAt = asked.at(-1)?.[1];
+  if (askedAt === undefined) return false;
+  return ![...all].some(([inner, { startedAt }]) => (startedAt ?? 0) > askedAt && isWithin(inner));
+}
