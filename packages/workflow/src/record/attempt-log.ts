@@ -10,7 +10,7 @@ import {
 import { isStepQuestion } from "../contract/question.ts";
 import { isRecord } from "../contract/show.ts";
 import { addUsage, noUsage, readAmount, readUsage } from "../contract/usage.ts";
-import { type Attempt, type AttemptTurn, type Retry, stoppedAtQuestion } from "./attempt.ts";
+import { type Attempt, type Retry, stoppedAtQuestion } from "./attempt.ts";
 import { failureIn, recordedFailure, StepTries } from "./step-tries.ts";
 import { endTool, entered, finish, isAsked, running, stop, tools, toolTurn } from "./tool-turn.ts";
 import { addCost, type Call, type Spent, spendingOf, sumByModel, textOr } from "./spending.ts";
