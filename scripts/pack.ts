@@ -81,11 +81,35 @@ const agents = join(top, "packages/workflow-agents");
 const steps = join(top, "packages/workflow-steps");
 const graph = join(top, "packages/workflow-graph");
 const plan = join(top, "packages/workflow-plan");
+const evals = join(top, "packages/evals");
 const web = join(top, "apps/web");
 const bun = readManifest(core).dependencies.bun;
 
+/** The sources of a package's entry points, by the names under which it exports them: `entry/index` for `.`. */
+const sourcesOf = (folder: string): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(readManifest(folder).exports as Record<string, string>).flatMap(
+      ([name, path]) => {
+        const [, source] = /^\.\/src\/(.+)\.ts$/.exec(path) ?? [];
+        return source === undefined ? [] : [[name, source]];
+      },
+    ),
+  );
+
+/** The exports of a package that is compiled file by file, for some of its entry points. */
+const compiledExports = (folder: string, names: readonly string[]) => {
+  const sources = sourcesOf(folder);
+  const exports = names.map((name) => {
+    const source = sources[name];
+    return [name, { types: `./dist/${source}.d.ts`, default: `./dist/${source}.js` }] as const;
+  });
+  const files = names.flatMap((name) => sources[name] ?? []);
+  return { exports: Object.fromEntries(exports), files };
+};
+
+/** An entry point of the core, which is bundled; its declarations are not. */
 const entryPoint = (name: string) => ({
-  types: `./dist/${name}.d.ts`,
+  types: `./dist/entry/${name}.d.ts`,
   default: `./dist/${name}.js`,
 });
 
@@ -103,7 +127,7 @@ async function packCore(): Promise<string> {
       ".": entryPoint("index"),
       "./document": entryPoint("document"),
       "./host": {
-        types: "./dist/host.d.ts",
+        types: "./dist/entry/host.d.ts",
         bun: "./dist/host.js",
         default: "./dist/host-in-node.js",
       },
@@ -116,7 +140,7 @@ async function packCore(): Promise<string> {
     dependencies: { bun },
   });
   const dist = join(staged, "dist");
-  const source = (name: string) => ({ source: join(core, "src", `${name}.ts`), as: name });
+  const source = (name: string) => ({ source: join(core, "src/entry", `${name}.ts`), as: name });
   const inputs = [
     ...(await build(["index", "testing", "document", "sandbox"].map(source), dist, {
       readable: true,
@@ -126,7 +150,13 @@ async function packCore(): Promise<string> {
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licencesOf(inputs)));
   writeFileSync(join(dist, "host-in-node.js"), hostInNode);
-  compile(core, dist, ["index", "document", "host", "sandbox", "testing"], declarations);
+  const entries = ["index", "document", "host", "sandbox", "testing"];
+  compile(
+    core,
+    dist,
+    entries.map((name) => `entry/${name}`),
+    declarations,
+  );
   cpSync(join(core, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }
@@ -158,71 +188,67 @@ async function packCli(): Promise<string> {
 
 function packAgents(): string {
   const { dependencies } = readManifest(agents);
+  const { exports, files } = compiledExports(agents, [".", "./ledger"]);
   const staged = stage(agents, {
-    exports: {
-      ".": entryPoint("index"),
-      "./ledger": entryPoint("ledger"),
-      "./evals": entryPoint("evals"),
-    },
+    exports,
     files: ["dist"],
     dependencies: { ...dependencies, ...versionsOf(core) },
   });
-  compile(agents, join(staged, "dist"), ["index", "ledger", "evals"], everyFile);
+  compile(agents, join(staged, "dist"), files, everyFile);
   return staged;
 }
 
 function packSteps(): string {
   const { dependencies } = readManifest(steps);
+  const { exports, files } = compiledExports(steps, [".", "./adapters", "./source", "./threads"]);
   const schema = "schema/workflow.schema.json";
   const staged = stage(steps, {
-    exports: {
-      ".": entryPoint("entry/index"),
-      "./adapters": entryPoint("entry/adapters"),
-      "./source": entryPoint("entry/source"),
-      "./threads": entryPoint("entry/threads"),
-      "./schema.json": `./${schema}`,
-    },
+    exports: { ...exports, "./schema.json": `./${schema}` },
     files: ["dist", "schema"],
     dependencies: { ...dependencies, ...versionsOf(core, agents) },
   });
-  compile(
-    steps,
-    join(staged, "dist"),
-    ["entry/index", "entry/adapters", "entry/source", "entry/threads"],
-    everyFile,
-  );
+  compile(steps, join(staged, "dist"), files, everyFile);
   cpSync(join(steps, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }
 
 function packGraph(): string {
   const { dependencies } = readManifest(graph);
+  const { exports, files } = compiledExports(graph, [
+    ".",
+    "./agents",
+    "./document",
+    "./run",
+    "./source",
+  ]);
   const schema = "schema/graph.schema.json";
   const staged = stage(graph, {
-    exports: {
-      ".": entryPoint("index"),
-      "./agents": entryPoint("agents"),
-      "./document": entryPoint("document"),
-      "./run": entryPoint("run"),
-      "./source": entryPoint("source"),
-      "./schema.json": `./${schema}`,
-    },
+    exports: { ...exports, "./schema.json": `./${schema}` },
     files: ["dist", "schema"],
     dependencies: { ...dependencies, ...versionsOf(core, agents) },
   });
-  compile(graph, join(staged, "dist"), ["index", "agents", "document", "run", "source"], everyFile);
+  compile(graph, join(staged, "dist"), files, everyFile);
   cpSync(join(graph, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }
 
 function packPlan(): string {
   const { dependencies } = readManifest(plan);
+  const { exports, files } = compiledExports(plan, [".", "./source"]);
   const staged = stage(plan, {
-    exports: { ".": entryPoint("index"), "./source": entryPoint("source") },
+    exports,
     files: ["dist"],
     dependencies: { ...dependencies, ...versionsOf(core, agents) },
   });
-  compile(plan, join(staged, "dist"), ["index", "source"], everyFile);
+  compile(plan, join(staged, "dist"), files, everyFile);
+  return staged;
+}
+
+function packEvals(): string {
+  const { exports, files } = compiledExports(evals, ["."]);
+  const dependencies = versionsOf(core, agents);
+  const staged = stage(evals, { exports, files: ["dist"], dependencies });
+  compile(evals, join(staged, "dist"), files, everyFile);
   return staged;
 }
 
@@ -258,7 +284,7 @@ function tarball(staged: string, folder = out): string {
 
 /** The paths of the tarballs. */
 export type Packed = Record<
-  "core" | "cli" | "agents" | "steps" | "graph" | "plan" | "alias",
+  "core" | "cli" | "agents" | "steps" | "graph" | "plan" | "evals" | "alias",
   string
 >;
 
@@ -277,6 +303,7 @@ async function packAll(): Promise<Packed> {
     steps: tarball(packSteps()),
     graph: tarball(packGraph()),
     plan: tarball(packPlan()),
+    evals: tarball(packEvals()),
     // In a folder of its own: npm gives it the file name of the core's.
     alias: tarball(packAlias(), aliasOut),
   };

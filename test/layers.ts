@@ -49,7 +49,6 @@ export const packages: Package[] = [
       http: 1,
       limit: 1,
       ledger: 1,
-      evals: 2,
       command: 2,
       tools: 2,
       llm: 3,
@@ -64,6 +63,11 @@ export const packages: Package[] = [
       entry: 6,
     },
     entryPoints: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow/sandbox"],
+  },
+  {
+    home: "packages/evals/src/",
+    layers: { run: 0, entry: 1 },
+    entryPoints: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow-agents/ledger"],
   },
   {
     // The format, what is read of it, its interpreter, and who drives that.
@@ -175,7 +179,7 @@ export const packages: Package[] = [
     entryPoints: [
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
-      "@uncaged/workflow-agents/evals",
+      "@uncaged/workflow-evals",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-graph",
       "@uncaged/workflow-graph/agents",
@@ -226,7 +230,7 @@ export const packages: Package[] = [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
-      "@uncaged/workflow-agents/evals",
+      "@uncaged/workflow-evals",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-graph/source",
       "@uncaged/workflow-plan",

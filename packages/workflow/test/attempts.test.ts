@@ -19,7 +19,7 @@ const retry = async (root: Root, ref: ThreadRef, options: Parameters<typeof retr
 
 afterAll(removeStores);
 
-const entryPoint = join(import.meta.dir, "..", "src", "index.ts");
+const entryPoint = join(import.meta.dir, "..", "src", "entry", "index.ts");
 
 /** A bundle of a workflow that is written with the package; `publish` and `say` are there. */
 async function built(body: string): Promise<string> {

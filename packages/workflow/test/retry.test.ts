@@ -9,7 +9,7 @@ import { removeStores, TestStore } from "./fixtures/store.ts";
 
 afterEach(removeStores);
 
-const entryPoint = join(import.meta.dir, "..", "src", "index.ts");
+const entryPoint = join(import.meta.dir, "..", "src", "entry", "index.ts");
 
 /** A workflow of one step that fails `params.failures` times, and writes the key and the time of each try to a file. */
 async function bundled(): Promise<string> {

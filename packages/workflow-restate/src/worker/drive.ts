@@ -56,7 +56,6 @@ export type DriverParts = {
 /** The order to drive a thread. `signal` is aborted when somebody has taken it away. */
 export type Order = { threadId: string; epoch: number; invocation: string; signal: AbortSignal };
 
-
 /** The attempts of one invocation; the next one waits 0.4 s, and each further one twice as long, up to 5 s. */
 const mostAttempts = 4;
 

@@ -25,7 +25,11 @@ export class EventFile implements Pick<Claim, "event" | "keepValue" | "lastSeq">
   #isFull = false;
 
   /** `onWrite` is called when the log has grown. */
-  constructor(path: string, valuesPath: string | null = null, onWrite: () => void = () => undefined) {
+  constructor(
+    path: string,
+    valuesPath: string | null = null,
+    onWrite: () => void = () => undefined,
+  ) {
     this.#path = path;
     this.#values = valuesPath === null ? null : new ValuesFile(valuesPath);
     this.#onWrite = onWrite;

@@ -316,7 +316,10 @@ export class DiskStore implements ThreadStore {
 
   #claimOf(
     thread: ThreadInfo,
-    { owner, ...parts }: {
+    {
+      owner,
+      ...parts
+    }: {
       log: Pick<ThreadLog, "start" | "steps" | "end">;
       writer: LogWriter;
       writing: Writing;

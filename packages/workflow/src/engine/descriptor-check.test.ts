@@ -22,10 +22,12 @@ function drive(run: WorkflowFn, maxRounds = 100) {
   const engine = new ThreadEngine(
     { run, prompt: "", steps: [], options: { threadId: "T", maxRounds } },
     {
-      log: { append: async (text) => {
+      log: {
+        append: async (text) => {
           written.push((JSON.parse(text) as typeof step).role);
           return { paused: false };
-        } },
+        },
+      },
       check,
       attempts: noAttempts,
       scope: (fn) => fn(),

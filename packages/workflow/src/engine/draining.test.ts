@@ -20,10 +20,12 @@ function drive(run: WorkflowFn) {
       ...{ prompt: "", steps: [], options: { threadId: "T", maxRounds: 100 } },
     },
     {
-      log: { append: async (text) => {
+      log: {
+        append: async (text) => {
           roles.push((JSON.parse(text) as Step).role);
           return { paused: false };
-        } },
+        },
+      },
       attempts: noAttempts,
       scope: (fn) => fn(),
       note: () => undefined,

@@ -15,7 +15,6 @@ const threadId = "01KQXKW1000000000000000000";
 const root = mkdtempSync(join(tmpdir(), "uw-create-")) as Root;
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-
 async function create(request: StartRequest) {
   const store = new DiskStore(root);
   const { thread, steps } = await prepareThread(store, hash, request);

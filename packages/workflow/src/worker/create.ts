@@ -1,5 +1,12 @@
 import { compileSchema, type Validate } from "../bundle/schema.ts";
-import { type Bundle, INPUT, type JsonSchema, type Step, WAIT, type WaitMeta } from "../contract/contract.ts";
+import {
+  type Bundle,
+  INPUT,
+  type JsonSchema,
+  type Step,
+  WAIT,
+  type WaitMeta,
+} from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { isPlainObject } from "../contract/show.ts";
 import { answererOf } from "../control/answered-by.ts";

@@ -137,7 +137,10 @@ describe("a secret", () => {
   });
 
   test("that looks like a number or a name of ours leaves the line JSON", () => {
-    const info = new InfoLog(new EventFile(path), maskOf({ PIN_TOKEN: "12345678", A_KEY: "timestamp" }));
+    const info = new InfoLog(
+      new EventFile(path),
+      maskOf({ PIN_TOKEN: "12345678", A_KEY: "timestamp" }),
+    );
     info.event({
       tag,
       type: "llm_done",

@@ -26,7 +26,10 @@ export function waiting(threadId: string, last: Step | null): WorkflowError {
 }
 
 /** The error that a thread can't be resumed, by its log: it waits, for longer than until now. */
-export function stillWaiting({ start, steps }: Pick<Claim, "start" | "steps">): WorkflowError | null {
+export function stillWaiting({
+  start,
+  steps,
+}: Pick<Claim, "start" | "steps">): WorkflowError | null {
   const last = steps.at(-1);
   if (last?.role !== WAIT || isOver(last.meta as WaitMeta, system.clock.now())) return null;
   return waiting(start.threadId, last);

@@ -194,14 +194,18 @@ export class Threads {
 
   async #wakeOne(bundle: Bundle, threadId: string, request: WakeRequest): Promise<boolean> {
     await this.#find(threadId);
+    let woken: Promise<boolean> | undefined;
     await this.#turns.alone(threadId, async () => {
       // Another request may have begun to drive it meanwhile.
       if (this.#live.has(threadId)) return;
-      await this.#driveAgain(bundle, threadId, request, (claim) =>
-        isDue(claim, system.clock.now()) ? surroundingsFor(claim.start, request) : null,
-      );
+      const surroundings = (claim: Claim) =>
+        isDue(claim, system.clock.now()) ? surroundingsFor(claim.start, request) : null;
+      await this.#driveAgain(bundle, threadId, request, surroundings, ({ engine }) => {
+        // At once: the engine would see for itself that the time has come.
+        woken = engine.wake();
+      });
     });
-    return (await this.#live.get(threadId)?.engine.wake()) ?? false;
+    return (await (woken ?? this.#live.get(threadId)?.engine.wake())) ?? false;
   }
 
   async pause(threadId: string): Promise<Controlled> {
@@ -334,7 +338,7 @@ export class Threads {
     claim: Claim,
     surroundings: Surroundings,
     orphans: Pick<Controlled, "orphans">,
-  ): void {
+  ): Live {
     const { store, place } = this.#parts;
     const { start, steps } = claim;
     const { threadId } = start;
@@ -350,7 +354,8 @@ export class Threads {
     const since = system.clock.elapsed();
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
-    this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
+    const live: Live = { engine, info, workflow: start.name, since, fail, gone };
+    this.#live.set(threadId, live);
     const payload = { pid: system.processes.pid, steps: steps.length, ...orphans };
     info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     if (claim.cut) {
@@ -359,6 +364,7 @@ export class Threads {
     }
     engine.start();
     this.#parts.onChange();
+    return live;
   }
 
   async #settle(claim: Claim, done: Promise<Outcome>, info: InfoLog): Promise<void> {
@@ -386,6 +392,7 @@ export class Threads {
     threadId: string,
     request: Surroundings,
     surroundings: (claim: Claim) => Surroundings | null,
+    onBegin: (live: Live) => void = () => undefined,
   ): Promise<void> {
     const { note, orphans } = this.#parts;
     // First of all: a worker that waits for its disk is not stuck in its bundle.
@@ -396,7 +403,7 @@ export class Threads {
       claim = await this.#claim(threadId, request);
       const own = surroundings(claim);
       isDriven = own !== null;
-      if (own) this.#drive(bundle, claim, own, orphans.report);
+      if (own) onBegin(this.#drive(bundle, claim, own, orphans.report));
     } finally {
       if (!isDriven) {
         await claim?.release();

@@ -14,7 +14,7 @@ import {
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { concurrently } from "@uncaged/workflow";
-import { ledgerOf } from "../ledger/ledger.ts";
+import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import type { CaseRun, Outcome } from "./compare.ts";
 import type { EvalCase } from "./dataset.ts";
 import type { EvalRecord } from "./record.ts";

@@ -1,15 +1,15 @@
-// Entry point 3: evals, for programs that run and show them. Loads no model's client.
+// Evals, for programs that run and show them.
 
 // What is run
-export { type EvalCase, parseFixture, readDataset } from "../evals/dataset.ts";
+export { type EvalCase, parseFixture, readDataset } from "../run/dataset.ts";
 export {
   type EvalThread,
   type Judgement,
   type Score,
   type Scorer,
   scoreOf,
-} from "../evals/score.ts";
-export { type EvalChange, type EvalSetup, runEval } from "../evals/run.ts";
+} from "../run/score.ts";
+export { type EvalChange, type EvalSetup, runEval } from "../run/run.ts";
 
 // What it came to
 export {
@@ -19,7 +19,7 @@ export {
   type EvalView,
   listEvals,
   readEval,
-} from "../evals/record.ts";
+} from "../run/record.ts";
 export {
   type CaseMean,
   type CaseChange,
@@ -31,4 +31,4 @@ export {
   summaryOf,
   type VersionRuns,
   type VersionSummary,
-} from "../evals/compare.ts";
+} from "../run/compare.ts";
