@@ -23,7 +23,7 @@ const pureEntryPoints = [
 ];
 /** What of step workflows is read in a browser. */
 const pureFormat =
-  /^packages\/workflow-steps\/src\/((expression|document|check)\/|entry\/document\.ts)/;
+  /^packages\/workflow-steps\/src\/((expression|document|check)\/|entry\/document\.ts)|^zod\//;
 
 /** The programs: the files that a process begins with, and so the only ones that may end it. */
 const programs = [

@@ -13,6 +13,7 @@ import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";
 import { loadFailed, loadProblem, toBundle } from "./module.ts";
+import { guardRequires } from "./require-guard.ts";
 import { SourceMap } from "./source-map.ts";
 
 /** The largest bundle, in bytes. */
@@ -86,6 +87,7 @@ export async function loadBundle(
 ): Promise<Bundle> {
   await readBundle(root, hash);
   const path = bundlePath(root, hash);
+  guardRequires(path);
   prepare();
   let module: object;
   try {

@@ -49,7 +49,7 @@ export interface Host {
   version(workflow: string): Promise<VersionView>;
   /** The text of a version's bundle; with `file`, of one of the files that it was built from. */
   source(workflow: string, file?: string): Promise<string>;
-  /** Which of these roles do something else in the second version than in the first, as far as their sources show. */
+  /** Which of these roles have changed from the first version to the second, by the files that define them. */
   changedRoles(
     versions: readonly [before: string, after: string],
     roles: readonly string[],

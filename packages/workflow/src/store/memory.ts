@@ -1,3 +1,4 @@
+import { blobIdOf } from "../record/blob-names.ts";
 import type { Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import {
@@ -150,10 +151,11 @@ export class Memory {
         this.changed(thread);
       },
       keepValue: (json) => (isOver() ? null : thread.values.push(json) - 1),
-      putBlob: async (id, bytes) => {
+      putBlob: async (bytes) => {
         write();
+        const id = blobIdOf(bytes);
         if (!thread.blobs.has(id)) thread.blobs.set(id, bytes.slice());
-        return true;
+        return id;
       },
       release: async () => {
         if (isOver()) return;

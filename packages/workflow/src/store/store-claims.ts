@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { blobIdOf } from "../record/blob-names.ts";
 import type { Claim } from "./store.ts";
 import {
   end,
@@ -223,7 +224,7 @@ export const claimRules = {
     const claim = await trial.claim(ref);
     await claim.journal('{"turn":1}');
     claim.event([event(1)]);
-    await claim.putBlob("a".repeat(32), new Uint8Array([1]));
+    await claim.putBlob(new Uint8Array([1]));
     await store.setPaused(ref, true);
     await store.setPaused(ref, false);
     assert.equal((await store.find(ref.threadId))?.updatedAt, updatedAt);
@@ -320,17 +321,17 @@ export const claimRules = {
     const ref = trial.ref();
     await trial.create({}, ref);
     const claim = await trial.claim(ref);
-    const ids = ["b", "a"].map((digit) => digit.repeat(32)) as [string, string];
     const bytes = new Uint8Array(300_000).map((_, n) => n % 256);
+    const ids = [blobIdOf(bytes), blobIdOf(new Uint8Array())] as const;
     const given = bytes.slice();
-    assert.equal(await claim.putBlob(ids[0], given), true);
+    assert.equal(await claim.putBlob(given), ids[0]);
     given.fill(0);
     const kept = await store.readBlob(ref, ids[0]);
     assert.ok(Buffer.from(kept ?? []).equals(bytes), "the store has its own copy");
-    assert.equal(await claim.putBlob(ids[1], new Uint8Array()), true);
-    assert.equal(await claim.putBlob(ids[0], bytes), true);
+    assert.equal(await claim.putBlob(new Uint8Array()), ids[1]);
+    assert.equal(await claim.putBlob(bytes), ids[0]);
     const other = await trial.open();
-    assert.deepEqual(await other.listBlobs(ref), ids.toReversed());
+    assert.deepEqual(await other.listBlobs(ref), [...ids].sort());
     assert.ok(Buffer.from((await other.readBlob(ref, ids[0])) ?? []).equals(bytes));
     assert.deepEqual(await store.readBlob(ref, ids[1]), new Uint8Array());
     assert.equal(await store.readBlob(ref, "c".repeat(32)), null);

@@ -234,10 +234,10 @@ const broken: [string, Changes][] = [
     "shares the bytes of a blob",
     {
       claim: (claim, memory) => ({
-        putBlob: async (id, bytes) => {
-          await claim.putBlob(id, bytes);
-          memory.threads.get(claim.ref.threadId)?.blobs.set(id, bytes);
-          return true;
+        putBlob: async (bytes) => {
+          const id = await claim.putBlob(bytes);
+          if (id !== null) memory.threads.get(claim.ref.threadId)?.blobs.set(id, bytes);
+          return id;
         },
       }),
     },

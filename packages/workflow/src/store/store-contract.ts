@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { blobIdOf } from "../record/blob-names.ts";
 import { claimRules } from "./store-claims.ts";
 import { faultRules } from "./store-faults.ts";
 import { propertyRules } from "./store-property.ts";
@@ -157,9 +158,9 @@ const threadRules = {
     const [source, fork, orphan] = [trial.ref(), trial.ref(otherHash), trial.ref()];
     await trial.create({}, source);
     const claim = await trial.claim(source);
-    const [a, b, c] = ["a", "b", "c"].map((digit) => digit.repeat(32)) as [string, string, string];
-    await claim.putBlob(a, bytesOf("1"));
-    await claim.putBlob(b, bytesOf("2"));
+    const [a, b] = [await claim.putBlob(bytesOf("1")), await claim.putBlob(bytesOf("2"))];
+    assert.ok(a !== null && b !== null);
+    const c = blobIdOf(bytesOf("3"));
     await trial.create({ blobsFrom: { ref: source, ids: [b, c] } }, fork);
     assert.deepEqual(await store.listBlobs(fork), [b]);
     await claim.release();
@@ -245,7 +246,7 @@ const threadRules = {
     const ref = trial.ref();
     await trial.create({}, ref);
     const claim = await trial.claim(ref);
-    await claim.putBlob("a".repeat(32), bytesOf("1"));
+    await claim.putBlob(bytesOf("1"));
     claim.keepValue('"kept"');
     await claim.release();
     const strangers = [trial.ref(), { hash: otherHash, threadId: ref.threadId }];
@@ -253,7 +254,7 @@ const threadRules = {
       await refused(() => store.read(stranger, "data"), "THREAD_NOT_FOUND");
       await refused(() => store.claim(stranger, { owner: "a", leaseMs: 1 }), "THREAD_NOT_FOUND");
       assert.equal(await store.setPaused(stranger, true), null);
-      assert.equal(await store.readBlob(stranger, "a".repeat(32)), null);
+      assert.equal(await store.readBlob(stranger, blobIdOf(bytesOf("1"))), null);
       assert.deepEqual(await store.listBlobs(stranger), []);
       assert.equal(await store.readValue(stranger, 0), null);
       assert.equal(await store.remove(stranger), false);
@@ -273,10 +274,10 @@ const threadRules = {
     const claim = await trial.claim(ref);
     claim.event(['{"tag":"00000000","content":"","timestamp":1}']);
     await claim.journal('{"turn":1}');
-    await claim.putBlob("a".repeat(32), bytesOf("1"));
+    await claim.putBlob(bytesOf("1"));
     await claim.append(step("one").record, step("one").state);
     const other = await trial.open();
-    assert.equal(await other.remove(ref), true);
+    assert.equal(await trial.remove(ref, other, store), true);
     assert.equal(await store.remove(ref), false);
     assert.deepEqual([await store.find(ref.threadId), await other.list()], [null, []]);
     await isOver(claim);

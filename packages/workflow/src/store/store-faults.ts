@@ -21,7 +21,7 @@ const script: Act[] = [
   { do: "journal", record: '{"turn":1}' },
   { do: "value", json: '"a long value"' },
   { do: "event", seq: 2 },
-  { do: "blob", id: "a".repeat(32), bytes: new Uint8Array([1, 2]) },
+  { do: "blob", bytes: new Uint8Array([1, 2]) },
   { do: "journal", record: '{"turn":2}' },
   { do: "append", ...step("two") },
   { do: "pause", paused: true },

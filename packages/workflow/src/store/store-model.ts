@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { blobIdOf } from "../record/blob-names.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type { Claim, ThreadState, ThreadStore } from "./store.ts";
 import {
@@ -19,7 +20,7 @@ export type Act =
   | { do: "journal"; record: string }
   | { do: "event"; seq: number }
   | { do: "value"; json: string }
-  | { do: "blob"; id: string; bytes: Uint8Array }
+  | { do: "blob"; bytes: Uint8Array }
   | { do: "pause"; paused: boolean }
   | { do: "renew" }
   | { do: "release" };
@@ -110,7 +111,7 @@ export class Session {
     } else if (act.do === "event") {
       claim.event([event(act.seq)]);
     } else if (act.do === "blob") {
-      await claim.putBlob(act.id, act.bytes);
+      await claim.putBlob(act.bytes);
     } else if (act.do === "renew") {
       assert.equal(await claim.renew(), true, "the lease is extended");
     } else if (act.do === "release") {
@@ -137,7 +138,8 @@ export class Session {
     else if (!info) return false;
     else if (act.do === "append") isThere = info.records > model.data.length;
     else if (act.do === "pause") isThere = info.paused === act.paused;
-    else if (act.do === "blob") isThere = (await store.listBlobs(ref)).includes(act.id);
+    else if (act.do === "blob")
+      isThere = (await store.listBlobs(ref)).includes(blobIdOf(act.bytes));
     else if (act.do === "journal") {
       isThere = (await readAll(store, ref, "journal")).length > model.journal.length;
     } else if (act.do === "event") {
@@ -156,7 +158,7 @@ export class Session {
     }
     if (act.do === "journal") model.journal.push(act.record);
     if (act.do === "event") model.events.push(event(act.seq));
-    if (act.do === "blob" && !model.blobs.has(act.id)) model.blobs.set(act.id, act.bytes);
+    if (act.do === "blob") model.blobs.set(blobIdOf(act.bytes), act.bytes);
     if (act.do === "pause" && model.state.kind !== "ended") model.paused = act.paused;
   }
 }

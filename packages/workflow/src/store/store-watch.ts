@@ -83,7 +83,6 @@ export const watchRules = {
     };
     // Each change has a thread of its own: changes of one may be merged.
     const acts: ((ref: ThreadRef) => Promise<unknown>)[] = [
-      async (ref) => (await trial.claim(ref)).release(),
       async (ref) => {
         const claim = await trial.claim(ref);
         await settle();

@@ -66,8 +66,9 @@ export interface ThreadStore {
   /** A page of threads, the highest id first. */
   list(query?: ListQuery): Promise<ThreadInfo[]>;
   /**
-   * Removes a thread with everything of it. Returns false when there is none. Whoever holds a claim on it is fenced, and its
-   * id may be used again.
+   * Removes a thread with everything of it. Returns false when there is none. Its holder is fenced, and its id may be used
+   * again.
+   * @throws WorkflowError `THREAD_CLAIMED` when the store can't fence the holder, which is another process
    */
   remove(ref: ThreadRef): Promise<boolean>;
   /**
@@ -159,10 +160,10 @@ export interface Claim {
    */
   keepValue(json: string): number | null;
   /**
-   * Stores a blob under its id. The same id again changes nothing. Returns false when the thread's blobs would exceed the
-   * store's limit. @throws FencedError
+   * Stores a blob and returns its id, `blobIdOf` its bytes; null when the thread's blobs would exceed the store's limit. The
+   * same bytes again change nothing. @throws FencedError
    */
-  putBlob(id: string, bytes: Uint8Array): Promise<boolean>;
+  putBlob(bytes: Uint8Array): Promise<string | null>;
   /** Ends the claim, with all that was written made visible. Never throws; a second call does nothing. */
   release(): Promise<void>;
 }
@@ -251,7 +252,10 @@ export type Cut = { log: LogName; bytes: number; keptIn: string | null };
 
 export type StoreChange =
   | { kind: "ready" }
-  /** A thread was created, has a record, a journal entry or an event more, or was claimed, released or paused. */
+  /**
+   * A thread was created, has a record, a journal entry or an event more, or was paused or resumed. Stores that keep claims
+   * on the medium name claims and releases too.
+   */
   | { kind: "thread"; ref: ThreadRef }
   | { kind: "removed"; ref: ThreadRef }
   | { kind: "registry" };
