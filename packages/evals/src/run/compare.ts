@@ -8,6 +8,7 @@
  */
 export type Outcome = (typeof outcomes)[number];
 
+/** The outcomes of a run of a case. */
 export const outcomes = ["scored", "failed", "waits", "budget", "rounds", "unscored"] as const;
 
 /** One run of a case on a version: the n-th, from 1. `threadId` is null when no thread could be started. */
@@ -50,6 +51,7 @@ export type VersionSummary = {
   outcomes: Record<Outcome, number>;
 };
 
+/** Counts, mean score, times and cost of the runs of a version. */
 export function summaryOf({ hash, workflow, runs }: VersionRuns): VersionSummary {
   const times = runs.flatMap(({ durationMs }) => durationMs ?? []).toSorted((a, b) => a - b);
   const passed = runs.filter(({ pass }) => pass).length;
@@ -87,11 +89,13 @@ const rounded = (value: number): number => Math.round(value * 1e12) / 1e12;
 
 /** A case on two versions: its mean score and how many of its runs passed. */
 export type CaseChange = { case: string; before: CaseMean; after: CaseMean };
+/** The runs of one case on a version, with their mean score. */
 export type CaseMean = { score: number; passed: number; runs: number; threadIds: string[] };
 
 /** Which cases a version does worse or better than the first one, of those that have run on both. */
 export type Changes = { hash: string; workflow: string; worse: CaseChange[]; better: CaseChange[] };
 
+/** Compares a version with the baseline, case by case. */
 export function changesOf(baseline: VersionRuns, version: VersionRuns): Changes {
   const [before, after] = [byCase(baseline), byCase(version)];
   const changes = [...before].flatMap(([id, one]): CaseChange[] => {

@@ -227,6 +227,7 @@ export type LogPage = { lines: string[]; cursor: string; isEnd: boolean };
 /** `before`: only threads with a smaller id. 20 threads where no limit is given. */
 export type ListQuery = { before?: string; limit?: number; hash?: string };
 
+/** Options of claiming a thread. */
 export type ClaimOptions = {
   /** Names the holder, in lists. */
   owner: string;
@@ -237,6 +238,7 @@ export type ClaimOptions = {
   durability?: Durability;
 };
 
+/** Selects threads that a worker can claim. */
 export type RunnableOptions = {
   now: number;
   limit: number;
@@ -250,6 +252,7 @@ export type Appended = { paused: boolean };
 /** So many bytes at the end of a log were no whole record. `keptIn` names where they were put aside, where they were. */
 export type Cut = { log: LogName; bytes: number; keptIn: string | null };
 
+/** A change that a store tells its subscribers. */
 export type StoreChange =
   | { kind: "ready" }
   /**
