@@ -47,11 +47,11 @@ const packages = [
     layers: [
       ["expression", "adapter"],
       "document",
-      ["registry", "target", "outline", "adapters"],
-      ["check", "state"],
-      ["context", "step", "source", "schema"],
+      ["adapters", "check", "state"],
+      ["context", "step", "source"],
       "interpreter",
       ["engine", "bundle"],
+      "entry",
     ],
     mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
   },
@@ -125,6 +125,7 @@ const packages = [
       "@uncaged/workflow-plan/terms",
       "@uncaged/workflow-steps",
       "@uncaged/workflow-steps/source",
+      "@uncaged/workflow-steps/threads",
     ],
   },
   {
@@ -171,6 +172,7 @@ const packages = [
       "@uncaged/workflow-server",
       "@uncaged/workflow-steps",
       "@uncaged/workflow-steps/source",
+      "@uncaged/workflow-steps/threads",
     ],
   },
 ];
@@ -270,7 +272,7 @@ export default {
       "reaches Node or the agents outside of the adapters and the sources",
       {
         path: "^packages/workflow-steps/src/",
-        pathNot: "^packages/workflow-steps/src/(adapters|source)[./]",
+        pathNot: "^packages/workflow-steps/src/(entry|adapters|source)/",
       },
       {
         path: [
