@@ -17,7 +17,8 @@ export function engineOf({ root, hash }: Store, bundle?: Bundle) {
   const threads: Threads = new Threads({
     root,
     hash,
-    load: async () => bundle ?? (await loadBundle(root, hash)),
+    load: async () =>
+      bundle ? { ...bundle, sha256: "0".repeat(64) } : await loadBundle(root, hash),
     writing: durableWriting(),
     followsLost: false,
     orphans: new Orphans([], () => undefined),

@@ -16,13 +16,22 @@ export {
   guardExit,
 } from "./worker/isolate.ts";
 export { refusalLines, refuse, waiting } from "./worker/refusal.ts";
-export { checkParams, compileForAnswer, createLog, optionsOf, roundsOf } from "./worker/create.ts";
+export {
+  checkParams,
+  compileForAnswer,
+  createLog,
+  optionsOf,
+  otherBundle,
+  roundsOf,
+} from "./worker/create.ts";
+export { hashCollision } from "./registry/versions.ts";
 export { checkGiven, forkRequest, newThreadId } from "./local/start.ts";
 export { type InputRequest, type StartRequest, withValue } from "./control/control.ts";
 export type { CollectOptions, VerifyOptions } from "./host/host.ts";
 export { StackMapper } from "./bundle/stack.ts";
 export { withStrictSchemas } from "./bundle/role-schemas.ts";
-export { loadBundle, readBundle } from "./bundle/store.ts";
+export { type LoadedBundle, loadBundle, readBundle } from "./bundle/store.ts";
+export { sha256 } from "./storage/sha256.ts";
 export { type Mask, maskOf } from "./contract/mask.ts";
 
 // Records

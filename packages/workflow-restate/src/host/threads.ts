@@ -13,10 +13,12 @@ import {
   newThreadId,
   notFound,
   pickThread,
+  readBundle,
   requestIdOf,
   type Resolved,
   roundsOf,
   searchText,
+  sha256,
   type StartRequest,
   withValue,
   wakesAt,
@@ -24,7 +26,6 @@ import {
 import { INPUT, WAIT } from "@uncaged/workflow";
 import {
   type ControlResult,
-  type Descriptor,
   type Forked,
   type ForkOptions,
   type StartedThread,
@@ -98,11 +99,13 @@ async function begin(
   if (away) throw new WorkflowError(away.error);
   if (before) return { threadId, workflow: before.workflow, hash: before.hash };
   await bundles.fetch(hash);
-  const descriptor = (await local.descriptor(hash)) as Descriptor;
+  const descriptor = await local.descriptor(hash);
+  if (descriptor === null) throw descriptorDamaged(hash);
   const bundle = { descriptor, run: notRun };
   const whole = { ...request, threadId, env: {} };
   await checkParams(bundle, whole);
-  const { start, steps, writer } = createLog(root, hash, whole, { syncer: null }, roundsOf(bundle));
+  const facts = { rounds: roundsOf(bundle), sha256: sha256(await readBundle(root, hash)) };
+  const { start, steps, writer } = createLog(root, hash, whole, { syncer: null }, facts);
   await writer.close();
   const path = dataPath(root, hash, threadId);
   const lines = linesOf(readFileSync(path));
@@ -131,6 +134,13 @@ async function begin(
   recent.set(threadId, { threadId, hash: started.hash, at: Date.now() });
   return { threadId, workflow: started.workflow, hash: started.hash };
 }
+
+const descriptorDamaged = (hash: string): WorkflowError =>
+  WorkflowError.failed(
+    "BAD_DESCRIPTOR",
+    `bundle/${hash}: its descriptor is damaged`,
+    "add the original file again to restore it: uncaged-workflow add <name> <file>",
+  );
 
 /** A start whose answer is lost, or late, may have had its effect, or have it yet. */
 function inDoubt({ code, message }: WorkflowError, threadId: string): WorkflowError {

@@ -8,12 +8,14 @@ import {
   InfoLog,
   infoPath,
   type JournalPlace,
+  type LoadedBundle,
   loadBundle,
   type Mask,
   maskOf,
   openRoot,
   markVariable,
   optionsOf,
+  otherBundle,
   readLog,
   type Root,
   SharedEnv,
@@ -32,7 +34,7 @@ import {
   type Step,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { type Bundle, END, type SharedValues, WAIT } from "@uncaged/workflow";
+import { END, type SharedValues, WAIT } from "@uncaged/workflow";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
 import { Bundles } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
@@ -81,7 +83,7 @@ export class Driver {
   readonly #bundles: Bundles;
   readonly #shared: SharedValues;
   readonly #env: Readonly<Record<string, string>>;
-  readonly #loaded = new Map<string, Promise<Bundle>>();
+  readonly #loaded = new Map<string, Promise<LoadedBundle>>();
   readonly #driven = new Map<string, Driven>();
   #onlyDriven: string | null | undefined;
   readonly #reported = new Map<string, string>();
@@ -199,6 +201,8 @@ export class Driver {
     if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
     const log = readLog(dataPath(root, hash, threadId));
     if (log.kind !== "thread" || log.broken) throw corrupt(threadId);
+    const other = otherBundle(root, log.start, { hash, sha256: bundle.sha256 });
+    if (other) throw other;
     const claim = new Claim(client, meta, root, this.#parts.hasStateLimit === true);
     const { start, steps } = log;
     const { mask } = this;
@@ -290,7 +294,7 @@ export class Driver {
   }
 
   /** A bundle, which is fetched, hashed and imported once; what fails is tried again. */
-  #load(hash: string): Promise<Bundle> {
+  #load(hash: string): Promise<LoadedBundle> {
     const known = this.#loaded.get(hash);
     if (known) return known;
     const loaded = this.#bundle(hash);
@@ -299,8 +303,8 @@ export class Driver {
     return loaded;
   }
 
-  async #bundle(hash: string): Promise<Bundle> {
-    await this.#bundles.fetch(hash);
+  async #bundle(hash: string): Promise<LoadedBundle> {
+    await this.#bundles.fetchProven(hash);
     try {
       return await withStrictSchemas(loadBundle(this.#root, hash));
     } catch (error) {

@@ -17,7 +17,8 @@ import { inTemporary } from "./child.ts";
 import { inspectBundle } from "./inspect.ts";
 import { positionIn } from "./module.ts";
 import { SourceMap } from "./source-map.ts";
-import { maxBundleSize, type SideFiles } from "./store.ts";
+import { maxBundleSize } from "./proof.ts";
+import type { SideFiles } from "./store.ts";
 
 /** A sound bundle, ready for `putBundle`. */
 export type PreparedBundle = SideFiles & { bytes: Uint8Array };

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { readDescriptor } from "../bundle/descriptor.ts";
+import { maxDescriptorBytes } from "../bundle/proof.ts";
 import { readBundle } from "../bundle/store.ts";
 import { messageOf } from "../contract/error.ts";
 import type { Problem, Verification, VerifyOptions } from "../host/host.ts";
@@ -39,7 +40,6 @@ import { quietWakingTime } from "../thread/selection.ts";
 import type { ThreadRef } from "../thread/thread.ts";
 import { isAside, isTrash } from "./gc.ts";
 import { allThreads } from "./threads.ts";
-import { maxDescriptorBytes } from "./workflows.ts";
 
 /**
  * Reads the whole store and names each violation; changes nothing and runs nothing. The registry is read,

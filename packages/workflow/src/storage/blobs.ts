@@ -4,13 +4,13 @@ import { WorkflowError } from "../contract/error.ts";
 import { system } from "../system/system.ts";
 import { makeFolder, readOwnFile, syncFolder, writeFileAtomic, writeFileLater } from "./files.ts";
 import { blobsDir, namesIn, type Root } from "./paths.ts";
+import { sha256 } from "./sha256.ts";
 
 // As much as the values of a thread: what only serves to take something back must not fill the disk.
 const mostBytes = 256 * 1024 * 1024;
 
 /** The id of a blob: the first 128 bits of its SHA-256. */
-export const blobIdOf = (bytes: Uint8Array): string =>
-  new Bun.CryptoHasher("sha256").update(bytes).digest("hex").slice(0, 32);
+export const blobIdOf = (bytes: Uint8Array): string => sha256(bytes).slice(0, 32);
 
 export const isBlobId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { compileSchema, type Validate } from "../bundle/schema.ts";
+import type { LoadedBundle } from "../bundle/store.ts";
 import {
   type Bundle,
   INPUT,
@@ -68,23 +69,49 @@ import { corruptError, endedError } from "../thread/thread.ts";
 /** A thread whose log was just created, and the writer that continues it. */
 export type CreatedThread = { start: StartRecord; steps: Step[]; writer: LogWriter };
 
+/** What a new thread takes over from its bundle. */
+export type BundleFacts = { rounds?: number; sha256?: string };
+
+/**
+ * The error that a thread with this start record was started with other bytes than its bundle now has; null when it was
+ * not, or runs another version, or is of an earlier version of the format.
+ */
+export function otherBundle(
+  root: Root,
+  { hash, threadId, sha256 }: StartRecord,
+  bundle: { hash: string; sha256?: string },
+): WorkflowError | null {
+  const isKnown = hash === bundle.hash && sha256 !== undefined && bundle.sha256 !== undefined;
+  if (!isKnown || sha256 === bundle.sha256) return null;
+  return WorkflowError.failed(
+    "BUNDLE_CHANGED",
+    `${dataPath(root, hash, threadId)}:1: the thread was started with another bundle of the hash ${hash}`,
+    "see which record of the bundle differs: uncaged-workflow verify",
+  );
+}
+
 /**
  * Makes the log of a new thread: its start record, and the steps that a fork brings along, byte for
- * byte but for their sums. It is durable, whole, when this returns; on an error there is none. It has `rounds` where neither
- * the request nor the thread that it is a fork of says how many.
+ * byte but for their sums. It is durable, whole, when this returns; on an error there is none. `rounds` is the
+ * default when neither the request nor the source of a fork sets a limit.
+ *
+ * @throws WorkflowError `BUNDLE_CHANGED` when the source ran another bundle of the same hash.
  */
 export function createLog(
   root: Root,
   hash: string,
   request: StartRequest,
   writing: Writing,
-  rounds: number = defaultMaxRounds,
+  { rounds = defaultMaxRounds, sha256 }: BundleFacts = {},
 ): CreatedThread {
   const path = dataPath(root, hash, checkThreadId(request.threadId));
   const { fork } = request;
   const source = fork ? sourceOf(root, fork) : null;
+  const other = source && otherBundle(root, source.start, { hash, sha256 });
+  if (other) throw other;
   const timestamp = system.clock.now();
-  const start = startRecord(hash, request, { source: source?.start, rounds, timestamp });
+  const facts = { source: source?.start, rounds, sha256, timestamp };
+  const start = startRecord(hash, request, facts);
   const head = textOf(start);
   checkRecordSize(Buffer.byteLength(head));
   makeFolderOnce(dirname(path), writing);
@@ -138,6 +165,11 @@ export const infoLogOf = (
 export function roundsOf({ descriptor: { maxRounds } }: Bundle): number {
   return isRounds(maxRounds) ? maxRounds : defaultMaxRounds;
 }
+
+export const factsOf = (bundle: LoadedBundle): BundleFacts => ({
+  rounds: roundsOf(bundle),
+  sha256: bundle.sha256,
+});
 
 /** Whether a thread with this id has a log. */
 export const isCreated = (root: Root, hash: string, threadId: string): boolean =>

@@ -1,5 +1,6 @@
 import { withStrictSchemas } from "../bundle/role-schemas.ts";
 import { StackMapper } from "../bundle/stack.ts";
+import type { LoadedBundle } from "../bundle/store.ts";
 import type { Bundle } from "../contract/contract.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { maskLater, maskOf } from "../contract/mask.ts";
@@ -46,10 +47,11 @@ import {
   type CreatedThread,
   checkParams,
   createLog,
+  factsOf,
   infoLogOf,
   isCreated,
   optionsOf,
-  roundsOf,
+  otherBundle,
   startedBefore,
   type TakenOver,
   takeOver,
@@ -67,7 +69,7 @@ export type ThreadsParts = {
   orphans: Orphans;
   /** The environment of its threads, which has the mark of the processes that this worker starts. */
   env: SharedEnv;
-  load: () => Promise<Bundle>;
+  load: () => Promise<LoadedBundle>;
   writing: Writing;
   /** Notes for a forced kill which threads are being driven. */
   note: (threadId: string, live: boolean) => void;
@@ -125,25 +127,25 @@ export class Threads {
     return request.isGiven ? withThreadId(root, threadId, begin) : begin();
   }
 
-  #begin(bundle: Bundle, request: StartRequest, orphans?: Orphans["report"]): Started {
+  #begin(bundle: LoadedBundle, request: StartRequest, orphans?: Orphans["report"]): Started {
     const { root, hash } = this.#parts;
     const { threadId } = request;
     if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);
     if (request.isGiven && threadWithId(root, threadId)) {
       throw refuse("THREAD_EXISTS", threadId, "is a thread of another version");
     }
-    this.#drive(bundle, this.#create(request, roundsOf(bundle)), request, orphans);
+    this.#drive(bundle, this.#create(bundle, request), request, orphans);
     return { threadId, started: true };
   }
 
-  #create(request: StartRequest, rounds: number): CreatedThread {
+  #create(bundle: LoadedBundle, request: StartRequest): CreatedThread {
     const { root, hash } = this.#parts;
     const { threadId } = request;
     this.#checkOpen(threadId);
     // Before its log can be seen: who is not answered yet looks here.
     this.#parts.note(threadId, true);
     try {
-      return createLog(root, hash, request, this.#writing(request), rounds);
+      return createLog(root, hash, request, this.#writing(request), factsOf(bundle));
     } catch (error) {
       this.#parts.note(threadId, false);
       // It was not synced, and could not be removed either.
@@ -345,12 +347,12 @@ export class Threads {
 
   /** Continues a thread from its log, unless that is a reason to refuse it. False for one that had ended. */
   #driveAgain(
-    bundle: Bundle,
+    bundle: LoadedBundle,
     threadId: string,
     request: Surroundings,
     refusal: (log: ThreadLog) => WorkflowError | null = () => null,
   ): boolean {
-    const { note, orphans } = this.#parts;
+    const { root, hash, note, orphans } = this.#parts;
     // First of all: a worker that its disk keeps from all that follows is not stuck in its bundle.
     note(threadId, true);
     let isDriven = false;
@@ -358,7 +360,7 @@ export class Threads {
       const taken = this.#takeOver(threadId, request);
       if (!taken) return false;
       const { log, writer, cut } = taken;
-      const refused = refusal(log);
+      const refused = otherBundle(root, log.start, { hash, sha256: bundle.sha256 }) ?? refusal(log);
       if (refused) {
         void writer.close();
         throw refused;
