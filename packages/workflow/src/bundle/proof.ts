@@ -82,7 +82,7 @@ function besideRegistry(root: Root, hash: string): Proof[] {
   const path = descriptorPath(root, hash);
   const stored = quietly(() => readOwnFile(path, maxDescriptorBytes));
   const { seal } = stored ? sealIn(new TextDecoder().decode(stored)) : { seal: null };
-  if (seal && seal !== "invalid") proofs.push({ sha256: seal.bundle, where: `${path}:1` });
+  if (seal && seal !== "broken") proofs.push({ sha256: seal.bundle, where: `${path}:1` });
   return proofs;
 }
 

@@ -60,7 +60,7 @@ export function checkNotTwin(root: Root, hash: string, own: string): void {
 /** The stored descriptor of a bundle. What stands beside it and is not given stays as it was first. */
 function sealed(root: Root, hash: string, bytes: Uint8Array, beside: SideFiles): string {
   const { seal } = storedSeal(root, hash);
-  const before = seal === "invalid" ? null : seal;
+  const before = seal === "broken" ? null : seal;
   const sumOf = (text: string | undefined, known: string | undefined, path: string) => {
     if (text !== undefined) return sha256(text);
     const stored = known === undefined ? readOwnFile(path, maxSideBytes) : null;
@@ -94,14 +94,13 @@ export function sideProblems(
   bundle: string | null,
 ): { path: string; message: string }[] {
   const path = descriptorPath(root, hash);
-  const { seal, text } = storedSeal(root, hash);
+  const { seal } = storedSeal(root, hash);
   if (seal === null) return [];
-  if (seal === "invalid") return [{ path, message: "its first line, the seal, is damaged" }];
+  if (seal === "broken") return [{ path, message: "it is not the descriptor that was stored" }];
   const problems: { path: string; message: string }[] = [];
-  if (bundle !== null && seal.bundle !== bundle)
-    problems.push({ path, message: "its seal is of another bundle" });
-  if (seal.descriptor !== sha256(text))
-    problems.push({ path, message: "it is not the descriptor that was stored" });
+  if (bundle !== null && seal.bundle !== bundle) {
+    problems.push({ path, message: "it is the descriptor of another bundle" });
+  }
   for (const [wanted, file] of [
     [seal.types, typesPath(root, hash)],
     [seal.map, mapPath(root, hash)],
@@ -121,6 +120,13 @@ export function sideProblems(
  * @throws WorkflowError `BUNDLE_MISSING` (missing), `BUNDLE_CHANGED`, and what the disk refuses.
  */
 export async function readBundle(root: Root, hash: string): Promise<Uint8Array> {
+  const bytes = readHashed(root, hash);
+  checkProven(root, hash, bytes);
+  return bytes;
+}
+
+/** The bytes of a stored bundle whose XXH64 is right. @throws WorkflowError as {@link readBundle}. */
+export function readHashed(root: Root, hash: string): Uint8Array {
   const path = bundlePath(root, hash);
   const bytes = readOwnFile(path, maxBundleSize);
   if (bytes === null) {
@@ -131,10 +137,7 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
     );
   }
   const now = hashOf(bytes);
-  if (now === hash) {
-    checkProven(root, hash, bytes);
-    return bytes;
-  }
+  if (now === hash) return bytes;
   throw WorkflowError.failed(
     "BUNDLE_CHANGED",
     `${path} was changed after it was added: its bytes now have the hash ${now}`,

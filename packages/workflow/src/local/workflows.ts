@@ -123,8 +123,7 @@ export async function descriptorOf(root: Root, hash: string): Promise<Descriptor
     const bytes = readOwnFile(path, maxDescriptorBytes);
     if (!bytes) return null;
     const { seal, text } = sealIn(new TextDecoder().decode(bytes));
-    const isStored = seal === null || (seal !== "invalid" && seal.descriptor === sha256(text));
-    return isStored ? readDescriptor(text, path) : null;
+    return seal === "broken" ? null : readDescriptor(text, path);
   } catch {
     return null;
   }

@@ -7,7 +7,7 @@ import { readLast, readLog } from "../log/log.ts";
 import { isEnd } from "../log/record.ts";
 import { diskError } from "../storage/disk-error.ts";
 import { ifThere } from "../storage/files.ts";
-import { movedTo } from "../storage/location.ts";
+import { movedTo, sureLocation } from "../storage/location.ts";
 import { dataPath, loggedHashes, type Root } from "../storage/paths.ts";
 import { system } from "../system/system.ts";
 import { movedError, type ThreadRef } from "./thread.ts";
@@ -48,8 +48,8 @@ export function threadWithId(root: Root, threadId: string): ThreadRef | null {
 
 /** @throws WorkflowError `THREAD_MOVED` when a thread is on another host. */
 export function checkHere(root: Root, ref: ThreadRef): void {
-  const host = movedTo(root, ref);
-  if (host !== null) throw movedError(ref.threadId, host);
+  const host = sureLocation(root, ref)?.host;
+  if (host) throw movedError(ref.threadId, host.name);
 }
 
 /** The error that no thread has this id. */

@@ -14,6 +14,7 @@ import {
   dataPath,
   infoPath,
   locationPath,
+  movedPath,
   namesIn,
   type Root,
   threadsDir,
@@ -87,6 +88,7 @@ export function removeLogs(root: Root, hash: string, threadId: string): void {
   }
   system.files.removeTree(blobsDir(root, hash, threadId));
   syncFolder(folder);
+  removeFile(movedPath(root, threadId));
   if (at !== null) removeQuietly(duePath(root, { hash, threadId, at }));
 }
 
