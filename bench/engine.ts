@@ -2,11 +2,11 @@ import { rmSync } from "node:fs";
 import { loadBundle } from "../packages/workflow/src/bundle/store.ts";
 import type { Bundle } from "../packages/workflow/src/contract/contract.ts";
 import type { Durability, StartRequest } from "../packages/workflow/src/control/control.ts";
-import { durableWriting } from "../packages/workflow/src/log/writing.ts";
-import { dataPath, infoPath } from "../packages/workflow/src/storage/paths.ts";
+import { DiskStore } from "../packages/workflow/src/disk/store.ts";
+import { dataPath, infoPath } from "../packages/workflow/src/disk/paths.ts";
 import { SharedEnv } from "../packages/workflow/src/worker/context.ts";
-import { Orphans } from "../packages/workflow/src/worker/orphans.ts";
 import { Threads } from "../packages/workflow/src/worker/threads.ts";
+import { placeIn } from "../packages/workflow/src/worker/worker.ts";
 import { type Store, threadIdOf } from "./store.ts";
 
 type Given = Pick<StartRequest, "durability" | "options" | "params">;
@@ -15,13 +15,12 @@ type Given = Pick<StartRequest, "durability" | "options" | "params">;
 export function engineOf({ root, hash }: Store, bundle?: Bundle) {
   let ended = () => {};
   const threads: Threads = new Threads({
-    root,
+    store: new DiskStore(root),
     hash,
+    place: placeIn(root, hash),
     load: async () =>
       bundle ? { ...bundle, sha256: "0".repeat(64) } : await loadBundle(root, hash),
-    writing: durableWriting(),
-    followsLost: false,
-    orphans: new Orphans([], () => undefined),
+    orphans: { ended: Promise.resolve(), report: {}, besideFork: async () => ({}) },
     env: new SharedEnv({}),
     note: () => {},
     onChange: () => {

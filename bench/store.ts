@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { crockford } from "../packages/workflow/src/bundle/hash.ts";
 import { putBundle } from "../packages/workflow/src/bundle/store.ts";
-import { type Host, openLocalHost } from "../packages/workflow/src/host.ts";
-import { idleVariable } from "../packages/workflow/src/local/worker-client.ts";
-import { type StartRecord, textOf } from "../packages/workflow/src/log/record.ts";
-import { firstSum, sealed } from "../packages/workflow/src/log/sum.ts";
-import { type Root, workerInfoPath } from "../packages/workflow/src/storage/paths.ts";
-import { openRoot } from "../packages/workflow/src/storage/root.ts";
+import { type Host, openLocalHost } from "../packages/workflow/src/entry/host.ts";
+import { idleVariable } from "../packages/workflow/src/local/workers/worker-client.ts";
+import { type StartRecord, textOf } from "../packages/workflow/src/record/record.ts";
+import { firstSum, sealed } from "../packages/workflow/src/record/sum.ts";
+import { type Root, workerInfoPath } from "../packages/workflow/src/disk/paths.ts";
+import { openRoot } from "../packages/workflow/src/disk/root.ts";
 import { isAlive, readWorkerInfo } from "../packages/workflow/src/worker/worker-info.ts";
 import { descriptor } from "./bundle/steps.esm.js";
 

@@ -84,8 +84,31 @@ const plan = join(top, "packages/workflow-plan");
 const web = join(top, "apps/web");
 const bun = readManifest(core).dependencies.bun;
 
+/** The sources of a package's entry points, by the names under which it exports them: `entry/index` for `.`. */
+const sourcesOf = (folder: string): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(readManifest(folder).exports as Record<string, string>).flatMap(
+      ([name, path]) => {
+        const [, source] = /^\.\/src\/(.+)\.ts$/.exec(path) ?? [];
+        return source === undefined ? [] : [[name, source]];
+      },
+    ),
+  );
+
+/** The exports of a package that is compiled file by file, for some of its entry points. */
+const compiledExports = (folder: string, names: readonly string[]) => {
+  const sources = sourcesOf(folder);
+  const exports = names.map((name) => {
+    const source = sources[name];
+    return [name, { types: `./dist/${source}.d.ts`, default: `./dist/${source}.js` }] as const;
+  });
+  const files = names.flatMap((name) => sources[name] ?? []);
+  return { exports: Object.fromEntries(exports), files };
+};
+
+/** An entry point of the core, which is bundled; its declarations are not. */
 const entryPoint = (name: string) => ({
-  types: `./dist/${name}.d.ts`,
+  types: `./dist/entry/${name}.d.ts`,
   default: `./dist/${name}.js`,
 });
 
@@ -103,7 +126,7 @@ async function packCore(): Promise<string> {
       ".": entryPoint("index"),
       "./document": entryPoint("document"),
       "./host": {
-        types: "./dist/host.d.ts",
+        types: "./dist/entry/host.d.ts",
         bun: "./dist/host.js",
         default: "./dist/host-in-node.js",
       },
@@ -116,7 +139,7 @@ async function packCore(): Promise<string> {
     dependencies: { bun },
   });
   const dist = join(staged, "dist");
-  const source = (name: string) => ({ source: join(core, "src", `${name}.ts`), as: name });
+  const source = (name: string) => ({ source: join(core, "src/entry", `${name}.ts`), as: name });
   const inputs = [
     ...(await build(["index", "testing", "document", "sandbox"].map(source), dist, {
       readable: true,
@@ -126,7 +149,13 @@ async function packCore(): Promise<string> {
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licencesOf(inputs)));
   writeFileSync(join(dist, "host-in-node.js"), hostInNode);
-  compile(core, dist, ["index", "document", "host", "sandbox", "testing"], declarations);
+  const entries = ["index", "document", "host", "sandbox", "testing"];
+  compile(
+    core,
+    dist,
+    entries.map((name) => `entry/${name}`),
+    declarations,
+  );
   cpSync(join(core, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }
@@ -158,65 +187,59 @@ async function packCli(): Promise<string> {
 
 function packAgents(): string {
   const { dependencies } = readManifest(agents);
+  const { exports, files } = compiledExports(agents, [".", "./ledger", "./evals"]);
   const staged = stage(agents, {
-    exports: {
-      ".": entryPoint("index"),
-      "./ledger": entryPoint("ledger"),
-      "./evals": entryPoint("evals"),
-    },
+    exports,
     files: ["dist"],
     dependencies: { ...dependencies, ...versionsOf(core) },
   });
-  compile(agents, join(staged, "dist"), ["index", "ledger", "evals"], everyFile);
+  compile(agents, join(staged, "dist"), files, everyFile);
   return staged;
 }
 
 function packSteps(): string {
   const { dependencies } = readManifest(steps);
+  const { exports, files } = compiledExports(steps, [".", "./adapters", "./source"]);
   const schema = "schema/workflow.schema.json";
   const staged = stage(steps, {
-    exports: {
-      ".": entryPoint("index"),
-      "./adapters": entryPoint("adapters"),
-      "./source": entryPoint("source"),
-      "./schema.json": `./${schema}`,
-    },
+    exports: { ...exports, "./schema.json": `./${schema}` },
     files: ["dist", "schema"],
     dependencies: { ...dependencies, ...versionsOf(core, agents) },
   });
-  compile(steps, join(staged, "dist"), ["index", "adapters", "source"], everyFile);
+  compile(steps, join(staged, "dist"), files, everyFile);
   cpSync(join(steps, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }
 
 function packGraph(): string {
   const { dependencies } = readManifest(graph);
+  const { exports, files } = compiledExports(graph, [
+    ".",
+    "./agents",
+    "./document",
+    "./run",
+    "./source",
+  ]);
   const schema = "schema/graph.schema.json";
   const staged = stage(graph, {
-    exports: {
-      ".": entryPoint("index"),
-      "./agents": entryPoint("agents"),
-      "./document": entryPoint("document"),
-      "./run": entryPoint("run"),
-      "./source": entryPoint("source"),
-      "./schema.json": `./${schema}`,
-    },
+    exports: { ...exports, "./schema.json": `./${schema}` },
     files: ["dist", "schema"],
     dependencies: { ...dependencies, ...versionsOf(core, agents) },
   });
-  compile(graph, join(staged, "dist"), ["index", "agents", "document", "run", "source"], everyFile);
+  compile(graph, join(staged, "dist"), files, everyFile);
   cpSync(join(graph, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }
 
 function packPlan(): string {
   const { dependencies } = readManifest(plan);
+  const { exports, files } = compiledExports(plan, [".", "./source"]);
   const staged = stage(plan, {
-    exports: { ".": entryPoint("index"), "./source": entryPoint("source") },
+    exports,
     files: ["dist"],
     dependencies: { ...dependencies, ...versionsOf(core, agents) },
   });
-  compile(plan, join(staged, "dist"), ["index", "source"], everyFile);
+  compile(plan, join(staged, "dist"), files, everyFile);
   return staged;
 }
 

@@ -33,7 +33,7 @@ const starts: Record<Shared | "command", () => Promise<Environment>> = {
     return { TEST_COMMAND: built };
   },
   async cluster() {
-    const { startCluster } = await import("../packages/workflow-restate/src/cluster.ts");
+    const { startCluster } = await import("../packages/workflow-restate/src/entry/cluster.ts");
     const cluster = await startCluster({ folder: join(folder, "servers") });
     closers.push(() => cluster.stop());
     const { url, address, identityKey } = cluster;

@@ -16,9 +16,11 @@ import {
 } from "./source.ts";
 
 /** What a bundle's author gets through the entry points `.` and `./testing`: no Node, no dependency. */
-const pure =
-  /^packages\/workflow\/src\/((contract|attempt|moderator|durable|testing)\/|host\/|thread\/thread\.ts)/;
-const pureEntryPoints = ["packages/workflow/src/index.ts", "packages/workflow/src/testing.ts"];
+const pure = /^packages\/workflow\/src\/((contract|record|moderator|durable|testing)\/|host\/)/;
+const pureEntryPoints = [
+  "packages/workflow/src/entry/index.ts",
+  "packages/workflow/src/entry/testing.ts",
+];
 /** What of step workflows is read in a browser. */
 const pureFormat =
   /^packages\/workflow-steps\/src\/((expression|document|registry|target|outline|check|schema)\/|document\.ts)/;

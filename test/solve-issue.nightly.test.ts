@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openRoot } from "../packages/workflow/src/storage/root.ts";
+import { openRoot } from "../packages/workflow/src/disk/root.ts";
 import { signalWorkers } from "../packages/workflow/test/fixtures/store.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

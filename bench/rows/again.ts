@@ -8,8 +8,8 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { settled } from "../../packages/workflow/src/host.ts";
-import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
+import { settled } from "../../packages/workflow/src/entry/host.ts";
+import { dataPath } from "../../packages/workflow/src/disk/paths.ts";
 import { inTurn, now, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { launch } from "../../apps/web/test/launch.ts";
 import { longestTask } from "../../apps/web/test/longest-task.ts";
-import { openLocalHost, settled } from "../../packages/workflow/src/host.ts";
+import { openLocalHost, settled } from "../../packages/workflow/src/entry/host.ts";
 import { sampleOf } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { serveRoot } from "../serve.ts";

@@ -5,8 +5,8 @@ import {
   findServer,
   registerWorker,
   startCluster,
-} from "../../packages/workflow-restate/src/cluster.ts";
-import { openRestateHost } from "../../packages/workflow-restate/src/index.ts";
+} from "../../packages/workflow-restate/src/entry/cluster.ts";
+import { openRestateHost } from "../../packages/workflow-restate/src/entry/index.ts";
 import { inTurn } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { bundlePath, reported } from "../store.ts";

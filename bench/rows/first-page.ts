@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { launch } from "../../apps/web/test/launch.ts";
 import { loadOf } from "../../apps/web/test/paint.ts";
-import { dataPath, infoPath, threadsDir } from "../../packages/workflow/src/storage/paths.ts";
+import { dataPath, infoPath, threadsDir } from "../../packages/workflow/src/disk/paths.ts";
 import { inTurn } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { serveRoot } from "../serve.ts";

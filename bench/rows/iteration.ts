@@ -2,7 +2,7 @@ import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, writeSync } f
 import { join } from "node:path";
 import { stepsBundle } from "../../packages/workflow-steps/src/bundle/bundle.ts";
 import type { WorkflowDocument } from "../../packages/workflow-steps/src/document/format.ts";
-import { dataPath } from "../../packages/workflow/src/storage/paths.ts";
+import { dataPath } from "../../packages/workflow/src/disk/paths.ts";
 import { recordEvents } from "../../packages/workflow/src/worker/context.ts";
 import { engineOf } from "../engine.ts";
 import { inTurn, now, timed } from "../measure.ts";

@@ -1,11 +1,6 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  dataPath,
-  infoPath,
-  logsDir,
-  threadsDir,
-} from "../../packages/workflow/src/storage/paths.ts";
+import { dataPath, infoPath, logsDir, threadsDir } from "../../packages/workflow/src/disk/paths.ts";
 import { inTurn, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { endedLog, makeStore, type Store, threadIdOf } from "../store.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Taken } from "../../packages/workflow-agents/bench/thread-child.ts";
-import { openLocalHost } from "../../packages/workflow/src/host.ts";
+import { openLocalHost } from "../../packages/workflow/src/entry/host.ts";
 import { sampleOf } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 

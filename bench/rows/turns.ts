@@ -1,7 +1,7 @@
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openLocalHost, settled } from "../../packages/workflow/src/host.ts";
+import { openLocalHost, settled } from "../../packages/workflow/src/entry/host.ts";
 import { inTurn } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 

@@ -18,7 +18,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "ignored-tail",
     what: "defect 68: what follows the last whole line is taken for a torn tail, whatever it is",
-    file: "packages/workflow/src/log/log.ts",
+    file: "packages/workflow/src/record/fold.ts",
     edits: [
       [
         '    if (length !== null) this.#break(start + length, "what follows the record is no newline");\n    else if (!isBeginning) this.#break(start, "what follows the last record is none");\n',
@@ -30,14 +30,14 @@ export const mutations: readonly Mutation[] = [
   {
     name: "trusted-cache",
     what: "defect 69: after a failed sync a log is continued as the cache shows it",
-    file: "packages/workflow/src/worker/create.ts",
-    edits: [["  const writer = isSuspect\n", '  const writer = isSuspect && path === ""\n']],
+    file: "packages/workflow/src/disk/store.ts",
+    edits: [["    const writer = isSuspect\n", '    const writer = isSuspect && path === ""\n']],
     seed: 91,
   },
   {
     name: "shown-before-sync",
     what: "defect 70: a record is written with its newline, and synced after that",
-    file: "packages/workflow/src/log/writer.ts",
+    file: "packages/workflow/src/disk/writer.ts",
     edits: [
       ["encode(syncer ? text : `${text}\\n`)", "encode(`${text}\\n`)"],
       ["      this.#write(newline);\n    } catch", "      void newline;\n    } catch"],
@@ -48,17 +48,17 @@ export const mutations: readonly Mutation[] = [
     name: "kill-outlives-lock",
     what: "a worker that stops releases its lock before a kill has written its end record",
     file: "packages/workflow/src/worker/threads.ts",
-    edits: [["    await Promise.all(this.#ending.values());\n", ""]],
+    edits: [["    await this.#turns.settled();\n", ""]],
     seed: 13517,
   },
   {
     name: "id-of-two-versions",
     what: "defect 71: nobody looks whether another version has a thread with the id",
-    file: "packages/workflow/src/worker/threads.ts",
+    file: "packages/workflow/src/disk/store.ts",
     edits: [
       [
-        "if (request.isGiven && threadWithId(root, threadId)) {",
-        "if (request.isGiven && threadWithId.length > 9) {",
+        "      const there = threadWithId(this.#root, threadId);\n      if (there) return",
+        "      const there = isCreated(this.#root, hash, threadId) ? { hash, threadId } : null;\n      if (there) return",
       ],
     ],
     seed: 81,
@@ -87,28 +87,28 @@ export const mutations: readonly Mutation[] = [
   {
     name: "unsynced-creation",
     what: "a new log is renamed before it is synced",
-    file: "packages/workflow/src/log/writer.ts",
+    file: "packages/workflow/src/disk/writer.ts",
     edits: [["      if (isSynced) system.files.syncData(fd);\n", ""]],
     seed: 1,
   },
   {
     name: "unsynced-name",
     what: "the folder is not synced when a log gets its name",
-    file: "packages/workflow/src/log/writer.ts",
+    file: "packages/workflow/src/disk/writer.ts",
     edits: [["    if (isSynced) system.files.syncFolder(dirname(path));\n", ""]],
     seed: 1,
   },
   {
     name: "unsynced-step",
     what: "a log that is written alone is not synced",
-    file: "packages/workflow/src/log/writing.ts",
+    file: "packages/workflow/src/disk/writing.ts",
     edits: [["    system.files.syncData(fd);\n    return null;", "    return null;"]],
     seed: 1,
   },
   {
     name: "renewed-too-early",
     what: "a renewed log shows its last record before its name is durable",
-    file: "packages/workflow/src/log/writer.ts",
+    file: "packages/workflow/src/disk/writer.ts",
     edits: [
       [
         "      writer.#sum = sum;\n    };\n",
@@ -131,17 +131,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "started-twice",
     what: "a start does not look whether the thread is there",
-    file: "packages/workflow/src/worker/threads.ts",
-    edits: [
-      [
-        "    if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);\n    const bundle",
-        "    const bundle",
-      ],
-      [
-        "    if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);\n    if (request.isGiven &&",
-        "    if (request.isGiven && !isCreated(root, hash, threadId) &&",
-      ],
-    ],
+    file: "packages/workflow/src/disk/store.ts",
+    edits: [["      if (there) return this.#createdBefore(there);\n", "      void there;\n"]],
     seed: 11,
   },
   {
@@ -150,8 +141,8 @@ export const mutations: readonly Mutation[] = [
     file: "packages/workflow/src/engine/engine.ts",
     edits: [
       [
-        "    await this.#parts.log.append(stampedText(",
-        "    void this.#parts.log.append(stampedText(",
+        "    const { paused } = await this.#parts.log.append(record, state);\n    if (paused) this.pause();\n",
+        "    void this.#parts.log.append(record, state);\n",
       ],
     ],
     seed: 1,
@@ -171,7 +162,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "greedy-collection",
     what: "gc looks at the registry alone",
-    file: "packages/workflow/src/local/gc.ts",
+    file: "packages/workflow/src/local/upkeep/gc.ts",
     edits: [
       ["    if (!threadIdsOf(root, hash).every(isDead)) needed.add(hash);\n", "    void isDead;\n"],
       ["  if (threadIdsOf(root, hash).length > 0) return false;\n", ""],
@@ -181,7 +172,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "unlocked-collection",
     what: "gc takes bundles whose worker lives",
-    file: "packages/workflow/src/local/gc.ts",
+    file: "packages/workflow/src/local/upkeep/gc.ts",
     edits: [
       [
         "  const lock = takeLock(path, 0);\n  if (!lock) return false;\n",
@@ -193,7 +184,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "unsynced-registry",
     what: "the registry is renamed before it is synced",
-    file: "packages/workflow/src/storage/files.ts",
+    file: "packages/workflow/src/disk/files.ts",
     edits: [
       [
         "    writeAll(fd, bytesOf(content));\n    system.files.sync(fd);\n",
@@ -205,19 +196,14 @@ export const mutations: readonly Mutation[] = [
   {
     name: "glued-tail",
     what: "a torn tail stays in front of the next record",
-    file: "packages/workflow/src/worker/create.ts",
-    edits: [
-      [
-        "const cut = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;",
-        "const cut = log.torn < 0 ? truncateTail(path, threadId, log.size, log.torn) : null;",
-      ],
-    ],
+    file: "packages/workflow/src/disk/store.ts",
+    edits: [["const torn = log.torn > 0 ?", "const torn = log.torn < 0 ?"]],
     seed: 1232,
   },
   {
     name: "unsynced-removal",
     what: "the removal of a thread is answered before it is durable",
-    file: "packages/workflow/src/worker/wake.ts",
+    file: "packages/workflow/src/disk/threads.ts",
     edits: [["  syncFolder(folder);\n  if (at", "  if (at"]],
     seed: 23,
   },
@@ -237,17 +223,17 @@ export const mutations: readonly Mutation[] = [
     name: "forgotten-loss",
     what: "a worker that follows a lost one removes the mark of the loss",
     file: "packages/workflow/src/worker/worker.ts",
-    edits: [["() => (info.followsLost || threads.hasUnsynced ?", "() => (threads.hasUnsynced ?"]],
+    edits: [["() => (info.followsLost || store.hasUnsynced ?", "() => (store.hasUnsynced ?"]],
     seed: 470,
   },
   {
     name: "unsynced-folder",
     what: "a folder that is there is taken for durable",
-    file: "packages/workflow/src/worker/create.ts",
+    file: "packages/workflow/src/disk/store.ts",
     edits: [
       [
-        "  if (made?.has(folder) && system.files.exists(folder)) return;",
-        "  if (system.files.exists(folder)) return;",
+        "    if (made?.has(folder) && system.files.exists(folder)) return;",
+        "    if (system.files.exists(folder)) return;",
       ],
     ],
     seed: 524,
@@ -255,7 +241,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "unchecked-sums",
     what: "a record with another sum is taken",
-    file: "packages/workflow/src/log/log.ts",
+    file: "packages/workflow/src/record/fold.ts",
     edits: [
       [
         '      return hasSum ? "the record does not have the sum that follows" : "the record has no sum";\n    this.sum = sum;',
@@ -279,22 +265,20 @@ export const mutations: readonly Mutation[] = [
   {
     name: "due-unsettled",
     what: "that a thread is due is forgotten while a loss of power can show it asleep again",
-    file: "packages/workflow/src/worker/wake.ts",
-    edits: [["    if (!(await writer.settle())) return;\n", ""]],
+    file: "packages/workflow/src/disk/claim.ts",
+    edits: [
+      ["      if (await writer.settle()) removeQuietly(", "      if (writer) removeQuietly("],
+    ],
     seed: 20059,
   },
   {
     name: "due-after-sleep",
     what: "that a thread is due is noted when the step that sleeps is committed already",
-    file: "packages/workflow/src/engine/engine.ts",
+    file: "packages/workflow/src/disk/claim.ts",
     edits: [
       [
-        "      if (wakes !== null) this.#parts.due.add(wakes);\n      const step",
-        "      const step",
-      ],
-      [
-        "      if (attempt !== undefined) this.#attempts.committed(attempt);\n",
-        "      if (wakes !== null) this.#parts.due.add(wakes);\n      if (attempt !== undefined) this.#attempts.committed(attempt);\n",
+        "    if (at !== null) this.#addDue(at);\n    await this.#parts.writer.append(record);\n",
+        "    await this.#parts.writer.append(record);\n    if (at !== null) this.#addDue(at);\n",
       ],
     ],
     seed: 540,
@@ -302,7 +286,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "due-unsynced",
     what: "that a thread is due is written, and not synced",
-    file: "packages/workflow/src/storage/due.ts",
+    file: "packages/workflow/src/disk/due.ts",
     edits: [["      return syncFolder(folder);\n", "      return;\n"]],
     seed: 370,
   },

@@ -3,13 +3,13 @@
  * needed once, on a storage root that is not there, before the first.
  */
 import { join } from "node:path";
-import { openLocalHost } from "../../packages/workflow/src/local/local.ts";
+import { openLocalHost } from "../../packages/workflow/src/local/host.ts";
 
 const source = join(import.meta.dir, "../../packages/workflow/src");
 const libraries = ["yaml", "ulid", "ajv", "ajv/dist/2019.js", "ajv/dist/2020.js"];
 await Promise.all([
   import(join(source, "bundle/schema.ts")),
-  import(join(source, "local/thread-index.ts")),
+  import(join(source, "local/threads/thread-index.ts")),
   ...libraries.map((name) => import(Bun.resolveSync(name, source))),
 ]);
 

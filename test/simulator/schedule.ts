@@ -1,8 +1,8 @@
 import "./preload.ts";
 import { isWorkflowError } from "../../packages/workflow/src/contract/error.ts";
 import { sleepsUntil } from "../../packages/workflow/src/contract/wait.ts";
-import { readLog } from "../../packages/workflow/src/log/log.ts";
-import { dataPath, type Root } from "../../packages/workflow/src/storage/paths.ts";
+import { readLog } from "../../packages/workflow/src/disk/log.ts";
+import { dataPath, type Root } from "../../packages/workflow/src/disk/paths.ts";
 import { useSystem } from "../../packages/workflow/src/system/system.ts";
 import { system } from "../../packages/workflow/src/system/system.ts";
 import { runWorker } from "../../packages/workflow/src/worker/worker.ts";

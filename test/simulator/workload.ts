@@ -1,11 +1,11 @@
 import { putBundle } from "../../packages/workflow/src/bundle/store.ts";
 import { isWorkflowError } from "../../packages/workflow/src/contract/error.ts";
 import type { Host } from "../../packages/workflow/src/host/host.ts";
-import { openLocalHost } from "../../packages/workflow/src/local/local.ts";
+import { openLocalHost } from "../../packages/workflow/src/local/host.ts";
 import { changeRegistry } from "../../packages/workflow/src/registry/change.ts";
 import { register } from "../../packages/workflow/src/registry/versions.ts";
 import { registerBundle } from "../../packages/workflow/src/local/workflows.ts";
-import { openRoot } from "../../packages/workflow/src/storage/root.ts";
+import { openRoot } from "../../packages/workflow/src/disk/root.ts";
 import { system } from "../../packages/workflow/src/system/system.ts";
 import type { Auditor } from "./auditor.ts";
 import { descriptor, type Params, rootPath, type Version, versions } from "./programs.ts";

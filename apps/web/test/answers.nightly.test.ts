@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import type { WireServer } from "../../../packages/workflow-agents/test/wire.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import type { Thread } from "../../server/src/api-types.ts";
+import type { Thread } from "../../../packages/server/src/entry/api-types.ts";
 import { keepPicture, open, useConsole } from "./browser.ts";
 import { violationsOf } from "./violations.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect } from "bun:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { type BundleName, Serving, stopServing } from "../../server/test/serving.ts";
+import { type BundleName, Serving, stopServing } from "../../../packages/server/test/serving.ts";
 import { buildConsole } from "./built.ts";
 import { launch } from "./launch.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Observed, Step } from "@uncaged/workflow/host";
 import type { Page } from "playwright-core";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
-import type { RestateHost } from "../../../packages/workflow-restate/src/index.ts";
+import type { RestateHost } from "../../../packages/workflow-restate/src/entry/index.ts";
 import { TestCluster } from "../../../packages/workflow-restate/test/fixtures/cluster.ts";
 import { missingServer } from "../../../packages/workflow-restate/test/fixtures/server.ts";
 import { speaking } from "../../../packages/workflow-restate/test/fixtures/speaking.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { command as program } from "../../../packages/cli-workflow/test/command.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import type { Serving } from "../../server/test/serving.ts";
+import type { Serving } from "../../../packages/server/test/serving.ts";
 
 const examples = join(import.meta.dir, "../../../examples");
 

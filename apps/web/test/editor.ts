@@ -1,5 +1,5 @@
 import type { Locator, Page } from "playwright-core";
-import type { Serving } from "../../server/test/serving.ts";
+import type { Serving } from "../../../packages/server/test/serving.ts";
 import { type Look, open } from "./browser.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import type { ThreadRow } from "../../server/src/api-types.ts";
+import type { ThreadRow } from "../../../packages/server/src/entry/api-types.ts";
 import { keepPicture, open, useConsole } from "./browser.ts";
 import { importText } from "./editor.ts";
 import { byKeyboard, byMouse, stepOf, type StepsHand } from "./steps-hand.ts";

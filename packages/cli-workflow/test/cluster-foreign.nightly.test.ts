@@ -8,7 +8,7 @@ import {
   hostUrl,
   registerWorker,
   startCluster,
-} from "../../workflow-restate/src/cluster.ts";
+} from "../../workflow-restate/src/entry/cluster.ts";
 import { type Answer, guarded, instead } from "../../workflow-restate/test/fixtures/instead.ts";
 import { admin } from "../../workflow-restate/test/fixtures/shared-cluster.ts";
 import { missingServer } from "../../workflow-restate/test/fixtures/server.ts";

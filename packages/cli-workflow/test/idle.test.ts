@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, test } from "bun:test";
-import { Serving, stopServing } from "../../../apps/server/test/serving.ts";
+import { Serving, stopServing } from "../../server/test/serving.ts";
 import { playStore, removeFolders, type Store, untilNoWorker } from "./program.ts";
 
 afterAll(async () => {

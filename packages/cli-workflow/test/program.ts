@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalHost, threadJson } from "@uncaged/workflow/host";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { runProgram } from "../src/program/program.ts";

@@ -3,12 +3,12 @@
 // Prints the time of the second one as JSON.
 import Anthropic from "@anthropic-ai/sdk";
 import { loadBundle } from "../../workflow/src/bundle/store.ts";
-import { durableWriting } from "../../workflow/src/log/writing.ts";
-import { dataPath } from "../../workflow/src/storage/paths.ts";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import { DiskStore } from "../../workflow/src/disk/store.ts";
+import { dataPath } from "../../workflow/src/disk/paths.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { recordEvents, SharedEnv } from "../../workflow/src/worker/context.ts";
-import { Orphans } from "../../workflow/src/worker/orphans.ts";
 import { Threads } from "../../workflow/src/worker/threads.ts";
+import { placeIn } from "../../workflow/src/worker/worker.ts";
 
 /** `cpuMs` and `wallMs` in milliseconds, `length` in characters. */
 export type Taken = { cpuMs: number; wallMs: number; length: number };
@@ -35,12 +35,11 @@ const bare: Reading = async (baseURL) => {
 const root = openRoot({ path });
 let over = () => {};
 const threads: Threads = new Threads({
-  root,
+  store: new DiskStore(root),
   hash,
+  place: placeIn(root, hash),
   load: () => loadBundle(root, hash),
-  writing: durableWriting(),
-  followsLost: false,
-  orphans: new Orphans([], () => undefined),
+  orphans: { ended: Promise.resolve(), report: {}, besideFork: async () => ({}) },
   env: new SharedEnv({}),
   note: () => undefined,
   onChange: () => {

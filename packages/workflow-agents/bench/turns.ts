@@ -7,7 +7,7 @@ import {
   role,
   tool,
   toolRegistry,
-} from "../src/index.ts";
+} from "../src/entry/index.ts";
 import { modelAgent } from "../src/llm/agent.ts";
 
 /*

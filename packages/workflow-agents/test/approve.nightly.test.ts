@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { WAIT } from "@uncaged/workflow";
 import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
-import { infoPath } from "../../workflow/src/storage/paths.ts";
+import { infoPath } from "../../workflow/src/disk/paths.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ledgerOf } from "../src/ledger/ledger.ts";

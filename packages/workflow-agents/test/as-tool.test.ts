@@ -20,7 +20,7 @@ import {
   tool,
   toolRegistry,
   type ToolRegistry,
-} from "../src/index.ts";
+} from "../src/entry/index.ts";
 import { modelAgent } from "../src/llm/agent.ts";
 
 const schema = z.object({});

@@ -6,7 +6,7 @@ import { durable, noUsage } from "@uncaged/workflow";
 import { openLocalHost, settled } from "@uncaged/workflow/host";
 import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { messageOf } from "../../workflow/test/fixtures/until.ts";
 import { openAccount } from "../src/ledger/budget.ts";

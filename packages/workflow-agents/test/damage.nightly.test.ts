@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Host, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
-import { infoPath, valuesPath } from "../../workflow/src/storage/paths.ts";
+import { infoPath, valuesPath } from "../../workflow/src/disk/paths.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ModelRuns, type Run } from "./model-runs.ts";

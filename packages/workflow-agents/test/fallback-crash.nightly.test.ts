@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { openLocalHost, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { expectCounted, untilRead } from "./counted.ts";

@@ -6,7 +6,7 @@ import {
   type OpenAIOptions,
   tool,
   toolRegistry,
-} from "../src/index.ts";
+} from "../src/entry/index.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { observed, threadOf } from "./published.ts";
 import { responsesServer } from "./responses-server.ts";

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Host, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
-import type { Root } from "../../workflow/src/storage/paths.ts";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import type { Root } from "../../workflow/src/disk/paths.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { expectCounted, untilRead } from "./counted.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Attempts } from "@uncaged/workflow";
-import { file, image, mcpTools, tool, toolRegistry } from "../src/index.ts";
+import { file, image, mcpTools, tool, toolRegistry } from "../src/entry/index.ts";
 import { z } from "zod";
 import { allModels as models, threadAt } from "./models.ts";
 import { observed } from "./published.ts";

@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalHost, settled, type ThreadRef } from "@uncaged/workflow/host";
-import { bundlePath, runDir } from "../../workflow/src/storage/paths.ts";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import { bundlePath, runDir } from "../../workflow/src/disk/paths.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { expectCounted, untilRead } from "./counted.ts";

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { channel } from "node:diagnostics_channel";
 import { eventsChannel, isWorkflowError, type WorkflowEvent } from "@uncaged/workflow";
 import { z } from "zod";
-import { type CallRetry, role } from "../src/index.ts";
+import { type CallRetry, role } from "../src/entry/index.ts";
 import { type Model, models, threadAt } from "./models.ts";
 import type { Fault, Reply } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";

@@ -4,7 +4,7 @@ import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import { handoff } from "../src/role/handoff.ts";
 import { role, type RoleSpec } from "../src/role/role.ts";
-import { tool, toolRegistry } from "../src/index.ts";
+import { tool, toolRegistry } from "../src/entry/index.ts";
 import { allModels as models } from "./models.ts";
 import type { Reply, WireServer } from "./wire.ts";
 

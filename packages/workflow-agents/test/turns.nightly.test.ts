@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
-import { valuesPath } from "../../workflow/src/storage/paths.ts";
+import { valuesPath } from "../../workflow/src/disk/paths.ts";
 import { type Model, ModelRuns, type Run } from "./model-runs.ts";
 import type { Fault, Reply } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";

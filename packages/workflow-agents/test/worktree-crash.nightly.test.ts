@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WorktreeMeta } from "@uncaged/workflow";
 import { openLocalHost, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { expectCounted } from "./counted.ts";

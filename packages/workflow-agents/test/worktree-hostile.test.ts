@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRoleModerator, END, type Role } from "@uncaged/workflow";
 import { runThread } from "@uncaged/workflow/testing";
-import { worktree } from "../src/index.ts";
+import { worktree } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
 /* Agents that write programs into the git directories that our own git works with: none of them is started. */

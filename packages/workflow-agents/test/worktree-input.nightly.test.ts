@@ -22,7 +22,7 @@ import {
 } from "@uncaged/workflow";
 import { type RunThreadOptions, runThread } from "@uncaged/workflow/testing";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { worktree, type WorktreeOptions } from "../src/index.ts";
+import { worktree, type WorktreeOptions } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
 /* Repositories, settings and agents as a worktree may meet them. */

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRoleModerator, durable, END, type Role, waitFor } from "@uncaged/workflow";
 import { runThread } from "@uncaged/workflow/testing";
-import { roleSteps, worktree } from "../src/index.ts";
+import { roleSteps, worktree } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
 /* Roles in a worktree that ask, that are tried again, and that can't be in one. */

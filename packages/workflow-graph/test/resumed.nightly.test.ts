@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalHost, settled } from "@uncaged/workflow/host";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import { openaiServer } from "../../workflow-agents/test/openai-server.ts";

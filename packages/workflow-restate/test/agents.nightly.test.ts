@@ -6,7 +6,7 @@ import type { WorktreeMeta } from "@uncaged/workflow";
 import { failureOf, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { TestRepository } from "../../workflow-agents/test/worktree/repository.ts";
-import type { RestateHost } from "../src/index.ts";
+import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { type Backend, type Balancer, startBalancer } from "../src/cluster.ts";
+import { type Backend, type Balancer, startBalancer } from "../src/entry/cluster.ts";
 
 const program = join(import.meta.dir, "fixtures/backend.ts");
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { freePorts } from "../src/cluster/process.ts";
 import { missingServer } from "./fixtures/server.ts";
-import { clusterState, findServer, readHostUrl, startCluster } from "../src/cluster.ts";
+import { clusterState, findServer, readHostUrl, startCluster } from "../src/entry/cluster.ts";
 
 const folders: string[] = [];
 const newFolder = (): string => {

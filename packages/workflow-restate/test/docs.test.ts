@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findServer } from "../src/cluster.ts";
+import { findServer } from "../src/entry/cluster.ts";
 
 const top = join(import.meta.dir, "../../..");
 

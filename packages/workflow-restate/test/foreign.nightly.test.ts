@@ -12,7 +12,7 @@ import {
   checkWorkers,
   serviceMetadata,
   startCluster,
-} from "../src/cluster.ts";
+} from "../src/entry/cluster.ts";
 
 /* What is no cluster of ours: a real one, with something else in the place of one of its answers. */
 let cluster: Cluster;

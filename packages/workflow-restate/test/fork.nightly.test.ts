@@ -4,7 +4,7 @@ import { settled, type ThreadRef, type ThreadView } from "@uncaged/workflow/host
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
 import { frame, numbered } from "../src/client/frame.ts";
-import type { RestateHost } from "../src/index.ts";
+import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 

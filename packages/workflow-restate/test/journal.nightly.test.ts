@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { retryOptions, settled } from "@uncaged/workflow/host";
-import type { RestateHost } from "../src/index.ts";
+import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 

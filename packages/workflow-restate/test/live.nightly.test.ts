@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Observed, ThreadRef } from "@uncaged/workflow/host";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
-import type { RestateHost } from "../src/index.ts";
+import type { RestateHost } from "../src/entry/index.ts";
 import type { ThreadMeta } from "../src/thread/thread.ts";
 import { Link } from "./faults/link.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";

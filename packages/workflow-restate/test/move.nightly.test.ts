@@ -15,7 +15,7 @@ import {
 } from "@uncaged/workflow/host";
 import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/driver";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
-import type { RestateHost } from "../src/index.ts";
+import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, untilNoWorker } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 import { isWhole } from "../../workflow/test/fixtures/cases.ts";

@@ -6,7 +6,7 @@ import { settled, type ThreadRef } from "@uncaged/workflow/host";
 import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
-import type { RestateHost } from "../src/index.ts";
+import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 import { bearer } from "./fixtures/shared-cluster.ts";

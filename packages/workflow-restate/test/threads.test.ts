@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { settled, type StartOptions, type ThreadRef } from "@uncaged/workflow/host";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
-import type { RestateHost } from "../src/index.ts";
+import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 

@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { settled, type ThreadRef } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { checkWorkers } from "../src/cluster.ts";
-import type { RestateHost } from "../src/index.ts";
+import { checkWorkers } from "../src/entry/cluster.ts";
+import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 

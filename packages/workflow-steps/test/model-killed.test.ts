@@ -6,7 +6,7 @@ import { openLocalHost, settled } from "@uncaged/workflow/host";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import { expectCounted } from "../../workflow-agents/test/counted.ts";
 import { stepsSource } from "../src/source.ts";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "uncaged-model-killed-"));

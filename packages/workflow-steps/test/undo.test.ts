@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RoleOutput, WorkflowOptions } from "@uncaged/workflow";
-import { threadBlobs } from "../../workflow/src/storage/blobs.ts";
-import { openRoot } from "../../workflow/src/storage/root.ts";
+import { threadBlobs } from "../../workflow/src/disk/blobs.ts";
+import { openRoot } from "../../workflow/src/disk/root.ts";
 import { defaultAdapters } from "../src/adapters.ts";
 import { Engine, fold, type StepDocument, stepsBundle } from "../src/index.ts";
 

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashOf } from "../src/bundle/hash.ts";
 import { isWorkflowError, type WorkflowError } from "../src/contract/error.ts";
-import { verifyStore } from "../src/local/verify.ts";
+import { verifyStore } from "../src/local/upkeep/verify.ts";
 import {
   addWorkflow,
   historyOf,
@@ -20,8 +20,8 @@ import {
   removeWorkflow,
   showWorkflow,
 } from "../src/local/workflows.ts";
-import { bundlePath, registryPath, type Root } from "../src/storage/paths.ts";
-import { openRoot } from "../src/storage/root.ts";
+import { bundlePath, registryPath, type Root } from "../src/disk/paths.ts";
+import { openRoot } from "../src/disk/root.ts";
 
 let folder: string;
 let root: Root;

@@ -1,16 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { AttemptLog } from "../src/attempt/attempt-log.ts";
-import type { Attempt } from "../src/attempt/attempt.ts";
+import { AttemptLog } from "../src/record/attempt-log.ts";
+import type { Attempt } from "../src/record/attempt.ts";
 import type { Step } from "../src/contract/contract.ts";
 import { readEvent } from "../src/contract/event.ts";
 import { retryOptions } from "../src/host/rules.ts";
-import { killThread, resumeThread } from "../src/local/control.ts";
-import { forkThread } from "../src/local/start.ts";
-import { readView } from "../src/local/threads.ts";
-import type { Root } from "../src/storage/paths.ts";
-import type { ThreadRef } from "../src/thread/thread.ts";
+import { killThread, resumeThread } from "../src/local/workers/control.ts";
+import { forkThread } from "../src/local/threads/start.ts";
+import { readView } from "../src/local/threads/view.ts";
+import type { Root } from "../src/disk/paths.ts";
+import type { ThreadRef } from "../src/record/thread.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { until } from "./fixtures/until.ts";
 
@@ -19,7 +19,7 @@ const retry = async (root: Root, ref: ThreadRef, options: Parameters<typeof retr
 
 afterAll(removeStores);
 
-const entryPoint = join(import.meta.dir, "..", "src", "index.ts");
+const entryPoint = join(import.meta.dir, "..", "src", "entry", "index.ts");
 
 /** A bundle of a workflow that is written with the package; `publish` and `say` are there. */
 async function built(body: string): Promise<string> {

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readLog } from "../src/log/log.ts";
-import { dataPath } from "../src/storage/paths.ts";
-import { openRoot } from "../src/storage/root.ts";
+import { readLog } from "../src/disk/log.ts";
+import { dataPath } from "../src/disk/paths.ts";
+import { openRoot } from "../src/disk/root.ts";
 import { some } from "./fixtures/cases.ts";
 
 const program = join(import.meta.dir, "fixtures/dying.ts");

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
-import { resumeThread } from "../src/local/control.ts";
-import { forkThread } from "../src/local/start.ts";
+import { resumeThread } from "../src/local/workers/control.ts";
+import { forkThread } from "../src/local/threads/start.ts";
 import { asker, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 

@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildBundle } from "../src/bundle/build.ts";
 import { putBundle } from "../src/bundle/store.ts";
-import { forkThread } from "../src/local/start.ts";
-import { dataPath } from "../src/storage/paths.ts";
+import { forkThread } from "../src/local/threads/start.ts";
+import { dataPath } from "../src/disk/paths.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 
 afterEach(removeStores);
 
-const core = join(import.meta.dir, "../src/index.ts");
+const core = join(import.meta.dir, "../src/entry/index.ts");
 
 /** A durable workflow of these roles; each waits for as long as the environment says SLOW. */
 const sourceOf = (roles: string) => `

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { follow } from "../src/host/rules.ts";
-import { removeThread } from "../src/local/control.ts";
-import { openLocalHost } from "../src/local/local.ts";
-import type { InfoRecord } from "../src/log/record.ts";
-import { dataPath, infoPath } from "../src/storage/paths.ts";
-import type { ThreadRef } from "../src/thread/thread.ts";
+import { removeThread } from "../src/local/workers/control.ts";
+import { openLocalHost } from "../src/local/host.ts";
+import type { InfoRecord } from "../src/record/record.ts";
+import { dataPath, infoPath } from "../src/disk/paths.ts";
+import type { ThreadRef } from "../src/record/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { until } from "./fixtures/until.ts";

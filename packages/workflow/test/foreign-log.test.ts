@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { killThread, resumeThread } from "../src/local/control.ts";
-import { forkThread } from "../src/local/start.ts";
-import { verifyStore } from "../src/local/verify.ts";
-import { dataPath } from "../src/storage/paths.ts";
-import type { ThreadRef } from "../src/thread/thread.ts";
+import { killThread, resumeThread } from "../src/local/workers/control.ts";
+import { forkThread } from "../src/local/threads/start.ts";
+import { verifyStore } from "../src/local/upkeep/verify.ts";
+import { dataPath } from "../src/disk/paths.ts";
+import type { ThreadRef } from "../src/record/thread.ts";
 import { counter } from "./fixtures/bundles.ts";
 import { sealedLogOf, stepLine, unsealed } from "./fixtures/records.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { retryOptions } from "../src/host/rules.ts";
-import { killThread } from "../src/local/control.ts";
-import { forkThread } from "../src/local/start.ts";
-import { readView } from "../src/local/threads.ts";
-import { dataPath, type Root } from "../src/storage/paths.ts";
-import type { ThreadRef } from "../src/thread/thread.ts";
+import { killThread } from "../src/local/workers/control.ts";
+import { forkThread } from "../src/local/threads/start.ts";
+import { readView } from "../src/local/threads/view.ts";
+import { dataPath, type Root } from "../src/disk/paths.ts";
+import type { ThreadRef } from "../src/record/thread.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { unsealed } from "./fixtures/records.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

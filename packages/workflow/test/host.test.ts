@@ -1,6 +1,6 @@
 import { afterEach, describe, test } from "bun:test";
-import { hostContract } from "../src/testing.ts";
-import { openLocalHost } from "../src/local/local.ts";
+import { hostContract } from "../src/entry/testing.ts";
+import { openLocalHost } from "../src/local/host.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 
 afterEach(removeStores);

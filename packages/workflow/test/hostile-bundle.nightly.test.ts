@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { killThread } from "../src/local/control.ts";
-import { listWorkers } from "../src/local/live.ts";
-import { allThreads } from "../src/local/threads.ts";
-import { bundlePath } from "../src/storage/paths.ts";
+import { killThread } from "../src/local/workers/control.ts";
+import { listWorkers } from "../src/local/workers/live.ts";
+import { allThreads } from "../src/local/threads/view.ts";
+import { bundlePath } from "../src/disk/paths.ts";
 import { blocking, bundleOf } from "./fixtures/bundles.ts";
 import { useImpatientSockets } from "./fixtures/impatient.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { killThread } from "../src/local/control.ts";
-import { listLive } from "../src/local/live.ts";
+import { killThread } from "../src/local/workers/control.ts";
+import { listLive } from "../src/local/workers/live.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, until } from "./fixtures/until.ts";

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { killThread, resumeThread } from "../src/local/control.ts";
-import { listLive } from "../src/local/live.ts";
-import { dataPath, runDir, socketName } from "../src/storage/paths.ts";
+import { killThread, resumeThread } from "../src/local/workers/control.ts";
+import { listLive } from "../src/local/workers/live.ts";
+import { dataPath, runDir, socketName } from "../src/disk/paths.ts";
 import { bundleOf, counter, endless } from "./fixtures/bundles.ts";
 import { type Printed, spawnClient } from "./fixtures/clients.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { forkThread } from "../src/local/start.ts";
-import { threadsDir } from "../src/storage/paths.ts";
+import { forkThread } from "../src/local/threads/start.ts";
+import { threadsDir } from "../src/disk/paths.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 

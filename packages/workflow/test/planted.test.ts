@@ -10,16 +10,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { ulid } from "ulid";
-import { killThread, resumeThread } from "../src/local/control.ts";
-import { listThreads } from "../src/local/list.ts";
-import {
-  dataPath,
-  runDir,
-  socketName,
-  workerInfoPath,
-  workerLogPath,
-} from "../src/storage/paths.ts";
-import { openRoot } from "../src/storage/root.ts";
+import { killThread, resumeThread } from "../src/local/workers/control.ts";
+import { listThreads } from "../src/local/threads/list.ts";
+import { dataPath, runDir, socketName, workerInfoPath, workerLogPath } from "../src/disk/paths.ts";
+import { openRoot } from "../src/disk/root.ts";
 import { counter } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf } from "./fixtures/until.ts";

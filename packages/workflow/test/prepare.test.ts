@@ -6,7 +6,7 @@ import { hashOf } from "../src/bundle/hash.ts";
 import { loadBundle, putBundle } from "../src/bundle/store.ts";
 import { prepareBundle } from "../src/bundle/prepare.ts";
 import { isWorkflowError, type WorkflowError } from "../src/contract/error.ts";
-import { openRoot } from "../src/storage/root.ts";
+import { openRoot } from "../src/disk/root.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -2,12 +2,12 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { collectGarbage } from "../src/local/gc.ts";
-import { verifyStore } from "../src/local/verify.ts";
+import { collectGarbage } from "../src/local/upkeep/gc.ts";
+import { verifyStore } from "../src/local/upkeep/verify.ts";
 import { registerBundle } from "../src/local/workflows.ts";
 import { readRegistry } from "../src/registry/read.ts";
-import { bundlePath, bundlesDir, registryPath, type Root } from "../src/storage/paths.ts";
-import { openRoot } from "../src/storage/root.ts";
+import { bundlePath, bundlesDir, registryPath, type Root } from "../src/disk/paths.ts";
+import { openRoot } from "../src/disk/root.ts";
 
 let root: Root;
 beforeEach(() => {

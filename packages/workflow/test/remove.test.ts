@@ -2,11 +2,16 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { killThread, pauseThread, removeThread, resumeThread } from "../src/local/control.ts";
-import { collectGarbage } from "../src/local/gc.ts";
-import { forkThread } from "../src/local/start.ts";
+import {
+  killThread,
+  pauseThread,
+  removeThread,
+  resumeThread,
+} from "../src/local/workers/control.ts";
+import { collectGarbage } from "../src/local/upkeep/gc.ts";
+import { forkThread } from "../src/local/threads/start.ts";
 import { runFolder, runFolders } from "../src/sandbox/run-folder.ts";
-import { dataPath, valuesPath } from "../src/storage/paths.ts";
+import { dataPath, valuesPath } from "../src/disk/paths.ts";
 import { counter, endless } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, messageOf, until } from "./fixtures/until.ts";

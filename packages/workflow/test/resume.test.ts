@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { resumeThread } from "../src/local/control.ts";
-import { dataPath } from "../src/storage/paths.ts";
+import { resumeThread } from "../src/local/workers/control.ts";
+import { dataPath } from "../src/disk/paths.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 

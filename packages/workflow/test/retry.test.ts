@@ -2,14 +2,14 @@ import { afterEach, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { retryOptions } from "../src/host/rules.ts";
-import { readAttempts } from "../src/local/events.ts";
-import { forkThread } from "../src/local/start.ts";
-import { readView } from "../src/local/threads.ts";
+import { readAttempts } from "../src/local/threads/events.ts";
+import { forkThread } from "../src/local/threads/start.ts";
+import { readView } from "../src/local/threads/view.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 
 afterEach(removeStores);
 
-const entryPoint = join(import.meta.dir, "..", "src", "index.ts");
+const entryPoint = join(import.meta.dir, "..", "src", "entry", "index.ts");
 
 /** A workflow of one step that fails `params.failures` times, and writes the key and the time of each try to a file. */
 async function bundled(): Promise<string> {

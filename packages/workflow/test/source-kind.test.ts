@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { prepareBundle } from "../src/bundle/prepare.ts";
 import type { SourceKind } from "../src/bundle/build.ts";
 import { WorkflowError } from "../src/contract/error.ts";
-import { buildSource, openLocalHost } from "../src/host.ts";
+import { buildSource, openLocalHost } from "../src/entry/host.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -3,16 +3,16 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hashOf } from "../src/bundle/hash.ts";
 import { copyBundle, copyWorkflow, moveThread } from "../src/host/move.ts";
-import { openLocalHost } from "../src/local/local.ts";
-import { movingRoot } from "../src/local/move.ts";
+import { openLocalHost } from "../src/local/host.ts";
+import { movingRoot } from "../src/local/upkeep/move.ts";
 import {
   bundlePath,
   dataPath,
   descriptorPath,
   registryPath,
   type Root,
-} from "../src/storage/paths.ts";
-import { sha256 } from "../src/storage/sha256.ts";
+} from "../src/disk/paths.ts";
+import { sha256 } from "../src/record/sha256.ts";
 import { asker } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { twinOf } from "./fixtures/twin.ts";

@@ -2,12 +2,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { TruncatedValue } from "../src/contract/event.ts";
-import { removeThread } from "../src/local/control.ts";
-import { readLines, readValue } from "../src/local/events.ts";
-import { forkThread } from "../src/local/start.ts";
-import { verifyStore } from "../src/local/verify.ts";
-import { valuesPath } from "../src/storage/paths.ts";
-import type { ThreadRef } from "../src/thread/thread.ts";
+import { removeThread } from "../src/local/workers/control.ts";
+import { readLines, readValue } from "../src/local/threads/events.ts";
+import { forkThread } from "../src/local/threads/start.ts";
+import { verifyStore } from "../src/local/upkeep/verify.ts";
+import { valuesPath } from "../src/disk/paths.ts";
+import type { ThreadRef } from "../src/record/thread.ts";
 import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 

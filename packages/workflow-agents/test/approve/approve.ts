@@ -11,7 +11,7 @@ import {
   roleSteps,
   tool,
   toolRegistry,
-} from "../../src/index.ts";
+} from "../../src/entry/index.ts";
 
 /* Roles some of whose tools need an approval. A tool leaves a mark, and its process dies where the file `die` says. */
 

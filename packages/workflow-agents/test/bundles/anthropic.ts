@@ -1,5 +1,5 @@
 import { createRoleModerator, END } from "@uncaged/workflow";
-import { anthropicAgent } from "../../src/index.ts";
+import { anthropicAgent } from "../../src/entry/index.ts";
 
 const agent = anthropicAgent({ model: "claude-opus-5-5" });
 

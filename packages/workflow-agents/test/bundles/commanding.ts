@@ -1,5 +1,5 @@
 import type { WorkflowFn } from "@uncaged/workflow";
-import { runCommand, toolRegistry } from "../../src/index.ts";
+import { runCommand, toolRegistry } from "../../src/entry/index.ts";
 
 /* Runs the command of `params`, as a model's call of the tool does. */
 export const descriptor = {

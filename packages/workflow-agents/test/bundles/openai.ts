@@ -1,5 +1,5 @@
 import { createRoleModerator, END } from "@uncaged/workflow";
-import { openaiAgent } from "../../src/index.ts";
+import { openaiAgent } from "../../src/entry/index.ts";
 
 const agent = openaiAgent({ model: "gpt-5.2" });
 

@@ -1,5 +1,5 @@
 import { createRoleModerator, END } from "@uncaged/workflow";
-import { scriptedAgent } from "../../src/index.ts";
+import { scriptedAgent } from "../../src/entry/index.ts";
 
 const agent = scriptedAgent(["done"]);
 

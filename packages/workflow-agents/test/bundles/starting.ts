@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import type { WorkflowFn } from "@uncaged/workflow";
-import { runCommand, toolRegistry } from "../../src/index.ts";
+import { runCommand, toolRegistry } from "../../src/entry/index.ts";
 import { processesIn } from "../processes.ts";
 
 /* Starts processes that do not end, in each way of `params`. When it is run again, it yields which of them run. */

@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRoleModerator, END } from "@uncaged/workflow";
 import { z } from "zod";
-import { anthropicAgent, describe, role, tool, toolRegistry } from "../../src/index.ts";
+import { anthropicAgent, describe, role, tool, toolRegistry } from "../../src/entry/index.ts";
 
 /* A role whose conversation is summarised again and again; its tool leaves marks. */
 const look = tool({

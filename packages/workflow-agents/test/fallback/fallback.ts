@@ -13,7 +13,7 @@ import {
   role,
   tool,
   toolRegistry,
-} from "../../src/index.ts";
+} from "../../src/entry/index.ts";
 
 /* Roles whose process is killed while the second of two agents is at work, or a command. */
 

@@ -1,6 +1,12 @@
 import { createRoleModerator, END, type Role } from "@uncaged/workflow";
 import { z } from "zod";
-import { type AgentMeta, anthropicAgent, describe, openaiAgent, role } from "../../src/index.ts";
+import {
+  type AgentMeta,
+  anthropicAgent,
+  describe,
+  openaiAgent,
+  role,
+} from "../../src/entry/index.ts";
 
 /* A role that asks a model a few times, one of either provider by the prompt's first word. */
 

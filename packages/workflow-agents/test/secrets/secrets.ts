@@ -12,7 +12,7 @@ import {
   role,
   tool,
   toolRegistry,
-} from "../../src/index.ts";
+} from "../../src/entry/index.ts";
 
 /* Roles whose tools give away what the thread's environment keeps secret. The prompt names the role. */
 const shown = (env: Readonly<Record<string, string>>): string =>

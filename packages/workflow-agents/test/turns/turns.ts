@@ -10,7 +10,7 @@ import {
   role,
   tool,
   toolRegistry,
-} from "../../src/index.ts";
+} from "../../src/entry/index.ts";
 
 /* A role whose tools leave marks, and whose process dies, or is left, where the file `die` in its folder says. */
 

@@ -9,7 +9,7 @@ import {
   toolRegistry,
   worktree,
   writeFile,
-} from "../../src/index.ts";
+} from "../../src/entry/index.ts";
 
 /* A coder that is a model with tools, in a worktree. A person lets it list files. */
 const tools = toolRegistry([writeFile, listFiles, runCommand()], {

@@ -1,6 +1,13 @@
 import { durable } from "@uncaged/workflow";
 import { z } from "zod";
-import { commandAgent, commitOf, describe, role, roleSteps, worktree } from "../../src/index.ts";
+import {
+  commandAgent,
+  commitOf,
+  describe,
+  role,
+  roleSteps,
+  worktree,
+} from "../../src/entry/index.ts";
 
 /* A planner, three coders who run concurrently in worktrees of their own, and a merge. The prompt is the planner's script. */
 const shell = (script: string) => commandAgent({ argv: ["sh", "-c", script, "sh", "{prompt}"] });

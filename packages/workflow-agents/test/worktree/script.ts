@@ -1,6 +1,6 @@
 import { createRoleModerator, END } from "@uncaged/workflow";
 import { z } from "zod";
-import { commandAgent, describe, role, worktree } from "../../src/index.ts";
+import { commandAgent, describe, role, worktree } from "../../src/entry/index.ts";
 
 /* Two steps in the thread's worktree: the prompt as a script, and that of the file `second` in HOME. */
 const schema = z.object({});

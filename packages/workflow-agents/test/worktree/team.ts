@@ -13,7 +13,7 @@ import {
   toolRegistry,
   worktree,
   writeFile,
-} from "../../src/index.ts";
+} from "../../src/entry/index.ts";
 
 /*
  * A team that codes in a git repository: a planner in the thread's worktree, two coders in worktrees of their own, one of

@@ -8,7 +8,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { createRoleModerator, END, type Role } from "@uncaged/workflow";
-import { describe, worktree } from "../../src/index.ts";
+import { describe, worktree } from "../../src/entry/index.ts";
 
 /*
  * Two roles that write in turn, in the thread's worktree. Its process dies where the file `die` beside the repository

@@ -1,23 +1,23 @@
-import { readFileSync } from "node:fs";
 import {
   blobsNamedIn,
   checkAnswerer,
   checkGiven,
   checkParams,
   checkThreadId,
-  createLog,
-  dataPath,
+  DiskStore,
+  firstSum,
   forkRequest,
-  infoPath,
   isThreadId,
   newThreadId,
   notFound,
   pickThread,
+  prepareThread,
   readBundle,
   requestIdOf,
   type Resolved,
   roundsOf,
-  searchText,
+  sealed,
+  SearchText,
   sha256,
   type StartRequest,
   withValue,
@@ -35,7 +35,6 @@ import {
   type ThreadRef,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { rmSync } from "node:fs";
 import { isPassing } from "../client/client.ts";
 import { numbered } from "../client/frame.ts";
 import { createThread, type Kept, keptBlobs } from "../client/transfer.ts";
@@ -104,13 +103,12 @@ async function begin(
   const bundle = { descriptor, run: notRun };
   const whole = { ...request, threadId, env: {} };
   await checkParams(bundle, whole);
+  const store = new DiskStore(root);
   const facts = { rounds: roundsOf(bundle), sha256: sha256(await readBundle(root, hash)) };
-  const { start, steps, writer } = createLog(root, hash, whole, { syncer: null }, facts);
-  await writer.close();
-  const path = dataPath(root, hash, threadId);
-  const lines = linesOf(readFileSync(path));
-  const text = searchText(root, { hash, threadId });
-  for (const file of [path, infoPath(root, hash, threadId)]) rmSync(file, { force: true });
+  const { thread, start, steps } = await prepareThread(store, hash, whole, facts);
+  const lines = sealedLines(thread.records);
+  const text = new SearchText();
+  for (const step of steps) text.add(step);
   const header: StartMessage = {
     threadId,
     hash,
@@ -120,7 +118,7 @@ async function begin(
     records: lines.length,
     sum: sumOf(lines.at(-1) as Buffer),
     last: lastOf(steps, start.parameters.options.maxRounds),
-    text,
+    text: text.of(start, null),
     taken: steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : [])),
   };
   async function* values(): AsyncGenerator<Kept> {
@@ -153,6 +151,16 @@ function inDoubt({ code, message }: WorkflowError, threadId: string): WorkflowEr
 const notRun = (): never => {
   throw new Error("a host runs no bundle");
 };
+
+/** Records with the chained checksums of a log. */
+function sealedLines(records: readonly string[]): Buffer[] {
+  let last = firstSum;
+  return records.map((record) => {
+    const { text, sum } = sealed(record, last);
+    last = sum;
+    return Buffer.from(text);
+  });
+}
 
 /** The lines of a log. */
 export function linesOf(log: Buffer): Buffer[] {

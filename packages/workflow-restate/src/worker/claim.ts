@@ -1,10 +1,22 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import type { Blobs } from "@uncaged/workflow";
-import { dataPath, type Root, infoPath, sealed, valuesPath } from "@uncaged/workflow/driver";
-import { WorkflowError } from "@uncaged/workflow/host";
+import {
+  type Appended,
+  dataPath,
+  EventFile,
+  FencedError,
+  infoPath,
+  type Root,
+  sealed,
+  type StoreClaim,
+  type ThreadInfo,
+  type ThreadState,
+  valuesPath,
+} from "@uncaged/workflow/driver";
+import { type StartRecord, type Step, WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterClient, isPassing } from "../client/client.ts";
 import { frame } from "../client/frame.ts";
-import { blobIds } from "../client/transfer.ts";
+import { infoOf } from "../thread/info.ts";
+import { described } from "../thread/record.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 
 /** So much of a debug log goes with a record, or in a message of its own. */
@@ -19,14 +31,6 @@ const flushSoonMs = 200;
 const mostWithAppend = 32 * 1024;
 const retryMs = [50, 100, 200, 500, 1000, 2000];
 
-/** Somebody else has the thread: nothing of this claim is taken any more. */
-export class Fenced extends Error {
-  constructor(threadId: string) {
-    super(`${threadId} was claimed by another worker, or has ended`);
-    this.name = "Fenced";
-  }
-}
-
 /** A file, and how many bytes of it were sent. */
 type Tail = { path: string; sent: number };
 
@@ -38,16 +42,28 @@ type Header = {
 /** What the object answers to an append. */
 type Answer = { fenced: true } | { fenced: false; pause: boolean };
 
+/** An event's number is that of no other, also when a claim was lost with the last numbers that it gave. */
+const seqsOfClaim = 1_000_000;
+
+/** A claimed thread's records, and the storage root that has its files as they were when it was claimed. */
+export type ClaimedThread = { root: Root; start: StartRecord; steps: readonly Step[] };
+
 /**
- * One worker's claim on a thread: it appends records, each after the one before it was confirmed, and with each what the
- * debug log has gained. While a role takes long, the debug log alone is sent.
+ * One worker's claim on a thread of a cluster. It appends records, each after the one before it was confirmed, and with each
+ * the lines that the debug log has gained. While a role takes long, the debug log alone is sent.
  */
-export class Claim {
-  /** Aborted when nothing of this claim is taken any more. */
+export class Claim implements StoreClaim {
+  readonly ref: { hash: string; threadId: string };
+  readonly fence: number;
+  readonly thread: ThreadInfo;
+  readonly start: StartRecord;
+  readonly steps: readonly Step[];
+  readonly end = null;
+  readonly cut = null;
   readonly lost: AbortSignal;
   /** How many bytes of the debug log the cluster had. */
   readonly began: number;
-  /** Called after an append when the thread is to stop at its next yield. */
+  /** Called when lines were sent and the thread is to stop at its next yield. */
   onPause: () => void = () => undefined;
   /** Called after each append. */
   onAppend: () => void = () => undefined;
@@ -55,6 +71,7 @@ export class Claim {
   readonly #client: ClusterClient;
   readonly #meta: ThreadMeta;
   readonly #tails: [info: Tail, values: Tail];
+  readonly #events: EventFile;
   #flush: { at: number; timer: ReturnType<typeof setTimeout> } | null = null;
   #records: number;
   #sum: bigint;
@@ -66,16 +83,34 @@ export class Claim {
   #isFlushing = false;
 
   /**
-   * `root` has the thread's files as they were when it was claimed; `hasLimit`: the servers send but the first of a thread's
-   * values along, however many there are.
+   * `hasLimit`: the servers send but the first of a thread's values along, however many there are. `onWrite` is called when
+   * the debug log has grown.
    */
-  constructor(client: ClusterClient, meta: ThreadMeta, root: Root, hasLimit: boolean) {
+  constructor(
+    client: ClusterClient,
+    meta: ThreadMeta,
+    { root, start, steps }: ClaimedThread,
+    { hasLimit, onWrite }: { hasLimit: boolean; onWrite: () => void },
+  ) {
     this.lost = this.#lost.signal;
     this.#client = client;
     this.#meta = meta;
     const { hash, threadId } = meta;
+    this.ref = { hash, threadId };
+    this.fence = meta.claim;
+    this.thread = infoOf(meta);
+    this.start = start;
+    this.steps = steps;
+    const [info, values] = [infoPath, valuesPath].map((pathOf) => pathOf(root, hash, threadId)) as [
+      string,
+      string,
+    ];
+    this.#events = new EventFile(info, values, () => {
+      onWrite();
+      this.#plan(flushAfterMs);
+    });
     const tail = (path: string): Tail => ({ path, sent: sizeOf(path) });
-    this.#tails = [tail(infoPath(root, hash, threadId)), tail(valuesPath(root, hash, threadId))];
+    this.#tails = [tail(info), tail(values)];
     this.began = this.#tails[0].sent;
     this.#records = meta.records;
     this.#sum = BigInt(`0x${meta.sum}`);
@@ -84,22 +119,51 @@ export class Claim {
     this.#kept = meta.isLarge ? Infinity : this.#tails.reduce((sum, { sent }) => sum + sent, log);
   }
 
-  /** Appends a record; it is durable when this resolves. @throws WorkflowError `RECORD_TOO_LARGE`; Fenced. */
-  append(record: string, describe: Omit<NonNullable<Header["record"]>, "sum">): Promise<void> {
+  get lastSeq(): number {
+    return Math.max(this.#events.lastSeq, (this.fence - 1) * seqsOfClaim);
+  }
+
+  renew(): Promise<boolean> {
+    return Promise.resolve(!this.lost.aborted);
+  }
+
+  append(record: string, state: ThreadState): Promise<Appended> {
     return this.#alone(async () => {
       const { text, sum } = sealed(record, this.#sum);
       const line = Buffer.from(text);
       if (line.length > maxRecordBytes) throw tooLarge(line.length);
-      const header = { n: this.#records, record: { ...describe, sum: sum.toString(16) } };
-      await this.#send(header, line);
+      const kept = described(record, state);
+      const header = { n: this.#records, record: { ...kept, sum: sum.toString(16) } };
+      const { pause } = await this.#send(header, line);
       this.#records += 1;
       this.#sum = sum;
+      return { paused: pause };
     });
   }
 
-  /** The debug log has grown: that is sent with the next record, in a second at the latest, or sooner. */
-  wrote(isUrgent: boolean): void {
-    this.#plan(isUrgent ? flushSoonMs : flushAfterMs);
+  /** Interim: entries go with the debug log. */
+  async journal(_record: string): Promise<void> {
+    throw new Error("the journal is written as events");
+  }
+
+  event(lines: readonly string[]): void {
+    if (!this.lost.aborted) this.#events.event(lines);
+  }
+
+  keepValue(json: string): number | null {
+    return this.lost.aborted ? null : this.#events.keepValue(json);
+  }
+
+  async putBlob(id: string, bytes: Uint8Array): Promise<boolean> {
+    if (bytes.length > maxRecordBytes) return false;
+    const { threadId, epoch, claim } = this.#meta;
+    const message = frame({ epoch, claim, id }, [bytes]);
+    this.#kept = Infinity;
+    const kept = await this.#again(() =>
+      this.#client.call<{ fenced: boolean }>("thread", threadId, "keep", message),
+    );
+    if (kept.fenced) throw this.#fenced();
+    return true;
   }
 
   /** Ends the drive when the thread is to pause, or waits; false when it was resumed meanwhile. */
@@ -111,30 +175,7 @@ export class Claim {
     return parked;
   }
 
-  /** What a thread keeps beside its log, here and in the cluster. */
-  blobs(own: Blobs): Blobs {
-    const { threadId, epoch, claim } = this.#meta;
-    const inCluster = (where: string) => this.#client.state("thread", threadId, where);
-    return {
-      put: async (bytes) => {
-        if (bytes.length > maxRecordBytes) return null;
-        const id = await own.put(bytes);
-        if (id === null) return null;
-        const message = frame({ epoch, claim, id }, [bytes]);
-        this.#kept = Infinity;
-        await this.#again(() => this.#client.call("thread", threadId, "keep", message));
-        return id;
-      },
-      get: async (id) => {
-        if (!/^[0-9a-f]{32}$/.test(id)) return null;
-        return (await own.get(id)) ?? (await inCluster(` AND key = 'b:${id}'`))[0]?.bytes ?? null;
-      },
-      ids: () => blobIds(this.#client, threadId),
-    };
-  }
-
-  /** Sends what is left of the debug log, and nothing any more. */
-  async close(): Promise<void> {
+  async release(): Promise<void> {
     if (!this.lost.aborted) await this.#sendLines();
     this.abandon();
   }
@@ -178,7 +219,8 @@ export class Claim {
       await this.#alone(async () => {
         // What was sent before this may have taken it along.
         if (!this.#tails.some(isBehind)) return;
-        await this.#send({ n: this.#records }, Buffer.alloc(0));
+        const { pause } = await this.#send({ n: this.#records }, Buffer.alloc(0));
+        if (pause) this.onPause();
       });
     } catch {
       // Whoever appends the next record meets the same error.
@@ -193,7 +235,7 @@ export class Claim {
     return await next;
   }
 
-  async #send(header: Header, line: Buffer): Promise<void> {
+  async #send(header: Header, line: Buffer): Promise<{ pause: boolean }> {
     this.#unplan();
     const gained = this.#tails.map(gainOf);
     const isMuch = gained.reduce((sum, { length }) => sum + length, line.length) > maxRecordBytes;
@@ -211,10 +253,7 @@ export class Claim {
       const handler = this.#kept <= this.#mostWithAppend ? "appendEager" : "append";
       return this.#client.call<Answer>("thread", threadId, handler, message, { signal: this.lost });
     });
-    if (answer.fenced) {
-      this.abandon();
-      throw new Fenced(threadId);
-    }
+    if (answer.fenced) throw this.#fenced();
     this.#appends = append;
     this.#kept += message.length;
     for (const [index, { length }] of gained.entries()) {
@@ -223,7 +262,12 @@ export class Claim {
     }
     if (this.#tails.some(isBehind)) this.#plan(flushAfterMs);
     this.onAppend();
-    if (answer.pause) this.onPause();
+    return { pause: answer.pause };
+  }
+
+  #fenced(): FencedError {
+    this.abandon();
+    return new FencedError(this.ref.threadId);
   }
 
   /** Makes a call until it is answered, or the thread was given up: what came twice is taken once. */
@@ -232,7 +276,7 @@ export class Claim {
       try {
         return await call(tries);
       } catch (error) {
-        if (this.lost.aborted) throw new Fenced(this.#meta.threadId);
+        if (this.lost.aborted) throw new FencedError(this.#meta.threadId);
         if (!isPassing(error)) throw error;
         await Bun.sleep(retryMs[Math.min(tries, retryMs.length - 1)] ?? 0);
       }

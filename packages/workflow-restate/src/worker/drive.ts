@@ -13,32 +13,29 @@ import {
   type Mask,
   maskOf,
   openRoot,
+  outcomeTag,
   markVariable,
-  optionsOf,
   otherBundle,
   readLog,
   type Root,
   SharedEnv,
   sharedIn,
   StackMapper,
-  valuesPath,
-  wakesAt,
   withStrictSchemas,
   worktreesDir,
 } from "@uncaged/workflow/driver";
 import {
-  type EndRecord,
   type Environment,
   isWorkflowError,
   type StartRecord,
-  type Step,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { END, type SharedValues, WAIT } from "@uncaged/workflow";
+import type { SharedValues } from "@uncaged/workflow";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
+import { blobIds } from "../client/transfer.ts";
 import { Bundles } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
-import type { LastRecord, ThreadMeta } from "../thread/thread.ts";
+import type { ThreadMeta } from "../thread/thread.ts";
 import { Claim } from "./claim.ts";
 import type { LiveClaim, LiveClaims } from "./live.ts";
 
@@ -60,10 +57,6 @@ export type DriverParts = {
 
 /** The order to drive a thread. `signal` is aborted when somebody has taken it away. */
 export type Order = { threadId: string; epoch: number; invocation: string; signal: AbortSignal };
-
-/** An event's number is that of no other, also when a claim was lost with the last that it had given. */
-const seqsOfClaim = 1_000_000;
-const outcomeTag = "4SHB0GXS";
 
 /** The attempts of one invocation; the next one waits 0.4 s, and each further one twice as long, up to 5 s. */
 const mostAttempts = 4;
@@ -201,43 +194,39 @@ export class Driver {
     if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
     const log = readLog(dataPath(root, hash, threadId));
     if (log.kind !== "thread" || log.broken) throw corrupt(threadId);
-    const other = otherBundle(root, log.start, { hash, sha256: bundle.sha256 });
+    const other = otherBundle(threadId, log.start, { hash, sha256: bundle.sha256 });
     if (other) throw other;
-    const claim = new Claim(client, meta, root, this.#parts.hasStateLimit === true);
     const { start, steps } = log;
+    const hasLimit = this.#parts.hasStateLimit === true;
+    const claim = new Claim(
+      client,
+      meta,
+      { root, start, steps },
+      { hasLimit, onWrite: () => live.wrote() },
+    );
     const { mask } = this;
-    const path = infoPath(root, hash, threadId);
-    const info = new InfoLog(path, mask, valuesPath(root, hash, threadId), {
-      onWrite: (isUrgent) => {
-        live.wrote();
-        claim.wrote(isUrgent);
-      },
-      firstSeq: (meta.claim - 1) * seqsOfClaim + 1,
-    });
-    live.begin(path, claim.began);
-    const { maxRounds } = start.parameters.options;
-    let count = steps.length;
+    const info = new InfoLog(claim, mask);
+    live.begin(infoPath(root, hash, threadId), claim.began);
+    const { cwd } = this.#parts;
     const driven = engineFor({
-      bundle,
-      start,
-      steps,
-      options: this.#optionsOf(root, start, claim),
-      append: async (record) => {
-        const kept = described(record, count + 1 < maxRounds);
-        if ("end" in kept) {
-          // It goes with the record, and in no append of its own.
-          const end = JSON.parse(record) as EndRecord;
-          info.log(outcomeTag, describeOutcome({ kind: "ended", end }));
-          info.flush();
-        } else info.flushEvents();
-        await claim.append(record, kept);
-        count += 1;
+      store: {
+        listBlobs: ({ threadId: id }) => blobIds(client, id),
+        readBlob: async ({ threadId: id }, blob) =>
+          (await client.state("thread", id, ` AND key = 'b:${blob}'`))[0]?.bytes ?? null,
       },
+      claim,
+      bundle,
+      place: {
+        shared: this.#shared,
+        // They stay on this machine when the thread is no longer driven.
+        worktrees: (id) => worktreesDir(this.#root, id),
+        stacks: new StackMapper(this.#root, hash),
+      },
+      env: this.#env,
+      ...(cwd !== undefined && { options: { cwd } }),
       info,
       journal: this.#journalOf(root, start, claim),
-      stacks: new StackMapper(this.#root, hash),
       mask,
-      due: { add: () => undefined, remove: () => undefined },
       onWait: () => void rest().catch(() => void engine.release()),
     });
     const { engine, fail } = driven;
@@ -254,7 +243,6 @@ export class Driver {
     claim.onPause = () => engine.pause();
     claim.onAppend = () => live.appended();
     signal.addEventListener("abort", release);
-    claim.lost.addEventListener("abort", () => void engine.release());
     this.#engines.add(driven);
     this.#begin(threadId, { fail, note: (content) => info.log("R5DM7YB3", content) });
     try {
@@ -265,7 +253,7 @@ export class Driver {
       const outcome = await engine.done;
       if (outcome.kind !== "ended") info.log(outcomeTag, describeOutcome(outcome));
       info.close();
-      await claim.close();
+      await claim.release();
       if (outcome.kind === "ended") return "ended";
       if (outcome.kind === "brokenOff") throw outcome.error;
       // It rests where the object has confirmed that; else somebody has to go on.
@@ -328,36 +316,6 @@ export class Driver {
     this.#driven.set(threadId, driven);
     this.#reported.delete(threadId);
   }
-
-  #optionsOf(root: Root, start: StartRecord, claim: Claim) {
-    const options = optionsOf(root, start, this.#env);
-    const blobs = options.blobs && claim.blobs(options.blobs);
-    const { cwd } = this.#parts;
-    // They stay on this machine when the thread is no longer driven.
-    const worktrees = worktreesDir(this.#root, start.threadId);
-    const own = { ...(blobs && { blobs }), ...(cwd !== undefined && { cwd }) };
-    return { ...options, ...own, worktrees, shared: this.#shared };
-  }
-}
-
-/** What the object keeps of a record. A `__wait__` in the last round is not waited at. */
-function described(record: string, hasRounds: boolean) {
-  const { role, content, meta, timestamp } = JSON.parse(record) as Step;
-  if (role === END) {
-    const { returnCode, reason } = meta as { returnCode: number; reason: string };
-    const last: LastRecord = { role, timestamp, waits: false };
-    return { last, end: { returnCode, reason }, text: content.slice(0, 4000) };
-  }
-  const waits = role === WAIT && hasRounds;
-  const at = wakesAt({ role, meta });
-  const last: LastRecord = {
-    role,
-    timestamp,
-    waits,
-    ...(meta.sleep === true && { sleeps: true }),
-    ...(at !== null && { wakesAt: at }),
-  };
-  return { last, ...(waits && { text: content.slice(0, 4000) }) };
 }
 
 /** What marks the processes of steps: none of them may answer. */

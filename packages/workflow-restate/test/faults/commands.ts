@@ -1,5 +1,5 @@
 import { isWorkflowError, type ThreadCommand, type ThreadRef } from "@uncaged/workflow/host";
-import type { RestateHost } from "../../src/index.ts";
+import type { RestateHost } from "../../src/entry/index.ts";
 
 /** What was ordered of a thread, and what was acknowledged of it. */
 export type Orders = {

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError, type ThreadRef } from "@uncaged/workflow/host";
-import { type Cluster, registerWorker, startCluster } from "../../src/cluster.ts";
-import { openRestateHost, type RestateHost } from "../../src/index.ts";
+import { type Cluster, registerWorker, startCluster } from "../../src/entry/cluster.ts";
+import { openRestateHost, type RestateHost } from "../../src/entry/index.ts";
 import {
   auditedBundle,
   type Effect,

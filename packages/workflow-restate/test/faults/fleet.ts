@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Balancer, type Cluster, startBalancer } from "../../src/cluster.ts";
+import { type Balancer, type Cluster, startBalancer } from "../../src/entry/cluster.ts";
 import { type Cut, Link } from "./link.ts";
 
 const program = join(import.meta.dir, "worker.ts");

@@ -1,5 +1,5 @@
 /** A worker as a program: bun worker.ts <ingress> <admin> <cache>. It prints its ports. */
-import { serveWorker } from "../../src/worker.ts";
+import { serveWorker } from "../../src/entry/worker.ts";
 
 const [ingress = "", admin = "", cache = ""] = process.argv.slice(2);
 const { TOKEN: token = "", IDENTITY_KEY: identityKey = "" } = process.env;

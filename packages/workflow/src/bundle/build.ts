@@ -3,7 +3,7 @@ import { type FileHandle, open, readFile, realpath, stat, writeFile } from "node
 import { basename, dirname, join, resolve as resolvePath } from "node:path";
 import { type ErrorRecord, foundProblems, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { diskError, systemCode } from "../storage/disk-error.ts";
+import { diskError, systemCode } from "../disk/disk-error.ts";
 import { inTemporary, runChild } from "./child.ts";
 import { type RolePositions, SourceMap } from "./source-map.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isHash } from "../storage/paths.ts";
+import { isHash } from "../contract/names.ts";
 import { crockford, hashOf } from "./hash.ts";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);

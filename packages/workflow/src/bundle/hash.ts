@@ -1,5 +1,5 @@
 import { toBase32 } from "../contract/base32.ts";
-import { xxh64 } from "../storage/xxh64.ts";
+import { xxh64 } from "../record/xxh64.ts";
 
 /**
  * The hash that names a bundle: XXH64, seed 0, of its bytes (not of its text: invalid UTF-8 counts).

@@ -53,7 +53,7 @@ function resolved(specifier: string, folder: string): string | null {
   }
 }
 
-const coreIndex = () => entryFiles(import.meta, { [coreName]: "index" })[coreName] ?? null;
+const coreIndex = () => entryFiles(import.meta, { [coreName]: "entry/index" })[coreName] ?? null;
 
 /**
  * A path to the same file without two dots in a row: of a plugin Bun takes none that has them, as in a folder `a..b`.

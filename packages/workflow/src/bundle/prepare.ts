@@ -17,7 +17,7 @@ import { inTemporary } from "./child.ts";
 import { inspectBundle } from "./inspect.ts";
 import { positionIn } from "./module.ts";
 import { SourceMap } from "./source-map.ts";
-import { maxBundleSize } from "./proof.ts";
+import { maxBundleSize } from "../disk/bundle-files.ts";
 import type { SideFiles } from "./store.ts";
 
 /** A sound bundle, ready for `putBundle`. */

@@ -9,12 +9,13 @@
  *    record from the next start of a thread, the next change of the registry, or the next `add`.
  */
 import { WorkflowError } from "../contract/error.ts";
-import { readStart } from "../log/log.ts";
+import { readStart } from "../disk/log.ts";
 import { placeOf } from "../registry/parse.ts";
 import { findRegistry } from "../registry/read.ts";
 import type { Registry, Version } from "../registry/registry.ts";
 import { versionsOf } from "../registry/versions.ts";
-import { readOwnFile } from "../storage/files.ts";
+import { maxBundleSize } from "../disk/bundle-files.ts";
+import { readOwnFile } from "../disk/files.ts";
 import {
   bundlePath,
   dataPath,
@@ -22,8 +23,8 @@ import {
   type Root,
   registryPath,
   threadIdsOf,
-} from "../storage/paths.ts";
-import { sha256 } from "../storage/sha256.ts";
+} from "../disk/paths.ts";
+import { sha256 } from "../record/sha256.ts";
 import { hashOf } from "./hash.ts";
 import { sealIn } from "./seal.ts";
 
@@ -32,8 +33,6 @@ export type Proof = { sha256: string; where: string; isSuspect?: boolean };
 
 /** The largest stored descriptor, in bytes. */
 export const maxDescriptorBytes = 8 * 1024 * 1024;
-/** The largest bundle, in bytes. */
-export const maxBundleSize = 64 << 20;
 
 /** What is recorded of a bundle, the record that decides first. A file that can't be read records nothing. */
 export const proofsOf = (root: Root, hash: string): Proof[] => [

@@ -1,5 +1,5 @@
 import { isRecord } from "../contract/show.ts";
-import { isSha256, sha256 } from "../storage/sha256.ts";
+import { isSha256, sha256 } from "../record/sha256.ts";
 
 /**
  * The first line of a stored descriptor: the SHA-256 of the bundle, and of each file beside it. `descriptor` is that of

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { SourceMapInput, TraceMap } from "@jridgewell/trace-mapping";
 import type { ErrorPosition } from "../contract/event.ts";
-import { readOwnFile } from "../storage/files.ts";
+import { readOwnFile } from "../disk/files.ts";
 
 type Tracing = typeof import("@jridgewell/trace-mapping");
 type Parsed = {

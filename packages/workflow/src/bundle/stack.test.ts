@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AttemptError } from "../contract/event.ts";
 import { errorOf } from "../engine/failure.ts";
-import { bundlePath, bundlesDir, mapPath, type Root } from "../storage/paths.ts";
+import { bundlePath, bundlesDir, mapPath, type Root } from "../disk/paths.ts";
 import { StackMapper } from "./stack.ts";
 
 const root = mkdtempSync(join(tmpdir(), "stack-test-")) as Root;

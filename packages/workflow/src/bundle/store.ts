@@ -1,6 +1,6 @@
 import type { Bundle, Descriptor } from "../contract/contract.ts";
 import { isWorkflowError, toErrorRecord, WorkflowError } from "../contract/error.ts";
-import { makeFolder, readOwnFile, writeFileAtomic } from "../storage/files.ts";
+import { makeFolder, readOwnFile, writeFileAtomic } from "../disk/files.ts";
 import {
   bundlePath,
   bundlesDir,
@@ -8,14 +8,15 @@ import {
   mapPath,
   type Root,
   typesPath,
-} from "../storage/paths.ts";
-import { sha256 } from "../storage/sha256.ts";
+} from "../disk/paths.ts";
+import { sha256 } from "../record/sha256.ts";
 import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor.ts";
 import { hashCollision } from "../registry/versions.ts";
 import { hashOf } from "./hash.ts";
 import { loadFailed, loadProblem, toBundle } from "./module.ts";
-import { checkProven, maxBundleSize, maxDescriptorBytes, proofsOf } from "./proof.ts";
+import { maxBundleSize } from "../disk/bundle-files.ts";
+import { checkProven, maxDescriptorBytes, proofsOf } from "./proof.ts";
 import { sealedDescriptor, sealIn } from "./seal.ts";
 import { SourceMap } from "./source-map.ts";
 

@@ -1,7 +1,6 @@
 import type { AnsweredBy } from "../contract/contract.ts";
 import type { ErrorRecord } from "../contract/error.ts";
 import type { Orphan } from "../contract/event.ts";
-import type { HostIdentity } from "../storage/location.ts";
 
 /**
  * The messages of the control socket: HTTP over `run/<hash>.sock`. Each request is answered with its
@@ -119,6 +118,19 @@ export type WokenHere = {
   woken: string[];
   failed: { threadId: string; error: ErrorRecord }[];
   more: boolean;
+};
+
+/** A host: an id that no other host has, and a name that people know it by. */
+export type HostIdentity = { id: string; name: string };
+
+/** Where a thread is: `host`, or here when that is null. `moves` is how often it has moved. */
+export type Location = {
+  moves: number;
+  host: HostIdentity | null;
+  /** When it left or arrived, in milliseconds since the epoch. */
+  at: number;
+  /** Present when it was paused when it left. */
+  paused?: true;
 };
 
 export type RemoveRequest = { force: boolean };

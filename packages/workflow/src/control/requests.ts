@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { messageOf, WorkflowError } from "../contract/error.ts";
-import { isHash, threadIdPattern } from "../storage/paths.ts";
+import { isHash, threadIdPattern } from "../contract/names.ts";
 import { answeredBy } from "./answered-by.ts";
 import {
   type AnswerRequest,

@@ -11,7 +11,7 @@ import { messageOf, WorkflowError } from "../contract/error.ts";
 import { answererOf } from "../control/answered-by.ts";
 import { type AnswerRequest, type InputRequest, withValue } from "../control/control.ts";
 import { show } from "../contract/show.ts";
-import { requestIdOf, takenIds } from "../thread/selection.ts";
+import { requestIdOf, takenIds } from "../record/selection.ts";
 import { sleep } from "./generator.ts";
 
 // A timer counts no time that the machine sleeps, and knows nothing of a clock that is set.
@@ -37,14 +37,6 @@ export type AnswerParts = {
   note: (tag: string, content: string) => void;
   /** An answer was refused. `stepID` is that of the question, when it has one. */
   onRefused: (stepID: string | null, reason: string) => void;
-};
-
-/** What is due: which moment the thread continues at. */
-export type DueParts = {
-  /** Called before a step that waits until a moment is committed, and for one that is. Done on return. */
-  add: (at: number) => void;
-  /** Called when the thread has been continued, or has ended. Never rejects. */
-  remove: (at: number) => void | Promise<void>;
 };
 
 /** What questions and answers need of the engine itself. */

@@ -29,6 +29,7 @@ function drive(wait: Record<string, unknown> | null, synced?: Promise<void>) {
         append: async (text) => {
           if (text.includes("__end__")) await synced;
           lines.push(JSON.parse(text));
+          return { paused: false };
         },
       },
       attempts: noAttempts,
@@ -40,7 +41,6 @@ function drive(wait: Record<string, unknown> | null, synced?: Promise<void>) {
         return { validate: () => "it never fits" };
       },
       onWait: () => undefined,
-      due: { add: () => undefined, remove: () => undefined },
       mask: (text) => text,
       now: () => clock.now,
       closingMs: 50,

@@ -22,7 +22,12 @@ function drive(run: WorkflowFn, maxRounds = 100) {
   const engine = new ThreadEngine(
     { run, prompt: "", steps: [], options: { threadId: "T", maxRounds } },
     {
-      log: { append: async (text) => void written.push((JSON.parse(text) as typeof step).role) },
+      log: {
+        append: async (text) => {
+          written.push((JSON.parse(text) as typeof step).role);
+          return { paused: false };
+        },
+      },
       check,
       attempts: noAttempts,
       scope: (fn) => fn(),
@@ -30,7 +35,6 @@ function drive(run: WorkflowFn, maxRounds = 100) {
       onRefused: () => undefined,
       judge: async () => ({ validate: () => null }),
       onWait: () => undefined,
-      due: { add: () => undefined, remove: () => undefined },
       mask: (text) => text,
       now: Date.now,
       closingMs: 50,

@@ -20,14 +20,18 @@ function drive(run: WorkflowFn) {
       ...{ prompt: "", steps: [], options: { threadId: "T", maxRounds: 100 } },
     },
     {
-      log: { append: async (text) => void roles.push((JSON.parse(text) as Step).role) },
+      log: {
+        append: async (text) => {
+          roles.push((JSON.parse(text) as Step).role);
+          return { paused: false };
+        },
+      },
       attempts: noAttempts,
       scope: (fn) => fn(),
       note: () => undefined,
       onRefused: () => undefined,
       judge: async () => ({ validate: () => null }),
       onWait: () => undefined,
-      due: { add: () => undefined, remove: () => undefined },
       mask: (text) => text,
       now: Date.now,
       closingMs: 50,

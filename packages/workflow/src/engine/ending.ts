@@ -3,7 +3,7 @@ import type { AttemptError } from "../contract/event.ts";
 import { isWorkflowError, messageOf } from "../contract/error.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject, isRecord } from "../contract/show.ts";
-import type { EndRecord, FailureRecord } from "../log/record.ts";
+import type { EndRecord, FailureRecord } from "../record/record.ts";
 import type { Failure } from "./attempts.ts";
 
 /**

@@ -41,6 +41,7 @@ function drive(
         append: async (text) => {
           await settle();
           lines.push(JSON.parse(text));
+          return { paused: false };
         },
       },
       attempts: noAttempts,
@@ -49,7 +50,6 @@ function drive(
       onRefused: () => undefined,
       judge: async () => ({ validate: (value) => (value === "no" ? "it must not be no" : null) }),
       onWait: () => undefined,
-      due: { add: () => undefined, remove: () => undefined },
       mask: (text) => text.replaceAll("hunter22", "***"),
       now: Date.now,
       closingMs: 50,

@@ -24,18 +24,12 @@ import {
   type WorkflowOptions,
 } from "../contract/contract.ts";
 import { isWorkflowError } from "../contract/error.ts";
-import { wakesAt } from "../contract/wait.ts";
 import { jsonText } from "../contract/json.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
-import { type EndRecord, type JournalCounts, stampedText, textOf } from "../log/record.ts";
-import {
-  type AnswerParts,
-  Answers,
-  type DueParts,
-  notLive,
-  notWaiting,
-  schemaProblem,
-} from "./answer.ts";
+import { type EndRecord, type JournalCounts, stampedText, textOf } from "../record/record.ts";
+import { stateAfter } from "../store/state.ts";
+import type { Appended, ThreadState } from "../store/store.ts";
+import { type AnswerParts, Answers, notLive, notWaiting, schemaProblem } from "./answer.ts";
 import { type AttemptParts, ThreadAttempts } from "./attempts.ts";
 import { type DescriptorCheck, stepRefused } from "./descriptor-check.ts";
 import { failed, killed, type Outcome, outOfRounds, returned } from "./ending.ts";
@@ -53,12 +47,14 @@ import {
 export type EngineParts = Omit<ClosingParts, "describe"> &
   AnswerParts & {
     /** `counts` are the entries that the steps in progress have in the journal. */
-    log: { append(record: string): Promise<void>; counts?(): JournalCounts | null };
+    log: {
+      append(record: string, state: ThreadState): Promise<Appended>;
+      counts?(): JournalCounts | null;
+    };
     attempts: AttemptParts;
     /** Without it nothing is checked. */
     check?: DescriptorCheck;
     mask: (text: string) => string;
-    due: DueParts;
     /** Called when the thread begins to wait for an answer, and when a pause has stopped it. */
     onWait: () => void;
   };
@@ -75,6 +71,20 @@ export type EngineThread = {
 type Pulled = IteratorResult<RoleOutput, unknown>;
 const soon = Promise.resolve();
 
+/**
+ * What the engine does with its thread. From `ending` on it asks the generator for nothing, though that may still be closing:
+ * its end record is being written, is durable, or the thread was released with its log as it is.
+ */
+type EngineState =
+  | { kind: "running" }
+  /** Stopped between two steps by a pause. */
+  | { kind: "parked" }
+  /** The last step asks, or sleeps. */
+  | { kind: "waiting" }
+  | { kind: "ending"; written: Promise<void> }
+  | { kind: "ended"; written: Promise<void> }
+  | { kind: "released" };
+
 /** Drives one thread from its committed steps on. */
 export class ThreadEngine {
   /** The last committed step, and how many there are. */
@@ -89,11 +99,9 @@ export class ThreadEngine {
   readonly #drains: boolean;
   readonly #settled = Promise.withResolvers<Outcome>();
   #generator: Generator | null = null;
-  #paused: PromiseWithResolvers<void> | null = null;
-  #parked = false;
-  #ending: Promise<void> | null = null;
-  #released = false;
-  #isEnded = false;
+  #state: EngineState = { kind: "running" };
+  /** A pause that was asked for; it resolves when the thread is resumed. */
+  #pause: PromiseWithResolvers<void> | null = null;
 
   constructor(thread: EngineThread, parts: EngineParts) {
     this.#thread = thread;
@@ -107,7 +115,7 @@ export class ThreadEngine {
     this.#drains = drainsOnPause in thread.run;
     this.steps = thread.steps.length;
     this.last = thread.steps.at(-1) ?? null;
-    if (this.last?.role === WAIT) this.#answers.ask(this.last.meta as WaitMeta, this.steps);
+    if (this.last?.role === WAIT) this.#ask(this.last);
   }
 
   /** Begins to drive. A thread whose last step is `__wait__` first waits for its answer. */
@@ -121,8 +129,14 @@ export class ThreadEngine {
   }
 
   get status(): LiveStatus {
-    if (this.#answers.wait) return "waiting";
-    return this.#parked ? "paused" : "running";
+    switch (this.#state.kind) {
+      case "waiting":
+        return "waiting";
+      case "parked":
+        return "paused";
+      default:
+        return "running";
+    }
   }
 
   /** When it continues without an answer, in milliseconds since the epoch; null when it never does. */
@@ -132,12 +146,12 @@ export class ThreadEngine {
 
   /** Whether it was released, or its end is written or being written. Its generator may still be closing. */
   get over(): boolean {
-    return this.#released || this.#ending !== null;
+    return ["ending", "ended", "released"].includes(this.#state.kind);
   }
 
   /** Whether it is driven here for all to see: until it was released, or its end is on the disk. */
   get isDriven(): boolean {
-    return !this.#released && !this.#isEnded;
+    return this.#state.kind !== "released" && this.#state.kind !== "ended";
   }
 
   /** The attempt of the running `next()`; null while the workflow opens its own, or none runs. */
@@ -147,14 +161,14 @@ export class ThreadEngine {
 
   /** Stops the thread at its next yield. */
   pause(): void {
-    this.#paused ??= Promise.withResolvers();
+    this.#pause ??= Promise.withResolvers();
   }
 
   /** Lets a paused thread go on. Returns false when it was not paused. */
   resume(): boolean {
-    if (!this.#paused) return false;
-    this.#paused.resolve();
-    this.#paused = null;
+    if (!this.#pause) return false;
+    this.#pause.resolve();
+    this.#pause = null;
     return true;
   }
 
@@ -171,7 +185,7 @@ export class ThreadEngine {
 
   /** Stops driving and leaves the log as it is, so that the thread can be resumed. */
   async release(): Promise<void> {
-    this.#released = true;
+    this.#state = { kind: "released" };
     this.#stop();
     await this.#closeWith({ kind: "released" });
   }
@@ -201,16 +215,13 @@ export class ThreadEngine {
     const { maxRounds } = this.#thread.options;
     // Whoever starts it can still pause it before anything runs.
     await soon;
-    if (this.#answers.wait) {
-      if (this.wakesAt !== null) this.#parts.due.add(this.wakesAt);
-      if ((await this.#awaitAnswer()) === stopped) return;
-    }
+    if (this.#answers.wait && (await this.#awaitAnswer()) === stopped) return;
     let answer: Step | undefined;
     for (;;) {
       if (this.steps >= maxRounds) {
         return await this.#endChecked(() => outOfRounds(this.steps, this.#parts.now()));
       }
-      if (this.#paused && !this.#drains && (await this.#gate()) === stopped) return;
+      if (this.#pause && !this.#drains && (await this.#gate()) === stopped) return;
       if (this.over) return;
       const pulled = await this.#pull(answer);
       if (pulled === stopped) return;
@@ -219,7 +230,7 @@ export class ThreadEngine {
       const step = await this.#commit(pulled.value);
       if (!step || this.over) return;
       if (step.role !== WAIT || this.steps >= maxRounds) continue;
-      this.#answers.ask(step.meta as WaitMeta, this.steps);
+      this.#ask(step);
       const given = await this.#awaitAnswer();
       if (given === stopped) return;
       answer = given;
@@ -227,11 +238,11 @@ export class ThreadEngine {
   }
 
   async #gate(): Promise<typeof stopped | undefined> {
-    while (this.#paused) {
-      this.#parked = true;
+    while (this.#pause) {
+      this.#become("parked");
       this.#parts.onWait();
-      const passed = await this.#halt.or(this.#paused.promise);
-      this.#parked = false;
+      const passed = await this.#halt.or(this.#pause.promise);
+      this.#become("running");
       if (passed === stopped) return stopped;
     }
   }
@@ -251,7 +262,7 @@ export class ThreadEngine {
     const { run, prompt, steps, params, options } = this.#thread;
     const input = params === undefined ? { prompt, steps } : { prompt, steps, params };
     const over = async () => void (await this.#gate());
-    const pause = this.#drains && { pause: { isWanted: () => this.#paused !== null, over } };
+    const pause = this.#drains && { pause: { isWanted: () => this.#pause !== null, over } };
     const own = { signal: this.#abort.signal, attempts: this.#attempts.forWorkflow, ...pause };
     return beginGenerator(run, input, { ...options, ...own });
   }
@@ -271,8 +282,6 @@ export class ThreadEngine {
     const refusal = this.#parts.check?.refusal(checked.step) ?? null;
     if (refusal !== null) return await this.#refuse(checked.step.role, attempt, refusal);
     try {
-      const wakes = wakesAt(checked.step);
-      if (wakes !== null) this.#parts.due.add(wakes);
       const step = await this.#append(checked.step, checked.json, attempt);
       if (attempt !== undefined) this.#attempts.committed(attempt);
       this.#parts.check?.committed(step, attempt);
@@ -295,10 +304,13 @@ export class ThreadEngine {
   async #append(output: RoleOutput, json: string, attempt?: string): Promise<Step> {
     const timestamp = this.#parts.now();
     const counts = output.role === WAIT ? this.#parts.log.counts?.() : null;
-    await this.#parts.log.append(stampedText(json, timestamp, attempt, counts));
     const { role, content, meta } = output;
     const step: Step = { role, content, meta, timestamp };
     if (attempt !== undefined) step.attempt = attempt;
+    const state = stateAfter(step, this.steps + 1, this.#thread.options.maxRounds);
+    const record = stampedText(json, timestamp, attempt, counts);
+    const { paused } = await this.#parts.log.append(record, state);
+    if (paused) this.pause();
     this.steps += 1;
     this.last = step;
     return step;
@@ -314,21 +326,30 @@ export class ThreadEngine {
     });
   }
 
+  #ask(question: Step): void {
+    this.#answers.ask(question.meta as WaitMeta, this.steps);
+    this.#become("waiting");
+  }
+
   async #awaitAnswer(): Promise<Step | typeof stopped> {
     this.#parts.onWait();
     try {
       return await this.#halt.or(this.#answers.answered());
     } finally {
       this.#answers.close();
+      this.#become("running");
     }
+  }
+
+  // What is over stays over.
+  #become(kind: "running" | "parked" | "waiting"): void {
+    if (!this.over) this.#state = { kind };
   }
 
   async #commitAnswer({ role, content, meta }: RoleOutput): Promise<Step> {
     if (this.over) throw notWaiting(this.#thread.options.threadId);
     const output = { role, content, meta };
-    const wakes = this.wakesAt;
     const step = await this.#append(output, jsonText(output));
-    if (wakes !== null) void this.#parts.due.remove(wakes);
     if (!this.#generator) this.#thread.steps.push(step);
     return step;
   }
@@ -357,7 +378,7 @@ export class ThreadEngine {
   }
 
   async #interrupt(end: EndRecord): Promise<void> {
-    if (this.#released) throw notLive(this.#thread.options.threadId);
+    if (this.#state.kind === "released") throw notLive(this.#thread.options.threadId);
     const ending = this.#end(end);
     this.#stop();
     await ending;
@@ -365,25 +386,27 @@ export class ThreadEngine {
 
   // The first to come writes the end (E6); the others wait until it is on the disk.
   #end(end: EndRecord): Promise<void> {
-    this.#ending ??= this.#writeEnd(end);
-    return this.#ending;
+    if (this.#state.kind === "ending" || this.#state.kind === "ended") return this.#state.written;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#state = { kind: "ending", written: promise };
+    this.#writeEnd(end, promise).then(resolve, reject);
+    return promise;
   }
 
-  async #writeEnd(end: EndRecord): Promise<void> {
+  async #writeEnd(end: EndRecord, written: Promise<void>): Promise<void> {
     this.#attempts.close();
     try {
-      await this.#parts.log.append(textOf(end));
+      await this.#parts.log.append(textOf(end), { kind: "ended" });
     } catch (error) {
       this.#breakOff(error);
       throw error;
     }
-    this.#isEnded = true;
-    if (this.wakesAt !== null) void this.#parts.due.remove(this.wakesAt);
+    this.#state = { kind: "ended", written };
     void this.#closeWith({ kind: "ended", end });
   }
 
   #breakOff(error: unknown): void {
-    this.#released = true;
+    this.#state = { kind: "released" };
     this.#stop();
     void this.#closeWith({ kind: "brokenOff", error });
   }

@@ -6,7 +6,7 @@ import { beginGenerator } from "../engine/generator.ts";
 import { waitFor } from "../moderator/history.ts";
 import { createRoleModerator } from "../moderator/moderator.ts";
 import { runThread, type RunThreadOptions } from "../testing/run-thread.ts";
-import type { ThreadView } from "../thread/thread.ts";
+import type { ThreadView } from "../record/thread.ts";
 import published from "../../schema/fixture.schema.json";
 import { fixtureOf, fixtureSchema, recordedInput } from "./fixture.ts";
 

@@ -3,7 +3,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { type Fixture, fixtureFormat } from "../contract/fixture.ts";
 import { isStepQuestion } from "../contract/question.ts";
 import type { InputRequest } from "../control/control.ts";
-import type { ThreadView } from "../thread/thread.ts";
+import type { ThreadView } from "../record/thread.ts";
 
 /**
  * A thread as a fixture: what its log has, and nothing of its environment or its debug log.

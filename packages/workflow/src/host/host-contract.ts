@@ -1,5 +1,5 @@
-import type { Attempt } from "../attempt/attempt.ts";
-import type { ThreadRef } from "../thread/thread.ts";
+import type { Attempt } from "../record/attempt.ts";
+import type { ThreadRef } from "../record/thread.ts";
 import { answerRules } from "./host-answers.ts";
 import {
   asker,

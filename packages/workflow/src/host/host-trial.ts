@@ -1,5 +1,5 @@
 import { isWorkflowError } from "../contract/error.ts";
-import type { ThreadRef, ThreadView } from "../thread/thread.ts";
+import type { ThreadRef, ThreadView } from "../record/thread.ts";
 import type { Host, Observed, StartOptions } from "./host.ts";
 import { follow, isSame } from "./rules.ts";
 

@@ -1,14 +1,14 @@
-import type { Attempt } from "../attempt/attempt.ts";
+import type { Attempt } from "../record/attempt.ts";
 import type { PrepareOptions } from "../bundle/prepare.ts";
 import type { Descriptor, Step } from "../contract/contract.ts";
 import type { ErrorRecord } from "../contract/error.ts";
 import type { EventRecord, Orphan } from "../contract/event.ts";
 import type { Controlled, Durability, InputRequest, StepEdit } from "../control/control.ts";
-import type { EndRecord, InfoRecord, StartRecord } from "../log/record.ts";
+import type { EndRecord, InfoRecord, StartRecord } from "../record/record.ts";
 import type { Version } from "../registry/registry.ts";
 import type { Resolved } from "../registry/versions.ts";
 import type { Environment } from "../system/port.ts";
-import type { Keep } from "../thread/selection.ts";
+import type { Keep } from "../record/selection.ts";
 import type {
   ForkFrom,
   LiveRow,
@@ -17,7 +17,7 @@ import type {
   ThreadRow,
   ThreadStatus,
   ThreadView,
-} from "../thread/thread.ts";
+} from "../record/thread.ts";
 
 /**
  * What workflows are registered with and threads run on: the storage root of this machine

@@ -10,9 +10,10 @@
 import { WorkflowError } from "../contract/error.ts";
 import type { Workflow } from "../registry/registry.ts";
 import { versionsOf } from "../registry/versions.ts";
-import type { HostIdentity, Location } from "../storage/location.ts";
-import { notFound } from "../thread/selection.ts";
-import { movedError, type ThreadRef } from "../thread/thread.ts";
+import type { Location } from "../control/control.ts";
+import type { HostIdentity } from "../control/control.ts";
+import { notFound } from "../record/selection.ts";
+import { movedError, type ThreadRef } from "../record/thread.ts";
 
 /** What a host has of a thread: the version that it runs, and where it is; null: it has never moved. */
 export type Presence = { hash: string; location: Location | null };

@@ -1,7 +1,7 @@
 import type { Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { worktreeIn, type WorktreeMeta } from "../contract/worktree.ts";
-import { goesOn, movedError, type ThreadRef, type ThreadView } from "../thread/thread.ts";
+import { goesOn, movedError, type ThreadRef, type ThreadView } from "../record/thread.ts";
 import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
 
 /**

@@ -14,10 +14,10 @@ import { putBundle } from "../bundle/store.ts";
 import { isWorkflowError, type WorkflowError } from "../contract/error.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { register } from "../registry/versions.ts";
-import { bundlePath, dataPath, descriptorPath, registryPath, type Root } from "../storage/paths.ts";
-import { sha256 } from "../storage/sha256.ts";
-import { openRoot } from "../storage/root.ts";
-import { resolveWorkflow } from "./start.ts";
+import { bundlePath, dataPath, descriptorPath, registryPath, type Root } from "../disk/paths.ts";
+import { sha256 } from "../record/sha256.ts";
+import { openRoot } from "../disk/root.ts";
+import { resolveWorkflow } from "./threads/start.ts";
 import {
   historyOf,
   listWorkflows,

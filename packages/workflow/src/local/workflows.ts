@@ -29,21 +29,14 @@ import {
   versionsOf,
   workflowOf,
 } from "../registry/versions.ts";
-import { readOwnFile } from "../storage/files.ts";
-import {
-  checkWorkflowName,
-  descriptorPath,
-  devLockPath,
-  devNameOf,
-  mapPath,
-  type Root,
-  threadIdsOf,
-} from "../storage/paths.ts";
-import { takeLock } from "../storage/lock.ts";
-import { sha256 } from "../storage/sha256.ts";
-import { createRoot } from "../storage/root.ts";
+import { readOwnFile } from "../disk/files.ts";
+import { descriptorPath, devLockPath, mapPath, type Root, threadIdsOf } from "../disk/paths.ts";
+import { checkWorkflowName, devNameOf } from "../contract/names.ts";
+import { sha256 } from "../record/sha256.ts";
+import { takeLock } from "../disk/lock.ts";
+import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
-import { checkStored, resolveWorkflow } from "./start.ts";
+import { checkStored, resolveWorkflow } from "./threads/start.ts";
 
 /** The registered workflows, by name; one whose descriptor can't be read has no description. */
 export async function listWorkflows(root: Root): Promise<WorkflowRow[]> {

@@ -5,7 +5,7 @@ import { type DocumentProblem, locatedProblems, readDocument } from "../document
 import { readJson } from "../document/json.ts";
 import { nearestName } from "../document/nearest.ts";
 import { type DocumentPath, Unreadable } from "../document/text.ts";
-import { checkWorkflowName } from "../storage/paths.ts";
+import { checkWorkflowName } from "../contract/names.ts";
 import { projectSchema } from "./schema.ts";
 
 /** What a project file may have. */

@@ -1,6 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
-import { diskError, systemCode } from "../storage/disk-error.ts";
-import { readFully } from "../storage/files.ts";
+import { diskError, systemCode } from "../disk/disk-error.ts";
+import { readFully } from "../disk/files.ts";
 import { O_NONBLOCK, O_RDONLY } from "../system/port.ts";
 import { system } from "../system/system.ts";
 

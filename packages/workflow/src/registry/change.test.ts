@@ -11,10 +11,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
-import { registryPath, type Root } from "../storage/paths.ts";
-import { openRoot } from "../storage/root.ts";
+import { registryPath, type Root } from "../disk/paths.ts";
+import { openRoot } from "../disk/root.ts";
 import { changeRegistry } from "./change.ts";
-import { backupPath, readRegistry } from "./read.ts";
+import { readRegistry } from "./read.ts";
+import { backupPath } from "../disk/paths.ts";
 import { maxRegistryBytes, serialiseRegistry, type Workflow } from "./registry.ts";
 import { register } from "./versions.ts";
 

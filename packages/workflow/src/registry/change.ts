@@ -1,10 +1,11 @@
 import { WorkflowError } from "../contract/error.ts";
-import { writeFileAtomic } from "../storage/files.ts";
-import { waitForLock } from "../storage/lock.ts";
-import { type Root, registryLockPath, registryPath } from "../storage/paths.ts";
-import { createRoot } from "../storage/root.ts";
+import { writeFileAtomic } from "../disk/files.ts";
+import { waitForLock } from "../disk/lock.ts";
+import { type Root, registryLockPath, registryPath } from "../disk/paths.ts";
+import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
-import { backupPath, type Found, findRegistry } from "./read.ts";
+import { type Found, findRegistry } from "./read.ts";
+import { backupPath } from "../disk/paths.ts";
 import type { SyntaxViolation } from "./parse.ts";
 import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";
 

@@ -1,8 +1,8 @@
 import { isAlias, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLError } from "yaml";
 import { messageOf } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { checkRegisteredName } from "../storage/paths.ts";
-import { isSha256 } from "../storage/sha256.ts";
+import { checkRegisteredName } from "../contract/names.ts";
+import { isSha256 } from "../record/sha256.ts";
 import {
   isRegistrySum,
   isTimestamp,

@@ -1,15 +1,12 @@
 import { WorkflowError } from "../contract/error.ts";
-import { readOwnFile } from "../storage/files.ts";
-import { type Root, registryPath } from "../storage/paths.ts";
+import { readOwnFile } from "../disk/files.ts";
+import { backupPath, type Root, registryPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { type Parsed, parseRegistry, SyntaxViolation } from "./parse.ts";
 import { maxRegistryBytes, type Registry } from "./registry.ts";
 
 /** The registry as it is on the disk. `text` is null when there is no file yet. */
 export type Found = Parsed & { text: string | null };
-
-/** The copy of the registry as it was before its last change. */
-export const backupPath = (root: Root): string => `${registryPath(root)}.bak`;
 
 /**
  * The registry of a storage root. A root that never had one has an empty one; a file that is empty,

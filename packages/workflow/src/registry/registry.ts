@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { xxh64 } from "../storage/xxh64.ts";
+import { xxh64 } from "../record/xxh64.ts";
 
 /**
  * One registered version of a workflow: its bundle, the SHA-256 of the bundle's bytes, and when it was registered

@@ -1,7 +1,7 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { checkRegisteredName, isDevName, isHash, isHashPrefix } from "../storage/paths.ts";
-import { isTimestamp, type Registry, type Version, entryOf, type Workflow } from "./registry.ts";
+import { checkRegisteredName, isDevName, isHash, isHashPrefix } from "../contract/names.ts";
+import { entryOf, isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
 
 /**
  * The registry with this bundle as the name's current version. The version that was current goes into

@@ -9,7 +9,7 @@ import type { Mask } from "../contract/mask.ts";
 import { isRecord } from "../contract/show.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
 import { DescriptorCheck } from "../engine/descriptor-check.ts";
-import { eventTag, type InfoLog } from "../log/info.ts";
+import { eventTag, type InfoLog } from "./info.ts";
 import { system } from "../system/system.ts";
 import { type JournalPlace, openJournal, type ThreadJournal } from "./journal.ts";
 

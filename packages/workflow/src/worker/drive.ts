@@ -1,64 +1,116 @@
 import type { StackMapper } from "../bundle/stack.ts";
-import type { Bundle, Step, WorkflowOptions } from "../contract/contract.ts";
+import type { Blobs, Bundle, WorkflowOptions } from "../contract/contract.ts";
 import type { Mask } from "../contract/mask.ts";
-import type { DueParts } from "../engine/answer.ts";
+import type { SharedValues } from "../contract/shared-values.ts";
+import { describeOutcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
-import type { InfoLog } from "../log/info.ts";
-import type { StartRecord } from "../log/record.ts";
+import { blobIdOf, isBlobId } from "../record/blob-names.ts";
+import type { EndRecord } from "../record/record.ts";
+import type { Claim, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { journalOf, partsIn, type ThreadContext } from "./context.ts";
 import { compileForAnswer } from "./create.ts";
+import type { InfoLog } from "./info.ts";
 import type { JournalPlace } from "./journal.ts";
 import { recordRefusal } from "./refusal.ts";
 
 const closingMs = 5_000;
+/** The tag of the line that says how the driving of a thread ended. */
+export const outcomeTag = "4SHB0GXR";
 
-/** A thread as its log has it, the code that it runs, and where what comes of it goes. */
+/** What the threads of a bundle have of the machine that drives them. */
+export type ThreadPlace = {
+  /** Values that the threads of all bundles share. */
+  shared: SharedValues;
+  /** The folder of a thread's git worktrees. */
+  worktrees: (threadId: string) => string;
+  /** Maps positions in the bundle to the author's sources. */
+  stacks: StackMapper;
+};
+
+/** A claimed thread, the code that it runs, and where its debug log goes. */
 export type Driving = {
+  /** The store that the claim is of. */
+  store: Pick<ThreadStore, "readBlob" | "listBlobs">;
+  claim: Claim;
   bundle: Bundle;
-  start: StartRecord;
-  steps: Step[];
-  /** The second argument of its `run`, but for what the engine adds. */
-  options: WorkflowOptions;
-  /** Makes a record durable. */
-  append: (record: string) => Promise<void>;
+  place: ThreadPlace;
+  env: WorkflowOptions["env"];
+  /** Options that come before those of the thread's start record. */
+  options?: Partial<WorkflowOptions>;
   info: InfoLog;
   journal: JournalPlace;
-  stacks: StackMapper;
   mask: Mask;
-  due: DueParts;
+  /** Called when the thread begins to wait for an answer, and when a pause has stopped it. */
   onWait: () => void;
 };
 
-/** The engine of a thread, in an async context of its own, and what fails it for something that nobody caught. */
-export function engineFor({ bundle, start, steps, options, append, ...driving }: Driving): {
+/**
+ * The engine of a claimed thread, in an async context of its own, and a function that fails the thread for something thrown
+ * outside its generator. The engine lets go when the claim is lost; the claim is released by the caller.
+ */
+export function engineFor({ store, claim, bundle, place, env, ...driving }: Driving): {
   engine: ThreadEngine;
   fail: (thrown: unknown) => void;
 } {
-  const { info, journal, stacks, mask, due, onWait } = driving;
-  const { threadId } = start;
-  const { prompt, params } = start.parameters;
+  const { info, journal, mask, onWait } = driving;
+  const { start } = claim;
+  const { threadId, forkFrom } = start;
+  const { prompt, params, options } = start.parameters;
   const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
   const open = new Set<string>();
   const outside = { attempt: null, outermost: null };
   const context: ThreadContext = { threadId, info, ...outside, open, engine: () => engine, fail };
   const recorded = journalOf(context, journal, mask);
+  const own = {
+    threadId,
+    env,
+    blobs: blobsOf(store, claim),
+    worktrees: place.worktrees(threadId),
+    shared: place.shared,
+    journal: recorded.journal,
+    ...(forkFrom && { forkFrom }),
+    ...driving.options,
+  };
   const engine = new ThreadEngine(
     {
-      ...{ run: bundle.run, prompt, steps, params },
-      options: { ...options, journal: recorded.journal },
+      ...{ run: bundle.run, prompt, steps: [...claim.steps], params },
+      options: { ...options, ...own },
     },
     {
-      log: { append, counts: () => recorded.counts() },
-      ...partsIn(context, bundle, stacks, recorded),
+      log: {
+        append(record, state) {
+          // Events come before the step that they led to.
+          if (state.kind === "ended") {
+            const end = JSON.parse(record) as EndRecord;
+            info.log(outcomeTag, describeOutcome({ kind: "ended", end }));
+            info.flush();
+          } else info.flushEvents();
+          return claim.append(record, state);
+        },
+        counts: () => recorded.counts(),
+      },
+      ...partsIn(context, bundle, place.stacks, recorded),
       onRefused: (stepID, reason) => recordRefusal(info, stepID, reason, engine.steps + 1),
       judge: compileForAnswer,
       mask,
-      due,
       onWait,
       now: () => system.clock.now(),
       closingMs,
     },
   );
+  claim.lost.addEventListener("abort", () => void engine.release());
   return { engine, fail };
+}
+
+/** The blobs of a claimed thread, as its roles have them. */
+function blobsOf(store: Driving["store"], claim: Claim): Blobs {
+  return {
+    async put(bytes) {
+      const id = blobIdOf(bytes);
+      return (await claim.putBlob(id, bytes)) ? id : null;
+    },
+    get: async (id) => (isBlobId(id) ? await store.readBlob(claim.ref, id) : null),
+    ids: () => store.listBlobs(claim.ref),
+  };
 }

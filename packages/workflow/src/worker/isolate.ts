@@ -1,7 +1,7 @@
 import { Console } from "node:console";
 import { Writable } from "node:stream";
 import { WorkflowError } from "../contract/error.ts";
-import { writeAll } from "../storage/files.ts";
+import { writeAll } from "../disk/files.ts";
 import { currentContext } from "./context.ts";
 
 /** What a console of `node:console` can print. */

@@ -14,9 +14,11 @@ import { WAIT } from "../contract/contract.ts";
 import { markerOf, readEvent } from "../contract/event.ts";
 import type { JournalEntry } from "../contract/journal.ts";
 import { isRecord } from "../contract/show.ts";
-import { type Line, LineFile } from "../log/line-file.ts";
-import { firstSum, nextSum, sumIn } from "../log/sum.ts";
-import { entryMarker, valueAt, valueSum } from "../log/values.ts";
+import { LineFile } from "../disk/line-file.ts";
+import { type Line } from "../record/lines.ts";
+import { firstSum, nextSum, sumIn } from "../record/sum.ts";
+import { valueAt } from "../disk/values.ts";
+import { entryMarker, valueSum } from "../record/payload.ts";
 
 /** A thread's log, its debug log and its values. */
 export type JournalFiles = { threadId: string; data: string; info: string; values: string };

@@ -1,12 +1,13 @@
+import { EventFile } from "../disk/event-file.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { noMask } from "../contract/mask.ts";
 import { systemError } from "../../test/fixtures/faulty-disk.ts";
-import { InfoLog } from "../log/info.ts";
-import type { StartRecord } from "../log/record.ts";
-import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
+import { InfoLog } from "./info.ts";
+import type { StartRecord } from "../record/record.ts";
+import { dataPath, infoPath, type Root, valuesPath } from "../disk/paths.ts";
 import { realSystem } from "../system/real.ts";
 import { useSystem } from "../system/system.ts";
 import { journalIn, openJournal } from "./journal.ts";
@@ -54,11 +55,8 @@ afterEach(() => {
 const journalWith = (isSynced: boolean) => openedWith(isSynced).journal;
 
 function openedWith(isSynced: boolean) {
-  const info = new InfoLog(
-    infoPath(root, hash, threadId),
-    undefined,
-    valuesPath(root, hash, threadId),
-  );
+  const paths = [infoPath, valuesPath].map((pathOf) => pathOf(root, hash, threadId));
+  const info = new InfoLog(new EventFile(...(paths as [string, string])));
   return openJournal({
     place: journalIn(root, start, isSynced),
     write: (payload) => info.record({ tag: "AAAAAAAA", type: "journal", stepID: null, payload }),

@@ -1,13 +1,13 @@
 import type { EventPayloads } from "../contract/event.ts";
 import type { Journal } from "../contract/journal.ts";
 import type { Mask } from "../contract/mask.ts";
-import { outlineLog } from "../log/log.ts";
-import type { JournalCounts, StartRecord } from "../log/record.ts";
-import { syncFileLater } from "../storage/files.ts";
-import { dataPath, infoPath, type Root, valuesPath } from "../storage/paths.ts";
+import { outlineLog } from "../disk/log.ts";
+import type { JournalCounts, StartRecord } from "../record/record.ts";
+import { syncFileLater } from "../disk/files.ts";
+import { dataPath, infoPath, type Root, valuesPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
-import { threadWithId } from "../thread/selection.ts";
-import type { ThreadRef } from "../thread/thread.ts";
+import { threadWithId } from "../disk/threads.ts";
+import type { ThreadRef } from "../record/thread.ts";
 import { JournalEntries, type JournalFiles, stepOf } from "./journal-entries.ts";
 
 /** Where the journal of a thread lies, and how what was written there is made durable. */

@@ -4,7 +4,7 @@
  *     bun worker/main.ts <root> <hash> <idleMs>
  */
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
-import type { Root } from "../storage/paths.ts";
+import type { Root } from "../disk/paths.ts";
 import { markVariable } from "../system/worker-env.ts";
 import { recordEvents } from "./context.ts";
 import { capturePrints, catchCrashes, guardExit } from "./isolate.ts";

@@ -1,7 +1,7 @@
 import type { Orphan } from "../contract/event.ts";
 import { maskOf } from "../contract/mask.ts";
-import { takeLock } from "../storage/lock.ts";
-import { lockPath, type Root, workerInfoPath } from "../storage/paths.ts";
+import { takeLock } from "../disk/lock.ts";
+import { lockPath, type Root, workerInfoPath } from "../disk/paths.ts";
 import type { FoundProcess } from "../system/port.ts";
 import { markVariable } from "../system/worker-env.ts";
 import { system } from "../system/system.ts";

@@ -1,24 +1,14 @@
-import { WorkflowError } from "../contract/error.ts";
 import { type Step, WAIT, type WaitMeta } from "../contract/contract.ts";
-import { sleepsUntil } from "../contract/wait.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
+import { sleepsUntil } from "../contract/wait.ts";
 import type { Surroundings } from "../control/control.ts";
 import { isOver, refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
-import type { InfoLog } from "../log/info.ts";
-import { linesOf, type Source } from "../log/info-batch.ts";
-import type { ThreadLog } from "../log/log.ts";
-import { payloadJson } from "../log/values.ts";
-import type { Root } from "../storage/paths.ts";
+import { payloadJson } from "../record/payload.ts";
+import type { Claim } from "../store/store.ts";
 import { system } from "../system/system.ts";
-import { infoLogOf } from "./create.ts";
-
-/** Why a log is not continued, where that has nothing to do with the disk. */
-export const refusals: ReadonlySet<string> = new Set([
-  "THREAD_NOT_FOUND",
-  "THREAD_ENDED",
-  "LOG_CORRUPT",
-  "THREAD_MOVED",
-]);
+import { InfoLog } from "./info.ts";
+import { linesOf, type Source } from "./info-batch.ts";
 
 /** The error that a request is not for a thread in this state. */
 export const refuse = (code: string, threadId: string, what: string): WorkflowError =>
@@ -28,11 +18,6 @@ export const refuse = (code: string, threadId: string, what: string): WorkflowEr
     `see its state: uncaged-workflow thread ${threadId}`,
   );
 
-/** Throws that a thread has ended: its end was in the log, and is only shown now. */
-export function hadEnded(threadId: string): never {
-  throw refuse("THREAD_ENDED", threadId, "has ended");
-}
-
 /** The error that a thread waits: it sleeps, or an answer is needed. */
 export function waiting(threadId: string, last: Step | null): WorkflowError {
   if (sleepsUntil(last) !== null) return sleeping(threadId, last?.meta as WaitMeta);
@@ -41,22 +26,21 @@ export function waiting(threadId: string, last: Step | null): WorkflowError {
 }
 
 /** The error that a thread can't be resumed, by its log: it waits, for longer than until now. */
-export function stillWaiting({ start, steps }: ThreadLog): WorkflowError | null {
+export function stillWaiting({
+  start,
+  steps,
+}: Pick<Claim, "start" | "steps">): WorkflowError | null {
   const last = steps.at(-1);
   if (last?.role !== WAIT || isOver(last.meta as WaitMeta, system.clock.now())) return null;
   return waiting(start.threadId, last);
 }
 
-/** The error that a thread can't be answered, by its log: it does not wait. Its debug log has it too. */
-export function notWaiting(
-  root: Root,
-  { start, steps }: ThreadLog,
-  { env, secrets }: Surroundings,
-): WorkflowError | null {
-  if (steps.at(-1)?.role === WAIT) return null;
-  const refused = refuse("NOT_WAITING", start.threadId, "waits for no answer");
-  const info = infoLogOf(root, start, maskOf(env, secrets));
-  recordRefusal(info, null, refused.message, steps.length + 1);
+/** The error that a thread can't be answered, because it does not wait. It is added to the thread's debug log too. */
+export function noteRefusal(claim: Claim, { env, secrets }: Surroundings): WorkflowError {
+  const { threadId } = claim.ref;
+  const refused = refuse("NOT_WAITING", threadId, "waits for no answer");
+  const info = new InfoLog(claim, maskOf(env, secrets));
+  recordRefusal(info, null, refused.message, claim.steps.length + 1);
   info.close();
   return refused;
 }
@@ -89,9 +73,10 @@ export function refusalLines(
   const { payload, ...event } = rejection(reason, stepID, step);
   const note = { kind: "line", tag: refusedTag, timestamp, content: refusedNote(reason) } as const;
   const json = payloadJson(payload, mask, () => null);
-  const lines = linesOf(note, mask, () => 0);
-  if (seq === null) return lines.join("");
-  return [...lines, ...linesOf({ kind: "event", timestamp, json, ...event }, mask, () => seq)].join(
-    "",
-  );
+  const entry = { kind: "event", timestamp, json, ...event } as const;
+  const lines = [
+    ...linesOf(note, mask, () => 0),
+    ...(seq === null ? [] : linesOf(entry, mask, () => seq)),
+  ];
+  return `${lines.join("\n")}\n`;
 }

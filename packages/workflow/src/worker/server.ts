@@ -8,8 +8,8 @@ import {
   startRequest,
   wakeRequest,
 } from "../control/requests.ts";
-import { removeFile } from "../storage/files.ts";
-import { checkThreadId } from "../storage/paths.ts";
+import { removeFile } from "../disk/files.ts";
+import { checkThreadId } from "../contract/names.ts";
 import type { SocketRequest, SocketResponse } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { workerClosing } from "./refusal.ts";

@@ -1,15 +1,14 @@
 import { withStrictSchemas } from "../bundle/role-schemas.ts";
-import { StackMapper } from "../bundle/stack.ts";
 import type { LoadedBundle } from "../bundle/store.ts";
-import type { Bundle } from "../contract/contract.ts";
-import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import { type Step, WAIT } from "../contract/contract.ts";
+import { toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { maskLater, maskOf } from "../contract/mask.ts";
-import type { SharedValues } from "../contract/shared-values.ts";
 import type {
   AnswerRequest,
   Controlled,
   LeaveRequest,
   LiveThread,
+  Location,
   RemoveRequest,
   ResumeRequest,
   Started,
@@ -20,137 +19,133 @@ import type {
 } from "../control/control.ts";
 import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
-import type { InfoLog } from "../log/info.ts";
-import { textOf } from "../log/record.ts";
-import type { ThreadLog } from "../log/log.ts";
-import type { LogWriter } from "../log/writer.ts";
-import type { Writing } from "../log/writing.ts";
-import type { Root } from "../storage/paths.ts";
-import { sharedIn } from "../storage/shared-values.ts";
+import { textOf } from "../record/record.ts";
+import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
+import { endedError, movedError, movesNotRunning, type ThreadRef } from "../record/thread.ts";
+import type { Claim, ClaimOptions, ThreadInfo, ThreadStore } from "../store/store.ts";
+import { stateAfter } from "../store/state.ts";
 import { system } from "../system/system.ts";
-import type { Location } from "../storage/location.ts";
-import { hasTaken, notFound, threadWithId } from "../thread/selection.ts";
-import {
-  hadEnded,
-  notWaiting,
-  refusals,
-  refuse,
-  stillWaiting,
-  waiting,
-  workerClosing,
-} from "./refusal.ts";
-import { isSoonAtWork, letGo, type Live, liveThreadOf, noteLeft } from "./leave.ts";
-import { dueOf, forgetDue, isDue, removeLogs, surroundingsFor, wakeDue } from "./wake.ts";
-import type { Orphans } from "./orphans.ts";
 import type { SharedEnv } from "./context.ts";
-import {
-  type CreatedThread,
-  checkParams,
-  createLog,
-  factsOf,
-  infoLogOf,
-  isCreated,
-  optionsOf,
-  otherBundle,
-  startedBefore,
-  type TakenOver,
-  takeOver,
-  withThreadId,
-} from "./create.ts";
-import { engineFor } from "./drive.ts";
-import { journalIn } from "./journal.ts";
+import { checkParams, otherBundle, prepareThread, readSteps, roundsOf } from "./create.ts";
+import { engineFor, outcomeTag, type ThreadPlace } from "./drive.ts";
+import { InfoLog } from "./info.ts";
+import type { JournalPlace } from "./journal.ts";
+import { isSoonAtWork, type Live, liveThreadOf } from "./live.ts";
+import { noteRefusal, refuse, stillWaiting, waiting, workerClosing } from "./refusal.ts";
+import { Turns } from "./turns.ts";
+import { surroundingsFor } from "./wake.ts";
+
+/** A request wakes so many threads at most, so that it is answered in time. */
+const mostAtOnce = 200;
+const wakeAgainMs = 60_000;
+/** A claim holds as long as this process on a store that has no leases. */
+const leaseMs = 30_000;
+
+/** The processes that lost workers left running. Nothing is driven before they are ended. */
+export type LostProcesses = {
+  ended: Promise<void>;
+  report: Pick<Controlled, "orphans">;
+  /** Ends those of the bundle that a fork's source is of. */
+  besideFork: (source?: string) => Promise<Pick<Controlled, "orphans">>;
+};
 
 export type ThreadsParts = {
-  root: Root;
+  store: ThreadStore;
   hash: string;
-  /** Whether the worker before this one was lost, or left a log that failed to sync. */
-  followsLost: boolean;
-  /** What a lost worker had left running: nothing is driven before it is ended. `load` waits for it. */
-  orphans: Orphans;
+  place: ThreadPlace & {
+    /** Notes the commits that copied steps name, before the thread that has them is created. */
+    noteCopied: (threadId: string, steps: readonly Step[]) => void;
+    journal: (claim: Claim, isSynced: boolean) => JournalPlace;
+    /** Notes that a thread has moved to another host. */
+    leave: (ref: ThreadRef, to: LeaveRequest["to"], isPaused: boolean) => Location;
+  };
+  orphans: LostProcesses;
   /** The environment of its threads, which has the mark of the processes that this worker starts. */
   env: SharedEnv;
   load: () => Promise<LoadedBundle>;
-  writing: Writing;
-  /** Notes for a forced kill which threads are being driven. */
+  /** Notes for a forced kill which threads are driven. */
   note: (threadId: string, live: boolean) => void;
   onChange: () => void;
 };
 
-/** The threads that a worker drives. Each is changed by one request at a time. */
+/** The threads of one bundle that a worker drives. Each is claimed and created by one request at a time. */
 export class Threads {
   readonly #parts: ThreadsParts;
   readonly #live = new Map<string, Live>();
-  readonly #stacks: StackMapper;
-  readonly #shared: SharedValues;
-  /** The thread that has been driven here when there was but one, null when there were others. */
+  /** Threads that are being created: they run as soon as they are visible. */
+  readonly #creating = new Map<string, { workflow: string; since: number }>();
+  readonly #turns = new Turns();
+  /** The thread that was driven here when there was only one; null when there were several. */
   #onlyDriven: string | null | undefined;
-  /** The threads that were taken over here, those of which a sync failed since, and those that are just killed. */
-  readonly #driven = new Set<string>();
-  readonly #unsynced = new Set<string>();
-  readonly #ending = new Map<string, Promise<void>>();
   #isReleased = false;
 
   constructor(parts: ThreadsParts) {
     this.#parts = { ...parts, load: () => withStrictSchemas(parts.load()) };
-    this.#stacks = new StackMapper(parts.root, parts.hash);
-    this.#shared = sharedIn(parts.root);
   }
 
   /**
-   * Whether any thread runs, is paused, or continues soon without an answer: one that waits or sleeps for
-   * longer lets its worker exit.
+   * Whether any thread runs, is paused, or continues soon without an answer. One that waits or sleeps for longer lets its
+   * worker exit.
    */
   get busy(): boolean {
     const now = system.clock.now();
     return this.#live.values().some(({ engine }) => isSoonAtWork(engine, now));
   }
 
-  /** Whether a log that failed to sync is left: the worker that comes next must not trust the system's cache. */
-  get hasUnsynced(): boolean {
-    return this.#unsynced.size > 0;
-  }
-
   list(): LiveThread[] {
     const now = system.clock.elapsed();
     const driven = [...this.#live].filter(([, { engine }]) => engine.isDriven);
-    return driven.map(([threadId, live]) => liveThreadOf(threadId, live, now));
+    const creating = [...this.#creating].filter(([threadId]) => !this.#live.has(threadId));
+    return [
+      ...driven.map(([threadId, live]) => liveThreadOf(threadId, live, now)),
+      ...creating.map(([threadId, { workflow, since }]): LiveThread => {
+        const elapsedMs = Math.round(now - since);
+        return { threadId, workflow, status: "running", role: null, steps: 0, elapsedMs };
+      }),
+    ];
   }
 
   async start(request: StartRequest): Promise<Started> {
-    const { root, hash } = this.#parts;
     const { threadId } = request;
-    if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);
+    const there = await this.#parts.store.find(threadId);
+    if (there) return this.#startedBefore(there);
     const bundle = await this.#parts.load();
     await checkParams(bundle, request);
-    const orphans = await this.#parts.orphans.besideFork(root, hash, request.fork?.hash);
-    const begin = () => this.#begin(bundle, request, orphans);
-    return request.isGiven ? withThreadId(root, threadId, begin) : begin();
+    const orphans = await this.#parts.orphans.besideFork(request.fork?.hash);
+    return await this.#turns.alone(threadId, () => this.#create(bundle, request, orphans));
   }
 
-  #begin(bundle: LoadedBundle, request: StartRequest, orphans?: Orphans["report"]): Started {
-    const { root, hash } = this.#parts;
-    const { threadId } = request;
-    if (isCreated(root, hash, threadId)) return startedBefore(root, hash, threadId);
-    if (request.isGiven && threadWithId(root, threadId)) {
-      throw refuse("THREAD_EXISTS", threadId, "is a thread of another version");
-    }
-    this.#drive(bundle, this.#create(bundle, request), request, orphans);
-    return { threadId, started: true };
+  #startedBefore({ hash, threadId, movedTo }: ThreadInfo): Started {
+    if (movedTo !== null) throw movedError(threadId, movedTo);
+    if (hash === this.#parts.hash) return { threadId, started: false };
+    throw refuse("THREAD_EXISTS", threadId, "is a thread of another version");
   }
 
-  #create(bundle: LoadedBundle, request: StartRequest): CreatedThread {
-    const { root, hash } = this.#parts;
-    const { threadId } = request;
-    this.#checkOpen(threadId);
-    // Before its log can be seen: who is not answered yet looks here.
-    this.#parts.note(threadId, true);
+  async #create(
+    bundle: LoadedBundle,
+    request: StartRequest,
+    orphans: Pick<Controlled, "orphans">,
+  ): Promise<Started> {
+    const { store, hash, place, note } = this.#parts;
+    const { threadId, workflow } = request;
+    this.#checkOpen();
+    if (this.#live.has(threadId)) return { threadId, started: false };
+    // A client that has no response yet looks here.
+    note(threadId, true);
+    this.#creating.set(threadId, { workflow, since: system.clock.elapsed() });
+    let isDriven = false;
     try {
-      return createLog(root, hash, request, this.#writing(request), factsOf(bundle));
-    } catch (error) {
-      this.#parts.note(threadId, false);
-      // It was not synced, and could not be removed either.
-      if (isCreated(root, hash, threadId)) this.#unsynced.add(threadId);
-      throw error;
+      const facts = { rounds: roundsOf(bundle), sha256: bundle.sha256 };
+      const { thread, steps } = await prepareThread(store, hash, request, facts);
+      if (request.fork) place.noteCopied(threadId, steps);
+      const created = await store.create(thread, this.#claimOptions(request));
+      if (!created.claim) return this.#startedBefore(created.thread);
+      isDriven = true;
+      this.#drive(bundle, created.claim, request, orphans);
+      return { threadId, started: true };
+    } finally {
+      this.#creating.delete(threadId);
+      if (!isDriven) note(threadId, false);
     }
   }
 
@@ -164,24 +159,55 @@ export class Threads {
     if (live?.engine.status === "waiting") throw waiting(threadId, live.engine.last);
     if (live) throw refuse("ALREADY_RUNNING", threadId, "runs already");
     const bundle = await this.#parts.load();
-    if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
-    this.#driveAgain(bundle, threadId, request, stillWaiting);
+    await this.#turns.alone(threadId, async () => {
+      if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
+      await this.#driveAgain(bundle, threadId, request, (claim) => {
+        const refusal = stillWaiting(claim);
+        if (refusal) throw refusal;
+        return request;
+      });
+    });
     return { threadId, ...this.#parts.orphans.report };
   }
 
-  /** Wakes the threads that are due; what nobody drives continues with these surroundings. */
+  /** Wakes the threads that are due. One that can't be woken is due again in a minute. */
   async wake(request: WakeRequest): Promise<WokenHere> {
-    const { root, hash } = this.#parts;
+    const { store, hash } = this.#parts;
     const bundle = await this.#parts.load();
-    return await wakeDue(root, hash, async (due) => {
-      await this.#find(due.threadId);
-      // Another request may have begun to drive it meanwhile.
-      if (!this.#live.has(due.threadId)) {
-        const own = isDue(root, due) ? surroundingsFor(root, due, request) : null;
-        if (own) this.#driveAgain(bundle, due.threadId, own);
+    const now = system.clock.now();
+    const done: WokenHere = { woken: [], failed: [], more: false };
+    for (const [threadId, { engine }] of [...this.#live]) {
+      const at = engine.status === "waiting" ? engine.wakesAt : null;
+      if (at !== null && at <= now && (await engine.wake())) done.woken.push(threadId);
+    }
+    const limit = mostAtOnce + 1;
+    const due = await store.runnable({ now, limit, hashes: [hash], onlyDue: true });
+    done.more = due.length > mostAtOnce;
+    for (const { threadId } of due.slice(0, mostAtOnce)) {
+      try {
+        if (await this.#wakeOne(bundle, threadId, request)) done.woken.push(threadId);
+      } catch (error) {
+        done.failed.push({ threadId, error: toErrorRecord(error) });
+        await store.postpone({ hash, threadId }, now + wakeAgainMs);
       }
-      return (await this.#live.get(due.threadId)?.engine.wake()) ?? false;
+    }
+    return done;
+  }
+
+  async #wakeOne(bundle: LoadedBundle, threadId: string, request: WakeRequest): Promise<boolean> {
+    await this.#find(threadId);
+    let woken: Promise<boolean> | undefined;
+    await this.#turns.alone(threadId, async () => {
+      // Another request may have begun to drive it meanwhile.
+      if (this.#live.has(threadId)) return;
+      const surroundings = (claim: Claim) =>
+        isDue(claim, system.clock.now()) ? surroundingsFor(claim.start, request) : null;
+      await this.#driveAgain(bundle, threadId, request, surroundings, ({ engine }) => {
+        // At once: the engine would see for itself that the time has come.
+        woken = engine.wake();
+      });
     });
+    return (await (woken ?? this.#live.get(threadId)?.engine.wake())) ?? false;
   }
 
   async pause(threadId: string): Promise<Controlled> {
@@ -195,149 +221,166 @@ export class Threads {
   }
 
   async kill(threadId: string): Promise<Controlled> {
+    const { orphans } = this.#parts;
     const live = await this.#find(threadId);
-    if (live) {
-      await live.engine.kill();
-      return { threadId };
-    }
-    await this.#parts.orphans.ended;
-    const ended = this.#end(threadId, this.#takeOver(threadId, { env: {} }) ?? hadEnded(threadId));
-    // The worker keeps its lock until the end record is written.
-    this.#ending.set(
-      threadId,
-      ended.catch(() => undefined),
-    );
-    try {
-      await ended;
-    } finally {
-      this.#ending.delete(threadId);
-    }
-    return { threadId, ...this.#parts.orphans.report };
+    if (!live) await orphans.ended;
+    const driven = live ?? (await this.#turns.alone(threadId, () => this.#end(threadId)));
+    await driven?.engine.kill();
+    return { threadId, ...(!live && orphans.report) };
   }
 
-  async #end(threadId: string, { writer, log }: TakenOver): Promise<void> {
+  /** Ends a thread that is not driven; gives it when it is driven by now. */
+  async #end(threadId: string): Promise<Live | null> {
+    const live = this.#live.get(threadId);
+    if (live) return live;
+    const claim = await this.#claim(threadId, { env: {} });
     try {
-      await writer.append(textOf(killed(system.clock.now())));
-      await forgetDue({ ...this.#parts, threadId, writer }, log.steps.at(-1) ?? null);
+      await claim.append(textOf(killed(system.clock.now())), { kind: "ended" });
     } finally {
-      await this.#close(threadId, writer);
+      await claim.release();
     }
+    return null;
   }
 
   async answer(threadId: string, request: AnswerRequest): Promise<Controlled> {
+    const { store, hash } = this.#parts;
     if (!(await this.#find(threadId))) {
-      const { root, hash } = this.#parts;
-      if (!isCreated(root, hash, threadId)) throw notFound(threadId);
-      if (hasTaken(root, { hash, threadId }, request.input)) return { threadId };
+      const there = await store.find(threadId);
+      if (there?.hash !== hash) throw notFound(threadId);
+      if (await this.#hasTaken(threadId, request)) return { threadId };
       const bundle = await this.#parts.load();
-      if (!this.#live.has(threadId)) {
-        const refusal = (log: ThreadLog) => notWaiting(root, log, request);
-        if (!this.#driveAgain(bundle, threadId, request, refusal)) hadEnded(threadId);
-      }
+      await this.#turns.alone(threadId, async () => {
+        if (this.#live.has(threadId)) return;
+        await this.#driveAgain(bundle, threadId, request, (claim) => {
+          if (claim.steps.at(-1)?.role === WAIT) return request;
+          throw noteRefusal(claim, request);
+        });
+      });
     }
     await this.#live.get(threadId)?.engine.answer(request.input, request.question);
     this.#parts.onChange();
     return { threadId };
   }
 
+  /** Whether a thread has this very answer already. One without a `requestId` is never the same. */
+  async #hasTaken(threadId: string, { input }: AnswerRequest): Promise<boolean> {
+    const { store, hash } = this.#parts;
+    const id = requestIdOf(input);
+    if (id === undefined) return false;
+    for await (const step of readSteps(store, { hash, threadId })) {
+      if (takenIds([step]).includes(id)) return true;
+    }
+    return false;
+  }
+
   async remove(threadId: string, { force }: RemoveRequest): Promise<Controlled> {
+    const { store, hash } = this.#parts;
     const live = await this.#find(threadId);
     if (live && !force) throw refuse("THREAD_RUNNING", threadId, `is ${live.engine.status}`);
     await live?.engine.kill();
     await live?.gone;
-    this.#checkOpen(threadId);
-    removeLogs(this.#parts.root, this.#parts.hash, threadId);
+    await this.#turns.alone(threadId, async () => {
+      this.#checkOpen();
+      if (!(await store.remove({ hash, threadId }))) throw notFound(threadId);
+    });
     return { threadId };
   }
 
   /** Stops driving a thread that does not run, and notes that it goes on on another host. The same again does nothing. */
   async leave(threadId: string, { to }: LeaveRequest): Promise<Location> {
-    const { root, hash, orphans } = this.#parts;
+    const { hash, orphans, place } = this.#parts;
     await orphans.ended;
-    const isPaused = await letGo(threadId, {
-      live: () => this.#live.get(threadId),
-      takeOver: () => this.#takeOver(threadId, { env: {} }),
+    return await this.#turns.alone(threadId, async () => {
+      let isPaused = false;
+      for (let live = this.#live.get(threadId); live; live = this.#live.get(threadId)) {
+        const { over, status } = live.engine;
+        if (!over && status === "running") throw movesNotRunning(threadId);
+        isPaused ||= !over && status === "paused";
+        if (!over) void live.engine.release();
+        await live.gone;
+      }
+      await this.#settleLog(threadId);
+      return place.leave({ hash, threadId }, to, isPaused);
     });
-    return noteLeft(root, { hash, threadId }, to, isPaused);
+  }
+
+  /** Has a thread's log end with a whole record. */
+  async #settleLog(threadId: string): Promise<void> {
+    const { store, hash } = this.#parts;
+    const there = await store.find(threadId);
+    if (there?.hash !== hash) throw notFound(threadId);
+    if (there.movedTo !== null) return;
+    await (await store.claim({ hash, threadId }, this.#claimOptions({ env: {} })))?.release();
   }
 
   /** Stops driving all threads and leaves their logs so that each can be resumed. */
   async release(): Promise<void> {
     this.#isReleased = true;
+    await this.#turns.settled();
     const all = [...this.#live.values()];
     for (const { engine } of all) void engine.release();
     for (const { gone } of all) await gone;
-    await Promise.all(this.#ending.values());
   }
 
-  /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
+  /** How to fail the one thread that something uncaught can be of: the only one ever driven here. */
   get failOnly(): ((thrown: unknown) => void) | null {
     return this.#live.get(this.#onlyDriven ?? "")?.fail ?? null;
   }
 
-  /** Adds what nobody caught to the debug log of every thread that is driven. */
+  /** Adds something that was not caught to the debug log of every thread that is driven. */
   noteUncaught(thrown: unknown): void {
-    const line = errorLine(errorOf(thrown, (error) => this.#stacks.rewrite(error)));
-    const content = `nobody caught, in one of this worker's threads: ${line}`;
+    const { stacks } = this.#parts.place;
+    const line = errorLine(errorOf(thrown, (error) => stacks.rewrite(error)));
+    const content = `not caught, in one of this worker's threads: ${line}`;
     for (const { info } of this.#live.values()) info.log("R5DM7YB2", content);
   }
 
   #drive(
-    bundle: Bundle,
-    { start, steps, writer }: CreatedThread,
+    bundle: LoadedBundle,
+    claim: Claim,
     surroundings: Surroundings,
-    orphans?: Orphans["report"],
-  ): InfoLog {
-    const { root, hash, env: environment } = this.#parts;
+    orphans: Pick<Controlled, "orphans">,
+  ): Live {
+    const { store, place } = this.#parts;
+    const { start, steps } = claim;
     const { threadId } = start;
-    const env = environment.with(surroundings.env);
+    const env = this.#parts.env.with(surroundings.env);
     const mask = maskLater(() => maskOf(env, surroundings.secrets));
-    const info = infoLogOf(root, start, mask);
+    const info = new InfoLog(claim, mask);
     const { engine, fail } = engineFor({
-      bundle,
-      start,
-      steps,
-      options: { ...optionsOf(root, start, env), shared: this.#shared },
-      append: (record) => (info.flushEvents(), writer.append(record)),
-      info,
-      journal: journalIn(root, start, surroundings.durability !== "os"),
-      stacks: this.#stacks,
-      mask,
-      due: dueOf({ root, hash, threadId, writer }, this.#parts.writing.made),
+      ...{ store, claim, bundle, place, env, info, mask },
+      journal: place.journal(claim, surroundings.durability !== "os"),
       onWait: () => this.#parts.onChange(),
     });
-    const gone = this.#settle(threadId, engine.done, info, writer);
+    const gone = this.#settle(claim, engine.done, info);
     const since = system.clock.elapsed();
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
-    this.#live.set(threadId, { engine, info, workflow: start.name, since, fail, gone });
+    const live: Live = { engine, info, workflow: start.name, since, fail, gone };
+    this.#live.set(threadId, live);
     const payload = { pid: system.processes.pid, steps: steps.length, ...orphans };
     info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
+    if (claim.cut) {
+      const { bytes, keptIn } = claim.cut;
+      info.log("T2RV8MJ6", `cut a torn tail of ${bytes} bytes, kept in ${keptIn}`);
+    }
     engine.start();
     this.#parts.onChange();
-    return info;
+    return live;
   }
 
-  async #settle(
-    threadId: string,
-    outcome: Promise<Outcome>,
-    info: InfoLog,
-    writer: LogWriter,
-  ): Promise<void> {
-    info.log("4SHB0GXR", describeOutcome(await outcome));
-    await this.#close(threadId, writer);
+  async #settle(claim: Claim, done: Promise<Outcome>, info: InfoLog): Promise<void> {
+    const { threadId } = claim.ref;
+    const outcome = await done;
+    if (outcome.kind !== "ended") info.log(outcomeTag, describeOutcome(outcome));
     info.close();
+    await claim.release();
     this.#live.delete(threadId);
     this.#parts.note(threadId, false);
     this.#parts.onChange();
   }
 
-  async #close(threadId: string, writer: LogWriter): Promise<void> {
-    await writer.close();
-    if (writer.isSuspect) this.#unsynced.add(threadId);
-  }
-
-  // A thread whose end is written may still be closing its generator: nothing is done to it but to wait.
+  // A thread whose end is written may still be closing its generator: nothing is done to it before that is over.
   async #find(threadId: string): Promise<Live | null> {
     const live = this.#live.get(threadId) ?? null;
     if (!live?.engine.over) return live;
@@ -345,56 +388,59 @@ export class Threads {
     return this.#live.get(threadId) ?? null;
   }
 
-  /** Continues a thread from its log, unless that is a reason to refuse it. False for one that had ended. */
-  #driveAgain(
+  /** Continues a thread from its log with what `surroundings` gives; it is left alone when that is null or throws. */
+  async #driveAgain(
     bundle: LoadedBundle,
     threadId: string,
     request: Surroundings,
-    refusal: (log: ThreadLog) => WorkflowError | null = () => null,
-  ): boolean {
-    const { root, hash, note, orphans } = this.#parts;
-    // First of all: a worker that its disk keeps from all that follows is not stuck in its bundle.
+    surroundings: (claim: Claim) => Surroundings | null,
+    onBegin: (live: Live) => void = () => undefined,
+  ): Promise<void> {
+    const { store, hash, note, orphans } = this.#parts;
+    // First of all: a worker that waits for its disk is not stuck in its bundle.
     note(threadId, true);
+    let claim: Claim | null = null;
     let isDriven = false;
     try {
-      const taken = this.#takeOver(threadId, request);
-      if (!taken) return false;
-      const { log, writer, cut } = taken;
-      const refused = otherBundle(root, log.start, { hash, sha256: bundle.sha256 }) ?? refusal(log);
-      if (refused) {
-        void writer.close();
-        throw refused;
-      }
-      const info = this.#drive(bundle, { ...log, writer }, request, orphans.report);
-      if (cut) info.log("T2RV8MJ6", `cut a torn tail of ${cut.bytes} bytes, kept in ${cut.keptIn}`);
-      return (isDriven = true);
+      claim = await this.#claim(threadId, request);
+      const { sha256 } = bundle;
+      const other = otherBundle(store.where(claim.ref, "data"), claim.start, { hash, sha256 });
+      if (other) throw other;
+      const own = surroundings(claim);
+      isDriven = own !== null;
+      if (own) onBegin(this.#drive(bundle, claim, own, orphans.report));
     } finally {
-      if (!isDriven) note(threadId, false);
+      if (!isDriven) {
+        await claim?.release();
+        note(threadId, false);
+      }
     }
   }
 
-  #checkOpen(threadId: string): void {
+  /** @throws WorkflowError `THREAD_ENDED`, and those of `ThreadStore.claim`. */
+  async #claim(threadId: string, request: Surroundings): Promise<Claim> {
+    this.#checkOpen();
+    const { store, hash } = this.#parts;
+    const claim = await store.claim({ hash, threadId }, this.#claimOptions(request));
+    if (!claim) throw refuse("ALREADY_RUNNING", threadId, "is driven elsewhere");
+    if (!claim.end) return claim;
+    await claim.release();
+    const { returnCode, reason } = claim.end.meta;
+    throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
+  }
+
+  #checkOpen(): void {
     if (this.#isReleased) throw workerClosing();
-    if (this.#ending.has(threadId)) throw refuse("ENDING", threadId, "is being killed");
   }
 
-  #takeOver(threadId: string, surroundings: Surroundings): TakenOver | null {
-    this.#checkOpen(threadId);
-    const { root, hash, followsLost } = this.#parts;
-    const isSuspect = this.#unsynced.has(threadId) || (followsLost && !this.#driven.has(threadId));
-    try {
-      const taken = takeOver(root, hash, threadId, this.#writing(surroundings), isSuspect);
-      this.#unsynced.delete(threadId);
-      this.#driven.add(threadId);
-      return taken;
-    } catch (error) {
-      // What the disk has refused may have been a sync.
-      if (!isWorkflowError(error) || !refusals.has(error.code)) this.#unsynced.add(threadId);
-      throw error;
-    }
-  }
-
-  #writing({ durability }: Surroundings): Writing {
-    return durability === "os" ? { ...this.#parts.writing, syncer: null } : this.#parts.writing;
+  #claimOptions({ durability }: Surroundings): ClaimOptions {
+    const owner = `process ${system.processes.pid}`;
+    return { owner, leaseMs, ...(durability && { durability }) };
   }
 }
+
+const isDue = ({ start, steps }: Claim, now: number): boolean => {
+  const { maxRounds } = start.parameters.options;
+  const state = stateAfter(steps.at(-1) ?? null, steps.length, maxRounds);
+  return state.kind === "waiting" && state.dueAt !== null && state.dueAt <= now;
+};

@@ -1,5 +1,5 @@
-import { diskError } from "../storage/disk-error.ts";
-import { asideName, readOwnFile, removeQuietly, withFile, writeAll } from "../storage/files.ts";
+import { diskError } from "../disk/disk-error.ts";
+import { asideName, readOwnFile, removeQuietly, withFile, writeAll } from "../disk/files.ts";
 import { O_APPEND, O_CREAT, O_EXCL, O_WRONLY, type ProcessIdentity } from "../system/port.ts";
 import { system } from "../system/system.ts";
 

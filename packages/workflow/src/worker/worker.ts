@@ -1,16 +1,21 @@
 import { join } from "node:path";
+import { StackMapper } from "../bundle/stack.ts";
 import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
-import { durableWriting } from "../log/writing.ts";
-import { takeLock } from "../storage/lock.ts";
-import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../storage/paths.ts";
+import { sharedIn } from "../disk/shared-values.ts";
+import { DiskStore } from "../disk/store.ts";
+import { noteLeft } from "../disk/threads.ts";
+import { CopiedCommits, worktreesDir } from "../disk/worktrees.ts";
+import { takeLock } from "../disk/lock.ts";
+import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { markVariable } from "../system/worker-env.ts";
 import { SharedEnv } from "./context.ts";
 import { Orphans } from "./orphans.ts";
 import { ControlServer } from "./server.ts";
-import { Threads } from "./threads.ts";
+import { journalIn } from "./journal.ts";
+import { Threads, type ThreadsParts } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
 
 /** Shorter than a client's timeout, so that the reason reaches the client. */
@@ -50,14 +55,20 @@ export function runWorker(
   let closing = false;
   let isIsolated = false;
 
+  const store = new DiskStore(root, { lockedHash: hash, distrustsCache: info.followsLost });
   const threads = new Threads({
-    root,
+    store,
     hash,
-    followsLost: info.followsLost,
-    orphans,
+    place: placeIn(root, hash),
+    orphans: {
+      ended: orphans.ended,
+      get report() {
+        return orphans.report;
+      },
+      besideFork: (source) => orphans.besideFork(root, hash, source),
+    },
     env: new SharedEnv(mark === "" ? {} : { [markVariable]: mark }),
     load,
-    writing: durableWriting(),
     note: (threadId, live) => info.note(threadId, live),
     onChange: rest,
   });
@@ -109,7 +120,7 @@ export function runWorker(
         await threads.release();
         isReleased = true;
       },
-      () => (info.followsLost || threads.hasUnsynced ? info.forget([mark]) : info.remove()),
+      () => (info.followsLost || store.hasUnsynced ? info.forget([mark]) : info.remove()),
       // A thread that is still driven keeps it until this process is gone.
       () => isReleased && lock?.release(),
       () => system.clock.sleep(lingerMs),
@@ -125,6 +136,20 @@ export function runWorker(
     system.processes.exit(0);
   }
 }
+
+/** What the threads of a bundle have of a storage root beside their store. */
+export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
+  shared: sharedIn(root),
+  worktrees: (threadId) => worktreesDir(root, threadId),
+  stacks: new StackMapper(root, hash),
+  noteCopied(threadId, steps) {
+    const commits = new CopiedCommits();
+    for (const step of steps) commits.add(step);
+    commits.note(root, threadId);
+  },
+  journal: ({ start }, isSynced) => journalIn(root, start, isSynced),
+  leave: (ref, to, isPaused) => noteLeft(root, ref, to, isPaused),
+});
 
 /** @throws WorkflowError `BUNDLE_LOAD_FAILED` when the bundle's top level does not end in time. */
 async function inTime(hash: string, loaded: Promise<LoadedBundle>): Promise<LoadedBundle> {

@@ -1,6 +1,6 @@
 // Collects garbage so many times.
-import { collectGarbage } from "../../src/local/gc.ts";
-import { openRoot } from "../../src/storage/root.ts";
+import { collectGarbage } from "../../src/local/upkeep/gc.ts";
+import { openRoot } from "../../src/disk/root.ts";
 
 const [path = "", count = "0"] = process.argv.slice(2);
 const root = openRoot({ path });

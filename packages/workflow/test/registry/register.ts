@@ -1,6 +1,6 @@
 // Registers bundles under names of its own, or all under the name `only`, and prints each when it has been registered.
 import { registerBundle } from "../../src/local/workflows.ts";
-import { openRoot } from "../../src/storage/root.ts";
+import { openRoot } from "../../src/disk/root.ts";
 
 const [path = "", prefix = "", count = "0", only] = process.argv.slice(2);
 const root = openRoot({ path });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { mostOf } from "../../../../server/src/guard/body.ts";
-import { checkFiles, mostFiles } from "../../../../server/src/routes/upload.ts";
+import { mostOf } from "../../../../../packages/server/src/guard/body.ts";
+import { checkFiles, mostFiles } from "../../../../../packages/server/src/routes/upload.ts";
 import { ApiError } from "../../lib/request.ts";
 import { chosenFiles } from "./drop-zone.tsx";
 import { excerptsOf, problemsOf } from "./file-problems.tsx";

@@ -1,0 +1,154 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { WorkflowError } from "@uncaged/workflow/host";
+import { parseAccept } from "hono/utils/accept";
+
+const compressible = /\.(html|js|css|svg|json|map|txt|webmanifest)$/;
+
+type Asset = {
+  plain: Uint8Array<ArrayBuffer>;
+  packed: Uint8Array<ArrayBuffer> | null;
+  type: string;
+};
+
+/** The folder of the built console: in this repository, and beside the program when it is packed. */
+function consoleFolder(): string {
+  const path = import.meta.url.endsWith(".ts") ? "../../../../apps/web/dist" : "./console";
+  return fileURLToPath(new URL(path, import.meta.url));
+}
+
+/** The file at a path; for any other the page, which has its own routes. Null for a part that there is not. */
+export type ConsoleFiles = (path: string, headers: Headers) => Response | null;
+
+/**
+ * The built console: the files of a folder, each by its path in it. Only what was listed there can be
+ * requested: no path of a request ever reaches the disk. Each is read when it is first requested.
+ */
+export function consoleFiles(): ConsoleFiles {
+  const paths = filesOf(consoleFolder());
+  const assets = new Map<string, Asset>();
+  const assetOf = (name: string): Asset | null => {
+    const known = assets.get(name);
+    const path = paths.get(name);
+    if (known || path === undefined) return known ?? null;
+    const plain = new Uint8Array(readFileSync(path));
+    const packed = compressible.test(name) ? Bun.gzipSync(plain) : null;
+    const asset = { plain, packed, type: Bun.file(path).type };
+    assets.set(name, asset);
+    return asset;
+  };
+  return (path, requested) => {
+    const isPart = path.startsWith("/assets/");
+    if (isPart && !paths.has(path)) return null;
+    const found = paths.has(path) ? path : "/index.html";
+    const asset = assetOf(found);
+    if (!asset) return notBuilt();
+    // A part has its own hash in its name, and never changes.
+    const headers = new Headers({
+      "Content-Type": asset.type,
+      "Cache-Control": isPart ? "private, max-age=31536000, immutable" : "no-cache",
+      Vary: "Accept-Encoding",
+    });
+    if (!asset.packed || !takesPacked(requested)) return new Response(asset.plain, { headers });
+    headers.set("Content-Encoding", "gzip");
+    return new Response(asset.packed, { headers });
+  };
+}
+
+function takesPacked(headers: Headers): boolean {
+  const accepted = parseAccept(headers.get("accept-encoding") ?? "");
+  const of = (name: string) => accepted.find(({ type }) => type.toLowerCase() === name);
+  return ((of("gzip") ?? of("*"))?.q ?? 0) > 0;
+}
+
+function filesOf(folder: string): ReadonlyMap<string, string> {
+  const names = existsSync(folder) ? new Bun.Glob("**/*").scanSync({ cwd: folder, dot: true }) : [];
+  return new Map(
+    [...names].map((name) => [`/${name.replaceAll(sep, "/")}`, join(folder, name)] as const),
+  );
+}
+
+/**
+ * Builds the console in a checkout where it was not built yet; `onBuild` is called before that takes its
+ * seconds. @throws WorkflowError `CONSOLE_FAILED` with the last line that the build printed.
+ */
+export async function buildConsole(onBuild: () => void): Promise<void> {
+  const folder = consoleFolder();
+  const sources = dirname(folder);
+  if (existsSync(join(folder, "index.html")) || !existsSync(join(sources, "vite.config.ts")))
+    return;
+  onBuild();
+  const build = Bun.spawn([process.execPath, "--bun", "run", "build"], {
+    cwd: sources,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...process.env, NO_COLOR: "1" },
+  });
+  const [printed, complained, code] = await Promise.all([
+    new Response(build.stdout).text(),
+    new Response(build.stderr).text(),
+    build.exited,
+  ]);
+  if (code === 0) return;
+  const last = `${printed}\n${complained}`.trim().split("\n").at(-1) ?? "";
+  throw WorkflowError.failed(
+    "CONSOLE_FAILED",
+    `the console can't be built: ${last.slice(0, 300)}`,
+    `see what is wrong: bun run build, in ${sources}`,
+  );
+}
+
+/** Whether a path is the console's: all but those of the API and of runs. */
+export const isPagePath = (path: string): boolean => !/^\/(api|workflow)(\/|$)/.test(path);
+
+export const wantsPage = ({ headers, method, url }: Request): boolean =>
+  method === "GET" &&
+  (headers.get("accept") ?? "").includes("text/html") &&
+  isPagePath(URL.parse(url)?.pathname ?? "/");
+
+const notBuilt = (): Response =>
+  plainPage(200, [
+    "The server runs. The console is not built here, so there is no page to show.",
+    'The API is: <a href="/api/openapi.json">/api/openapi.json</a>',
+  ]);
+
+/** Why a browser gets no page, for its reader. */
+export function refusalPage({ headers }: Request, status: number, refusal: Refusal): Response {
+  const { code, message, hint } = refusal;
+  const isVisit =
+    headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document";
+  // Who follows a link of another site brings no cookie; a page of ours that is loaded again does.
+  if (code === "FOREIGN_ORIGIN" && isVisit) return plainPage(200, ["One moment…"], again);
+  if (status !== 401) return plainPage(status, [message, hint ?? ""].map(sentence));
+  return plainPage(status, [
+    "This server requires its token, and this browser does not have it, or no longer.",
+    "Open the address that <code>uncaged-workflow serve</code> has printed in its terminal.",
+  ]);
+}
+
+type Refusal = { code: string; message: string; hint: string | null };
+
+const again = '<meta http-equiv="refresh" content="0">';
+
+const sentence = (text: string): string =>
+  Bun.escapeHTML(text.slice(0, 1).toUpperCase() + text.slice(1));
+
+function plainPage(status: number, paragraphs: string[], head = ""): Response {
+  const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width">
+    ${head}
+    <title>uncaged-workflow</title>
+  </head>
+  <body>
+    <h1>uncaged-workflow</h1>
+    ${paragraphs.map((text) => `<p>${text}</p>`).join("\n    ")}
+  </body>
+</html>
+`;
+  return new Response(page, { status, headers: { "Content-Type": "text/html; charset=utf-8" } });
+}

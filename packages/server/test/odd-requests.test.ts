@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Failure } from "../src/entry/api-types.ts";
+import { asking } from "./flows.ts";
+import { request, send } from "./raw.ts";
+import { Serving, stopServing } from "./serving.ts";
+
+let serving: Serving;
+let id: string;
+
+beforeAll(async () => {
+  serving = await Serving.start("counter");
+  await serving.add("asking", JSON.stringify(asking), "asking.json");
+  id = await serving.run("counter");
+  await serving.until(id, "completed");
+}, 180_000);
+afterAll(stopServing, 180_000);
+
+const own = () => ({
+  Host: `127.0.0.1:${serving.port}`,
+  Authorization: `Bearer ${serving.token}`,
+});
+
+test("a request that names a host instead of a path is refused, and is no bug", async () => {
+  const { status, body } = await send(
+    serving.port,
+    request(`CONNECT 127.0.0.1:${serving.port}`, own()),
+  );
+  expect([status, (JSON.parse(body) as Failure).error.code]).toEqual([400, "BAD_URL"]);
+});
+
+test("a path of runs that there is not is refused in words, and gives no page", async () => {
+  for (const path of ["/workflow/run", "/workflow/x/nowhere", "/workflow/"]) {
+    const { status, body } = await serving.ask<{ error: string }>(path);
+    expect([status, body.error]).toEqual([404, `there is no GET ${path}`]);
+  }
+});
+
+test("a part of the console that there is not is not found, and no page", async () => {
+  const { status, body } = await serving.ask<Failure>("/assets/index-gone.js");
+  expect([status, body.error.code]).toEqual([404, "NO_SUCH_PATH"]);
+  expect((await serving.fetch("/threads/x")).headers.get("content-type")).toContain("text/html");
+});
+
+test("a page is sent packed to whoever takes it so, and to nobody else", async () => {
+  const encodingFor = async (accepted: string) => {
+    const headers = { ...own(), "Accept-Encoding": accepted };
+    return (await send(serving.port, request("GET /", headers))).headers.get("content-encoding");
+  };
+  for (const accepted of ["gzip", "br, gzip;q=0.5", "GZIP", "*"]) {
+    expect(await encodingFor(accepted)).toBe("gzip");
+  }
+  for (const accepted of ["", "identity", "gzip;q=0", "br, gzip ; q=0.000", "xgzip", "x-gzip-2"]) {
+    expect(await encodingFor(accepted)).toBeUndefined();
+  }
+});
+
+describe("a cookie", () => {
+  const visit = async (cookie: string) => {
+    const headers = { Host: `127.0.0.1:${serving.port}`, Cookie: cookie };
+    return (await send(serving.port, request("GET /api/server", headers))).status;
+  };
+  const name = () => `uncaged-workflow-${serving.port}`;
+
+  test("lets in also beside another of its name, as a page of another port may set it", async () => {
+    expect(await visit(`${name()}=x; ${name()}=${serving.token}`)).toBe(200);
+    expect(await visit(`${name()}=${serving.token}; ${name()}=x`)).toBe(200);
+    expect(await visit(`a; ${name()}="${serving.token}"; b=c=d;;`)).toBe(200);
+  });
+
+  test("lets in nobody with anything else", async () => {
+    expect(await visit(`${name()}=x; ${name()}=y`)).toBe(401);
+    expect(await visit(`${name()}=%zz; ${name()}; =; =${serving.token}`)).toBe(401);
+    expect(await visit(`x${name()}=${serving.token}`)).toBe(401);
+    expect(await visit(`${name()}= ${serving.token}x`)).toBe(401);
+  });
+});
+
+describe("a number", () => {
+  const places = () => [
+    "/api/threads?limit=",
+    "/api/threads?offset=",
+    `/api/threads/${id}/steps?from=`,
+    `/api/threads/${id}/steps?limit=`,
+    `/api/threads/${id}/log?after=`,
+    `/api/threads/${id}/log?limit=`,
+    `/api/threads/${id}/log?step=`,
+    "/workflow/@last/checkpoint?steps=",
+    "/workflow/@last/values?step=",
+  ];
+
+  test("is a row of digits, and anything else is refused", async () => {
+    const wrong = ["", "%20", "-1", "-0", "1.5", "1e2", "0x10", "%2B1", "1_0", "NaN", "1&offset=x"];
+    for (const place of places()) {
+      for (const text of [...wrong, "9".repeat(400), "%D9%A1", "true", "[]", "2025-01-01"]) {
+        const path = text.includes("&") ? `${place}1&${place.split("?")[1]}1` : place + text;
+        expect(`${path} ${(await serving.fetch(path)).status}`).toBe(`${path} 400`);
+      }
+    }
+  });
+
+  test("of a body is no text, and no null", async () => {
+    for (const iteration of [null, "1", true, [], -1, 1.5]) {
+      const path = [{ in: "Loop_A", child: "Set_A", iteration }];
+      const body = { checkpoint: { threadId: id, steps: 0 }, stepID: "Set_A", path };
+      const { status, body: error } = await serving.ask<{ code: string }>("/workflow/rerun", body);
+      expect([status, error.code]).toEqual([400, "BAD_REQUEST"]);
+    }
+  });
+
+  test("is described as one", async () => {
+    type Parameter = { name: string; in: string; schema: { type?: unknown } };
+    type Paths = Record<string, Record<string, { parameters?: Parameter[] }>>;
+    const { paths } = await serving.ok<{ paths: Paths }>("/api/openapi.json");
+    const all = Object.values(paths).flatMap((path) => Object.values(path));
+    const types = all
+      .flatMap(({ parameters = [] }) => parameters)
+      .filter(({ schema }) => JSON.stringify(schema.type ?? "").includes("integer"))
+      .map(({ schema }) => schema.type);
+    expect(types).toEqual(Array.from({ length: 10 }, () => "integer"));
+  });
+});
+
+describe("a name that a path does not take", () => {
+  const refusal = async (path: string, sent?: unknown) => {
+    const { status, body } = await serving.ask<Failure & { error: string }>(path, sent);
+    const { error } = body;
+    return `${status} ${typeof error === "string" ? error : (error as Failure["error"]).message}`;
+  };
+  const near = "there is no such name; did you mean";
+
+  test("in a query is refused with the nearest that it takes", async () => {
+    expect(await refusal("/api/threads?limt=2")).toBe(`400 query.limt: ${near} limit?`);
+    expect(await refusal("/api/threads?Status=running")).toBe(`400 query.Status: ${near} status?`);
+    expect(await refusal(`/api/threads/${id}?x=1`)).toContain("there are steps");
+    expect(await refusal("/api/workflows?x=1")).toBe("400 query.x: there is no such name");
+    expect(await refusal("/workflow/@last/checkpoint?befor=a")).toContain(`${near} before?`);
+  });
+
+  test("in a body is refused, however deep it is", async () => {
+    const started = { workflow: "counter", promt: "x", maxRound: 3 };
+    expect(await refusal("/api/threads", started)).toBe(`400 json.promt: ${near} prompt?`);
+    const fork = { edit: { contents: "x" } };
+    expect(await refusal(`/api/threads/${id}/fork`, fork)).toBe(
+      `400 json.edit.contents: ${near} content?`,
+    );
+    expect(await refusal("/workflow/run", { workflowname: "asking" })).toContain("workflowName?");
+    expect(await refusal(`/api/threads/${id}/kill`, { ["\n".repeat(3)]: 1 })).toContain("force");
+    expect((await serving.ok<unknown[]>("/api/threads?workflow=counter")).length).toBe(1);
+  });
+});

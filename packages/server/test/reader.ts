@@ -1,0 +1,69 @@
+import { connect } from "node:net";
+import type { RunningServer } from "../src/entry/index.ts";
+import { request } from "./raw.ts";
+
+/** A reader of a stream with a connection of its own: `fetch` opens only so many at once. */
+export class Reader {
+  readonly #socket: ReturnType<typeof connect>;
+  #text = "";
+  /** What came and is not a whole chunk yet. */
+  #raw = "";
+  #wanted: { part: string; resolve: () => void } | null = null;
+
+  constructor({ port, token }: RunningServer, path: string, headers: Record<string, string> = {}) {
+    const all = { Host: `127.0.0.1:${port}`, Authorization: `Bearer ${token}`, ...headers };
+    this.#socket = connect(port, "127.0.0.1", () => {
+      this.#socket.write(request(`GET ${path}`, all));
+    });
+    this.#socket.on("data", (bytes) => {
+      const before = this.#text.length;
+      this.#raw += bytes.toString("latin1");
+      this.#takeChunks();
+      const { part, resolve } = this.#wanted ?? { part: "", resolve: () => undefined };
+      if (this.#text.includes(part, before - part.length)) resolve();
+    });
+  }
+
+  /** What it was sent, as it came. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** Takes the chunks of the transfer apart: where one ends means nothing. */
+  #takeChunks(): void {
+    if (this.#text === "") {
+      const end = this.#raw.indexOf("\r\n\r\n") + 4;
+      if (end < 4) return;
+      this.#text = this.#raw.slice(0, end);
+      this.#raw = this.#raw.slice(end);
+    }
+    for (;;) {
+      const [head = "", size = ""] = /^([0-9a-f]+)\r\n/i.exec(this.#raw) ?? [];
+      const end = head.length + Number.parseInt(size, 16);
+      if (head === "" || this.#raw.length < end + 2) return;
+      this.#text += this.#raw.slice(head.length, end);
+      this.#raw = this.#raw.slice(end + 2);
+    }
+  }
+
+  /** Waits until it was sent something. */
+  async sees(part: string): Promise<void> {
+    if (this.#text.includes(part)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wanted = { part, resolve };
+    await promise;
+  }
+
+  /** Takes nothing from here on, or again. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+}

@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Failure, Server, ThreadRow } from "../src/entry/api-types.ts";
+import { request, send } from "./raw.ts";
+import { Serving, stopServing } from "./serving.ts";
+import { follow } from "./sse.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
+
+const begun = Date.now() - 1;
+/** For the tests that leave it as it is. */
+let serving: Serving;
+
+beforeAll(async () => {
+  serving = await Serving.start("counter", "endless");
+}, 180_000);
+afterAll(stopServing, 180_000);
+
+const addressOf = (of: Serving) => join(of.path, "run/server.json");
+
+test("the token lies where only its owner can read it, and stays over a restart", async () => {
+  const own = await Serving.start();
+  const { token, port } = own;
+  expect(token).toMatch(/^[\w-]{43}$/);
+  expect(statSync(addressOf(own)).mode & 0o777).toBe(0o600);
+  expect(statSync(join(own.path, "run")).mode & 0o777).toBe(0o700);
+  await own.stop("SIGKILL");
+  await own.serve(port);
+  expect(own.token).toBe(token);
+  await own.stop();
+  rmSync(addressOf(own));
+  await own.serve(port);
+  expect(own.token).not.toBe(token);
+});
+
+test("a port in use is one line, with the URL when it is this storage root's own server", async () => {
+  const own = serving.spawn("serve", "--port", String(serving.port));
+  expect(await own.exited).toBe(1);
+  const printed = await own.stderr.text();
+  expect(printed).toMatch(/^error: port \d+ of 127\.0\.0\.1 is in use; hint: [^\n]+\n$/);
+  expect(printed).toContain(`/?token=${serving.token}`);
+
+  const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const foreign = serving.spawn("serve", "--port", String(other.port));
+  expect(await foreign.exited).toBe(1);
+  expect(await foreign.stderr.text()).not.toContain("token=");
+  await other.stop(true);
+  expect((await serving.fetch("/api/server")).status).toBe(200);
+});
+
+test("a wrong port and a wrong address are refused", async () => {
+  const refused = [
+    ["--port", "65536"],
+    ["--host", "192.0.2.1"],
+    ["--allow-origin", "localhost:5173"],
+  ].map(async (args) => {
+    const child = serving.spawn("serve", ...args);
+    expect(await child.exited).toBe(2);
+    expect(await child.stderr.text()).toMatch(/^error: [^\n]+\n$/);
+  });
+  await Promise.all(refused);
+});
+
+test("Ctrl-C ends it at once, also while somebody follows", async () => {
+  const own = await Serving.start("endless");
+  const id = await own.run("endless");
+  const following = follow(own, `/api/threads/${id}/events`);
+  await follow(own, `/api/threads/${id}/events`, { enough: (sent) => sent.length > 3 });
+  expect(await own.stop("SIGINT")).toBe(0);
+  await following;
+  await own.serve();
+  await own.until(id, "running");
+});
+
+test("--open opens the console by a URL that is valid once, and does not have the token in it", async () => {
+  const opened = join(serving.folder, "opened");
+  for (const name of ["xdg-open", "open"]) {
+    const script = `#!/bin/sh\nprintf %s "$1" > '${opened}.new' && mv '${opened}.new' '${opened}'\n`;
+    chmodSync(serving.write(`bin/${name}`, script), 0o755);
+  }
+  const PATH = `${join(serving.folder, "bin")}:${serving.env.PATH}`;
+  const child = serving.spawnIn({ PATH }, "serve", "--port", "0", "--open");
+  const { value } = await child.stdout.getReader().read();
+  const url = new TextDecoder().decode(value).trim();
+  await until(() => existsSync(opened));
+  const { origin, searchParams } = new URL(url);
+  const entry = readFileSync(opened, "utf8");
+  expect(entry).toStartWith(`${origin}/?code=`);
+  expect(entry).not.toContain(searchParams.get("token") ?? "none");
+  const visit = () => fetch(entry, { redirect: "manual" });
+  const first = await visit();
+  expect(first.status).toBe(303);
+  expect(first.headers.get("location")).toBe("/");
+  const cookie = first.headers.get("set-cookie")?.split(";")[0] ?? "";
+  expect((await fetch(`${origin}/api/server`, { headers: { cookie } })).status).toBe(200);
+  expect((await visit()).status).toBe(401);
+  child.kill("SIGINT");
+  expect(await child.exited).toBe(0);
+});
+
+test("an address that others reach is warned of, and answers to the machine's names alone", async () => {
+  const child = serving.spawn("serve", "--host", "0.0.0.0", "--port", "0");
+  const { value } = await child.stdout.getReader().read();
+  const url = new URL(new TextDecoder().decode(value).trim());
+  const headers = { Authorization: `Bearer ${url.searchParams.get("token")}` };
+  expect((await fetch(`${url.origin}/api/server`, { headers })).status).toBe(200);
+  const evil = { ...headers, Host: `evil.example:${url.port}` };
+  const answer = await send(Number(url.port), request("GET /api/server", evil));
+  expect(answer.status).toBe(403);
+  child.kill("SIGINT");
+  expect(await child.exited).toBe(0);
+  expect(await child.stderr.text()).toContain("others can reach this address");
+});
+
+test("it listens on loopback alone", async () => {
+  const { stdout } = Bun.spawnSync(["cat", "/proc/net/tcp", "/proc/net/tcp6"]);
+  const port = serving.port.toString(16).toUpperCase().padStart(4, "0");
+  const listening = [...stdout.toString().matchAll(/^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) \S+ 0A /gm)];
+  const ours = listening.filter((match) => match[2] === port).map((match) => match[1]);
+  expect(ours).toEqual(["0100007F"]);
+});
+
+test("in a project it serves the project's threads, and names the project", async () => {
+  const folder = serving.folder;
+  serving.write("uncaged.json", "{}");
+  const child = serving.spawnIn(
+    { UNCAGED_WORKFLOW_STORAGE_ROOT: "" },
+    "serve",
+    "--port=0",
+    "--json",
+  );
+  const { value } = await child.stdout.getReader().read();
+  const { port, token } = JSON.parse(new TextDecoder().decode(value)) as Serving;
+  const headers = { Authorization: `Bearer ${token}` };
+  const response = await fetch(`http://127.0.0.1:${port}/api/server`, { headers });
+  expect(await response.json()).toMatchObject({ project: folder, root: join(folder, ".uncaged") });
+  child.kill();
+  await child.exited;
+});
+
+test("it knows its version, since when it runs, and what it serves", async () => {
+  const server = await serving.ok<Server>("/api/server");
+  expect(server).toMatchObject({
+    name: "uncaged-workflow",
+    version: expect.any(String),
+    root: serving.path,
+    project: null,
+  });
+  expect(server.startedAt).toBeGreaterThan(begun);
+  expect(server.startedAt).toBeLessThanOrEqual(Date.now());
+});
+
+test("without a built console there is a page about that", async () => {
+  const page = await serving.fetch("/");
+  expect(page.headers.get("content-type")).toMatch(/^text\/html/);
+  const isBuilt = existsSync(join(import.meta.dir, "../../../apps/web/dist/index.html"));
+  expect(await page.text()).toContain(isBuilt ? "<script" : "The console is not built here");
+});
+
+test("a storage root that vanishes is an empty one, and comes back", async () => {
+  const own = await Serving.start("counter", "endless");
+  const id = await own.run("counter");
+  await own.until(id, "completed");
+  const aside = join(own.folder, "aside");
+  renameSync(own.path, aside);
+  expect(await own.ok<ThreadRow[]>("/api/threads")).toEqual([]);
+  const { status, body } = await own.ask<Failure>(`/api/threads/${id}`);
+  expect(`${status} ${body.error.code}`).toBe("404 THREAD_NOT_FOUND");
+  expect((await own.ask("/api/threads", { workflow: "counter" })).status).toBe(404);
+  expect(existsSync(own.path)).toBe(false);
+  renameSync(aside, own.path);
+  expect(await own.ok<ThreadRow[]>("/api/threads")).toHaveLength(1);
+});
+
+test("no token and no storage root stands in what is served without a reason", async () => {
+  const { token } = serving;
+  const answers = await Promise.all(
+    ["/", "/api/threads", "/api/openapi.json", "/api/x"].map(async (path) =>
+      (await serving.fetch(path)).text(),
+    ),
+  );
+  expect(answers.join()).not.toContain(token);
+  expect(answers.join()).not.toContain(serving.folder);
+  expect(readFileSync(addressOf(serving), "utf8")).toContain(token);
+});

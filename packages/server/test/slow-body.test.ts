@@ -1,0 +1,80 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openLocalHost } from "@uncaged/workflow/host";
+import { type RunningServer, startServer } from "../src/entry/index.ts";
+import { request } from "./raw.ts";
+
+/* A pace that a test can wait for: the server runs in this process. */
+const folder = mkdtempSync(join(tmpdir(), "uw-slow-"));
+const servers: RunningServer[] = [];
+
+afterAll(async () => {
+  for (const server of servers) await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function serve(graceMs: number, bytesPerMs = 1): RunningServer {
+  const host = openLocalHost({ path: folder });
+  const options = { hostname: "127.0.0.1", port: 0, env: {}, cwd: folder, version: "test" };
+  const server = startServer({ host, ...options, bodies: { graceMs, bytesPerMs } });
+  servers.push(server);
+  return server;
+}
+
+/** Sends a body of JSON, a piece each time, and gives what was answered when the server has closed. */
+function sent(
+  server: RunningServer,
+  path: string,
+  pieces: readonly string[],
+  everyMs: number,
+): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const headers = {
+    Host: `127.0.0.1:${server.port}`,
+    Authorization: `Bearer ${server.token}`,
+    "Content-Type": "application/json",
+    "Content-Length": String(length),
+    Connection: "close",
+  };
+  let received = "";
+  let next = 0;
+  const socket = connect(server.port, "127.0.0.1", () =>
+    socket.write(request(`POST ${path}`, headers)),
+  );
+  const timer = setInterval(() => {
+    const piece = pieces[next];
+    next += 1;
+    if (piece === undefined) clearInterval(timer);
+    else socket.write(piece);
+  }, everyMs);
+  socket.on("data", (bytes) => {
+    received += bytes.toString();
+  });
+  socket.on("error", () => undefined);
+  socket.on("close", () => {
+    clearInterval(timer);
+    resolve(received);
+  });
+  return promise;
+}
+
+test("a body that trickles in is refused with the token too, and its connection closed", async () => {
+  const trickle = ['{"workflow":"', ...Array.from({ length: 2_000 }, () => "x"), '"}'];
+  const server = serve(400);
+  for (const path of ["/api/threads", "/workflow/run"]) {
+    const answer = await sent(server, path, trickle, 50);
+    expect(answer).toStartWith("HTTP/1.1 408 ");
+    expect(answer).toContain("BODY_TOO_SLOW");
+  }
+});
+
+test("a large body that keeps up the pace is taken, however long it takes", async () => {
+  const pieces = ['{"workflow":"', ...Array.from({ length: 30 }, () => "x".repeat(2_000)), '"}'];
+  // All pieces together take longer than the grace.
+  const answer = await sent(serve(1_000, 0.01), "/api/threads", pieces, 50);
+  expect(answer).toMatch(/^HTTP\/1.1 (400|404) /);
+});

@@ -1,0 +1,35 @@
+// Entry point 3: clusters, how they are addressed, and those of this machine.
+
+// Addresses
+export {
+  type ClusterAddress,
+  hostUrl,
+  isHostUrl,
+  readHostUrl,
+  tokenVariable,
+} from "../cluster/address.ts";
+export { serviceMetadata, serviceNames } from "../cluster/names.ts";
+export {
+  checkWorkers,
+  type ClusterState,
+  clusterState,
+  type Deployment,
+  hasWorkers,
+  registerWorker,
+} from "../cluster/admin.ts";
+
+// A cluster of this machine
+export { type Cluster, startCluster } from "../cluster/cluster.ts";
+export { findServer, installServer, noServer, serverVersion } from "../cluster/program.ts";
+export {
+  balance,
+  clusterStatus,
+  downCluster,
+  joinCluster,
+  type LocalCluster,
+  readCluster,
+  upCluster,
+} from "../cluster/local.ts";
+export { readIdentityKey } from "../cluster/identity.ts";
+export { type Reached, reachCluster } from "../cluster/reach.ts";
+export { type Backend, type Balancer, startBalancer } from "../cluster/balancer.ts";

@@ -1,0 +1,5 @@
+// Entry point 1: the host that a cluster is.
+
+export { openRestateHost, type RestateHost, type RestateHostOptions } from "../host/host.ts";
+export { openPlanRows, type PlanRows } from "../host/plans.ts";
+export { maxRecordBytes } from "../thread/thread.ts";

@@ -1,0 +1,46 @@
+import { isBase32 } from "./base32.ts";
+import { WorkflowError } from "./error.ts";
+import { show } from "./show.ts";
+
+/** Workflow names: what is a file name on every system and an argument in every shell. */
+const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** Names that Windows keeps for devices, with or without an ending. */
+const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
+/** A ULID in its canonical upper case. */
+export const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+
+export const isHash = (text: string): boolean => text.length === 13 && isBase32(text);
+/** Whether the text, standing alone, may be the prefix of a hash, or a whole one: 4 digits or more. */
+export const isHashPrefix = (text: string): boolean =>
+  text.length >= 4 && text.length <= 13 && isBase32(text);
+export const isThreadId = (id: unknown): id is string =>
+  typeof id === "string" && threadIdPattern.test(id);
+
+/** The name, when a workflow may have it; else throws `BAD_NAME` (usage). */
+export function checkWorkflowName(name: string): string {
+  if (workflowName.test(name) && !deviceName.test(name) && !name.endsWith(".")) return name;
+  throw WorkflowError.usage(
+    "BAD_NAME",
+    `${show(name)} can't be a workflow's name${deviceName.test(name) ? ": Windows keeps it" : ""}`,
+    "use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit and not ending with a dot",
+  );
+}
+
+const devEnding = "@dev";
+
+/** The name of the versions that `dev` makes of a workflow's source. */
+export const devNameOf = (name: string): string => `${name}${devEnding}`;
+export const isDevName = (name: string): boolean => name.endsWith(devEnding);
+
+/** The name, when the registry may have it: a workflow's, or what {@link devNameOf} makes of one; else throws `BAD_NAME`. */
+export function checkRegisteredName(name: string): string {
+  checkWorkflowName(isDevName(name) ? name.slice(0, -devEnding.length) : name);
+  return name;
+}
+
+/** The id, when it is one; else throws `BAD_THREAD_ID` (usage). */
+export function checkThreadId(id: string): string {
+  if (isThreadId(id)) return id;
+  const hint = "a thread id is a ULID: 26 digits and capital letters";
+  throw WorkflowError.usage("BAD_THREAD_ID", `${show(id)} is no thread id`, hint);
+}

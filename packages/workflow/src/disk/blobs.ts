@@ -1,0 +1,81 @@
+import { join } from "node:path";
+import type { Blobs } from "../contract/contract.ts";
+import { blobIdOf, isBlobId } from "../record/blob-names.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { system } from "../system/system.ts";
+import { makeFolder, readOwnFile, syncFolder, writeFileAtomic, writeFileLater } from "./files.ts";
+import { blobsDir, namesIn, type Root } from "./paths.ts";
+
+// As much as the values of a thread: what only serves to take something back must not fill the disk.
+const mostBytes = 256 * 1024 * 1024;
+
+/** The blobs that a thread has, in no order. */
+export const blobIds = (root: Root, hash: string, threadId: string): string[] =>
+  namesIn(blobsDir(root, hash, threadId)).filter(isBlobId);
+
+/**
+ * What a thread keeps beside its log, a file each. A blob is on the disk, with its name, before `put` resolves;
+ * one that is there is not written again, and none ever changes.
+ */
+export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
+  const folder = blobsDir(root, hash, threadId);
+  let total: number | null = null;
+  return {
+    async put(bytes) {
+      const id = blobIdOf(bytes);
+      if (isWhole(join(folder, id), id)) {
+        // Whoever has written it may have ended before its name was durable.
+        syncFolder(folder);
+        return id;
+      }
+      total ??= sizeOfAll(folder);
+      if (total + bytes.length > mostBytes) return null;
+      total += bytes.length;
+      makeFolder(folder);
+      await writeFileLater(join(folder, id), bytes);
+      return id;
+    },
+    get: async (id) => (isBlobId(id) ? readBlob(join(folder, id), id) : null),
+    ids: async () => blobIds(root, hash, threadId),
+  };
+}
+
+/** @throws WorkflowError `BLOB_DAMAGED` when its bytes are not those that were kept. */
+export function readBlob(path: string, id: string): Uint8Array | null {
+  const bytes = readOwnFile(path, mostBytes);
+  if (bytes === null || blobIdOf(bytes) === id) return bytes;
+  const hint = "restore the file from a backup, or delete it: what it was kept for can't be done";
+  throw WorkflowError.failed(
+    "BLOB_DAMAGED",
+    `${path}: its bytes are not those that were kept`,
+    hint,
+  );
+}
+
+function isWhole(path: string, id: string): boolean {
+  const bytes = system.files.exists(path) ? readOwnFile(path, mostBytes) : null;
+  return bytes !== null && blobIdOf(bytes) === id;
+}
+
+const sizeOfAll = (folder: string): number =>
+  namesIn(folder)
+    .map((name) => system.files.statLink(join(folder, name))?.size ?? 0)
+    .reduce((sum, size) => sum + size, 0);
+
+type Thread = { hash: string; threadId: string };
+
+/** Copies blobs from one thread to another. Those that the source does not have are left out. They are durable on return. */
+export function copyBlobs(
+  root: Root,
+  { ref, ids }: { ref: Thread; ids: readonly string[] },
+  to: Thread,
+): void {
+  const source = blobsDir(root, ref.hash, ref.threadId);
+  const folder = blobsDir(root, to.hash, to.threadId);
+  for (const id of new Set(ids)) {
+    const bytes = isBlobId(id) ? readOwnFile(join(source, id), mostBytes) : null;
+    if (bytes === null) continue;
+    makeFolder(folder);
+    writeFileAtomic(join(folder, id), bytes);
+  }
+}

@@ -1,0 +1,156 @@
+import type { Step } from "../contract/contract.ts";
+import type { ThreadLog } from "./log.ts";
+import type { EndRecord, StartRecord } from "../record/record.ts";
+import type { ThreadRef } from "../record/thread.ts";
+import {
+  type Appended,
+  type Claim,
+  type Cut,
+  FencedError,
+  type ThreadInfo,
+  type ThreadState,
+} from "../store/store.ts";
+import { system } from "../system/system.ts";
+import { threadBlobs } from "./blobs.ts";
+import { addDue, duePath } from "./due.ts";
+import { EventFile } from "./event-file.ts";
+import { removeQuietly } from "./files.ts";
+import { JournalFile } from "./journal-file.ts";
+import { infoPath, journalPath, pausedPath, type Root, valuesPath } from "./paths.ts";
+import type { LogWriter } from "./writer.ts";
+import type { Writing } from "./writing.ts";
+
+/** What a claim on a thread of a storage root is made of. `onRelease` gets whether a sync of the log has failed. */
+export type DiskClaimParts = {
+  root: Root;
+  thread: ThreadInfo;
+  fence: number;
+  log: Pick<ThreadLog, "start" | "steps" | "end">;
+  writer: LogWriter;
+  writing: Writing;
+  cut: Cut | null;
+  onRelease: (isSuspect: boolean) => void;
+};
+
+/** A claim on a thread of a storage root. The process's lock on the bundle's threads keeps other processes away. */
+export class DiskClaim implements Claim {
+  readonly ref: ThreadRef;
+  readonly fence: number;
+  readonly thread: ThreadInfo;
+  readonly cut: Cut | null;
+  readonly start: StartRecord;
+  readonly steps: readonly Step[];
+  readonly end: EndRecord | null;
+  readonly lost: AbortSignal;
+  readonly #parts: DiskClaimParts;
+  readonly #lost = new AbortController();
+  readonly #events: EventFile;
+  readonly #journal: JournalFile;
+  #dueAt: number | null;
+  #isOver = false;
+  #isEnded: boolean;
+  #released: Promise<void> | null = null;
+  #forgetting: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: DiskClaimParts) {
+    const { root, thread, log } = parts;
+    const { hash, threadId } = thread;
+    this.#parts = parts;
+    this.ref = { hash, threadId };
+    this.fence = parts.fence;
+    this.thread = thread;
+    this.cut = parts.cut;
+    this.start = log.start;
+    this.steps = log.steps;
+    this.end = log.end;
+    this.lost = this.#lost.signal;
+    this.#isEnded = log.end !== null;
+    const values = valuesPath(root, hash, threadId);
+    this.#events = new EventFile(infoPath(root, hash, threadId), values);
+    this.#journal = new JournalFile(journalPath(root, hash, threadId), threadId, parts.writing);
+    this.#dueAt = dueOf(thread.state);
+    // An entry may be missing in a storage root of an earlier version.
+    if (this.#dueAt !== null) this.#addDue(this.#dueAt);
+  }
+
+  get lastSeq(): number {
+    return this.#events.lastSeq;
+  }
+
+  renew(): Promise<boolean> {
+    return Promise.resolve(!this.#isOver);
+  }
+
+  async append(record: string, state: ThreadState): Promise<Appended> {
+    this.#check();
+    const before = this.#dueAt;
+    const at = dueOf(state);
+    if (at !== null) this.#addDue(at);
+    await this.#parts.writer.append(record);
+    this.#dueAt = at;
+    if (state.kind === "ended") this.#isEnded = true;
+    if (before !== null && before !== at) this.#forgetDue(before);
+    const { root, thread } = this.#parts;
+    return { paused: system.files.exists(pausedPath(root, thread.hash, thread.threadId)) };
+  }
+
+  async journal(record: string): Promise<void> {
+    this.#check();
+    await this.#journal.append(record);
+  }
+
+  event(lines: readonly string[]): void {
+    if (!this.#isOver) this.#events.event(lines);
+  }
+
+  keepValue(json: string): number | null {
+    return this.#isOver ? null : this.#events.keepValue(json);
+  }
+
+  async putBlob(_id: string, bytes: Uint8Array): Promise<boolean> {
+    if (this.#isOver) throw new FencedError(this.ref.threadId);
+    const { root, thread } = this.#parts;
+    return (await threadBlobs(root, thread.hash, thread.threadId).put(bytes)) !== null;
+  }
+
+  /** Fences the claim: its holder can write nothing more, and learns it. */
+  async fenced(): Promise<void> {
+    this.#isOver = true;
+    this.#lost.abort();
+    await this.release();
+  }
+
+  release(): Promise<void> {
+    this.#isOver = true;
+    this.#released ??= this.#close();
+    return this.#released;
+  }
+
+  async #close(): Promise<void> {
+    const { writer, onRelease } = this.#parts;
+    await this.#forgetting;
+    await writer.close();
+    await this.#journal.close();
+    onRelease(writer.isSuspect);
+  }
+
+  #check(): void {
+    if (this.#isOver || this.#isEnded) throw new FencedError(this.ref.threadId);
+  }
+
+  #addDue(at: number): void {
+    const { root, writing } = this.#parts;
+    addDue(root, { ...this.ref, at }, writing.made);
+  }
+
+  // Only once no loss of power can show the thread asleep again (disk/due.ts, D2).
+  #forgetDue(at: number): void {
+    const { root, writer } = this.#parts;
+    this.#forgetting = this.#forgetting.then(async () => {
+      if (await writer.settle()) removeQuietly(duePath(root, { ...this.ref, at }));
+    });
+  }
+}
+
+const dueOf = (state: ThreadState): number | null =>
+  state.kind === "waiting" ? state.dueAt : null;

@@ -1,0 +1,277 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { endLine, logOf, sealedLogOf, startLine, stepLine } from "../../test/fixtures/records.ts";
+import { readLog } from "./log.ts";
+import { LogReader } from "./reader.ts";
+import type { Break } from "../record/record.ts";
+
+const hash = "EYHPV6X8XHTCS";
+const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "damage-test-"));
+  path = join(folder, hash, `${threadId}.data.jsonl`);
+  mkdirSync(dirname(path));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const wait = stepLine("?", { for: "approval" }).replace("count", "__wait__");
+const input = stepLine("yes ü", { value: { a: [1.5, null], sum: "0123456789abcdef" } }).replace(
+  "count",
+  "__input__",
+);
+const lines = [startLine, stepLine("a 漢"), wait, input, stepLine("b"), endLine];
+const whole = sealedLogOf(...lines);
+const starts = [0];
+for (const [at, byte] of whole.entries()) if (byte === 10) starts.push(at + 1);
+
+const newline = 10;
+const linesIn = (log: Buffer): number => log.filter((byte) => byte === newline).length;
+
+const forkLine = JSON.stringify({
+  ...(JSON.parse(startLine) as object),
+  parameters: { prompt: "ü", options: { maxRounds: 1, cwd: "/", a: [] }, params: { b: null } },
+  forkFrom: { threadId: "01BRZ3NDEKTSV4RRFFQ69G5FAV", steps: 1 },
+});
+const attempt = JSON.stringify({
+  ...(JSON.parse(stepLine("{}", { __durable__: { returned: "json", member: 1 } })) as object),
+  attempt: "1M81TTMRE6XBC",
+});
+const lost = stepLine("no", { __durable__: { failure: { name: "Error", message: "no" } } });
+const timedOut = stepLine("", { for: "x", timedOut: true }).replace("count", "__input__");
+const failed = endLine.replace('"returned"', '"failed","error":{"name":"E","step":2,"code":"C"}');
+const killed = endLine.replace('"returned"', '"killed"');
+const rounds = endLine.replace('"returned"', '"maxRounds"');
+
+/** Logs that have each kind of record that there is. */
+const everyKind: [string, Buffer][] = [
+  ["of a thread with a question", whole],
+  ["of a fork that failed", sealedLogOf(forkLine, attempt, lost, wait, timedOut, failed)],
+  ["of a thread that was killed", sealedLogOf(startLine, killed)],
+  ["of a thread out of rounds", sealedLogOf(startLine, attempt, rounds)],
+  ["of a thread that goes on", sealedLogOf(startLine, attempt, wait)],
+];
+
+/** What is recorded: the contents of the records after the start. */
+type Seen = { records: string[]; broken: Break | null };
+
+/** The log as a whole, and as one who follows it reads it: both must see the same. */
+function seen(bytes: Uint8Array): Seen {
+  writeFileSync(path, bytes);
+  const log = readLog(path);
+  const broken = log.kind === "empty" ? null : log.broken;
+  const steps = log.kind === "thread" ? [...log.steps, ...(log.end ? [log.end] : [])] : [];
+  const reader = new LogReader({ data: path });
+  const followed: string[] = [];
+  for (const item of reader.read()) {
+    if (item.kind === "step") followed.push(item.step.content);
+    if (item.kind === "end") followed.push(item.end.content);
+  }
+  const records = steps.map(({ content }) => content);
+  expect({ broken: reader.facts.broken }).toEqual({ broken });
+  if (!broken && whole.length === bytes.length) expect(followed).toEqual(records);
+  return { records, broken };
+}
+
+describe("damage to a log", () => {
+  test.each(everyKind)(
+    "by one flipped bit, of any byte %s, is named",
+    (_, log) => {
+      const { records, broken } = seen(log);
+      expect({ records: records.length, broken }).toEqual({
+        records: linesIn(log) - 1,
+        broken: null,
+      });
+      for (let at = 0, line = 1; at < log.length; at += 1) {
+        for (let bit = 0; bit < 8; bit += 1) {
+          const bytes = Buffer.from(log);
+          bytes[at] = (bytes[at] as number) ^ (1 << bit);
+          const found = seen(bytes).broken;
+          // A start record that has lost its sum is that of an older version; the next record's sum gives it away.
+          const isNamed = found?.line === line || (line === 1 && found?.line === 2);
+          expect({ at, bit, line: found?.line, isNamed }).toMatchObject({ at, bit, isNamed: true });
+        }
+        if (log[at] === newline) line += 1;
+      }
+    },
+    60_000,
+  );
+
+  test("by one flipped bit of a record that has lost its newline is named", () => {
+    const log = sealedLogOf(startLine, attempt).subarray(0, -1);
+    for (let at = log.indexOf(newline) + 1; at < log.length; at += 1) {
+      for (let bit = 0; bit < 8; bit += 1) {
+        const bytes = Buffer.from(log);
+        bytes[at] = (bytes[at] as number) ^ (1 << bit);
+        const { broken } = seen(bytes);
+        expect({ at, bit, line: broken?.line }).toEqual({ at, bit, line: 2 });
+      }
+    }
+  });
+
+  const line = (n: number) => whole.subarray(starts[n], starts[n + 1]);
+  const joined = (...numbers: number[]) => Buffer.concat(numbers.map(line));
+  const other = sealedLogOf(startLine, stepLine("of another thread"), stepLine("b"));
+  const cases: [string, Buffer, number][] = [
+    ["a lost line", joined(0, 1, 3, 4, 5), 3],
+    ["a lost first step", joined(0, 2, 3, 4, 5), 2],
+    ["a doubled line", joined(0, 1, 1, 2, 3, 4, 5), 3],
+    ["two swapped lines", joined(0, 1, 2, 4, 3, 5), 4],
+    ["an inserted line", Buffer.concat([joined(0, 1), logOf(stepLine("x")), joined(2, 3)]), 3],
+    [
+      "a record of another chain",
+      Buffer.concat([joined(0, 1), other.subarray(other.lastIndexOf("\n", -2) + 1)]),
+      3,
+    ],
+    ["a sum of another length", Buffer.concat([joined(0), shortened(line(1))]), 2],
+    ["a sum that is not last", Buffer.concat([joined(0), moved(line(1)), joined(2)]), 2],
+    ["zeros behind it", Buffer.concat([joined(0, 1), Buffer.alloc(40)]), 3],
+    ["zeros in the last line", zeroed(joined(0, 1, 2), (starts[3] as number) - 20, 20), 3],
+    ["zeros in place of the last line", zeroed(joined(0, 1, 2), starts[2] as number), 3],
+    ["zeros in its middle", zeroed(whole, (starts[2] as number) + 5, 30), 3],
+    ["a letter behind it", Buffer.concat([whole, Buffer.from("x")]), 7],
+    ["a foreign text behind it", Buffer.concat([joined(0, 1), Buffer.from("hello")]), 3],
+    ["a start record of another thread", sealedLogOf(startLine.replace("5FAV", "5FAW")), 1],
+    ["a start record of another version", sealedLogOf(startLine.replace("EYHP", "0000")), 1],
+  ];
+  test.each(cases)("by %s is named by its line", (_, bytes, at) => {
+    expect(seen(bytes).broken?.line).toBe(at);
+  });
+
+  test("that is a crash's is none: the beginning of a record is torn, at any byte", () => {
+    const from = starts[4] as number;
+    for (let cut = from; cut < (starts[5] as number) - 1; cut += 1) {
+      const { records, broken } = seen(whole.subarray(0, cut));
+      expect({ cut, records, broken }).toEqual({
+        cut,
+        records: ["a 漢", "?", "yes ü"],
+        broken: null,
+      });
+    }
+  });
+
+  test("that took the last newline alone is none: the record is judged by its sum", () => {
+    writeFileSync(path, whole.subarray(0, -1));
+    expect(readLog(path)).toMatchObject({ isEnded: false, broken: null, end: null });
+    expect(readLog(path, true)).toMatchObject({ torn: 0, broken: null, end: { content: "done" } });
+  });
+});
+
+describe("the end of a log", () => {
+  const patterns: [string, (at: number) => number][] = [
+    ["zeros", () => 0],
+    ["ones", () => 0xff],
+    ["a letter", () => 0x78],
+    ["a digit", () => 0x30],
+    ["quotes", () => 0x22],
+    ["a quote and a brace", (at) => (at % 2 === 0 ? 0x22 : 0x7d)],
+    ["a comma and a quote", (at) => (at % 2 === 0 ? 0x2c : 0x22)],
+    ["spaces", () => 0x20],
+    ["newlines", () => 0x0a],
+  ];
+
+  test.each(patterns)(
+    "overwritten by %s at any position of the last two records is damage",
+    (_, byteAt) => {
+      for (const [, log] of everyKind.filter(([, bytes]) => linesIn(bytes) > 2)) {
+        const records = linesIn(log) - 1;
+        const from = log.lastIndexOf("\n", log.lastIndexOf("\n", -2) - 1) + 1;
+        for (let at = from; at < log.length; at += 1) {
+          for (let width = 1; width <= 5 && at + width <= log.length; width += 1) {
+            const bytes = Buffer.from(log);
+            for (let n = 0; n < width; n += 1) bytes[at + n] = byteAt(n);
+            if (bytes.equals(log)) continue;
+            writeFileSync(path, bytes);
+            const found = readLog(path, true);
+            const isNamed = found.kind === "thread" && found.broken !== null;
+            // A newline that became a zero is written again: the record before it is whole.
+            const isWhole =
+              found.kind === "thread" && found.steps.length + (found.end ? 1 : 0) === records;
+            expect({ at, width, isSafe: isNamed || isWhole }).toEqual({ at, width, isSafe: true });
+          }
+        }
+      }
+    },
+    60_000,
+  );
+
+  test("overwritten from within the sum of the last record is damage, whatever stands there", () => {
+    const log = sealedLogOf(startLine, attempt);
+    for (const [name, byteAt] of patterns) {
+      if (name === "newlines") continue;
+      for (let at = log.lastIndexOf('":"', -2) + 1; at < log.length - 1; at += 1) {
+        const bytes = Buffer.from(log);
+        for (let n = at; n < log.length; n += 1) bytes[n] = byteAt(n - at);
+        expect({ name, at, line: seen(bytes).broken?.line }).toEqual({ name, at, line: 2 });
+      }
+    }
+  });
+
+  test.each(everyKind)("cut at any position of the last record %s is torn", (_, log) => {
+    const from = log.lastIndexOf("\n", -2) + 1;
+    for (let cut = from + 1; cut < log.length - 1; cut += 1) {
+      writeFileSync(path, log.subarray(0, cut));
+      expect(readLog(path, true)).toMatchObject({ broken: null, size: from, torn: cut - from });
+    }
+  });
+
+  test("cut within a character is torn, and a character that is none is damage", () => {
+    const log = sealedLogOf(startLine, stepLine("€ 𝄞 ü"));
+    for (const text of ["€", "𝄞", "ü"]) {
+      const at = log.indexOf(text);
+      for (let cut = at + 1; cut < at + Buffer.byteLength(text); cut += 1) {
+        expect(seen(log.subarray(0, cut)).broken).toBeNull();
+        const bytes = Buffer.concat([log.subarray(0, cut), Buffer.from('"')]);
+        expect(seen(bytes).broken?.line).toBe(2);
+      }
+    }
+  });
+});
+
+describe("a log without sums", () => {
+  test("whose last record lacks its newline alone goes on behind it", () => {
+    const log = logOf(startLine, stepLine("a"));
+    for (const bytes of [
+      log.subarray(0, -1),
+      Buffer.concat([log.subarray(0, -1), Buffer.alloc(1)]),
+    ]) {
+      writeFileSync(path, bytes);
+      expect(readLog(path)).toMatchObject({ isEnded: false, broken: null, steps: [] });
+      expect(readLog(path, true)).toMatchObject({ broken: null, steps: [{ content: "a" }] });
+    }
+  });
+
+  test("whose last record is overwritten by what no record has is broken there", () => {
+    const log = logOf(startLine, stepLine("a"));
+    for (const end of ["xx", "}}", "\0\0", '""']) {
+      const bytes = Buffer.concat([log.subarray(0, -2), Buffer.from(end)]);
+      expect({ end, line: seen(bytes).broken?.line }).toEqual({ end, line: 2 });
+    }
+  });
+
+  test("is read as before", () => {
+    writeFileSync(path, logOf(...lines));
+    expect(readLog(path)).toMatchObject({ sum: null, broken: null, end: { content: "done" } });
+  });
+
+  test("that has one record with a sum is broken there", () => {
+    const sealed = sealedLogOf(startLine, stepLine("a"));
+    const bytes = Buffer.concat([logOf(startLine), sealed.subarray(sealed.indexOf("\n") + 1)]);
+    expect(seen(bytes).broken?.line).toBe(2);
+  });
+});
+
+function shortened(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.toString().replace(/[0-9a-f]"\}\n$/, '"}\n'));
+}
+function moved(bytes: Buffer): Buffer {
+  const record = JSON.parse(bytes.toString()) as { sum: string };
+  const { sum, ...rest } = record;
+  return Buffer.from(`${JSON.stringify({ sum, ...rest })}\n`);
+}
+function zeroed(bytes: Buffer, from: number, count = bytes.length - from): Buffer {
+  return Buffer.from(bytes).fill(0, from, from + count);
+}

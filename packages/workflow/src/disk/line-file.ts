@@ -1,0 +1,142 @@
+import { WorkflowError } from "../contract/error.ts";
+import { type Line, lineOffsets, linesOf, newline, valueOf, type Window } from "../record/lines.ts";
+import { byteAt, ifThere, readFully, sizeOf, whileOpen, withFile } from "./files.ts";
+
+// Parsing larger pieces at once has the garbage collector run in between, and takes half as long again.
+const windowSize = 512 * 1024;
+const pieceSize = 64 * 1024;
+const firstPiece = 4 * 1024;
+
+/**
+ * A file of lines that another process may append to. What stands behind its last newline is not there
+ * yet, and a file that is not there has no lines. It is open only while a generator runs, so that a reader
+ * can leave at any line and a later one, in another process too, continues behind it.
+ */
+export class LineFile {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /**
+   * The lines behind a position. Of lines without any of the texts `holding` the value is undefined.
+   * `onRead` is called whenever a piece of the file has been read.
+   * @throws WorkflowError `LOG_REPLACED` when the file is shorter than the position.
+   */
+  forward(from = 0, holding?: readonly string[], onRead?: () => void): Generator<Line> {
+    const { path } = this;
+    return whileOpen(path, function* (fd) {
+      if (sizeOf(fd) < from) throw replaced(path);
+      for (const window of windowsOf(fd, { from, size: pieceSize })) {
+        onRead?.();
+        yield* linesOf(window, undefined, holding);
+      }
+    });
+  }
+
+  /** What stands behind the last line, which ends at this position; empty when another line does by now. */
+  rest(from: number): Buffer {
+    const read = (fd: number) => {
+      for (const { bytes, rest } of windowsOf(fd, { from })) return bytes.length > 0 ? null : rest;
+      return null;
+    };
+    return ifThere(() => withFile(this.path, read)) ?? Buffer.alloc(0);
+  }
+
+  /** The lines, the last one first. */
+  backward(): Generator<Line> {
+    return whileOpen(this.path, backwardOf);
+  }
+
+  /** The position behind the last line. */
+  end(): number {
+    for (const { position } of this.backward()) return position;
+    return 0;
+  }
+
+  /** Whether a line ends at a position, or it is the start. */
+  endsAt(position: number): boolean {
+    const before = () => withFile(this.path, (fd) => byteAt(fd, position - 1));
+    return position === 0 || ifThere(before) === newline;
+  }
+
+  /** How many lines end up to a position, and where the last of them begins; null when none ends there. */
+  countTo(to: number): { count: number; lastStart: number } | null {
+    const lines = { count: 0, lastStart: 0 };
+    if (to === 0) return lines;
+    const count = (fd: number) => {
+      let end = 0;
+      for (const { bytes, start } of windowsOf(fd, { to, size: pieceSize })) {
+        const offsets = lineOffsets(bytes);
+        lines.count += offsets.length - 1;
+        lines.lastStart = start + (offsets.at(-2) ?? 0);
+        end = start + bytes.length;
+      }
+      return end === to ? lines : null;
+    };
+    return ifThere(() => withFile(this.path, count));
+  }
+}
+
+const replaced = (path: string) =>
+  WorkflowError.failed(
+    "LOG_REPLACED",
+    `${path} is shorter than what was read of it`,
+    "read it again from the start",
+  );
+
+type WindowsOptions = { from?: number; to?: number; size?: number };
+
+/** A file from one position to another, in windows of whole lines; memory: one, or the longest line. */
+export function* windowsOf(
+  fd: number,
+  { from = 0, to = Number.POSITIVE_INFINITY, size = windowSize }: WindowsOptions = {},
+): Generator<Window> {
+  const total = Math.min(sizeOf(fd), to);
+  let start = from;
+  for (let capacity = size; start < total; ) {
+    const length = Math.min(capacity, total - start);
+    const buffer = Buffer.allocUnsafe(length);
+    const read = readFully(fd, buffer, start);
+    // A file that is cut while it is read gives less than it had.
+    const isLast = read < length || start + read >= total;
+    const end = buffer.subarray(0, read).lastIndexOf(newline) + 1;
+    if (end === 0 && !isLast) {
+      capacity *= 2;
+      continue;
+    }
+    const rest = isLast ? buffer.subarray(end, read) : buffer.subarray(0, 0);
+    yield { bytes: buffer.subarray(0, end), start, rest };
+    if (isLast) return;
+    start += end;
+    capacity = size;
+  }
+}
+
+/** Reads piece by piece from the end; the line that a piece begins in waits for the piece before it. */
+function* backwardOf(fd: number): Generator<Line> {
+  let from = sizeOf(fd);
+  let rest: Buffer = Buffer.alloc(0);
+  let isTorn = true;
+  for (let length = firstPiece; from > 0; ) {
+    const piece = Buffer.allocUnsafe(Math.min(length, from));
+    from -= piece.length;
+    if (readFully(fd, piece, from) < piece.length) return;
+    rest = Buffer.concat([piece, rest]);
+    length = Math.max(Math.min(length * 4, pieceSize), rest.length);
+    if (isTorn) {
+      const end = rest.lastIndexOf(newline) + 1;
+      if (end === 0) continue;
+      rest = rest.subarray(0, end);
+      isTorn = false;
+    }
+    while (rest.length > 0) {
+      const start = rest.length === 1 ? 0 : rest.lastIndexOf(newline, rest.length - 2) + 1;
+      if (start === 0 && from > 0) break;
+      const bytes = rest.subarray(start, -1);
+      yield { value: valueOf(bytes), bytes, start: from + start, position: from + rest.length };
+      rest = rest.subarray(0, start);
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import { join } from "node:path";
+import { WorkflowError } from "../contract/error.ts";
+import { checkThreadId } from "../contract/names.ts";
+import { wakesAt } from "../contract/wait.ts";
+import type { HostIdentity, InputRequest, Location } from "../control/control.ts";
+import { isEnd } from "../record/record.ts";
+import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
+import { movedError, type ThreadRef } from "../record/thread.ts";
+import { system } from "../system/system.ts";
+import { diskError } from "./disk-error.ts";
+import { duePath } from "./due.ts";
+import { ifThere, removeFile, removeQuietly, syncFolder } from "./files.ts";
+import { movedTo, readLocation, sureLocation, writeLocation } from "./location.ts";
+import { waitForLock } from "./lock.ts";
+import { readLast, readLog } from "./log.ts";
+import {
+  blobsDir,
+  dataPath,
+  infoPath,
+  journalPath,
+  locationPath,
+  loggedHashes,
+  movedPath,
+  namesIn,
+  pausedPath,
+  type Root,
+  startLockPath,
+  threadsDir,
+  valuesPath,
+} from "./paths.ts";
+
+/** The thread with this very id; null when there is none. */
+export function threadWithId(root: Root, threadId: string): ThreadRef | null {
+  const hash = loggedHashes(root).find((one) => system.files.exists(dataPath(root, one, threadId)));
+  return hash === undefined ? null : { hash, threadId };
+}
+
+/** @throws WorkflowError `THREAD_MOVED` when a thread is on another host. */
+export function checkHere(root: Root, ref: ThreadRef): void {
+  const host = sureLocation(root, ref)?.host;
+  if (host) throw movedError(ref.threadId, host.name);
+}
+
+/** Whether a thread's log has this very answer already. One without a `requestId` is never the same. */
+export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {
+  const id = requestIdOf(input);
+  if (id === undefined) return false;
+  const path = dataPath(root, hash, threadId);
+  try {
+    const log = readLog(path);
+    return log.kind === "thread" && takenIds(log.steps).includes(id);
+  } catch (error) {
+    throw diskError(error, "read", path);
+  }
+}
+
+/** When a thread that nobody drives wakes, in milliseconds since the epoch; null when it does not. @throws the system's error. */
+export function wakingTime(root: Root, ref: ThreadRef): number | null {
+  const at = lastWakingTime(root, ref);
+  return at === null || movedTo(root, ref) !== null ? null : at;
+}
+
+/** The same by its log alone, on whichever host it is. */
+export function lastWakingTime(root: Root, { hash, threadId }: ThreadRef): number | null {
+  const last = ifThere(() => readLast(dataPath(root, hash, threadId)));
+  if (last?.kind !== "record" || last.record === null || isEnd(last.record)) return null;
+  return wakesAt(last.record);
+}
+
+/** The same; null also for what can't be read, which can't be woken either. */
+export function quietWakingTime(root: Root, ref: ThreadRef): number | null {
+  try {
+    return wakingTime(root, ref);
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a thread with this id has a log. */
+export const isCreated = (root: Root, hash: string, threadId: string): boolean =>
+  system.files.exists(dataPath(root, hash, checkThreadId(threadId)));
+
+const startTimeoutMs = 5_000;
+
+/** Does something while no worker of any version creates a thread with this id. @throws WorkflowError `START_PENDING`. */
+export async function withThreadId<T>(
+  root: Root,
+  threadId: string,
+  act: () => T | Promise<T>,
+  timeoutMs: number = startTimeoutMs,
+): Promise<T> {
+  const path = startLockPath(root, threadId);
+  const late = system.clock.elapsed() + timeoutMs;
+  const lock = await waitForLock(path, () => {
+    if (system.clock.elapsed() <= late) return;
+    const message = `another start or move of ${threadId} has not ended yet`;
+    throw WorkflowError.failed("START_PENDING", message, "try again");
+  });
+  try {
+    return await act();
+  } finally {
+    removeQuietly(path);
+    lock.release();
+  }
+}
+
+/**
+ * Removes all that is kept of a thread. It is durable on return.
+ * @throws WorkflowError `THREAD_NOT_FOUND` and those of the disk.
+ */
+export function removeThreadFiles(root: Root, hash: string, threadId: string): void {
+  const isThere = system.files.exists(dataPath(root, hash, threadId));
+  // Whoever has removed it may have ended before that was durable.
+  if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
+  if (!isThere) throw notFound(threadId);
+  const at = quietWakingTime(root, { hash, threadId });
+  const folder = threadsDir(root, hash);
+  for (const path of [dataPath, journalPath, infoPath, valuesPath, pausedPath, locationPath])
+    removeFile(path(root, hash, threadId));
+  for (const name of namesIn(folder)) {
+    if (name.startsWith(`${threadId}.torn-`)) removeFile(join(folder, name));
+  }
+  system.files.removeTree(blobsDir(root, hash, threadId));
+  syncFolder(folder);
+  removeFile(movedPath(root, threadId));
+  if (at !== null) removeQuietly(duePath(root, { hash, threadId, at }));
+}
+
+/**
+ * Notes that a thread that is not driven goes on on another host, and returns the note, or the one that is there already. It
+ * is durable on return: from then on the thread is only read and copied here.
+ *
+ * @throws WorkflowError `THREAD_MOVED` when it is on a third host, and those of the disk.
+ */
+export function noteLeft(
+  root: Root,
+  ref: ThreadRef,
+  to: HostIdentity,
+  isPaused: boolean,
+): Location {
+  const before = readLocation(root, ref);
+  if (before?.host?.id === to.id) return before;
+  if (before?.host) throw movedError(ref.threadId, before.host.name);
+  const wakes = quietWakingTime(root, ref);
+  const location: Location = {
+    moves: (before?.moves ?? 0) + 1,
+    host: { id: to.id, name: to.name },
+    at: system.clock.now(),
+    ...(isPaused && { paused: true }),
+  };
+  writeLocation(root, ref, location);
+  // One that is left is seen to be wrong when it is due.
+  if (wakes !== null) removeQuietly(duePath(root, { ...ref, at: wakes }));
+  return location;
+}

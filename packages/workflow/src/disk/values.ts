@@ -1,0 +1,67 @@
+import { appendLines, byteAt, ifThere, withFile } from "./files.ts";
+import { xxh64 } from "../record/xxh64.ts";
+import { windowsOf } from "./line-file.ts";
+import { newline, valueOf } from "../record/lines.ts";
+
+// As much as the debug log that refers to it: what only explains must not fill the disk.
+const largestFile = 256 * 1024 * 1024;
+const longestLine = 32 * 1024 * 1024;
+const mostRemembered = 256;
+const pieceSize = 64 * 1024;
+
+/**
+ * The writer of a thread's file of values, `.values.jsonl`: each value that is too long for its event,
+ * as one line of JSON. An event refers to the byte at which the line begins. A line is in the file
+ * before `keep` returns, and so before any event that refers to it. Nothing is synced.
+ */
+export class ValuesFile {
+  readonly #path: string;
+  readonly #written = new Map<string, number>();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * Appends a value's JSON and gives the byte at which it begins. One that was written here lately is
+   * not written again. Null when its line has more than 32 MiB, the file would get more than 256 MiB,
+   * or it can't be written. Never throws.
+   */
+  keep(json: string): number | null {
+    if (json.length > longestLine) return null;
+    const line = Buffer.from(`${json}\n`);
+    if (line.length > longestLine) return null;
+    const key = `${line.length} ${xxh64(line)}`;
+    try {
+      const at = this.#written.get(key) ?? appendLines(this.#path, line, largestFile);
+      if (at !== null) this.#remember(key, at);
+      return at;
+    } catch {
+      // What can't be kept must not stop the thread that it is about.
+      return null;
+    }
+  }
+
+  #remember(key: string, at: number): void {
+    this.#written.delete(key);
+    this.#written.set(key, at);
+    const [oldest] = this.#written.keys();
+    if (this.#written.size > mostRemembered && oldest) this.#written.delete(oldest);
+  }
+}
+
+/**
+ * The JSON of the value that begins at a byte of a file of values; null when none begins there. Reads
+ * no more of the file than that value.
+ * @throws the system's error when the file is there and can't be read.
+ */
+export function valueAt(path: string, at: number): string | null {
+  const read = (fd: number) => {
+    if (at > 0 && byteAt(fd, at - 1) !== newline) return null;
+    const [window] = windowsOf(fd, { from: at, to: at + longestLine, size: pieceSize });
+    const line = window?.bytes.subarray(0, window.bytes.indexOf(newline));
+    // A crash of the system may have left a line half on the disk: a part of a value is none.
+    return line && valueOf(line) !== undefined ? line.toString("utf8") : null;
+  };
+  return ifThere(() => withFile(path, read));
+}

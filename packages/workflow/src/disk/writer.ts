@@ -1,0 +1,360 @@
+import { dirname, join } from "node:path";
+import { WorkflowError } from "../contract/error.ts";
+import { diskError } from "./disk-error.ts";
+import {
+  asideName,
+  notPlain,
+  openOwnFile,
+  readFully,
+  removeQuietly,
+  withFile,
+  writeAll,
+  writeFileAtomic,
+} from "./files.ts";
+import { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } from "../system/port.ts";
+import { system } from "../system/system.ts";
+import { maxRecordBytes } from "../record/record.ts";
+import { encode, firstSum, openEnd, seal, sealed, type Sum } from "../record/sum.ts";
+import type { Writing } from "./writing.ts";
+
+/** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
+export function checkRecordSize(length: number): void {
+  if (length <= maxRecordBytes) return;
+  const message = `a record of ${(length / 1048576).toFixed(1)} MiB is too large`;
+  throw WorkflowError.failed(
+    "RECORD_TOO_LARGE",
+    message,
+    "put large data into a file and give its path",
+  );
+}
+
+const newline = encode("\n");
+
+/** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
+export type LogEnd = { size: number; sum: Sum | null };
+/** Adds a record to a log that is being made: its JSON text, or that of a copy as bytes without the closing brace. */
+export type AddRecord = (record: string | Uint8Array) => void;
+/** About how many bytes of a new log are written at once. */
+const pieceSize = 256 * 1024;
+type KnownEnd = LogEnd & { isEnded: boolean };
+
+/**
+ * The one writer of a thread's log.
+ *
+ * L1 A record is durable before `append` resolves. It gets its newline, without which no reader takes it, after the sync.
+ * L2 A failed append leaves no part of a record, or every later append is refused.
+ * L3 After a failed sync nothing is written: the pages may be lost though they look clean.
+ * L4 When the file is not as long as this writer left it, another has written to it, and this one stops.
+ */
+export class LogWriter {
+  readonly #path: string;
+  readonly #fd: number;
+  readonly #writing: Writing;
+  #size: number;
+  #sum: Sum | null;
+  #refusal: WorkflowError | null = null;
+  #last: Promise<void> | null = null;
+  #isSuspect = false;
+
+  private constructor(path: string, fd: number, { size, sum }: LogEnd, writing: Writing) {
+    this.#path = path;
+    this.#fd = fd;
+    this.#size = size;
+    this.#sum = sum;
+    this.#writing = writing;
+  }
+
+  /**
+   * Makes a log of the records that `fill` adds. It appears whole or not at all, also when `fill` throws, and is
+   * durable on return.
+   */
+  static create(path: string, fill: (add: AddRecord) => void, writing: Writing): LogWriter {
+    const fillFile = (writer: LogWriter) => {
+      let last = firstSum;
+      let piece = Buffer.allocUnsafe(pieceSize);
+      let size = 0;
+      const flush = () => {
+        writer.#write(piece.subarray(0, size));
+        size = 0;
+      };
+      fill((record) => {
+        const body = typeof record === "string" ? encode(openEnd(record)) : record;
+        const { tail, sum } = seal(body, last);
+        last = sum;
+        const end = encode(`${tail}\n`);
+        const length = body.length + end.length;
+        if (size + length > piece.length) flush();
+        if (length > piece.length) piece = Buffer.allocUnsafe(length);
+        piece.set(body, size);
+        piece.set(end, size + body.length);
+        size += length;
+      });
+      flush();
+      writer.#sum = last;
+    };
+    return LogWriter.#make(path, fillFile, writing, true);
+  }
+
+  /**
+   * Writes a log that ends so anew, into another file that takes its name. After a failed sync, or a process that
+   * ended before it could say, the system's cache may show bytes that are not on the disk.
+   */
+  static renew(path: string, { size, sum, isEnded }: KnownEnd, writing: Writing): LogWriter {
+    const read = (fd: number) => {
+      const bytes = Buffer.allocUnsafe(size);
+      return bytes.subarray(0, readFully(fd, bytes, 0));
+    };
+    const fillFile = (writer: LogWriter) => {
+      writer.#write(withFile(path, read));
+      writer.#sum = sum;
+    };
+    const writer = LogWriter.#make(path, fillFile, writing, false);
+    // Shown once the file that has it is durable under the log's name.
+    try {
+      if (!isEnded) writer.#write(newline);
+    } catch (error) {
+      closeQuietly(writer.#fd);
+      throw error;
+    }
+    return writer;
+  }
+
+  static #make(
+    path: string,
+    fillFile: (writer: LogWriter) => void,
+    writing: Writing,
+    isNew: boolean,
+  ): LogWriter {
+    // A log is renewed to have it on the disk, also where its steps are not synced.
+    const isSynced = !isNew || writing.syncer !== null;
+    const aside = asideName(path);
+    let fd: number | null = null;
+    try {
+      fd = openOwnFile(aside, O_WRONLY | O_APPEND | O_CREAT | O_EXCL);
+      const writer = new LogWriter(path, fd, { size: 0, sum: firstSum }, writing);
+      fillFile(writer);
+      if (isSynced) system.files.syncData(fd);
+      giveName(aside, path, { isSynced, isNew });
+      return writer;
+    } catch (error) {
+      if (fd !== null) closeQuietly(fd);
+      removeQuietly(aside);
+      throw diskError(error, "write", path);
+    }
+  }
+
+  /** Opens a log that ends so, and ends its last record where the newline is missing. */
+  static open(path: string, end: KnownEnd, writing: Writing): LogWriter {
+    let fd: number | null = null;
+    try {
+      fd = openOwnFile(path, O_WRONLY | O_APPEND);
+      const writer = new LogWriter(path, fd, end, writing);
+      // A record is shown once it has its newline.
+      if (!end.isEnded) system.files.syncData(fd);
+      if (!end.isEnded) writer.#write(newline);
+      return writer;
+    } catch (error) {
+      if (fd !== null) closeQuietly(fd);
+      throw diskError(error, "open", path);
+    }
+  }
+
+  /** Whether a sync failed: the log is then renewed before it is continued. */
+  get isSuspect(): boolean {
+    return this.#isSuspect;
+  }
+
+  /**
+   * Commits a record, given as its JSON text, after those that are being committed.
+   * @throws WorkflowError when it is not committed: `DISK_FULL`, `DISK_ERROR`, `FOREIGN_WRITE`,
+   * `RECORD_TOO_LARGE` …
+   */
+  async append(record: string): Promise<void> {
+    while (this.#last) await settled(this.#last);
+    const pending = this.#commit(record);
+    if (!pending) return;
+    this.#last = pending;
+    try {
+      await pending;
+    } finally {
+      this.#last = null;
+    }
+  }
+
+  /**
+   * Has the newline of the last record on the disk too, where records are synced; resolves to whether it is. Without
+   * it readers show the thread as it was before, after a loss of power, until somebody continues it. Never rejects.
+   */
+  async settle(): Promise<boolean> {
+    while (this.#last) await settled(this.#last);
+    if (this.#refusal) return false;
+    try {
+      this.#last = this.#writing.syncer?.sync(this.#fd, this) ?? null;
+      await this.#last;
+      return true;
+    } catch (error) {
+      this.#isSuspect = true;
+      this.#refuse(error, "sync");
+      return false;
+    } finally {
+      this.#last = null;
+    }
+  }
+
+  /** Closes the file. What was being committed is waited for. Never throws. */
+  async close(): Promise<void> {
+    while (this.#last) await settled(this.#last);
+    const message = `the log ${this.#path} is closed`;
+    this.#refusal ??= WorkflowError.failed("LOG_CLOSED", message, "start the thread again");
+    closeQuietly(this.#fd);
+  }
+
+  #commit(record: string): Promise<void> | null {
+    if (this.#refusal) throw this.#refusal;
+    const { text, sum } =
+      this.#sum === null ? { text: record, sum: null } : sealed(record, this.#sum);
+    const { syncer } = this.#writing;
+    const bytes = encode(syncer ? text : `${text}\n`);
+    checkRecordSize(bytes.length);
+    this.#checkAlone();
+    const before = this.#size;
+    this.#write(bytes);
+    this.#sum = sum;
+    if (!syncer) return null;
+    try {
+      const synced = syncer.sync(this.#fd, this);
+      if (synced) return this.#endWhen(synced, before);
+    } catch (error) {
+      this.#failSync(error, before);
+    }
+    this.#endLine();
+    return null;
+  }
+
+  async #endWhen(synced: Promise<void>, before: number): Promise<void> {
+    try {
+      await synced;
+    } catch (error) {
+      this.#failSync(error, before);
+    }
+    this.#endLine();
+  }
+
+  #endLine(): void {
+    try {
+      this.#write(newline);
+    } catch (error) {
+      throw this.#refuse(error, "write");
+    }
+  }
+
+  #failSync(error: unknown, size: number): never {
+    this.#isSuspect = true;
+    const refusal = this.#refuse(error, "sync");
+    try {
+      truncateSynced(this.#fd, size);
+    } catch {
+      // It stays without its newline, so that no reader takes it.
+    }
+    throw refusal;
+  }
+
+  /** A log must still be a plain file with one name and the length that this writer left. */
+  #checkAlone(): void {
+    let size: number;
+    try {
+      const found = system.files.statOpen(this.#fd);
+      if (!found.isFile() || found.nlink !== 1) throw notPlain();
+      size = found.size;
+    } catch (error) {
+      throw this.#refuse(error, "write");
+    }
+    if (size === this.#size) return;
+    const foreign = WorkflowError.failed(
+      "FOREIGN_WRITE",
+      `another process wrote to ${this.#path}: it is ${size} bytes long and not ${this.#size}`,
+      "see which worker runs it: uncaged-workflow ps",
+    );
+    throw this.#refuse(foreign, "write");
+  }
+
+  #write(bytes: Uint8Array): void {
+    try {
+      writeAll(this.#fd, bytes);
+      this.#size += bytes.length;
+    } catch (error) {
+      try {
+        truncateSynced(this.#fd, this.#size);
+      } catch {
+        this.#isSuspect = true;
+        throw this.#refuse(error, "write");
+      }
+      throw diskError(error, "write", this.#path);
+    }
+  }
+
+  /** The error that this and every later append gets. */
+  #refuse(error: unknown, doing: string): WorkflowError {
+    return (this.#refusal = diskError(error, doing, this.#path));
+  }
+}
+
+/**
+ * Gives a log that is on the disk its name. Where that fails a new one is not there; one that is renewed is, with the old
+ * bytes or the same new ones.
+ */
+function giveName(
+  aside: string,
+  path: string,
+  { isSynced, isNew }: { isSynced: boolean; isNew: boolean },
+): void {
+  system.files.rename(aside, path);
+  try {
+    if (isSynced) system.files.syncFolder(dirname(path));
+  } catch (error) {
+    if (isNew) removeQuietly(path, true);
+    throw error;
+  }
+}
+
+// A failure is reported to the caller that wrote that record.
+const settled = (append: Promise<void>): Promise<void> => append.catch(() => undefined);
+
+// The descriptor is gone also after an error: close(2).
+function closeQuietly(fd: number): void {
+  try {
+    system.files.close(fd);
+  } catch {}
+}
+
+function truncateSynced(fd: number, size: number): void {
+  system.files.truncate(fd, size);
+  system.files.sync(fd);
+}
+
+/** What was truncated, and where it is kept. */
+export type TornTail = { bytes: number; keptIn: string };
+
+/**
+ * Truncates what follows the first `size` bytes of a log: a record that a crash left half written
+ * and that was never acknowledged. The bytes are kept beside the log in `<threadId>.torn-<size>` first.
+ *
+ * Only the process that holds the hash's lock may call this.
+ * @throws WorkflowError when the disk refuses; the log is then as it was.
+ */
+export function truncateTail(path: string, threadId: string, size: number, torn: number): TornTail {
+  const keptIn = join(dirname(path), `${threadId}.torn-${size}`);
+  const truncate = (fd: number): TornTail => {
+    const tail = Buffer.alloc(torn);
+    const bytes = readFully(fd, tail, size);
+    writeFileAtomic(keptIn, tail.subarray(0, bytes));
+    truncateSynced(fd, size);
+    system.files.syncFolder(dirname(path));
+    return { bytes, keptIn };
+  };
+  try {
+    return withFile(path, truncate, O_RDWR);
+  } catch (error) {
+    throw diskError(error, "truncate the torn tail of", path);
+  }
+}

@@ -1,0 +1,12 @@
+// Entry point 4: documents that people write: JSON and YAML, read with the position of each part, and built into bundles.
+
+export {
+  type DocumentProblem,
+  locatedProblems,
+  type Position,
+  readDocument,
+  type ReadDocument,
+} from "../document/document.ts";
+export { entryFiles } from "../document/entry-files.ts";
+export { nearestName } from "../document/nearest.ts";
+export type { DocumentPath } from "../document/text.ts";

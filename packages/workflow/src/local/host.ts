@@ -1,0 +1,115 @@
+import type { ControlResult, Host, ThreadCommand } from "../host/host.ts";
+import { openRoot, type RootOptions } from "../disk/root.ts";
+import type { ThreadRef } from "../record/thread.ts";
+import { changes } from "./threads/changes.ts";
+import { control, removeThread } from "./workers/control.ts";
+import { readAttempts, readLines, readValue } from "./threads/events.ts";
+import { Families } from "./threads/family.ts";
+import { collectGarbage } from "./upkeep/gc.ts";
+import { listThreads, readIndexed, readRow, worthIndexing } from "./threads/list.ts";
+import { LiveWorkers, listLive, listWorkers } from "./workers/live.ts";
+import { Marks, observe } from "./threads/observe.ts";
+import { forkThread, resolveWorkflow, startThread } from "./threads/start.ts";
+import { ThreadIndex } from "./threads/thread-index.ts";
+import { findThread, readView } from "./threads/view.ts";
+import { verifyStore } from "./upkeep/verify.ts";
+import { wakeThreads } from "./workers/wake.ts";
+import {
+  addWorkflow,
+  compareRoles,
+  descriptorOf,
+  historyOf,
+  listWorkflows,
+  readVersionText,
+  removeWorkflow,
+  rollbackWorkflow,
+  showVersion,
+  showWorkflow,
+  storeBundle,
+} from "./workflows.ts";
+
+const maxRecordBytes = 64 * 1024 * 1024;
+/** How old the answer of a worker may be that an observer sees, in milliseconds. */
+const freshMs = 250;
+
+/**
+ * The host that a storage root of this machine is: its files, and the worker processes that drive its
+ * threads. Nothing is written until something is registered or started.
+ *
+ * @throws WorkflowError those of `openRoot`.
+ * @example const host = openLocalHost({ path: "/srv/workflows" });
+ */
+export function openLocalHost(options: RootOptions = {}): Host {
+  const root = openRoot(options);
+  const workers = new LiveWorkers(root, freshMs);
+  const marks = new Marks();
+  const families = new Families(root);
+  const index = new ThreadIndex(root, (ref) => readIndexed(root, ref));
+  let lists = 0;
+
+  return {
+    root,
+    maxRecordBytes,
+
+    register: async (...given) => addWorkflow(root, ...given),
+    store: async (...given) => storeBundle(root, ...given),
+    resolve: async (workflow) => resolveWorkflow(root, workflow),
+    workflows: async () => listWorkflows(root),
+    workflow: async (name) => showWorkflow(root, name),
+    history: async (name) => historyOf(root, name),
+    rollback: async (...given) => rollbackWorkflow(root, ...given),
+    unregister: async (name) => removeWorkflow(root, name),
+    version: async (workflow) => showVersion(root, workflow),
+    source: async (...given) => readVersionText(root, ...given),
+    changedRoles: async (...given) => compareRoles(root, ...given),
+    descriptor: async (hash) => descriptorOf(root, hash),
+
+    async start(given) {
+      const thread = await startThread(root, given);
+      workers.forget(thread.hash);
+      return thread;
+    },
+    find: async (text) => findThread(root, text),
+    async threads(query) {
+      const page = await listThreads(root, query, index);
+      lists += 1;
+      // Who lists once may never again.
+      if (lists > 1 && (page.total ?? 0) >= worthIndexing) void index.build();
+      return page;
+    },
+    live: async () => listLive(root),
+    row: async (ref) => readRow(root, ref),
+    read: async (ref) => readView(root, ref),
+    family: async ({ threadId }) => families.of(threadId),
+    attempts: async (ref) => readAttempts(root, ref),
+    log: (...given) => readLines(root, ...given),
+    value: async (...given) => readValue(root, ...given),
+    observe: (ref, cursor, given = {}) =>
+      observe(root, ref, { live: workers, marks }, cursor, given),
+    async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
+      const done = await control(root, ref, command);
+      workers.forget(ref.hash);
+      return done as ControlResult<Command>;
+    },
+    async fork(...given) {
+      const forked = await forkThread(root, ...given);
+      workers.forget(forked.hash);
+      return forked;
+    },
+    async remove(ref, ...given) {
+      const removed = await removeThread(root, ref, ...given);
+      await index.forget(ref);
+      return removed;
+    },
+    wake: async (given) => wakeThreads(root, given),
+    changes: (signal) => changes(root, signal),
+
+    verify: async (given) => verifyStore(root, given),
+    collect: async (given) => collectGarbage(root, given),
+    workers: async () => listWorkers(root),
+    async close() {
+      // What is observed ends by its signal.
+      index.close();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { join } from "node:path";
+import { WorkflowError } from "../../contract/error.ts";
+import { namesIn, type Root, runDir } from "../../disk/paths.ts";
+import { system } from "../../system/system.ts";
+import { markVariable } from "../../system/worker-env.ts";
+import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
+
+/**
+ * Whether this process was started by a worker, of whatever thread: by the worker's mark in its own environment or in that
+ * of an ancestor, or by an ancestor that is a worker of this storage root. An agent must not approve itself.
+ */
+export function isFromStep(root: string): boolean {
+  const workers = workersOf(root as Root);
+  return system.processes.comesFrom(markVariable, new Set(workers));
+}
+
+/** Refuses an answer that a step gives. @throws WorkflowError `ANSWER_FROM_STEP` */
+export function checkAnswerer(root: string): void {
+  if (isFromStep(root)) throw answerFromStep();
+}
+
+/** The error that a step's process gives an answer. */
+export const answerFromStep = (): WorkflowError =>
+  WorkflowError.failed(
+    "ANSWER_FROM_STEP",
+    "a decision counts only if a person made it: this process was started by a step",
+    "answer in a terminal of your own: uncaged-workflow resume <id>",
+  );
+
+function workersOf(root: Root): number[] {
+  const folder = runDir(root);
+  return namesIn(folder)
+    .filter((name) => name.endsWith(".holder"))
+    .flatMap((name) => {
+      const worker = readWorkerInfo(join(folder, name));
+      return worker && isAlive(worker.identity) ? [worker.identity.pid] : [];
+    });
+}

@@ -1,0 +1,162 @@
+import { AttemptLog } from "../../record/attempt-log.ts";
+import type { Attempt } from "../../record/attempt.ts";
+import { WorkflowError } from "../../contract/error.ts";
+import { type EventRecord, knownEvent, readEvent } from "../../contract/event.ts";
+import type { LogLine, LogOptions } from "../../host/host.ts";
+import { LineFile } from "../../disk/line-file.ts";
+import { type Line } from "../../record/lines.ts";
+import { LogReader } from "../../disk/reader.ts";
+import type { InfoRecord } from "../../record/record.ts";
+import { valueAt } from "../../disk/values.ts";
+import { diskError } from "../../disk/disk-error.ts";
+import { dataPath, infoPath, type Root, valuesPath } from "../../disk/paths.ts";
+import { FileWatch } from "../../disk/watch.ts";
+import { notFound } from "../../record/selection.ts";
+import { type ForkFrom, isMoving, statusOf, type ThreadRef } from "../../record/thread.ts";
+import { type Drivers, LiveWorkers } from "../workers/live.ts";
+import { threadWithId } from "../../disk/threads.ts";
+import { readView, startOf } from "./view.ts";
+
+const lookEveryMs = 250;
+
+/** Reads a thread's debug log. A line that can't be read is passed over: it proves nothing. */
+export async function* readLines(
+  root: Root,
+  ref: ThreadRef,
+  { backward, tail, follow, signal, ...options }: LogOptions = {},
+  live?: Drivers,
+): AsyncGenerator<LogLine> {
+  const path = infoPath(root, ref.hash, ref.threadId);
+  const file = new LineFile(path);
+  if (backward) return yield* eventsIn(file.backward());
+  let { after = 0 } = options;
+  const read = function* (): Generator<LogLine> {
+    const holding = options.only?.map((name) => `"${name}"`);
+    for (const line of wantedOf(file.forward(after, holding), options)) {
+      after = line.position;
+      yield line;
+    }
+  };
+  yield* tail === undefined ? read() : [...read()].slice(tail === 0 ? Infinity : -tail);
+  const watch = follow ? new FileWatch([path], signal) : null;
+  try {
+    for (let goesOn = true; watch && goesOn && !signal?.aborted; ) {
+      const { status } = await readView(root, ref, live);
+      goesOn = isMoving(status) || status === "waiting";
+      // The worker writes of an end in its debug log a little after the end itself.
+      await watch.changed(lookEveryMs);
+      yield* read();
+    }
+  } finally {
+    watch?.close();
+  }
+}
+
+function* wantedOf(lines: Iterable<Line>, { since = 0, only }: LogOptions): Generator<LogLine> {
+  const isWanted = (name: string | undefined): boolean => only?.includes(name ?? "") ?? true;
+  for (const { value, position } of lines) {
+    const record = value as InfoRecord | undefined;
+    if (typeof record?.tag !== "string" || record.timestamp < since) continue;
+    if (isWanted(record.tag) || isWanted(record.type)) yield { record, position };
+  }
+}
+
+function* eventsIn(lines: Iterable<Line>): Generator<LogLine> {
+  for (const { value, position } of lines) {
+    if (readEvent(value)) yield { record: value as InfoRecord, position };
+  }
+}
+
+/** @throws WorkflowError `VALUE_NOT_FOUND` (missing) when no value begins there. @see Host.value */
+export function readValue(root: Root, { hash, threadId }: ThreadRef, at: number): string {
+  const path = valuesPath(root, hash, threadId);
+  let json: string | null = null;
+  try {
+    if (Number.isSafeInteger(at) && at >= 0) json = valueAt(path, at);
+  } catch (error) {
+    throw diskError(error, "read", path);
+  }
+  if (json !== null) return json;
+  throw WorkflowError.missing(
+    "VALUE_NOT_FOUND",
+    `${threadId} has no value at byte ${at}`,
+    `see the "at" of its events: uncaged-workflow logs ${threadId} --json`,
+  );
+}
+
+/** @see Host.attempts */
+export async function readAttempts(
+  root: Root,
+  ref: ThreadRef,
+  live: Drivers = new LiveWorkers(root),
+): Promise<readonly Attempt[]> {
+  const { hash, threadId } = ref;
+  const reader = new LogReader({
+    data: dataPath(root, hash, threadId),
+    info: infoPath(root, hash, threadId),
+  });
+  if (!reader.exists) throw notFound(threadId);
+  // Asked first: a thread that ends meanwhile has its end in the log.
+  const driver = await live.find(ref);
+  let log = new AttemptLog();
+  let copied: ReadonlyMap<string, EventRecord[]> = new Map();
+  for (const item of reader.read()) {
+    if (item.kind === "start") {
+      const { forkFrom } = item.start;
+      log = new AttemptLog({ saved: forkFrom?.steps ?? 0 });
+      copied = forkFrom ? eventsOfCopied(root, ref, forkFrom) : copied;
+    } else if (item.kind === "event") log.event(item.event);
+    else if (item.kind === "step") {
+      // What a fork has copied came with its records alone: its events are in the thread that it is of.
+      for (const event of copied.get(item.step.attempt ?? "") ?? []) log.event(event);
+      log.step(item.number, item.step);
+    }
+  }
+  const { status } = statusOf(reader.facts, driver);
+  if (status !== "running" && status !== "paused") log.close(reader.facts.end);
+  return log.attempts;
+}
+
+/**
+ * The events of the attempts that a fork has copied, and of their children, by the copied attempt: of the
+ * thread that it was made of, or of the one that that was made of.
+ */
+function eventsOfCopied(
+  root: Root,
+  { hash, threadId }: ThreadRef,
+  forkFrom: ForkFrom,
+): ReadonlyMap<string, EventRecord[]> {
+  const wanted = new Map<string, EventRecord[]>();
+  for (const { value } of new LineFile(dataPath(root, hash, threadId)).forward()) {
+    const attempt = (value as { attempt?: unknown } | undefined)?.attempt;
+    if (typeof attempt === "string") wanted.set(attempt, []);
+    if (wanted.size >= forkFrom.steps) break;
+  }
+  const seen = new Set<string>();
+  for (let from: string | undefined = forkFrom.threadId; from && !seen.has(from); ) {
+    seen.add(from);
+    const open = new Map([...wanted].filter(([, events]) => events.length === 0));
+    const source: ThreadRef | null = open.size > 0 ? threadWithId(root, from) : null;
+    if (source) collect(root, source, open);
+    from = source ? startOf(root, source)?.forkFrom?.threadId : undefined;
+  }
+  return wanted;
+}
+
+/** Adds the events of a thread to the list of their attempt, or of its parent. */
+function collect(
+  root: Root,
+  { hash, threadId }: ThreadRef,
+  lists: Map<string, EventRecord[]>,
+): void {
+  for (const { value } of new LineFile(infoPath(root, hash, threadId)).forward(0, ['"attempt":'])) {
+    const event = readEvent(value);
+    if (event?.attempt === undefined) continue;
+    const known = knownEvent(event);
+    const parent = known?.type === "attempt_start" ? known.payload.parent : undefined;
+    const list = lists.get(event.attempt) ?? lists.get(parent ?? "");
+    if (!list) continue;
+    lists.set(event.attempt, list);
+    list.push(event);
+  }
+}

@@ -1,0 +1,114 @@
+import type { Observed, ObserveOptions } from "../../host/host.ts";
+import {
+  cursorOf,
+  type LogItem,
+  LogReader,
+  type Mark,
+  type Position,
+  positionOf,
+} from "../../disk/reader.ts";
+import { diskError, systemCode } from "../../disk/disk-error.ts";
+import { movedTo } from "../../disk/location.ts";
+import { dataPath, infoPath, type Root } from "../../disk/paths.ts";
+import { system } from "../../system/system.ts";
+import { notFound } from "../../record/selection.ts";
+import { endedStatus, statusOf, type ThreadRef } from "../../record/thread.ts";
+import type { Drivers } from "../workers/live.ts";
+
+const lookEveryMs = 300;
+// No file is open while an observer, who may be slow, has a batch.
+const batchItems = 256;
+const batchBytes = 64 * 1024;
+
+const mostMarks = 1_000;
+
+/** Where observers have stopped, so that an observer that begins at a cursor reads only what is new. */
+export class Marks {
+  readonly #marks = new Map<string, Mark>();
+
+  /** The mark of a position, which is then another observer's to set. */
+  take({ threadId }: ThreadRef, { data }: Position): Mark | undefined {
+    const key = `${threadId} ${data}`;
+    const mark = this.#marks.get(key);
+    this.#marks.delete(key);
+    return mark;
+  }
+
+  set({ threadId }: ThreadRef, mark: Mark | null): void {
+    if (mark === null) return;
+    this.#marks.set(`${threadId} ${mark.data}`, mark);
+    const [oldest] = this.#marks.size > mostMarks ? this.#marks.keys() : [];
+    if (oldest !== undefined) this.#marks.delete(oldest);
+  }
+}
+
+/** @see Host.observe */
+export async function* observe(
+  root: Root,
+  ref: ThreadRef,
+  { live, marks }: { live: Drivers; marks: Marks },
+  cursor: string | undefined,
+  { signal, events = true, until }: ObserveOptions,
+): AsyncGenerator<Observed> {
+  const { hash, threadId } = ref;
+  const from = positionOf(cursor);
+  const mark = marks.take(ref, from);
+  const reader = new LogReader({
+    data: dataPath(root, hash, threadId),
+    ...(events && { info: infoPath(root, hash, threadId) }),
+    ...{ from, mark },
+  });
+  if (!reader.exists) throw notFound(threadId);
+  const to = until === "now" ? reader.newest() : until === undefined ? null : positionOf(until);
+  const watch = reader.watch(signal);
+  let shown = "";
+  let changedAt = system.clock.elapsed();
+  try {
+    while (!signal?.aborted) {
+      const batch = take(reader, to ?? undefined);
+      for (const item of batch) yield item;
+      if (batch.at(-1)?.kind === "end") return;
+      if (batch.length > 0) {
+        changedAt = system.clock.elapsed();
+        continue;
+      }
+      const { facts } = reader;
+      if (facts.end || (to && !facts.broken)) return;
+      const at = cursorOf(reader.position);
+      const driver = facts.broken ? null : await live.find(ref, changedAt);
+      if (!reader.exists) return yield { kind: "removed", cursor: at };
+      // The worker may have written and gone before it was asked: its answer is then of a longer log.
+      if (reader.isBehind) continue;
+      const state = statusOf(facts, driver, movedTo(root, ref));
+      const text = JSON.stringify(state);
+      if (text !== shown) yield { kind: "status", state, cursor: at };
+      if (state.status === "corrupt" || state.status === "moved") return;
+      shown = text;
+      await watch.changed(lookEveryMs);
+    }
+  } catch (error) {
+    if (systemCode(error) === null) throw error;
+    throw diskError(error, "read", dataPath(root, hash, threadId));
+  } finally {
+    marks.set(ref, reader.mark);
+    watch.close();
+  }
+}
+
+function take(reader: LogReader, to?: Position): Observed[] {
+  const batch: Observed[] = [];
+  const from = reader.position.data + reader.position.info;
+  for (const item of reader.read(to)) {
+    batch.push(observed(item));
+    const bytes = item.position.data + item.position.info - from;
+    if (batch.length >= batchItems || bytes >= batchBytes) break;
+  }
+  return batch;
+}
+
+function observed({ position, ...item }: LogItem): Observed {
+  const cursor = cursorOf(position);
+  return item.kind === "end"
+    ? { ...item, state: endedStatus(item.end), cursor }
+    : { ...item, cursor };
+}

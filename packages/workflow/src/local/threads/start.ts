@@ -1,0 +1,234 @@
+import { ulid } from "ulid";
+import { INPUT, WAIT } from "../../contract/contract.ts";
+import { isWorkflowError, WorkflowError } from "../../contract/error.ts";
+import { show } from "../../contract/show.ts";
+import {
+  engineOptions,
+  type ForkRequest,
+  isRounds,
+  mostRounds,
+  type Started,
+  type StartRequest,
+  withValue,
+} from "../../control/control.ts";
+import type { Forked, ForkOptions, StartedThread, StartOptions } from "../../host/host.ts";
+import { readRegistry } from "../../registry/read.ts";
+import { type Resolved, resolve as resolveIn } from "../../registry/versions.ts";
+import { bundlePath, dataPath, type Root, storedHashes, threadsDir } from "../../disk/paths.ts";
+import { checkThreadId } from "../../contract/names.ts";
+import { syncFolder } from "../../disk/files.ts";
+import { system } from "../../system/system.ts";
+import { checkHere, threadWithId } from "../../disk/threads.ts";
+import { keptSteps } from "../../record/selection.ts";
+import { corruptError, type ThreadRef } from "../../record/thread.ts";
+import { answerFromStep, isFromStep } from "./answerer.ts";
+import { surroundingsIn, surroundingsOf } from "../workers/surroundings.ts";
+import { readView, startOf } from "./view.ts";
+import { askAgain } from "../workers/worker-client.ts";
+
+/** What is to be run. @throws WorkflowError those of `resolve`, `BUNDLE_MISSING`, `REGISTRY_BROKEN`. */
+export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<Resolved> {
+  const found = resolveIn(await readRegistry(root), nameOrHash, () => storedHashes(root), root);
+  checkStored(root, found.name, found.hash);
+  return found;
+}
+
+/** @throws WorkflowError `BUNDLE_MISSING` when the file that a version points to is not there. */
+export function checkStored(root: Root, name: string, hash: string): void {
+  const path = bundlePath(root, hash);
+  if (system.files.exists(path)) return;
+  throw WorkflowError.missing(
+    "BUNDLE_MISSING",
+    `the bundle of ${name} is gone: ${path}`,
+    "add the same file again, or roll back to another version",
+  );
+}
+
+/**
+ * @throws WorkflowError those of `resolveWorkflow`, `BAD_MAX_ROUNDS`, `BAD_OPTION`, those of `surroundingsIn`, and
+ * whatever keeps the bundle from being loaded; then nothing is written.
+ * @see Host.start
+ */
+export async function startThread(
+  root: Root,
+  { threadId, cwd, env, name, ...given }: StartOptions,
+): Promise<StartedThread> {
+  checkGiven(given);
+  const { name: resolved, hash } = await resolveWorkflow(root, given.workflow);
+  const options = { ...given.options, cwd };
+  const surroundings = await surroundingsIn(cwd, env);
+  const input = given.input && withValue(given.input);
+  const request = { ...given, input, workflow: name ?? resolved, options, ...surroundings };
+  return await sendStart(root, hash, threadId, request);
+}
+
+/** Sends a new thread to the worker of its hash, which is started if none is alive. */
+async function sendStart(
+  root: Root,
+  hash: string,
+  given: string | undefined,
+  request: Omit<StartRequest, "threadId">,
+): Promise<StartedThread> {
+  if (given === undefined) {
+    const threadId = await newThreadId();
+    return await startNew(root, hash, { threadId, ...request });
+  }
+  const before = await startedBefore(root, checkThreadId(given));
+  if (before) return before;
+  try {
+    return await startNew(root, hash, { threadId: given, isGiven: true, ...request });
+  } catch (error) {
+    const isTaken = isWorkflowError(error) && error.code === "THREAD_EXISTS";
+    const other = isTaken ? await startedBefore(root, given) : null;
+    if (other) return other;
+    throw error;
+  }
+}
+
+/** The thread that has the id, of any version; null when there is none. */
+async function startedBefore(root: Root, threadId: string): Promise<StartedThread | null> {
+  const there = threadWithId(root, threadId);
+  if (!there) return null;
+  checkHere(root, there);
+  const start = startOf(root, there);
+  if (!start) {
+    const message = `there is a thread ${threadId}, and its start record can't be read`;
+    throw WorkflowError.failed(
+      "LOG_CORRUPT",
+      message,
+      "see what is wrong: uncaged-workflow verify",
+    );
+  }
+  // Whoever has made its log may have ended before its name was durable.
+  syncFolder(threadsDir(root, there.hash));
+  return { ...there, workflow: start.name };
+}
+
+// A ULID has 48 bits for the time.
+const latestId = 2 ** 48 - 1;
+
+/** A new thread's id. @throws WorkflowError `CLOCK_WRONG`. */
+export async function newThreadId(): Promise<string> {
+  const now = system.clock.now();
+  if (now >= 0 && now <= latestId) return ulid(now, () => system.random());
+  throw WorkflowError.failed(
+    "CLOCK_WRONG",
+    `the clock of this machine is set to the year ${new Date(now).getUTCFullYear()}: no thread's id can hold that`,
+    "set the clock, or give the thread an id of your own: --thread-id",
+  );
+}
+
+async function startNew(root: Root, hash: string, body: StartRequest): Promise<StartedThread> {
+  // A second request with the same id starts nothing.
+  await askAgain<Started>(root, hash, { method: "POST", path: "/threads", body });
+  return { threadId: body.threadId, workflow: body.workflow, hash };
+}
+
+/** @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name that is the engine's own. */
+export function checkGiven({
+  maxRounds,
+  options = {},
+}: Pick<StartOptions, "maxRounds" | "options">) {
+  if (maxRounds !== undefined && !isRounds(maxRounds)) {
+    throw WorkflowError.usage(
+      "BAD_MAX_ROUNDS",
+      `maxRounds can't be ${String(maxRounds)}`,
+      `give a whole number from 1 to ${mostRounds}`,
+    );
+  }
+  const taken = Object.keys(options).find((key) => engineOptions.has(key));
+  if (taken === undefined) return;
+  throw WorkflowError.usage(
+    "BAD_OPTION",
+    `the option ${show(taken)} is the engine's own`,
+    "give it another name",
+  );
+}
+
+/**
+ * @throws WorkflowError those of `forkRequest` and of `startThread`; then nothing is written.
+ * @see Host.fork
+ */
+export async function forkThread(
+  root: Root,
+  ref: ThreadRef,
+  { env, threadId, ...options }: ForkOptions,
+): Promise<Forked> {
+  const resolveOn = (on: string) => resolveWorkflow(root, on);
+  const { hash, steps, request } = await forkRequest(root, ref, options, resolveOn);
+  const surroundings = await surroundingsOf(root, ref, env);
+  const started = await sendStart(root, hash, threadId, { ...request, ...surroundings });
+  return { ...started, forkFrom: { threadId: ref.threadId, steps } };
+}
+
+/**
+ * What starts a fork, the version that it runs, and how many steps it keeps. Of the storage root only the log of the
+ * thread is read.
+ * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, `ANSWER_FROM_STEP`, and what
+ * `resolve` throws.
+ */
+export async function forkRequest(
+  root: Root,
+  ref: ThreadRef,
+  { keep: chosen, edit, input, on, name, ...given }: Omit<ForkOptions, "env" | "threadId">,
+  resolve: (on: string) => Promise<Resolved>,
+): Promise<{
+  hash: string;
+  steps: number;
+  request: Omit<StartRequest, "threadId" | "env">;
+}> {
+  const { keep, workflow } = await keptOf(root, ref, chosen);
+  checkGiven(given);
+  const steps = "first" in keep ? keep.first : keep.length;
+  if (edit && steps === 0) {
+    throw WorkflowError.usage(
+      "NOTHING_TO_EDIT",
+      `the fork of ${ref.threadId} keeps no step that could be edited`,
+      "keep at least one step: --from-role R or --at-step N",
+    );
+  }
+  const resolved = on === undefined ? { name: workflow, hash: ref.hash } : await resolve(on);
+  const fork: ForkRequest = {
+    hash: ref.hash,
+    threadId: ref.threadId,
+    keep,
+    edit,
+    input: input && withValue(input),
+  };
+  const isChanged = edit !== undefined || input !== undefined;
+  if (isChanged && isFromStep(root) && (await answers(root, ref, fork))) throw answerFromStep();
+  const request = { ...given, workflow: name ?? resolved.name, fork };
+  return { hash: resolved.hash, steps, request };
+}
+
+/** Whether what a fork changes is an answer: one that is edited, or one to the last kept step. */
+async function answers(
+  root: Root,
+  ref: ThreadRef,
+  { edit, input, keep }: ForkRequest,
+): Promise<boolean> {
+  const { steps } = await readView(root, ref);
+  const last = steps["first" in keep ? keep.first - 1 : (keep.at(-1) ?? -1)];
+  return (last?.role === WAIT && !!input) || (last?.role === INPUT && !!edit);
+}
+
+/** Which steps of a thread a fork keeps, and the name of the workflow that it runs. */
+async function keptOf(
+  root: Root,
+  ref: ThreadRef,
+  keep: ForkOptions["keep"],
+): Promise<{ keep: ForkRequest["keep"]; workflow: string }> {
+  if (keep && "atStep" in keep && Number.isSafeInteger(keep.atStep) && keep.atStep >= 0) {
+    // How many steps there are, the worker will see: it reads the log in any case.
+    const start = startOf(root, ref);
+    if (start) return { keep: { first: keep.atStep }, workflow: start.name };
+  }
+  const view = await readView(root, ref);
+  const { steps, workflow } = view;
+  // Without its start record nothing of it can be kept.
+  if (view.status === "corrupt" && workflow === "")
+    throw corruptError(dataPath(root, ref.hash, ref.threadId), view.broken);
+  const kept = keptSteps(steps, keep);
+  const areFirst = kept.every((index, at) => index === at);
+  return { keep: areFirst ? { first: kept.length } : kept, workflow };
+}

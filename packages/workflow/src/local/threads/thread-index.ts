@@ -1,0 +1,397 @@
+/*
+ * Owns: the file `index/threads.sqlite` of a storage root, a row for each log. Does not own: what a thread is,
+ * which only its log says.
+ *
+ * I1 A row counts for as long as its log has the size and the time of its last change that it was read at; what
+ *    has no end yet is looked at each time, and so is each log that is shown. What has ended changes no more, and
+ *    who removes it removes the row.
+ * I2 A folder is listed anew when its time of change is another one. What changed within the resolution of that
+ *    time is not trusted.
+ * I3 A file that can't be opened, is broken, or of another format, is removed and made again; where it can't be
+ *    written, there is no index, and the logs are read.
+ */
+import { join } from "node:path";
+import { readLast } from "../../disk/log.ts";
+import { isEnd } from "../../record/record.ts";
+import { removeQuietly } from "../../disk/files.ts";
+import { dataPath, loggedHashes, type Root, threadIdsOf, threadsDir } from "../../disk/paths.ts";
+import { type Column, type Database, O_CREAT, O_RDWR } from "../../system/port.ts";
+import { system } from "../../system/system.ts";
+import type { Status, ThreadRef, ThreadRow } from "../../record/thread.ts";
+import { searchText } from "./search.ts";
+import { hasWords } from "../../record/search.ts";
+
+const format = 3;
+/** What has changed less than this ago may change again without another time. */
+const unclearMs = 1_000;
+const atOnceMs = 8;
+const chunk = 100;
+/** So many threads are found by their words; of more each is looked at, newest first. */
+const mostFew = 2_000;
+
+const schema = `
+  CREATE TABLE folders (hash TEXT PRIMARY KEY, changed REAL, logs INTEGER);
+  CREATE TABLE threads (
+    number INTEGER PRIMARY KEY, threadId TEXT, hash TEXT, size INTEGER, changed REAL, isOver INTEGER,
+    status TEXT, workflow TEXT, row TEXT
+  );
+  CREATE UNIQUE INDEX newest ON threads (threadId, hash);
+  CREATE INDEX byHash ON threads (hash, threadId);
+  CREATE INDEX byWorkflow ON threads (workflow, threadId, hash);
+  CREATE INDEX byStatus ON threads (isOver, status, threadId, hash);
+  CREATE INDEX byState ON threads (isOver, threadId, hash);
+  CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = 'trigram', detail = 'none');
+  PRAGMA user_version = ${format};
+`;
+
+/** A thread as the index has it. Of one that is not over a worker may have more to report. */
+export type IndexedRow = ThreadRow & { isOver: boolean };
+
+/** What the index has of a log, with the size and the time of change that its file had; `row` is null for no thread. */
+type IndexEntry = ThreadRef & {
+  number: number;
+  size: number;
+  changed: number;
+  isOver: boolean;
+  row: ThreadRow | null;
+};
+
+type Stored = Omit<IndexEntry, "isOver" | "row"> & { isOver: number; row: string | null };
+
+/** Which threads are wanted: whether one that is not over has a status is for the caller to find out. */
+export type IndexQuery = {
+  statuses: ReadonlySet<Status> | null;
+  selectors: readonly Selector[] | null;
+  words: readonly string[];
+  before: string | undefined;
+};
+
+type Selector = { name?: string; hash?: string };
+type Condition = readonly [column: string, value: Column];
+
+/** Reads a log as it is now; null where there is no thread, yet or any more. */
+export type ReadIndexed = (ref: ThreadRef) => IndexedRow | null;
+
+/** What a refresh may do: read so many logs at most, and also what is searched of those that go on. */
+export type Refreshing = { most: number; texts: boolean };
+
+export class ThreadIndex {
+  readonly #root: Root;
+  readonly #read: ReadIndexed;
+  readonly #path: string;
+  #database: Database | null = null;
+  #inode: number | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #isBuilding = false;
+
+  constructor(root: Root, read: ReadIndexed) {
+    this.#root = root;
+    this.#read = read;
+    this.#path = join(root, "index", "threads.sqlite");
+  }
+
+  get exists(): boolean {
+    return system.files.exists(this.#path);
+  }
+
+  /** Makes the index what the logs are. False when there was more to read, or there can be no index. */
+  refresh(options: Refreshing): Promise<boolean> {
+    if (this.#isBuilding && options.most !== Number.POSITIVE_INFINITY)
+      return Promise.resolve(false);
+    const done = this.#last.then(() => this.#tryTwice(options));
+    this.#last = done;
+    return done;
+  }
+
+  /** Reads all new logs in the background. Until it is done, lists are made without the index. */
+  async build(): Promise<void> {
+    // An index with nothing to read stays in use.
+    if (this.#isBuilding || (await this.refresh({ most: 0, texts: false }))) return;
+    if (this.#isBuilding) return;
+    this.#isBuilding = true;
+    await this.refresh({ most: Number.POSITIVE_INFINITY, texts: true });
+    this.#isBuilding = false;
+  }
+
+  /** A log was removed: another of the same name is another thread. */
+  forget(ref: ThreadRef): Promise<void> {
+    const done = this.#last.then(async () => {
+      try {
+        if (this.exists && (await this.#open())) this.#database?.atOnce(() => this.#remove(ref));
+      } catch (error) {
+        this.#drop(isUnsound(error));
+      }
+    });
+    this.#last = done;
+    return done;
+  }
+
+  /** How many logs there are, of some versions; without `hashes` of all. */
+  count(hashes: readonly string[] | null): number {
+    const where = hashes ? `WHERE hash IN (${marks(hashes)})` : "";
+    const [row] = this.#rows<{ n: number | null }>(
+      `SELECT sum(logs) AS n FROM folders ${where}`,
+      hashes ?? [],
+    );
+    return row?.n ?? 0;
+  }
+
+  /** The threads that may be wanted, newest first. */
+  *candidates(query: IndexQuery): Generator<IndexEntry> {
+    const { words, before = "~" } = query;
+    const few = words.length > 0 ? this.#few(words) : null;
+    for (const entry of few ?? this.#newest(query)) {
+      if (entry.threadId < before && this.#hasWords(entry, words)) yield entry;
+    }
+  }
+
+  *#newest({ statuses, selectors, before = "~" }: IndexQuery): Generator<IndexEntry> {
+    let key = [before, ""];
+    for (;;) {
+      const found = this.#page(statuses && [...statuses], selectors, key);
+      yield* found;
+      const last = found.at(-1);
+      if (!last || found.length < chunk) return;
+      key = [last.threadId, last.hash];
+    }
+  }
+
+  /** Whether a log is still as it was read. */
+  isFresh({ threadId, hash, size, changed }: IndexEntry): boolean {
+    const stat = system.files.stat(dataPath(this.#root, hash, threadId));
+    return stat?.size === size && stat.mtimeMs === changed;
+  }
+
+  close(): void {
+    this.#database?.close();
+    this.#database = null;
+  }
+
+  /**
+   * A part for each kind of thread that is wanted, so that each is found by the order of one index. One that is
+   * not over may have any status, and any name where its log could not be read.
+   */
+  #page(
+    statuses: readonly Status[] | null,
+    selectors: IndexQuery["selectors"],
+    key: readonly string[],
+  ): IndexEntry[] {
+    const kinds = (statuses ?? []).map((one): Condition[] => [
+      ["isOver", 1],
+      ["status", one],
+    ]);
+    const ways = (selectors ?? []).map(({ name, hash }): Condition[] => [
+      ...(name === undefined ? [] : [["workflow", name] as const]),
+      ...(hash === undefined ? [] : [["hash", hash] as const]),
+    ]);
+    const wanted = (statuses ? kinds : [[]]).flatMap((kind) =>
+      (selectors ? ways : [[]]).map((way) => [...kind, ...way]),
+    );
+    const parts: Condition[][] = statuses || selectors ? [[["isOver", 0]], ...wanted] : wanted;
+    const values: Column[] = [];
+    const selects = parts.map((conditions) => {
+      values.push(...key, ...conditions.map(([, value]) => value));
+      const where = conditions.map(([column]) => ` AND ${column} = ?`).join("");
+      return `SELECT * FROM (SELECT * FROM threads WHERE (threadId, hash) < (?, ?)${where} ${newestFirst})`;
+    });
+    return this.#entries(`${selects.join(" UNION ")} ${newestFirst}`, values);
+  }
+
+  /** The threads with some words, newest first; null when they are many. */
+  #few(words: readonly string[]): IndexEntry[] | null {
+    const patterns = words.map((word) => `%${word.replace(/[%_]/g, "_")}%`);
+    const like = patterns.map(() => "text LIKE ?").join(" AND ");
+    const found = this.#rows<{ rowid: number }>(
+      `SELECT rowid FROM texts WHERE ${like} LIMIT ${mostFew + 1}`,
+      patterns,
+    );
+    if (found.length > mostFew) return null;
+    const numbers = JSON.stringify(found.map(({ rowid }) => rowid));
+    return this.#entries(
+      `SELECT * FROM threads WHERE number IN (SELECT value FROM json_each(?))
+        ORDER BY threadId DESC, hash DESC`,
+      [numbers],
+    );
+  }
+
+  #hasWords({ number }: IndexEntry, words: readonly string[]): boolean {
+    if (words.length === 0) return true;
+    const [row] = this.#rows<{ text: string }>("SELECT text FROM texts WHERE rowid = ?", [number]);
+    return hasWords(row?.text ?? "", words);
+  }
+
+  #entries(statement: string, values: readonly Column[]): IndexEntry[] {
+    return this.#rows<Stored>(statement, values).map(({ isOver, row, ...entry }) => ({
+      ...entry,
+      isOver: isOver === 1,
+      row: row === null ? null : (JSON.parse(row) as ThreadRow),
+    }));
+  }
+
+  #rows<Row>(statement: string, values: readonly Column[] = []): Row[] {
+    return [...(this.#database?.rows<Row>(statement, ...values) ?? [])];
+  }
+
+  async #tryTwice(options: Refreshing): Promise<boolean> {
+    for (const isLast of [false, true]) {
+      try {
+        if (!(await this.#open())) return false;
+        return await this.#refresh(options);
+      } catch (error) {
+        this.#drop(isUnsound(error));
+        if (isLast || !isUnsound(error)) return false;
+      }
+    }
+    return false;
+  }
+
+  async #open(): Promise<boolean> {
+    const inode = () => system.files.stat(this.#path)?.ino;
+    if (this.#database && inode() === this.#inode) return true;
+    this.close();
+    if (!system.files.exists(this.#root)) return false;
+    system.files.makeFolder(join(this.#root, "index"));
+    // Made here, it is nobody else's to read.
+    system.files.close(system.files.open(this.#path, O_CREAT | O_RDWR));
+    this.#database = await system.openDatabase(this.#path);
+    const [found] = this.#rows<{ user_version: number }>("PRAGMA user_version");
+    if (found && found.user_version !== format) {
+      const [made] = this.#rows("SELECT 1 FROM sqlite_master");
+      if (made) this.#drop(true);
+      this.#database ??= await system.openDatabase(this.#path);
+      this.#database?.run(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;`);
+      this.#database?.atOnce(() => this.#database?.run(schema));
+    }
+    this.#inode = inode();
+    return this.#database !== null;
+  }
+
+  #drop(isRemoved: boolean): void {
+    try {
+      this.close();
+    } catch {
+      // What is broken may refuse that too.
+    }
+    this.#database = null;
+    if (!isRemoved) return;
+    for (const ending of ["", "-wal", "-shm"]) removeQuietly(`${this.#path}${ending}`);
+  }
+
+  async #refresh({ most, texts }: Refreshing): Promise<boolean> {
+    const folders = this.#changedFolders();
+    const found = folders.map((folder) => this.#differences(folder));
+    const open = this.#changedOpen(texts);
+    const toRead = [...found.flatMap(({ added }) => added), ...open];
+    if (toRead.length > most) return false;
+    await this.#readAll(toRead);
+    this.#database?.atOnce(() => {
+      for (const { hash, changed, logs, gone } of found) {
+        for (const threadId of gone) this.#remove({ hash, threadId });
+        this.#rows("INSERT OR REPLACE INTO folders VALUES (?, ?, ?)", [hash, changed, logs]);
+        if (logs === 0) this.#rows("DELETE FROM folders WHERE hash = ?", [hash]);
+      }
+    });
+    return true;
+  }
+
+  #changedFolders(): { hash: string; changed: number }[] {
+    const all = this.#rows<{ hash: string; changed: number }>("SELECT hash, changed FROM folders");
+    const known = new Map(all.map(({ hash, changed }) => [hash, changed]));
+    const hashes = new Set([...loggedHashes(this.#root), ...known.keys()]);
+    return [...hashes].flatMap((hash) => {
+      const changed = system.files.stat(threadsDir(this.#root, hash))?.mtimeMs ?? never;
+      if (changed !== never && known.get(hash) === changed) return [];
+      return { hash, changed: system.clock.now() - changed < unclearMs ? never : changed };
+    });
+  }
+
+  #differences({ hash, changed }: { hash: string; changed: number }) {
+    const ids = new Set(threadIdsOf(this.#root, hash));
+    const stored = this.#rows<{ threadId: string }>("SELECT threadId FROM threads WHERE hash = ?", [
+      hash,
+    ]);
+    const known = new Set(stored.map(({ threadId }) => threadId));
+    const added = [...ids.difference(known)].map((threadId) => ({ hash, threadId }));
+    return { hash, changed, logs: ids.size, added, gone: [...known.difference(ids)] };
+  }
+
+  /** The threads that are not over and whose logs have changed; without `texts` those that have ended. */
+  #changedOpen(texts: boolean): ThreadRef[] {
+    const changed = this.#entries("SELECT * FROM threads WHERE isOver = 0", []).filter(
+      (entry) => !this.isFresh(entry),
+    );
+    return texts
+      ? changed
+      : changed.filter((row) => hasEnded(dataPath(this.#root, row.hash, row.threadId)));
+  }
+
+  async #readAll(refs: readonly ThreadRef[]): Promise<void> {
+    for (let next = 0; next < refs.length; ) {
+      const restAt = system.clock.elapsed() + atOnceMs;
+      const last = next;
+      this.#database?.atOnce(() => {
+        do this.#store(refs[next] as ThreadRef);
+        while ((next += 1) < refs.length && next < last + chunk && system.clock.elapsed() < restAt);
+      });
+      // Others are answered in between.
+      await system.clock.turn();
+    }
+  }
+
+  #store(ref: ThreadRef): void {
+    // Before it is read: what is appended meanwhile makes another size.
+    const stat = system.files.stat(dataPath(this.#root, ref.hash, ref.threadId));
+    if (stat === null) return this.#remove(ref);
+    const found = this.#read(ref);
+    const { isOver = false, ...row } = found ?? {};
+    const { status = "corrupt", workflow = "" } = found ?? {};
+    const [stored] = this.#rows<{ number: number }>(
+      `INSERT INTO threads (threadId, hash, size, changed, isOver, status, workflow, row)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (threadId, hash) DO UPDATE SET size = excluded.size,
+        changed = excluded.changed, isOver = excluded.isOver, status = excluded.status,
+        workflow = excluded.workflow, row = excluded.row RETURNING number`,
+      [
+        ...[ref.threadId, ref.hash, stat.size, stat.mtimeMs, Number(isOver)],
+        ...[status, workflow, found && JSON.stringify(row)],
+      ],
+    );
+    const text = searchText(this.#root, ref);
+    this.#rows("DELETE FROM texts WHERE rowid = ?", [stored?.number ?? 0]);
+    this.#rows("INSERT INTO texts (rowid, text) VALUES (?, ?)", [stored?.number ?? 0, text]);
+  }
+
+  #remove({ hash, threadId }: ThreadRef): void {
+    const of = "threadId = ? AND hash = ?";
+    this.#rows(`DELETE FROM texts WHERE rowid IN (SELECT number FROM threads WHERE ${of})`, [
+      ...[threadId, hash],
+    ]);
+    this.#rows(`DELETE FROM threads WHERE ${of}`, [threadId, hash]);
+  }
+}
+
+const newestFirst = `ORDER BY threadId DESC, hash DESC LIMIT ${chunk}`;
+
+/** No file's time of change. */
+const never = -1;
+
+const marks = (values: readonly unknown[]): string => values.map(() => "?").join(", ");
+
+const unsound = new Set([
+  "SQLITE_CORRUPT",
+  "SQLITE_CORRUPT_VTAB",
+  "SQLITE_NOTADB",
+  "SQLITE_ERROR",
+  "SQLITE_SCHEMA",
+]);
+
+const isUnsound = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && unsound.has(String(error.code));
+
+function hasEnded(path: string): boolean {
+  try {
+    const found = readLast(path);
+    return found.kind !== "record" || (found.record !== null && isEnd(found.record));
+  } catch {
+    return true;
+  }
+}

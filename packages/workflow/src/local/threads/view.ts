@@ -1,0 +1,110 @@
+import { ulidTime } from "../../contract/base32.ts";
+import {
+  type LogOutline,
+  readLog,
+  readStart,
+  type ThreadLog,
+  type Unreadable,
+} from "../../disk/log.ts";
+import type { StartRecord } from "../../record/record.ts";
+import { diskError, systemCode } from "../../disk/disk-error.ts";
+import { movedTo } from "../../disk/location.ts";
+import { dataPath, loggedHashes, type Root, threadIdsOf } from "../../disk/paths.ts";
+import { isThreadId } from "../../contract/names.ts";
+import { system } from "../../system/system.ts";
+import { threadWithId } from "../../disk/threads.ts";
+import { notFound, pickThread } from "../../record/selection.ts";
+import {
+  forkFromIn,
+  type LiveFacts,
+  statusOf,
+  type ThreadRef,
+  type ThreadView,
+} from "../../record/thread.ts";
+import { type Drivers, LiveWorkers } from "../workers/live.ts";
+
+/** All threads of the storage root, in no order. */
+export const allThreads = (root: Root): ThreadRef[] => threadsOf(root, loggedHashes(root));
+
+/** The threads of some bundles, in no order. */
+export const threadsOf = (root: Root, hashes: readonly string[]): ThreadRef[] =>
+  hashes.flatMap((hash) => threadIdsOf(root, hash).map((threadId) => ({ hash, threadId })));
+
+/** The thread that a text selects. @throws WorkflowError those of `pickThread`. */
+export async function findThread(root: Root, text: string): Promise<ThreadRef> {
+  if (!isThreadId(text)) return pickThread(allThreads(root), text);
+  const found = threadWithId(root, text);
+  if (found) return found;
+  throw notFound(text);
+}
+
+/** A thread's start record; null when there is none that can be read. */
+export function startOf(root: Root, { hash, threadId }: ThreadRef): StartRecord | null {
+  try {
+    return readStart(dataPath(root, hash, threadId));
+  } catch {
+    return null;
+  }
+}
+
+/** A thread's log, and what a worker that drives it reports, of one moment. @throws the system's error. */
+export async function readDriven<Log extends ThreadLog | LogOutline>(
+  root: Root,
+  ref: ThreadRef,
+  read: (path: string) => Log | Unreadable,
+  live: Drivers,
+): Promise<{ log: Log | Unreadable; driver: LiveFacts | null }> {
+  const path = dataPath(root, ref.hash, ref.threadId);
+  const log = read(path);
+  if (!("start" in log) || log.end || log.broken) return { log, driver: null };
+  const driver = await live.find(ref);
+  // What the worker reports is true of the log as it is by now.
+  return { log: sizeOf(path) === log.size + log.torn ? log : read(path), driver };
+}
+
+/** A file's length in bytes; undefined when there is none. */
+export const sizeOf = (path: string): number | undefined => system.files.stat(path)?.size;
+
+/** A whole thread. @throws WorkflowError `THREAD_NOT_FOUND` (missing), and those of the disk. */
+export async function readView(
+  root: Root,
+  ref: ThreadRef,
+  live: Drivers = new LiveWorkers(root),
+): Promise<ThreadView> {
+  const { threadId, hash } = ref;
+  const { log, driver } = await readDriven(root, ref, readLog, live).catch((error: unknown) => {
+    if (systemCode(error) === "ENOENT") throw notFound(threadId);
+    throw diskError(error, "read", dataPath(root, hash, threadId));
+  });
+  if (log.kind === "empty") throw notFound(threadId);
+  if (log.kind === "headless") {
+    return {
+      status: "corrupt",
+      broken: log.broken,
+      threadId,
+      workflow: "",
+      hash,
+      prompt: "",
+      maxRounds: 0,
+      createdAt: ulidTime(threadId),
+      steps: [],
+      forkFrom: null,
+    };
+  }
+  const { start, steps } = log;
+  const { prompt, params, options } = start.parameters;
+  const away = movedTo(root, ref);
+  return {
+    ...statusOf({ ...log, last: steps.at(-1) ?? null }, driver, away),
+    ...(away !== null && { movedTo: away }),
+    threadId,
+    workflow: start.name,
+    hash,
+    prompt,
+    ...(params === undefined ? {} : { params }),
+    maxRounds: options.maxRounds,
+    createdAt: start.timestamp,
+    steps,
+    forkFrom: forkFromIn(start),
+  };
+}

@@ -1,0 +1,254 @@
+import { basename, join } from "node:path";
+import { WorkflowError } from "../../contract/error.ts";
+import type { CollectOptions, Garbage } from "../../host/host.ts";
+import { findOwn, withRegistryLock } from "../../registry/change.ts";
+import { hashesOf } from "../../registry/versions.ts";
+import { removeRunFolder, runFolder, runFolders } from "../../sandbox/run-folder.ts";
+import { diskError, systemCode } from "../../disk/disk-error.ts";
+import { makeFolder } from "../../disk/files.ts";
+import { takeLock } from "../../disk/lock.ts";
+import {
+  blobFolders,
+  bundleFiles,
+  bundlesDir,
+  isSharedFile,
+  lockPath,
+  loggedHashes,
+  logsDir,
+  namesIn,
+  type Root,
+  registryPath,
+  runDir,
+  storedHashes,
+  threadIdsOf,
+  threadsDir,
+  trashDir,
+} from "../../disk/paths.ts";
+import { isThreadId } from "../../contract/names.ts";
+import { worktreesDir } from "../../disk/worktrees.ts";
+import { system } from "../../system/system.ts";
+import { threadWithId } from "../../disk/threads.ts";
+import type { Status } from "../../record/thread.ts";
+import { readView } from "../threads/view.ts";
+import { leftWorktrees, removeWorktrees } from "./worktrees.ts";
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/**
+ * Takes away every bundle that no name, no history, no thread and no live worker needs, unless it was stored less
+ * than an hour ago, and what crashes left behind longer ago than that. With `dryRun` it only reports so and writes nothing.
+ *
+ * Bundles go to `trash/<time>-<hash>/`, and a `gc` a day later deletes them. It runs under the registry's
+ * lock, so that no `add` falls between, and moves a bundle under its hash's lock, so that no worker begins
+ * to use it. What was done until an error stays done.
+ */
+export async function collectGarbage(
+  root: Root,
+  { dryRun = false, now = system.clock.now() }: CollectOptions = {},
+): Promise<Garbage> {
+  try {
+    if (dryRun || !system.files.exists(root)) return await collect(root, now, false);
+    return await withRegistryLock(root, () => collect(root, now, true));
+  } catch (error) {
+    throw systemCode(error) === null ? error : diskError(error, "collect garbage in", root);
+  }
+}
+
+async function collect(root: Root, now: number, act: boolean): Promise<Garbage> {
+  const needed = hashesOf(findOwn(root).registry);
+  checkComplete(root, needed);
+  const left = [...findLeftovers(root, now - hourMs), ...unusedValues(root, now - dayMs)];
+  const leftovers = left.filter((one) => !act || clear(root, one));
+  const dead = new Set(leftovers.map(({ path }) => path));
+  for (const hash of loggedHashes(root)) {
+    const folder = threadsDir(root, hash);
+    const isDead = (id: string) => dead.has(join(folder, `${id}.data.jsonl`));
+    if (!threadIdsOf(root, hash).every(isDead)) needed.add(hash);
+  }
+  for (const threadId of leftWorktrees(root, now - hourMs)) {
+    if (!act || (await removesWorktrees(root, threadId))) dead.add(worktreesDir(root, threadId));
+  }
+  for (const path of await endedRunFolders(root)) {
+    if (act) removeRunFolder(path);
+    dead.add(path);
+  }
+  const garbage: Garbage = {
+    removed: [],
+    kept: 0,
+    bytes: leftovers.reduce((sum, { bytes }) => sum + bytes, 0),
+    leftovers: [...dead],
+    emptied: emptyTrash(root, now - dayMs, act),
+  };
+  for (const [hash, files] of bundleFiles(root)) {
+    const bytes = files.reduce((sum, path) => sum + (stat(path)?.size ?? 0), 0);
+    const take = () => !act || discard(root, hash, files, now);
+    // Whoever has stored it may be about to name it or to start it.
+    const isFresh = files.some((path) => (stat(path)?.mtimeMs ?? 0) >= now - hourMs);
+    if (isFresh || needed.has(hash) || !withHash(root, hash, act, take)) garbage.kept += 1;
+    else {
+      garbage.removed.push(hash);
+      garbage.bytes += bytes;
+    }
+  }
+  return garbage;
+}
+
+// A hash of which a bit has changed names no bundle, and the one that it named would be garbage.
+function checkComplete(root: Root, registered: ReadonlySet<string>): void {
+  const stored = new Set(storedHashes(root));
+  const lost = [...registered].find((hash) => !stored.has(hash));
+  if (lost === undefined) return;
+  throw WorkflowError.failed(
+    "BUNDLE_MISSING",
+    `${registryPath(root)} names the bundle ${lost}, which is not stored: what is needed can't be known`,
+    "add the same file again, remove the name, or correct the hash",
+  );
+}
+
+/** Does something while no worker of the hash lives; false when one does. */
+function withHash(root: Root, hash: string, act: boolean, work: () => boolean): boolean {
+  const path = lockPath(root, hash);
+  // Without a lock's file there is no worker, and a dry run must not make one.
+  if (!act && !system.files.exists(path)) return work();
+  const lock = takeLock(path, 0);
+  if (!lock) return false;
+  try {
+    return work();
+  } finally {
+    lock.release();
+  }
+}
+
+function clear(root: Root, { path, hash }: Leftover): boolean {
+  const remove = () => {
+    if (stat(path)?.isDirectory()) system.files.removeTree(path);
+    else system.files.remove(path);
+    return true;
+  };
+  return hash === null ? remove() : withHash(root, hash, true, remove);
+}
+
+// Of a repository that git can't read just now the next gc takes care.
+const removesWorktrees = (root: Root, threadId: string): Promise<boolean> =>
+  removeWorktrees(root, threadId).then(
+    () => true,
+    () => false,
+  );
+
+/** The folders in the user's cache of this root's threads that have ended. Those of other threads may be another root's. */
+async function endedRunFolders(root: Root): Promise<string[]> {
+  const paths: string[] = [];
+  for (const name of runFolders(process.env).filter((one) => isThreadId(one))) {
+    const ref = threadWithId(root, name);
+    const status = ref && (await readView(root, ref).catch(() => null))?.status;
+    if (status && finalStatuses.includes(status)) paths.push(runFolder(process.env, name));
+  }
+  return paths;
+}
+
+const finalStatuses: readonly Status[] = ["completed", "failed", "killed"];
+
+/** Moves a bundle's files to the trash, unless a thread has begun in the meantime. */
+function discard(root: Root, hash: string, files: string[], now: number): boolean {
+  if (threadIdsOf(root, hash).length > 0) return false;
+  const folder = join(trashDir(root), `${now}-${hash}`);
+  makeOwnFolder(trashDir(root));
+  makeOwnFolder(folder);
+  for (const path of files) {
+    try {
+      system.files.rename(path, join(folder, basename(path)));
+    } catch (error) {
+      throw diskError(error, "move to the trash", path);
+    }
+  }
+  for (const changed of [folder, trashDir(root), bundlesDir(root)])
+    system.files.syncFolder(changed);
+  try {
+    system.files.removeFolder(threadsDir(root, hash));
+  } catch {
+    // Notes or leftovers may still lie there; the next gc comes back to them.
+  }
+  for (const name of namesIn(runDir(root))) {
+    if (name.startsWith(`${hash}.`)) system.files.remove(join(runDir(root), name));
+  }
+  return true;
+}
+
+function makeOwnFolder(folder: string): void {
+  makeFolder(folder);
+  if (stat(folder)?.isDirectory()) return;
+  throw WorkflowError.failed(
+    "PLANTED_LINK",
+    `${folder} is a symbolic link`,
+    "remove the link if you did not make it",
+  );
+}
+
+/** A folder in the trash: when it was put there, in milliseconds, and the hash. */
+export const isTrash = (name: string): boolean => /^\d{1,16}-[0-9A-Z]{13}$/.test(name);
+
+/** Deletes what was put into the trash before the given time (milliseconds). */
+function emptyTrash(root: Root, before: number, act: boolean): string[] {
+  const old = namesIn(trashDir(root))
+    .filter((name) => isTrash(name) && Number.parseInt(name, 10) < before)
+    .map((name) => join(trashDir(root), name));
+  if (act) for (const folder of old) system.files.removeTree(folder);
+  return old;
+}
+
+/** A file that a crash left behind and nothing will ever read, or the blobs of a thread that is gone; with `hash`, that hash's lock is needed. */
+type Leftover = { path: string; bytes: number; hash: string | null };
+
+/** The name that `writeFileAtomic` gives a file until it is whole. */
+export const isAside = (name: string): boolean => /^\..+\.[0-9a-f]{8}\.tmp$/.test(name);
+
+/**
+ * What crashes left behind and has not been touched since `before` (milliseconds): files that were
+ * being written, logs of threads that never began, and the files beside a log that is gone.
+ */
+function findLeftovers(root: Root, before: number): Leftover[] {
+  const folders = [root, bundlesDir(root), logsDir(root), runDir(root)];
+  return [
+    ...folders.flatMap((folder) => asideFiles(folder, null, before)),
+    ...loggedHashes(root).flatMap((hash) => [
+      ...asideFiles(threadsDir(root, hash), hash, before),
+      ...blobFolders(root, hash).flatMap((folder) => asideFiles(folder, hash, before)),
+      ...deadLogs(threadsDir(root, hash), hash, before),
+    ]),
+  ];
+}
+
+/** Values that threads share and none has changed since: limits of keys that are no longer used. */
+const unusedValues = (root: Root, before: number): Leftover[] =>
+  namesIn(runDir(root))
+    .filter(isSharedFile)
+    .flatMap((name) => leftover(join(runDir(root), name), null, before));
+
+const asideFiles = (folder: string, hash: string | null, before: number): Leftover[] =>
+  namesIn(folder)
+    .filter(isAside)
+    .flatMap((name) => leftover(join(folder, name), hash, before));
+
+function deadLogs(folder: string, hash: string, before: number): Leftover[] {
+  const threads = Map.groupBy(
+    namesIn(folder).filter((name) => isThreadId(name.slice(0, 26)) && name[26] === "."),
+    (name) => name.slice(0, 26),
+  );
+  return [...threads].flatMap(([threadId, names]) => {
+    if (stat(join(folder, `${threadId}.data.jsonl`))?.size) return [];
+    const dead = names.flatMap((name) => leftover(join(folder, name), hash, before));
+    return dead.length === names.length ? dead : [];
+  });
+}
+
+function leftover(path: string, hash: string | null, before: number): Leftover[] {
+  const found = stat(path);
+  if (!found || found.mtimeMs >= before) return [];
+  if (found.isFile()) return [{ path, bytes: found.size, hash }];
+  if (!found.isDirectory()) return [];
+  const sizes = namesIn(path).map((name) => stat(join(path, name))?.size ?? 0);
+  return [{ path, bytes: sizes.reduce((sum, size) => sum + size, 0), hash }];
+}
+
+const stat = (path: string) => system.files.statLink(path);

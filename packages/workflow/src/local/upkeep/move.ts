@@ -1,0 +1,170 @@
+import { join } from "node:path";
+import { checkNotTwin, readBundle } from "../../bundle/store.ts";
+import { WorkflowError } from "../../contract/error.ts";
+import type { LeaveRequest } from "../../control/control.ts";
+import type { Arrival, MoveOptions, MovingHost } from "../../host/move.ts";
+import { outlineLog } from "../../disk/log.ts";
+import { readRegistry } from "../../registry/read.ts";
+import type { Workflow } from "../../registry/registry.ts";
+import { takeVersions, workflowOf } from "../../registry/versions.ts";
+import { blobIds } from "../../disk/blobs.ts";
+import { addDue } from "../../disk/due.ts";
+import { copyFileAtomic, makeFolder, removeFile, syncFolder } from "../../disk/files.ts";
+import { identityOfRoot } from "../../disk/identity.ts";
+import { readLocation, writeLocation } from "../../disk/location.ts";
+import { type Location } from "../../control/control.ts";
+import {
+  blobsDir,
+  bundlePath,
+  dataPath,
+  descriptorPath,
+  infoPath,
+  loggedHashes,
+  mapPath,
+  type Root,
+  threadsDir,
+  typesPath,
+  valuesPath,
+} from "../../disk/paths.ts";
+import { createRoot, openRoot } from "../../disk/root.ts";
+import { system } from "../../system/system.ts";
+import { lastWakingTime, threadWithId } from "../../disk/threads.ts";
+import { corruptError, movedError, type ThreadRef } from "../../record/thread.ts";
+import { withThreadId } from "../../disk/threads.ts";
+import { readIndexed } from "../threads/list.ts";
+import { ThreadIndex } from "../threads/thread-index.ts";
+import { sha256 } from "../../record/sha256.ts";
+import { changeProven } from "../workflows.ts";
+import { askAgain } from "../workers/worker-client.ts";
+
+/** A move of a very long thread to a cluster far away may take so long. */
+const turnMs = 60 * 60_000;
+
+/** A storage root of a machine with this name, as threads leave it and arrive in it. */
+export function movingRoot(path: string, machine: string): MovingHost {
+  const root = openRoot({ path });
+  return {
+    identity: () => identityOfRoot(root, machine),
+    async alone(threadId, act) {
+      createRoot(root);
+      return await withThreadId(root, threadId, act, turnMs);
+    },
+    async presence(threadId) {
+      const ref = threadWithId(root, threadId) ?? arriving(root, threadId);
+      return ref && { hash: ref.hash, location: readLocation(root, ref) };
+    },
+    files: async () => root,
+    async bundle(hash) {
+      await readBundle(root, hash);
+      return root;
+    },
+    workflow: async (name) => workflowOf(await readRegistry(root), name, root),
+    takeWorkflow: (name, workflow, force) => takeWorkflow(root, name, workflow, force),
+    check: async () => undefined,
+    takeBundle: (from, hash) => takeBundle(root, from as Root, hash),
+    async leave(ref, to) {
+      const { hash, threadId } = ref;
+      const body: LeaveRequest = { to };
+      const request = { method: "POST", path: `/threads/${threadId}/leave`, body } as const;
+      const location = await askAgain<Location>(root, hash, request);
+      await new ThreadIndex(root, (one) => readIndexed(root, one)).forget(ref);
+      return location;
+    },
+    arrive: async (from, ref, arrival, options) =>
+      arrive(root, from as Root, ref, arrival, options),
+  };
+}
+
+/** Gives a name the versions that another host has of it. @throws WorkflowError `VERSION_CONFLICT`. */
+export async function takeWorkflow(
+  root: Root,
+  name: string,
+  workflow: Workflow,
+  force: boolean,
+): Promise<{ unchanged: boolean }> {
+  const { unchanged } = await changeProven(root, (registry) =>
+    takeVersions(registry, name, workflow, force),
+  );
+  return { unchanged };
+}
+
+/** A thread of which no more is here than that it was to arrive. */
+function arriving(root: Root, threadId: string): ThreadRef | null {
+  const hash = loggedHashes(root).find((one) => readLocation(root, { hash: one, threadId }));
+  return hash === undefined ? null : { hash, threadId };
+}
+
+/**
+ * Copies a bundle and the files beside it, itself last.
+ *
+ * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`; `HASH_COLLISION` when another bundle has the hash here
+ */
+export async function takeBundle(root: Root, from: Root, hash: string): Promise<void> {
+  checkNotTwin(root, hash, sha256(await readBundle(from, hash)));
+  createRoot(root);
+  for (const path of [descriptorPath, typesPath, mapPath, bundlePath]) {
+    const source = path(from, hash);
+    if (system.files.exists(source)) copyFileAtomic(source, path(root, hash));
+  }
+  await readBundle(root, hash);
+}
+
+function arrive(
+  root: Root,
+  from: Root,
+  ref: ThreadRef,
+  { from: source, moves }: Arrival,
+  { onProgress }: MoveOptions,
+): void {
+  const { hash, threadId } = ref;
+  const before = readLocation(root, ref);
+  if (before && before.moves >= moves) {
+    if (before.host) throw movedError(threadId, before.host.name);
+    return;
+  }
+  createRoot(root);
+  makeFolder(threadsDir(root, hash));
+  // It is not here yet, also where its log is: a reader, or a crash, sees it on its old host until the very end.
+  const at = system.clock.now();
+  if (!before) writeLocation(root, ref, { moves: moves - 1, host: source, at });
+  const files = filesOf(root, from, ref);
+  const all = files.reduce((sum, [path]) => sum + sizeOf(path), 0);
+  let done = 0;
+  for (const [path, copy] of files) {
+    copyFileAtomic(path, copy);
+    onProgress?.((done += sizeOf(path)), all);
+  }
+  checkLog(dataPath(root, hash, threadId));
+  syncFolder(threadsDir(root, hash));
+  const wakes = lastWakingTime(root, ref);
+  if (wakes !== null) addDue(root, { ...ref, at: wakes });
+  writeLocation(root, ref, { moves, host: null, at });
+}
+
+/** What there is of a thread, and where it is copied to, its log last. What it has no more is removed. */
+function filesOf(root: Root, from: Root, { hash, threadId }: ThreadRef): [string, string][] {
+  const files: [string, string][] = [];
+  const blobs = blobIds(from, hash, threadId);
+  const folders = [from, root].map((one) => blobsDir(one, hash, threadId)) as [string, string];
+  if (blobs.length > 0) makeFolder(folders[1]);
+  for (const id of blobs) files.push([join(folders[0], id), join(folders[1], id)]);
+  for (const path of [valuesPath, infoPath, dataPath]) {
+    const [source, target] = [from, root].map((one) => path(one, hash, threadId));
+    if (source === undefined || target === undefined) continue;
+    if (system.files.exists(source)) files.push([source, target]);
+    else removeFile(target);
+  }
+  return files;
+}
+
+const sizeOf = (path: string): number => system.files.stat(path)?.size ?? 0;
+
+/** @throws WorkflowError `LOG_CORRUPT` when what has arrived is not whole. */
+function checkLog(path: string): void {
+  const log = outlineLog(path);
+  if (log.kind === "headless") throw corruptError(path, log.broken);
+  if (log.kind === "thread" && log.broken) throw corruptError(path, log.broken);
+  if (log.kind === "thread" && log.torn === 0) return;
+  const message = `${path}: what has arrived ends within a record`;
+  throw WorkflowError.failed("LOG_CORRUPT", message, "move it again");
+}

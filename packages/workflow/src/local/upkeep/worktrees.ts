@@ -1,0 +1,132 @@
+/*
+ * Owns: what a thread's git worktrees leave in the storage root and in their repositories, and how it goes with the
+ * thread. Does not own: how a role works in one (workflow-agents).
+ *
+ * T1 A repository is changed only in what is the thread's: its refs, `refs/uncaged/<threadId>/`, and the entry of a
+ *    worktree of the thread's folder. T2 A commit that a fork's copied steps name gets a ref of the fork's before the
+ *    source's goes. T3 What could not be removed keeps the thread's folder, by which a later `gc` finds it.
+ */
+import { dirname, join, resolve } from "node:path";
+import { WorkflowError } from "../../contract/error.ts";
+import { worktreeRef } from "../../contract/worktree.ts";
+import { readOwnFile } from "../../disk/files.ts";
+import { namesIn, type Root } from "../../disk/paths.ts";
+import { isThreadId } from "../../contract/names.ts";
+import {
+  copiedCommits,
+  notedWorktrees,
+  worktreesDir,
+  worktreeThreads,
+} from "../../disk/worktrees.ts";
+import { system } from "../../system/system.ts";
+import { threadWithId } from "../../disk/threads.ts";
+import { git } from "./git.ts";
+
+type Noted = ReturnType<typeof notedWorktrees>[number];
+
+/** @throws WorkflowError `WORKTREE_LOCKED` when the user has locked a worktree of the thread (`git worktree lock`). */
+export function checkUnlocked(root: Root, threadId: string): void {
+  const locked = notedWorktrees(root, threadId).find(isLocked);
+  if (!locked) return;
+  throw WorkflowError.failed(
+    "WORKTREE_LOCKED",
+    `the worktree ${locked.path} of ${threadId} is locked`,
+    `let it go first: git --git-dir ${locked.repository} worktree unlock ${locked.path}`,
+  );
+}
+
+// Git itself locks one while it is made, and leaves that when it is killed.
+const isLocked = (noted: Noted): boolean => {
+  const entry = entryOf(noted);
+  const reason = entry && textIn(join(entry, "locked"));
+  return typeof reason === "string" && reason.trim() !== "initializing";
+};
+
+/** The folder in a repository that is git's entry of a worktree; null when it has none. */
+function entryOf({ path, repository }: Noted): string | null {
+  const entries = join(repository, "worktrees");
+  for (const name of namesIn(entries)) {
+    const entry = join(entries, name);
+    const link = textIn(join(entry, "gitdir"));
+    if (link !== null && resolve(entry, link.trimEnd()) === join(path, ".git")) return entry;
+  }
+  return null;
+}
+
+function textIn(path: string): string | null {
+  try {
+    const bytes = readOwnFile(path, 64 * 1024);
+    return bytes && new TextDecoder().decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Removes the worktrees of a thread that is gone, with its refs. A repository that was moved or deleted has nothing
+ * of it that could be removed.
+ * @throws WorkflowError `WORKTREE_NOT_REMOVED`; the folder of the thread's worktrees is still there then.
+ */
+export async function removeWorktrees(root: Root, threadId: string): Promise<void> {
+  const folder = worktreesDir(root, threadId);
+  if (!system.files.exists(folder)) return;
+  const noted = notedWorktrees(root, threadId);
+  const copied = copiedCommits(root, threadId).map(({ repository }) => repository);
+  const repositories = new Set([...noted.map(({ repository }) => repository), ...copied]);
+  for (const one of noted) {
+    system.files.removeTree(one.path);
+    const entry = entryOf(one);
+    if (entry) system.files.removeTree(entry);
+    if (entry) removeEmpty(dirname(entry));
+  }
+  for (const repository of repositories) {
+    if (system.files.exists(join(repository, "objects"))) {
+      await removeRefs(root, threadId, repository);
+    }
+  }
+  system.files.removeTree(folder);
+}
+
+/** Removes the folder of a repository's worktrees, as git does, when that was the last. */
+function removeEmpty(entries: string): void {
+  if (namesIn(entries).length === 0) system.files.removeFolder(entries);
+}
+
+async function removeRefs(root: Root, threadId: string, repository: string): Promise<void> {
+  const format = "%(objectname) %(refname)";
+  const listed = await ask(repository, ["for-each-ref", `--format=${format}`, refsOf(threadId)]);
+  const refs = listed.split("\n").flatMap((line) => {
+    const [commit, ref] = line.split(" ");
+    return commit && ref ? [{ commit, ref }] : [];
+  });
+  if (refs.length === 0) return;
+  const held = new Set(refs.map(({ commit }) => commit));
+  const kept = worktreeThreads(root)
+    .filter((other) => other !== threadId)
+    .flatMap((other) => copiedCommits(root, other).map((one) => ({ ...one, other })))
+    .filter((one) => one.repository === repository && held.has(one.commit))
+    .map(({ name, commit, other }) => `update ${worktreeRef(other, name, commit)} ${commit}`);
+  const removed = refs.map(({ ref }) => `delete ${ref}`);
+  await ask(repository, ["update-ref", "--stdin"], `${[...kept, ...removed].join("\n")}\n`);
+}
+
+const refsOf = (threadId: string) => `${dirname(worktreeRef(threadId, "any"))}/`;
+
+/** What git puts out. @throws WorkflowError `WORKTREE_NOT_REMOVED`. */
+async function ask(repository: string, args: readonly string[], input = ""): Promise<string> {
+  const answer = await git(repository, args, input);
+  if ("output" in answer) return answer.output;
+  throw WorkflowError.failed(
+    "WORKTREE_NOT_REMOVED",
+    `the refs of the thread's worktrees stay in ${repository}: ${answer.problem}`,
+    "once that is put right: uncaged-workflow gc",
+  );
+}
+
+/** The threads that are gone and have left worktrees, untouched since a moment (milliseconds). */
+export const leftWorktrees = (root: Root, before: number): string[] =>
+  worktreeThreads(root).filter((threadId) => {
+    const found = system.files.statLink(worktreesDir(root, threadId));
+    const isOld = found !== null && found.mtimeMs < before;
+    return isOld && isThreadId(threadId) && threadWithId(root, threadId) === null;
+  });

@@ -1,0 +1,263 @@
+import { isWorkflowError, WorkflowError } from "../../contract/error.ts";
+import type {
+  AnswerRequest,
+  Controlled,
+  Durability,
+  InputRequest,
+  RemoveRequest,
+  ResumeRequest,
+} from "../../control/control.ts";
+import { withValue } from "../../control/control.ts";
+import type { ThreadCommand } from "../../host/host.ts";
+import { takeLock } from "../../disk/lock.ts";
+import { dataPath, lockPath, type Root, workerInfoPath } from "../../disk/paths.ts";
+import { checkHere, hasTaken } from "../../disk/threads.ts";
+import { requestIdOf } from "../../record/selection.ts";
+import { corruptError, endedError, type ThreadRef, type ThreadView } from "../../record/thread.ts";
+import type { Environment } from "../../system/port.ts";
+import { system } from "../../system/system.ts";
+import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
+import { checkAnswerer } from "../threads/answerer.ts";
+import { probe } from "./live.ts";
+import { surroundingsOf } from "./surroundings.ts";
+import { readView } from "../threads/view.ts";
+import { removeRunFolder, runFolder } from "../../sandbox/run-folder.ts";
+import { checkUnlocked, removeWorktrees } from "../upkeep/worktrees.ts";
+import {
+  ask,
+  askAgain,
+  askWorker,
+  type ControlRequest,
+  isLost,
+  type Reply,
+  silentWorker,
+} from "./worker-client.ts";
+
+/** @see Host.control */
+export async function control(
+  root: Root,
+  ref: ThreadRef,
+  command: ThreadCommand,
+): Promise<Controlled & Partial<Killed>> {
+  checkHere(root, ref);
+  switch (command.kind) {
+    case "pause":
+      return await pauseThread(root, ref);
+    case "answer":
+      checkAnswerer(root);
+      return await resumeThread(root, ref, command);
+    case "resume":
+      return await resumeThread(root, ref, command);
+    case "kill":
+      return await killThread(root, ref, command);
+  }
+}
+
+/** Stops a running thread at its next yield. Until then it is seen as `running`. */
+export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlled> {
+  checkOpen(root, await readView(root, ref));
+  const reply = await askListening<Controlled>(root, ref.hash, toThread("POST", ref, "pause"));
+  if (reply.kind === "reply") return reply.value;
+  const view = await readView(root, ref);
+  checkOpen(root, view);
+  throw WorkflowError.failed(
+    "NOT_RUNNING",
+    `${ref.threadId} does not run: it is ${view.status}`,
+    "see what runs: uncaged-workflow ps",
+  );
+}
+
+/**
+ * Lets a paused thread go on, starts an interrupted one again from its committed steps, or answers a
+ * waiting one. An answer with a `meta.requestId` that was taken before is answered as it was then.
+ */
+export async function resumeThread(
+  root: Root,
+  ref: ThreadRef,
+  {
+    env,
+    durability,
+    input: given,
+    question,
+  }: { env: Environment; durability?: Durability; input?: InputRequest; question?: number },
+): Promise<Controlled> {
+  const surroundings = await surroundingsOf(root, ref, env);
+  const input = given && withValue(given);
+  const body = { ...surroundings, durability, input, question } satisfies Partial<AnswerRequest>;
+  const request = { ...toThread("POST", ref, input ? "input" : "resume"), body };
+  const { threadId, hash } = ref;
+  // A live worker reads the log itself, and one is started only for a thread that can go on.
+  const reply = await askListening<Controlled>(root, hash, request);
+  if (reply.kind === "reply") return reply.value;
+  const mayRepeat = input === undefined || requestIdOf(input) !== undefined;
+  if (reply.kind === "lost" && !mayRepeat) throw reply.error;
+  const view = await readView(root, ref);
+  if (input && hasTaken(root, ref, input)) return { threadId };
+  checkOpen(root, view);
+  if (!mayRepeat) return askWorker(root, hash, request);
+  const hasBegun = (refusal: string) => (refusal === "ALREADY_RUNNING" ? { threadId } : null);
+  return askAgain(root, hash, request, { done: hasBegun, wasLost: reply.kind === "lost" });
+}
+
+type Asked<T> = Exclude<Reply<T>, { kind: "silent" }> | { kind: "lost"; error: unknown };
+
+/** Asks the worker that listens, if any. @throws WorkflowError what it answered, `WORKER_SILENT`. */
+async function askListening<T>(
+  root: Root,
+  hash: string,
+  request: ControlRequest,
+): Promise<Asked<T>> {
+  try {
+    const reply = await ask<T>(root, hash, request);
+    if (reply.kind !== "silent") return reply;
+  } catch (error) {
+    if (isLost(error)) return { kind: "lost", error };
+    throw error;
+  }
+  throw silentWorker(root, hash);
+}
+
+const toThread = (
+  method: ControlRequest["method"],
+  { threadId }: ThreadRef,
+  verb?: string,
+): ControlRequest => ({ method, path: `/threads/${threadId}${verb ? `/${verb}` : ""}` });
+
+/** @throws WorkflowError `THREAD_ENDED` or `LOG_CORRUPT` when nothing can be done to the thread. */
+function checkOpen(root: Root, view: ThreadView): void {
+  const { threadId, hash, status } = view;
+  if (view.status === "corrupt") throw corruptError(dataPath(root, hash, threadId), view.broken);
+  if ("result" in view) throw endedError(threadId, status);
+}
+
+/** The timeout of requests before a forced kill. */
+const forcedTimeoutMs = 2_000;
+const deathTimeoutMs = 5_000;
+
+/** What a kill did; `resumed` names the other threads that a forced kill took up again. */
+type Killed = Controlled & { resumed: string[] };
+
+/**
+ * Ends a thread that has not ended: its end record is on the disk when this returns. `force` ends a worker
+ * that does not answer, with everything that it runs, and resumes its other threads with `env`; also one
+ * that a thread which has ended still blocks, in its `finally`.
+ */
+export async function killThread(
+  root: Root,
+  ref: ThreadRef,
+  { force = false, env = {} }: { force?: boolean; env?: Environment } = {},
+): Promise<Killed> {
+  const view = await readView(root, ref);
+  if (force && (await isStuckIn(root, ref))) return await endStuck(root, view, env);
+  // A worker may drive what is corrupt by now, and would stay as long as it does.
+  const live = view.status === "corrupt" ? await askLive(root, ref) : null;
+  if (live) return live;
+  checkOpen(root, view);
+  const request = {
+    ...toThread("POST", ref, "kill"),
+    ...(force && { timeoutMs: forcedTimeoutMs }),
+  };
+  const isKilled = async (refusal: string) =>
+    refusal === "THREAD_ENDED" && (await readView(root, ref)).status === "killed"
+      ? { threadId: ref.threadId }
+      : null;
+  const send = async () => {
+    const done = await askAgain<Controlled>(root, ref.hash, request, { done: isKilled });
+    return { ...done, resumed: [] };
+  };
+  try {
+    return await send();
+  } catch (error) {
+    const code = force && isWorkflowError(error) ? error.code : null;
+    // One that was frozen before it drove anything has been ended by now; its successor needs no bundle for this.
+    if (code === "BUNDLE_LOAD_FAILED") return await send();
+    if (code !== "WORKER_SILENT") throw error;
+  }
+  return await endStuck(root, view, env);
+}
+
+async function askLive(root: Root, ref: ThreadRef): Promise<Killed | null> {
+  const reply = await ask<Controlled>(root, ref.hash, toThread("POST", ref, "kill"));
+  return reply.kind === "reply" ? { ...reply.value, resumed: [] } : null;
+}
+
+/** Whether the thread's worker drives it and does not answer. */
+async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boolean> {
+  const worker = readWorkerInfo(workerInfoPath(root, hash));
+  if (!worker?.live.includes(threadId) || !isAlive(worker.identity)) return false;
+  const reply = await probe(root, hash, forcedTimeoutMs);
+  return reply === null || reply.kind === "silent";
+}
+
+/**
+ * Ends the worker, then the thread unless it has ended, and resumes the worker's other threads. The system
+ * closes what a process held one by one: for a moment the dead one's socket takes a request when its lock
+ * is free already, hence each is asked again.
+ */
+async function endStuck(root: Root, view: ThreadView, env: Environment): Promise<Killed> {
+  const { hash, threadId } = view;
+  const siblings = await endWorker(root, hash);
+  const isOpen = !("result" in view) && view.status !== "corrupt";
+  const killed = isOpen
+    ? await askAgain<Controlled>(root, hash, toThread("POST", view, "kill"))
+    : { threadId };
+  const resumed: string[] = [];
+  for (const sibling of siblings) {
+    if (sibling === threadId) continue;
+    const ref = { hash, threadId: sibling };
+    const isResumed = await resumeSibling(root, ref, env).catch(() => false);
+    if (isResumed) resumed.push(sibling);
+  }
+  return { ...killed, resumed };
+}
+
+async function resumeSibling(root: Root, ref: ThreadRef, env: Environment): Promise<true> {
+  const body: ResumeRequest = await surroundingsOf(root, ref, env);
+  await askAgain(root, ref.hash, { ...toThread("POST", ref, "resume"), body });
+  return true;
+}
+
+/** Ends the process that has a hash's lock and gives the threads that it was driving. */
+async function endWorker(root: Root, hash: string): Promise<string[]> {
+  const worker = readWorkerInfo(workerInfoPath(root, hash));
+  if (worker && isAlive(worker.identity)) {
+    system.processes.kill(worker.identity.pid);
+    const lock = takeLock(lockPath(root, hash), deathTimeoutMs);
+    lock?.release();
+    if (lock) return worker.live;
+  }
+  throw WorkflowError.failed(
+    "WORKER_OUT_OF_SIGHT",
+    `the worker of ${hash} does not answer, and its process can't be seen from here`,
+    "it may run in another container or as another user: end it there",
+  );
+}
+
+/**
+ * Removes a thread's logs, its worktrees and its folder in the cache; of one that runs, is paused or waits only with `force`, which kills it
+ * first. @throws WorkflowError `WORKTREE_LOCKED`, `WORKTREE_NOT_REMOVED`.
+ */
+export async function removeThread(
+  root: Root,
+  ref: ThreadRef,
+  { force = false }: { force?: boolean } = {},
+): Promise<Controlled> {
+  const { status } = await readView(root, ref);
+  const open = status === "running" || status === "paused" || status === "waiting";
+  if (open && !force) {
+    throw WorkflowError.failed(
+      "THREAD_RUNNING",
+      `${ref.threadId} is ${status}`,
+      "kill it and remove it at once: --force",
+    );
+  }
+  checkUnlocked(root, ref.threadId);
+  const body: RemoveRequest = { force };
+  const isGone = (refusal: string) =>
+    refusal === "THREAD_NOT_FOUND" ? { threadId: ref.threadId } : null;
+  const request = { ...toThread("DELETE", ref), body };
+  const removed = await askAgain<Controlled>(root, ref.hash, request, { done: isGone });
+  await removeWorktrees(root, ref.threadId);
+  removeRunFolder(runFolder(process.env, ref.threadId));
+  return removed;
+}

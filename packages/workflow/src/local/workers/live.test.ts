@@ -1,0 +1,80 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  dataPath,
+  type Root,
+  runDir,
+  socketName,
+  threadsDir,
+  workerInfoPath,
+} from "../../disk/paths.ts";
+import { askLive, listWorkers } from "./live.ts";
+
+const hash = "EYHPV6X8XHTCS";
+const threadId = "01KQXKW1000000000000000000";
+const root = mkdtempSync(join(tmpdir(), "uw-live-")) as Root;
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const ended = "01KQXKW2000000000000000000";
+
+function writeLogs(): void {
+  const parameters = { prompt: "", options: { maxRounds: 9 } };
+  const start = { name: "count", hash, parameters, timestamp: 1 };
+  const step = { role: "a", content: "", meta: {}, timestamp: 2 };
+  const end = {
+    role: "__end__",
+    content: "",
+    meta: { returnCode: 0, reason: "returned" },
+    timestamp: 3,
+  };
+  const lines = { [threadId]: [step], [ended]: [step, end] };
+  mkdirSync(threadsDir(root, hash), { recursive: true, mode: 0o700 });
+  for (const [id, records] of Object.entries(lines)) {
+    const log = [{ ...start, threadId: id }, ...records].map((record) => JSON.stringify(record));
+    writeFileSync(dataPath(root, hash, id), `${log.join("\n")}\n`, { mode: 0o600 });
+  }
+}
+
+test("takes a worker for stuck whose answer is no list of threads", async () => {
+  mkdirSync(runDir(root), { mode: 0o700 });
+  const identity = JSON.stringify({ pid: 4242, startTime: "1", bootId: "b" });
+  writeFileSync(workerInfoPath(root, hash), `${identity}\n+${threadId}\n+${ended}\n`, {
+    mode: 0o600,
+  });
+  writeLogs();
+  for (const body of ['"x"', "null", "[]", '{"threads":7}']) {
+    const server = Bun.serve({
+      unix: join(runDir(root), socketName(hash)),
+      fetch: () => new Response(body),
+    });
+    try {
+      const live = await askLive(root, hash);
+      const row = { threadId, hash, pid: 4242, status: "running", workflow: "count" };
+      expect(live).toMatchObject([{ ...row, role: "a", steps: 1 }]);
+    } finally {
+      await server.stop(true);
+    }
+  }
+});
+
+test("lists a worker that was lost with its socket, and none that is ending", async () => {
+  const socket = join(runDir(root), socketName(hash));
+  let takesAway = false;
+  const error = { code: "WORKER_CLOSING", kind: "failed", message: "the worker is ending" };
+  const server = Bun.serve({
+    unix: socket,
+    fetch() {
+      if (takesAway) rmSync(socket);
+      return Response.json({ error }, { status: 409 });
+    },
+  });
+  try {
+    expect(await listWorkers(root)).toEqual([{ hash, state: "gone", pid: null, orphans: [] }]);
+    takesAway = true;
+    expect(await listWorkers(root)).toEqual([]);
+  } finally {
+    await server.stop(true);
+  }
+});

@@ -1,0 +1,145 @@
+import type { LiveThread, LiveThreads } from "../../control/control.ts";
+import type { WorkerState } from "../../host/host.ts";
+import { outlineLog } from "../../disk/log.ts";
+import { dataPath, namesIn, type Root, runDir, workerInfoPath } from "../../disk/paths.ts";
+import { isHash } from "../../contract/names.ts";
+import { system } from "../../system/system.ts";
+import type { LiveRow, ThreadRef } from "../../record/thread.ts";
+import { findOrphans } from "../../worker/orphans.ts";
+import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
+import { requireLocks } from "../../disk/lock.ts";
+import { ask, askOnce, type Reply } from "./worker-client.ts";
+
+/** Asks a hash's worker for its threads; null when its answer can't be read. */
+export function probe(
+  root: Root,
+  hash: string,
+  timeoutMs = probeMs,
+): Promise<Reply<LiveThreads> | null> {
+  return ask<LiveThreads>(root, hash, probing(timeoutMs)).catch(() => null);
+}
+
+const probeMs = 2_000;
+const probing = (timeoutMs: number) => ({ method: "GET", path: "/threads", timeoutMs }) as const;
+
+/**
+ * The threads that a hash's worker drives, if any is alive. One that has the connection and does not answer is
+ * stuck, as is one whose answer a bundle has spoilt: its threads are then those that it noted and have no end.
+ */
+export async function askLive(root: Root, hash: string): Promise<LiveRow[]> {
+  const reply = await probe(root, hash);
+  if (reply === null || reply.kind === "nobody") return [];
+  const isSound = reply.kind === "reply" && Array.isArray(reply.value?.threads);
+  const { pid, threads } = isSound ? reply.value : stuck(root, hash);
+  return threads.map((thread) => ({ ...thread, hash, pid }));
+}
+
+function stuck(root: Root, hash: string): LiveThreads {
+  const worker = readWorkerInfo(workerInfoPath(root, hash));
+  const noted = worker?.live ?? [];
+  const threads = noted.flatMap((threadId) => fromLog(root, { hash, threadId }));
+  return { pid: worker?.identity.pid ?? 0, threads };
+}
+
+// What can't be asked is read: a thread whose log has its end is only closing, and runs no more.
+function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread[] {
+  try {
+    const log = outlineLog(dataPath(root, hash, threadId));
+    if (log.kind !== "thread" || log.end) return [];
+    const { start, steps, last } = log;
+    const elapsedMs = Math.max(0, system.clock.now() - start.timestamp);
+    const role = last?.role ?? null;
+    return [{ threadId, workflow: start.name, status: "running", role, steps, elapsedMs }];
+  } catch {
+    return [];
+  }
+}
+
+/** Who knows what drives a thread: the live workers of this machine, or another host's. */
+export type Drivers = Pick<LiveWorkers, "find">;
+
+type Answer = { askedAt: number; threads: Promise<ReadonlyMap<string, LiveRow>> };
+
+/** What the live workers report of their threads, each asked once for all who want to know at the time. */
+export class LiveWorkers {
+  readonly #root: Root;
+  readonly #freshMs: number;
+  readonly #answers = new Map<string, Answer>();
+
+  /** An answer counts for so many milliseconds. */
+  constructor(root: Root, freshMs = Number.POSITIVE_INFINITY) {
+    this.#root = root;
+    this.#freshMs = freshMs;
+  }
+
+  /**
+   * What a thread's worker reports of it; null when nobody drives it. `since` is when the thread changed
+   * last (`clock.elapsed()`): an older answer counts only when it says that the thread is running.
+   */
+  async find({ hash, threadId }: ThreadRef, since = 0): Promise<LiveRow | null> {
+    const known = this.#answers.get(hash);
+    if (known && system.clock.elapsed() - known.askedAt < this.#freshMs) {
+      const found = (await known.threads).get(threadId) ?? null;
+      if (known.askedAt >= since || found?.status === "running") return found;
+    }
+    const askedAt = system.clock.elapsed();
+    const threads = askLive(this.#root, hash).then(
+      (rows) => new Map(rows.map((row) => [row.threadId, row])),
+    );
+    this.#answers.set(hash, { askedAt, threads });
+    return (await threads).get(threadId) ?? null;
+  }
+
+  /** Forgets what a hash's worker reported: a command has changed its threads. */
+  forget(hash: string): void {
+    this.#answers.delete(hash);
+  }
+}
+
+/** The threads that live workers drive, oldest first. */
+export async function listLive(root: Root): Promise<LiveRow[]> {
+  const rows = await Promise.all(hashesWithSocket(root).map((hash) => askLive(root, hash)));
+  return rows.flat().sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
+}
+
+const hashesWith = (root: Root, ending: ".sock" | ".holder"): string[] =>
+  namesIn(runDir(root))
+    .filter((name) => name.endsWith(ending))
+    .map((name) => name.slice(0, -ending.length))
+    .filter(isHash);
+
+const hashesWithSocket = (root: Root): string[] => hashesWith(root, ".sock");
+
+const states = { reply: "answers", silent: "silent" } as const;
+/** A worker that begins, or has let everything go, listens or is gone after so many milliseconds. */
+const passingMs = 1_500;
+
+/**
+ * The workers that have a control socket in this storage root, were lost with one, or are stuck. It changes nothing.
+ * @throws WorkflowError `NO_LOCKS` where there can be none.
+ */
+export async function listWorkers(root: Root): Promise<WorkerState[]> {
+  if (system.files.exists(root)) requireLocks(root);
+  const hashes = new Set([...hashesWithSocket(root), ...hashesWith(root, ".holder")]);
+  const found = await Promise.all([...hashes].map((hash) => workerState(root, hash)));
+  // One that was ending has taken its socket away meanwhile.
+  const left = new Set(hashesWithSocket(root));
+  return found.filter(({ hash, state }) => state !== "gone" || left.has(hash));
+}
+
+async function workerState(root: Root, hash: string): Promise<WorkerState> {
+  const late = system.clock.elapsed() + passingMs;
+  for (;;) {
+    // One that does not listen yet is no different here from one that does not listen any more.
+    const reply = await askOnce<LiveThreads>(root, hash, probing(probeMs)).catch(() => null);
+    const info = readWorkerInfo(workerInfoPath(root, hash));
+    const runs = info !== null && isAlive(info.identity);
+    const pid = runs ? info.identity.pid : null;
+    if (reply?.kind !== "nobody") {
+      return { hash, state: states[reply?.kind ?? "silent"], pid, orphans: [] };
+    }
+    if (!runs) return { hash, state: "gone", pid, orphans: findOrphans(info?.marks ?? []) };
+    if (system.clock.elapsed() >= late) return { hash, state: "stuck", pid, orphans: [] };
+    await system.clock.sleep(50);
+  }
+}

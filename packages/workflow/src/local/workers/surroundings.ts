@@ -1,0 +1,73 @@
+import { toErrorRecord } from "../../contract/error.ts";
+import type { FolderEnv, Surroundings } from "../../control/control.ts";
+import { readEnvFile } from "../../project/env-file.ts";
+import { findProject } from "../../project/project.ts";
+import type { Root } from "../../disk/paths.ts";
+import type { Environment } from "../../system/port.ts";
+import type { ThreadRef } from "../../record/thread.ts";
+import { startOf } from "../threads/view.ts";
+
+/**
+ * What a thread is driven with that was started in a folder: the environment of who drives it, and beneath it the
+ * `.env` files of the folder's project, as they are now, but for {@link ownersAlone}. All of their variables are secrets.
+ *
+ * @throws WorkflowError those of `findProject` and of `readEnvFile`.
+ */
+export async function surroundingsIn(
+  folder: string | null,
+  given: Environment,
+): Promise<Pick<Surroundings, "env" | "secrets">> {
+  const env = definedEnv(given);
+  const own = folder === null ? {} : await projectEnv(folder, env);
+  const secrets = Object.keys(own);
+  return secrets.length === 0 ? { env } : { env: { ...own, ...env }, secrets };
+}
+
+/** The environment that a thread has which is started in a folder. @throws WorkflowError those of `surroundingsIn`. */
+export const threadEnv = async (
+  folder: string,
+  given: Environment,
+): Promise<Record<string, string>> => (await surroundingsIn(folder, given)).env;
+
+/** What a thread goes on with, or a fork of it: that of the folder in which it was started. */
+export async function surroundingsOf(root: Root, ref: ThreadRef, given: Environment) {
+  return await surroundingsIn(folderOf(root, ref), given);
+}
+
+/** The variables of the `.env` files of each folder in which one of these threads was started. */
+export async function folderEnvs(
+  root: Root,
+  refs: readonly ThreadRef[],
+  env: Record<string, string>,
+): Promise<Record<string, FolderEnv>> {
+  const found = new Map<string, FolderEnv>();
+  for (const ref of refs) {
+    const folder = folderOf(root, ref);
+    if (folder === null || found.has(folder)) continue;
+    const failed = (error: unknown) => ({ error: toErrorRecord(error) });
+    found.set(folder, await projectEnv(folder, env).then((own) => ({ env: own }), failed));
+  }
+  return Object.fromEntries(found);
+}
+
+/** The variables by which programs, their code and our own settings are chosen: a project's file has no say in them. */
+const ownersAlone =
+  /^(PATH|HOME|SHELL|IFS|BASH_ENV|NODE_OPTIONS|NODE_PATH|XDG_(CACHE|CONFIG|RUNTIME)_\w+|(LD|DYLD|BUN|UNCAGED)_.*)$/i;
+
+async function projectEnv(folder: string, env: Environment): Promise<Record<string, string>> {
+  const project = await findProject(folder, env);
+  const files = project?.env.map(readEnvFile) ?? [];
+  const variables = files.flatMap((file) => [...file]);
+  return Object.fromEntries(variables.filter(([name]) => !ownersAlone.test(name)));
+}
+
+function folderOf(root: Root, ref: ThreadRef): string | null {
+  const folder = startOf(root, ref)?.parameters.options.cwd;
+  return typeof folder === "string" ? folder : null;
+}
+
+/** An environment without what is not set. */
+export const definedEnv = (env: Environment): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );

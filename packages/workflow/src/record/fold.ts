@@ -1,0 +1,156 @@
+import type { Step } from "../contract/contract.ts";
+import { type Line, lineOffsets, linesOf, valueOf, type Window } from "./lines.ts";
+import {
+  type Break,
+  type EndRecord,
+  isEnd,
+  type LogFacts,
+  type StartRecord,
+  violationOfRecord,
+  violationOfStart,
+} from "./record.ts";
+import { endsSealed, firstSum, lastSum, nextSum, type Sum, sumIn, wholeLength } from "./sum.ts";
+import { beginsRecord, isWholeWithoutSum } from "./torn.ts";
+
+type ThreadRef = { hash: string; threadId: string };
+type LogRecord = StartRecord | Step | EndRecord;
+
+/** Gets a record, its line, and the position behind it; false: no more of them. */
+export type OnRecord = (record: LogRecord, line: Buffer, position: number) => boolean | void;
+
+/** The one fold from a log's records, in their order, to the state of its thread. It is incremental. */
+export class LogFold implements LogFacts {
+  start: StartRecord | null = null;
+  last: Step | null = null;
+  steps = 0;
+  end: EndRecord | null = null;
+  broken: Break | null = null;
+  /** How many records were taken. */
+  lines = 0;
+  /** The last record's sum; null in a log of a version that wrote none. */
+  sum: Sum | null = firstSum;
+  readonly #owner: ThreadRef | null;
+
+  /** @param of The thread that the log must be of, or the path of the log, which names it. */
+  constructor(of: string | ThreadRef) {
+    if (typeof of !== "string") this.#owner = of;
+    else {
+      const [, hash, threadId] = ownerPattern.exec(of) ?? [];
+      this.#owner = hash && threadId ? { hash, threadId } : null;
+    }
+  }
+
+  /** Begins behind so many lines, of which this is the last. */
+  skip(lines: number, { value }: Line): void {
+    this.lines = lines;
+    this.sum = sumIn(value);
+    this.steps = lines - 1;
+    if (lines < 2 || violationOfRecord(value) !== null) return;
+    const record = value as Step | EndRecord;
+    if (!isEnd(record)) this.last = record;
+    else {
+      this.end = record;
+      this.steps -= 1;
+    }
+  }
+
+  /** Takes the next line. Null: the log is broken there, or before. */
+  take({ value, bytes, start }: Line): LogRecord | null {
+    if (this.broken) return null;
+    const reason = this.#violation(value) ?? this.#takeSum(value, bytes);
+    return reason === null ? this.#record(value) : this.#break(start, reason);
+  }
+
+  /** Takes the lines of a window, and gives each record that was taken. */
+  takeAll(window: Window, onRecord: OnRecord): void {
+    const { bytes } = window;
+    const offsets = lineOffsets(bytes);
+    const sum = this.sum === null ? null : lastSum(bytes, offsets, this.sum);
+    if (sum === null) return this.#takeEach(window, onRecord);
+    this.sum = sum;
+    for (const { value, bytes: line, start: at, position } of linesOf(window, offsets)) {
+      const reason = this.#violation(value);
+      if (reason !== null) return void this.#break(at, reason);
+      if (onRecord(this.#record(value), line, position) === false) return;
+    }
+  }
+
+  #takeEach(window: Window, onRecord: OnRecord): void {
+    for (const line of linesOf(window)) {
+      const record = this.take(line);
+      if (record === null || onRecord(record, line.bytes, line.position) === false) return;
+    }
+  }
+
+  /**
+   * Takes what stands behind the last newline, from `start` on. It is a whole record that lost its newline, which
+   * is given as a line; the beginning of one, which a crash left; or neither, and the log is broken there.
+   */
+  takeRest(bytes: Buffer, start: number): Line | null {
+    if (this.broken || bytes.length === 0) return null;
+    const length = this.#wholeLength(bytes);
+    // A NUL in place of the newline, and nothing after it: a write that was lost, and no bit that was flipped.
+    const isUnended =
+      length === bytes.length || (length === bytes.length - 1 && bytes[length] === 0);
+    if (length !== null && isUnended) {
+      const record = bytes.subarray(0, length);
+      return { value: valueOf(record), bytes: record, start, position: start + length };
+    }
+    const isBeginning = beginsRecord(bytes, this.sum) && !endsSealed(bytes);
+    if (length !== null) this.#break(start + length, "what follows the record is no newline");
+    else if (!isBeginning) this.#break(start, "what follows the last record is none");
+    return null;
+  }
+
+  /** How long the whole record is that the bytes begin with; null when they begin with none. */
+  #wholeLength(bytes: Buffer): number | null {
+    const isFirst = this.lines === 0;
+    const length = this.sum === null ? null : wholeLength(bytes, this.sum);
+    if (length !== null || (this.sum !== null && !isFirst)) return length;
+    const end = bytes.length - (bytes.at(-1) === 0 ? 1 : 0);
+    return isWholeWithoutSum(bytes.subarray(0, end), isFirst) ? end : null;
+  }
+
+  #break(offset: number, reason: string): null {
+    this.broken = { line: this.lines + 1, offset, reason };
+    return null;
+  }
+
+  #record(value: unknown): LogRecord {
+    // The sum is the log's own: a bundle, and whoever is shown a step, gets what was recorded.
+    if ((value as { sum?: unknown }).sum !== undefined) delete (value as { sum?: unknown }).sum;
+    this.lines += 1;
+    if (this.lines === 1) return (this.start = value as StartRecord);
+    const record = value as Step | EndRecord;
+    if (isEnd(record)) return (this.end = record);
+    this.steps += 1;
+    return (this.last = record);
+  }
+
+  #violation(value: unknown): string | null {
+    if (value === undefined) return "the line is no JSON in UTF-8";
+    if (this.lines > 0)
+      return this.end ? "a record stands after the end record" : violationOfRecord(value);
+    return violationOfStart(value) ?? this.#violationOfOwner(value as StartRecord);
+  }
+
+  #violationOfOwner({ hash, threadId }: StartRecord): string | null {
+    const owner = this.#owner;
+    if (!owner || (owner.hash === hash && owner.threadId === threadId)) return null;
+    return `the start record is of the thread ${threadId} of ${hash}`;
+  }
+
+  #takeSum(value: unknown, line: Buffer): string | null {
+    const hasSum = Object.hasOwn(value as object, "sum");
+    if (this.lines === 0 && !hasSum) this.sum = null;
+    if (this.sum === null)
+      return hasSum ? "the record has a sum, and those before it have none" : null;
+    const sum = nextSum(line, this.sum);
+    if (sum === null)
+      return hasSum ? "the record does not have the sum that follows" : "the record has no sum";
+    this.sum = sum;
+    return null;
+  }
+}
+
+const ownerPattern = /([0-9A-Z]{13})[/\\]([0-9A-Z]{26})\.data\.jsonl$/;

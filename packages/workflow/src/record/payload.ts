@@ -1,0 +1,99 @@
+import { listNames, longestShown, markerOf, type TruncatedValue } from "../contract/event.ts";
+import type { Mask } from "../contract/mask.ts";
+import { isRecord } from "../contract/show.ts";
+import type { Sum } from "./sum.ts";
+import { xxh64 } from "./xxh64.ts";
+
+/** What a journal's event has in place of an entry that was too long for it; null when it has the entry. */
+export function entryMarker(payload: unknown): TruncatedValue | null {
+  const entry = isRecord(payload) ? payload.entry : null;
+  return isRecord(entry) && entry._truncated === true ? (entry as TruncatedValue) : null;
+}
+
+/** The seed of the checksum of an event whose value has this JSON. */
+export const valueSum = (json: string): Sum => xxh64(Buffer.from(json));
+
+/** Keeps a value's JSON and gives the byte at which it begins; null when it can't be kept. */
+export type Keep = (json: string) => number | null;
+
+const cut = '"_truncated":true';
+
+/**
+ * The JSON of an event's payload, without secrets. Each value that is longer than 10 KB is truncated on its own,
+ * and so is each of those that {@link listNames} list; what is cut is given to `keep` first. Never throws.
+ */
+export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
+  try {
+    // A text that is cut anyway is not written out with its whole payload before.
+    const json = hasLongText(payload) ? null : (JSON.stringify(payload) ?? "null");
+    if (json !== null && json.length <= longestShown) return maskedJson(json, mask);
+    return cutJson(json !== null && ownJson(payload) ? JSON.parse(json) : payload, mask, keep);
+  } catch {
+    // What has no JSON (a cycle, a BigInt) is shown by its type alone.
+    return `{${cut}}`;
+  }
+}
+
+function hasLongText(value: unknown, levels = 4): boolean {
+  if (levels === 0 || !isListing(value)) return false;
+  return Object.values(value).some((one) => isLong(one) || hasLongText(one, levels - 1));
+}
+
+const isLong = (value: unknown): boolean =>
+  typeof value === "string" && value.length > longestShown;
+
+function cutJson(payload: unknown, mask: Mask, keep: Keep): string {
+  const whole = (value: unknown): string | undefined => {
+    const json: string | undefined = JSON.stringify(value);
+    const shown = json === undefined ? json : maskedJson(json, mask);
+    if (shown === undefined || shown.length <= longestShown) return shown;
+    const at = keep(shown);
+    return JSON.stringify({ ...markerOf(shown), ...(at !== null && { at }) });
+  };
+  const payloadOf = (given: Record<string, unknown>): string =>
+    recordJson(given, mask, (value, name) => {
+      if (listNames.includes(name) && isListing(value)) return recordJson(value, mask, whole);
+      return isEvent(value) ? recordJson(value, mask, inEvent) : whole(value);
+    });
+  const inEvent = (value: unknown, name: string): string | undefined =>
+    name === "payload" && isListing(value) ? payloadOf(value) : whole(value);
+  return isListing(payload) ? payloadOf(payload) : (whole(payload) ?? "null");
+}
+
+/** Whether a value is an event of a child workflow: its values are cut, not it. */
+const isEvent = (value: unknown): value is Record<string, unknown> =>
+  isListing(value) && typeof value.type === "string" && isListing(value.payload);
+
+function recordJson(
+  record: Record<string, unknown>,
+  mask: Mask,
+  jsonOf: (value: unknown, name: string) => string | undefined,
+): string {
+  const parts = Object.entries(record).flatMap(([name, value]) => {
+    const json = jsonOf(value, name);
+    return json === undefined ? [] : [`${JSON.stringify(mask(name))}:${json}`];
+  });
+  return `{${parts.join(",")}}`;
+}
+
+/** Whether a value's own values are cut, each for itself: the marker of a truncated value is one itself. */
+const isListing = (value: unknown): value is Record<string, unknown> =>
+  isRecord(value) && value._truncated !== true && !ownJson(value);
+
+const ownJson = (value: unknown): boolean => isRecord(value) && typeof value.toJSON === "function";
+
+// A secret may look like a number or like JSON: only texts are changed.
+function maskedJson(json: string, mask: Mask): string {
+  if (mask(json) === json && !json.includes(cut)) return json;
+  return JSON.stringify(mask.value(JSON.parse(json)), (_name, value: unknown) =>
+    isRecord(value) && value._truncated === true ? withoutBegun(value, mask) : value,
+  );
+}
+
+// Who publishes a cut value may have cut through a secret.
+function withoutBegun(value: Record<string, unknown>, mask: Mask): Record<string, unknown> {
+  const { preview } = value;
+  if (typeof preview !== "string") return value;
+  const text = preview.replace(/\.\.\.$/, "");
+  return { ...value, preview: `${text.slice(0, text.length - mask.pending(text))}...` };
+}

@@ -1,0 +1,126 @@
+import { END, type Step } from "../contract/contract.ts";
+import type { AttemptError } from "../contract/event.ts";
+import { jsonText } from "../contract/json.ts";
+import { isRecord } from "../contract/show.ts";
+import { isSha256 } from "./sha256.ts";
+import { openEnd } from "./sum.ts";
+
+/** How long a record may be, in bytes, without its sum. */
+export const maxRecordBytes = 64 * 1024 * 1024;
+
+/** Line 1 of a thread's log. */
+export type StartRecord = {
+  name: string;
+  hash: string;
+  /** The SHA-256 of the bundle's bytes; absent in a log of an earlier version of the format. */
+  sha256?: string;
+  threadId: string;
+  parameters: {
+    prompt: string;
+    options: { maxRounds: number; cwd?: string; [option: string]: unknown };
+    params?: unknown;
+  };
+  timestamp: number;
+  /** `origin` is the first thread of its line, where `threadId` is itself a fork. */
+  forkFrom?: { threadId: string; steps: number; origin?: string };
+};
+
+export type EndReason = "returned" | "maxRounds" | "killed" | "failed";
+
+/**
+ * Why a thread failed, beside the message: what was thrown, the step (from 1) that was to be made, the attempt that
+ * failed and its role where they are known, a `WorkflowError`'s hint, and what the error brought to be kept.
+ */
+export type FailureRecord = Omit<AttemptError, "message"> & {
+  step: number;
+  attempt?: string;
+  role?: string;
+  hint?: string;
+  kept?: Record<string, unknown>;
+};
+
+/** The last line of the log of a thread that has ended. `content` is the summary or the message. */
+export type EndRecord = {
+  role: END;
+  content: string;
+  meta: { returnCode: number; reason: EndReason; error?: FailureRecord };
+  timestamp: number;
+};
+
+/** Where a log is broken, other than at its very end. `line` counts from 1, `offset` in bytes. */
+export type Break = { line: number; offset: number; reason: string };
+
+/** What a log shows of its thread's status. `last` is its last step. */
+export type LogFacts = { broken: Break | null; end: EndRecord | null; last: Step | null };
+
+/** Why a value is no start record, or null when it is one. */
+export function violationOfStart(value: unknown): string | null {
+  if (!isRecord(value)) return "the start record is no object";
+  const { parameters, forkFrom } = value;
+  for (const key of ["name", "hash", "threadId"]) {
+    if (typeof value[key] !== "string") return `the start record has no ${key}`;
+  }
+  if (value.sha256 !== undefined && !isSha256(value.sha256)) {
+    return "the start record has an invalid sha256";
+  }
+  if (!Number.isFinite(value.timestamp)) return "the start record has no timestamp";
+  if (!isRecord(parameters) || typeof parameters.prompt !== "string") {
+    return "the start record has no prompt";
+  }
+  if (!isRecord(parameters.options) || !Number.isInteger(parameters.options.maxRounds)) {
+    return "the start record has no maxRounds";
+  }
+  if (forkFrom !== undefined && !isRecord(forkFrom)) return "forkFrom is no object";
+  return null;
+}
+
+/** Why a value is no step or end record, or null when it is one. */
+export function violationOfRecord(value: unknown): string | null {
+  if (!isRecord(value)) return "the record is no object";
+  if (typeof value.role !== "string") return "the record has no role";
+  if (typeof value.content !== "string") return "the record has no content";
+  if (!isRecord(value.meta)) return "the record has no meta";
+  if (!Number.isFinite(value.timestamp)) return "the record has no timestamp";
+  if (value.role === END && !Number.isInteger(value.meta.returnCode)) {
+    return "the end record has no returnCode";
+  }
+  return null;
+}
+
+/** Whether a sound record is the end of its thread. */
+export const isEnd = (record: Step | EndRecord): record is EndRecord => record.role === END;
+
+/** A record as a line of a log, without its newline. */
+export const textOf = (record: StartRecord | EndRecord | Step): string => jsonText(record);
+
+/** How many entries the journal of each step in progress has; by it a journal that has lost some is found out. */
+export type JournalCounts = Readonly<Record<string, number>>;
+
+/** A checked step's text with its timestamp, its attempt's id and the counts of the journal put at its end. */
+export function stampedText(
+  json: string,
+  timestamp: number,
+  attempt?: string,
+  journal?: JournalCounts | null,
+): string {
+  const id = attempt === undefined ? "" : `,"attempt":"${attempt}"`;
+  const counts = journal ? `,"journal":${jsonText(journal)}` : "";
+  return `${openEnd(json)},"timestamp":${timestamp}${id}${counts}}`;
+}
+
+/**
+ * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too; `attempt`, the attempt that
+ * it belongs to; and `step`, the number, from 1, of the next step to be committed. A `journal` event has a checksum, `sum`.
+ */
+export type InfoRecord = {
+  tag: string;
+  content: string;
+  timestamp: number;
+  type?: string;
+  stepID?: string | null;
+  payload?: unknown;
+  seq?: number;
+  step?: number;
+  attempt?: string;
+  sum?: string;
+};

@@ -1,0 +1,123 @@
+import { INPUT, type Step } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+import type { InputRequest } from "../control/control.ts";
+import type { ThreadRef } from "./thread.ts";
+
+const mostCandidates = 5;
+
+/**
+ * The thread that a text selects: a whole id, a unique prefix or suffix in any case, or `@last`, the newest.
+ * @throws WorkflowError `THREAD_NOT_FOUND` (missing), `THREAD_AMBIGUOUS` (usage).
+ */
+export function pickThread(threads: Iterable<ThreadRef>, text: string): ThreadRef {
+  if (text === "@last") return newest(threads);
+  const wanted = text.toUpperCase();
+  const found = new Map<string, ThreadRef>();
+  for (const thread of threads) {
+    const { threadId } = thread;
+    if (threadId === wanted) return thread;
+    if (wanted === "") continue;
+    if (threadId.startsWith(wanted) || threadId.endsWith(wanted)) found.set(threadId, thread);
+  }
+  const [only] = found.values();
+  if (found.size === 1 && only) return only;
+  throw found.size === 0 ? notFound(text) : ambiguous(text, [...found.keys()]);
+}
+
+function newest(threads: Iterable<ThreadRef>): ThreadRef {
+  let last: ThreadRef | null = null;
+  for (const thread of threads) if (!last || thread.threadId > last.threadId) last = thread;
+  if (!last) throw notFound("@last");
+  return last;
+}
+
+/** The error that no thread has this id. */
+export function notFound(text: string): WorkflowError {
+  const message = text === "@last" ? "there is no thread yet" : `there is no thread ${show(text)}`;
+  return WorkflowError.missing("THREAD_NOT_FOUND", message, "list them: uncaged-workflow threads");
+}
+
+function ambiguous(text: string, ids: string[]): WorkflowError {
+  const shown = ids.sort().slice(0, mostCandidates).join(", ");
+  const more = ids.length > mostCandidates ? ` and ${ids.length - mostCandidates} more` : "";
+  const message = `${show(text)} means ${ids.length} threads`;
+  return WorkflowError.usage("THREAD_AMBIGUOUS", message, `give more of the id: ${shown}${more}`);
+}
+
+/**
+ * Which steps a fork keeps: all up to and including a role's last step (`coder`) or its second
+ * (`coder#2`); the first N; or the very list, by number from 0.
+ */
+export type Keep = { fromRole: string } | { atStep: number } | { steps: number[] };
+
+/**
+ * The numbers of the steps that a fork keeps, ascending. Without `keep` the last step is left out,
+ * and so done again.
+ * @throws WorkflowError `NO_SUCH_ROLE` or `NO_SUCH_STEP` (missing).
+ */
+export function keptSteps(steps: readonly Step[], keep?: Keep): number[] {
+  if (!keep) return firstOf(Math.max(0, steps.length - 1));
+  if ("fromRole" in keep) return firstOf(indexOfRole(steps, keep.fromRole) + 1);
+  if ("atStep" in keep) return firstOf(checkCount(steps, keep.atStep));
+  return checkList(steps, keep.steps);
+}
+
+/** The numbers from 0 of so many steps. */
+export const firstOf = (count: number): number[] =>
+  Array.from({ length: count }, (_, index) => index);
+
+function indexOfRole(steps: readonly Step[], text: string): number {
+  const last = steps.findLastIndex((step) => step.role === text);
+  if (last >= 0) return last;
+  const [, role = text, nth] = /^(.+)#([1-9][0-9]{0,8})$/.exec(text) ?? [];
+  const found = steps.flatMap((step, index) => (step.role === role ? [index] : []));
+  const index = found[Number(nth) - 1];
+  if (index !== undefined) return index;
+  if (found.length === 0) {
+    throw missing("NO_SUCH_ROLE", `no step of the thread has the role ${show(role)}`, steps);
+  }
+  const message = `the role ${show(role)} has ${found.length} steps, not ${nth}`;
+  throw missing("NO_SUCH_STEP", message, steps);
+}
+
+function checkCount(steps: readonly Step[], count: number): number {
+  if (Number.isInteger(count) && count >= 0 && count <= steps.length) return count;
+  throw missing("NO_SUCH_STEP", `the thread has ${steps.length} steps, not ${count}`, steps);
+}
+
+function checkList(steps: readonly Step[], list: number[]): number[] {
+  for (const [at, index] of list.entries()) {
+    const before = list[at - 1] ?? -1;
+    if (!Number.isInteger(index) || index <= before || index >= steps.length) {
+      throw missing("NO_SUCH_STEP", `${index} can't be in the list of steps to keep`, steps);
+    }
+  }
+  return list;
+}
+
+function missing(code: string, message: string, steps: readonly Step[]): WorkflowError {
+  const roles = [...new Set(steps.map((step) => step.role))];
+  const shown = `its roles: ${roles.slice(0, 20).join(", ")}`;
+  return WorkflowError.missing(
+    code,
+    message,
+    roles.length > 0 ? shown : "the thread has no steps yet",
+  );
+}
+
+/** The id by which an answer's sender makes it known as the same: `meta.requestId`, if it is a text. */
+export function requestIdOf({ meta }: Pick<InputRequest, "meta">): string | undefined {
+  const id = meta?.requestId;
+  return typeof id === "string" ? id : undefined;
+}
+
+/** The ids of the requests whose answers are among these steps. */
+export function takenIds(steps: readonly Step[]): string[] {
+  const ids: string[] = [];
+  for (const step of steps) {
+    const id = step.role === INPUT ? requestIdOf(step) : undefined;
+    if (id !== undefined) ids.push(id);
+  }
+  return ids;
+}

@@ -1,0 +1,116 @@
+import { WorkflowError } from "../contract/error.ts";
+import { xxh64 } from "./xxh64.ts";
+
+/**
+ * The chained checksum of a log. The last field of each record is its `sum`: XXH64 over the bytes of the record
+ * before that field, seeded with the sum of the record before it (0 for the first), as 16 hexadecimal digits. So a
+ * changed, lost, doubled, swapped or inserted line breaks the chain at its line.
+ *
+ *     {"role":"a","content":"","meta":{},"timestamp":1,"sum":"0f3a…"}
+ */
+export type Sum = bigint;
+
+// Captured before a bundle is loaded, which may replace built-ins (rfc 0021).
+const encoder = new TextEncoder();
+export const encode = encoder.encode.bind(encoder);
+const { apply } = Reflect;
+const { slice, padStart } = "" as {
+  slice: (this: string, start: number, end?: number) => string;
+  padStart: (this: string, length: number, fill: string) => string;
+};
+const { toString } = 0n as { toString: (this: bigint, radix: number) => string };
+
+/** The seed of a log's first record. */
+export const firstSum: Sum = 0n;
+
+const field = ',"sum":"';
+const tailLength = field.length + 16 + 2;
+const pattern = /^[0-9a-f]{16}$/;
+
+/** How the text of a record with this sum ends. */
+export const tailOf = (sum: Sum): string =>
+  `${field}${apply(padStart, apply(toString, sum, [16]), [16, "0"])}"}`;
+
+/** A record's JSON text without its closing brace, for what is added at its end. */
+export const openEnd = (json: string): string => apply(slice, json, [0, -1]);
+
+/**
+ * Whether bytes end as a record with a sum does, but for one byte. They are then no beginning of a record, which a
+ * crash leaves, but a whole one that has changed.
+ */
+export function endsSealed(bytes: Buffer): boolean {
+  const form = Buffer.from(tailOf(0n));
+  const digit = form[field.length];
+  const isRight = (byte: number, at: number) =>
+    byte === form[at] || (form[at] === digit && /[0-9a-f]/.test(String.fromCharCode(byte)));
+  return bytes.subarray(-tailLength).filter(isRight).length >= tailLength - 1;
+}
+
+const probe = encode("probe");
+const probeSum = xxh64(probe);
+
+/**
+ * What closes a record that is given without its closing brace.
+ * @throws WorkflowError `BUILT_IN_REPLACED` when a bundle has replaced what the hash itself uses.
+ */
+export function seal(body: Uint8Array, previous: Sum): { tail: string; sum: Sum } {
+  if (xxh64(probe) !== probeSum) {
+    const message = "the bundle has replaced a built-in that the sums of logs are computed with";
+    const hint = "end the worker: uncaged-workflow kill --force <thread>, then resume";
+    throw WorkflowError.failed("BUILT_IN_REPLACED", message, hint);
+  }
+  const sum = xxh64(body, previous);
+  return { tail: tailOf(sum), sum };
+}
+
+/** A record's JSON text with its sum. `previous` is that of the record before it. */
+export function sealed(json: string, previous: Sum): { text: string; sum: Sum } {
+  const body = openEnd(json);
+  const { tail, sum } = seal(encode(body), previous);
+  return { text: body + tail, sum };
+}
+
+/** The sum that a record names; null when it has none in the form of one. */
+export function sumIn(value: unknown): Sum | null {
+  const { sum } = value as { sum?: unknown };
+  return typeof sum === "string" && pattern.test(sum) ? BigInt(`0x${sum}`) : null;
+}
+
+/** The sum of a line, without its newline, when it is the one that comes after `previous`; else null. */
+export function nextSum(line: Buffer, previous: Sum): Sum | null {
+  return lastSum(line, [0, line.length + 1], previous);
+}
+
+/**
+ * The sum of the last of some lines, given as where each begins and where the next one would, when each has the
+ * sum that comes after the one before it; else null.
+ */
+export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum): Sum | null {
+  let sum = previous;
+  for (let n = 1; n < offsets.length; n += 1) {
+    const end = (offsets[n] as number) - 1;
+    const tail = end - tailLength;
+    const start = offsets[n - 1] as number;
+    if (tail <= start) return null;
+    sum = xxh64(bytes.subarray(start, tail), sum);
+    if (bytes.toString("latin1", tail, end) !== tailOf(sum)) return null;
+  }
+  return sum;
+}
+
+/** A record's line without its closing brace, and without its sum where it has one. */
+export const bodyOf = (line: Buffer, hasSum: boolean): Buffer =>
+  line.subarray(0, hasSum ? -tailLength : -1);
+
+/**
+ * How long the record is that some bytes begin with, when its sum is the one that comes after `previous`; null
+ * when they begin with none that is whole.
+ */
+export function wholeLength(bytes: Buffer, previous: Sum): number | null {
+  for (let at = bytes.indexOf(field); at >= 0; at = bytes.indexOf(field, at + 1)) {
+    const length = at + tailLength;
+    const sum = xxh64(bytes.subarray(0, at), previous);
+    if (bytes.toString("latin1", at, length) === tailOf(sum)) return length;
+  }
+  return null;
+}

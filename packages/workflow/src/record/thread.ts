@@ -1,0 +1,222 @@
+import { INPUT, type Step, WAIT } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+import type { AttemptError } from "../contract/event.ts";
+import { sleepsUntil } from "../contract/wait.ts";
+import type { LiveStatus } from "../control/control.ts";
+import type { Break, EndRecord, FailureRecord, LogFacts, StartRecord } from "./record.ts";
+
+/** The name of a thread's status. */
+export type Status = ThreadStatus["status"];
+
+export const statuses: readonly Status[] = [
+  "running",
+  "paused",
+  "waiting",
+  "completed",
+  "failed",
+  "killed",
+  "interrupted",
+  "moved",
+  "corrupt",
+];
+
+/**
+ * What a thread that has ended returned: its summary, or the message of its failure. With the `reason` it returned
+ * nothing: it was stopped, for it had as many steps as it may have.
+ */
+export type ThreadResult = { returnCode: number; summary: string; reason?: "maxRounds" };
+
+/** Why a thread failed, with the message. */
+export type ThreadFailure = FailureRecord & Pick<AttemptError, "message">;
+
+/** Why a thread failed; null for one that did not, or returned another code than 0. */
+export const failureOf = (state: ThreadStatus): ThreadFailure | null =>
+  state.status === "failed" && state.error
+    ? { message: state.result.summary, ...state.error }
+    : null;
+
+/**
+ * The status of a thread, with what exists in it alone. `pid` is the worker that drives the thread, `pausing` that it is
+ * to pause when the step at work has ended, `movedTo` the host that it goes on on.
+ */
+export type ThreadStatus =
+  | { status: "running"; pid: number; pausing?: true }
+  | { status: "paused"; pid: number }
+  | { status: "waiting"; question: Step; pid: number | null }
+  | { status: "completed" | "killed"; result: ThreadResult }
+  | { status: "failed"; result: ThreadResult; error: FailureRecord | null }
+  | { status: "interrupted" }
+  | { status: "moved"; movedTo: string }
+  | { status: "corrupt"; broken: Break };
+
+/** Which thread: the version that it runs, and its id. */
+export type ThreadRef = { hash: string; threadId: string };
+
+/** A whole thread. Times are in milliseconds since the epoch. A corrupt one has the steps before the break. */
+export type ThreadView = ThreadStatus & {
+  threadId: string;
+  workflow: string;
+  hash: string;
+  prompt: string;
+  /** Absent when the starter gave none. */
+  params?: unknown;
+  maxRounds: number;
+  createdAt: number;
+  steps: Step[];
+  forkFrom: ForkFrom | null;
+  /** The host that it has moved to; absent while it is here. */
+  movedTo?: string;
+};
+
+/** Which thread a fork was made of, and how many of its steps it keeps. */
+export type ForkFrom = { threadId: string; steps: number };
+
+/** What a start record says of that; null for no fork. */
+export const forkFromIn = ({ forkFrom }: StartRecord): ForkFrom | null =>
+  forkFrom ? { threadId: forkFrom.threadId, steps: forkFrom.steps } : null;
+
+/** A thread as `thread --json` and the HTTP API show it: what its status lacks is null. */
+export type ThreadJson = Omit<ThreadView, keyof ThreadStatus> & {
+  status: Status;
+  result: ThreadResult | null;
+  /** Only of one that failed by an error. */
+  error?: ThreadFailure;
+  pid: number | null;
+};
+
+/** The form in which a thread is shown to other programs. */
+export function threadJson(view: ThreadView): ThreadJson {
+  const { threadId, workflow, hash, status, prompt, params, maxRounds, createdAt } = view;
+  const error = failureOf(view);
+  return {
+    threadId,
+    workflow,
+    hash,
+    status,
+    prompt,
+    ...(params === undefined ? {} : { params }),
+    maxRounds,
+    createdAt,
+    steps: view.steps,
+    result: "result" in view ? view.result : null,
+    ...(error && { error }),
+    forkFrom: view.forkFrom,
+    pid: "pid" in view ? view.pid : null,
+    ...(view.movedTo !== undefined && { movedTo: view.movedTo }),
+  };
+}
+
+/** A line of `threads --json`; `steps` is their number. With the `reason` it was stopped at so many steps. */
+export type ThreadRow = {
+  threadId: string;
+  workflow: string;
+  hash: string;
+  status: Status;
+  reason?: "maxRounds";
+  steps: number;
+  createdAt: number;
+  updatedAt: number;
+  /** Until when it sleeps, in milliseconds since the epoch; absent when it does not. */
+  sleepingUntil?: number;
+  /** The host that it has moved to; absent while it is here. */
+  movedTo?: string;
+};
+
+/** A line of `ps --json`. */
+export type LiveRow = {
+  threadId: string;
+  workflow: string;
+  hash: string;
+  status: LiveStatus;
+  pid: number;
+  steps: number;
+  role: string | null;
+  elapsedMs: number;
+  /** Until when it sleeps, in milliseconds since the epoch. */
+  sleepingUntil?: number;
+  /** Of one that runs: it pauses when the step at work has ended. */
+  pausing?: true;
+};
+
+/** What a live worker reports of a thread that it drives. */
+export type LiveFacts = { status: LiveStatus; pid: number; pausing?: true };
+
+/**
+ * The status of a thread: its log decides first, then whether it has moved to another host, then what its live worker
+ * reports (null when no worker answers for it). It is never stored.
+ */
+export function statusOf(
+  { broken, end, last }: LogFacts,
+  live: LiveFacts | null,
+  movedTo: string | null = null,
+): ThreadStatus {
+  if (broken) return { status: "corrupt", broken };
+  if (end) return endedStatus(end);
+  if (movedTo !== null) return { status: "moved", movedTo };
+  const waits = last?.role === WAIT && (!live || live.status === "waiting");
+  if (waits) return { status: "waiting", question: last, pid: live?.pid ?? null };
+  if (live?.status === "paused") return { status: "paused", pid: live.pid };
+  if (live) return { status: "running", pid: live.pid, ...(live.pausing && { pausing: true }) };
+  return { status: "interrupted" };
+}
+
+/** Whether a thread with this status has a worker that drives it. */
+export const isMoving = (status: Status): boolean => status === "running" || status === "paused";
+
+/** Whether a thread in this state goes on without anyone's doing: it runs, or is paused or asleep. */
+export const goesOn = (state: ThreadStatus): boolean =>
+  isMoving(state.status) || (state.status === "waiting" && sleepsUntil(state.question) !== null);
+
+/** The status of a thread whose log has its end. */
+export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
+  const result: ThreadResult = { returnCode: meta.returnCode, summary: content };
+  if (meta.reason === "killed") return { status: "killed", result };
+  const isDone = meta.reason === "returned" && meta.returnCode === 0;
+  if (isDone) return { status: "completed", result };
+  if (meta.reason === "maxRounds")
+    return { status: "completed", result: { ...result, reason: "maxRounds" } };
+  return { status: "failed", result, error: meta.error ?? null };
+}
+
+/** The error that nothing more can be done to a thread. `how` is how it has ended. */
+export const endedError = (threadId: string, how: string): WorkflowError =>
+  WorkflowError.failed(
+    "THREAD_ENDED",
+    `${threadId} has ended (${how}), and an ended log is final`,
+    `take it up in a new thread: uncaged-workflow retry ${threadId}, or fork`,
+  );
+
+/** The error that a thread has moved to another host, a cluster's URL or a storage root of some machine. */
+export function movedError(threadId: string, host: string): WorkflowError {
+  const hint = host.includes("://")
+    ? `go on there: --host ${host}; or bring it here: uncaged-workflow pull ${threadId} --host ${host}`
+    : `go on there; or bring it back from there: uncaged-workflow push ${threadId}`;
+  return WorkflowError.failed("THREAD_MOVED", `${threadId} has moved to ${host}`, hint);
+}
+
+/** The error that a thread runs, and so can't be moved. */
+export const movesNotRunning = (threadId: string): WorkflowError =>
+  WorkflowError.failed(
+    "THREAD_RUNNING",
+    `${threadId} is running, and a thread moves between two steps`,
+    `pause it first: uncaged-workflow pause ${threadId}`,
+  );
+
+/** The error that a thread's log, the file at this path, is broken. */
+export const corruptError = (path: string, { line, offset, reason }: Break): WorkflowError =>
+  WorkflowError.failed(
+    "LOG_CORRUPT",
+    `${path}:${line}: ${reason} (byte ${offset})`,
+    "nothing was changed; put the file back from a backup, or fork the steps before that line: uncaged-workflow fork --at-step N",
+  );
+
+/** @throws WorkflowError `NEWER_LOG` for a step of a reserved role that this version would take for a workflow's. */
+export function checkRole(path: string, { role }: Step): void {
+  if (!role.startsWith("__") || role === WAIT || role === INPUT) return;
+  throw WorkflowError.failed(
+    "NEWER_LOG",
+    `${path} has a step ${show(role)}, which a newer version wrote`,
+    "continue the thread with that version; nothing was changed",
+  );
+}

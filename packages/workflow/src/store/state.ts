@@ -1,0 +1,9 @@
+import { type Step, WAIT } from "../contract/contract.ts";
+import { wakesAt } from "../contract/wait.ts";
+import type { ThreadState } from "./store.ts";
+
+/** What a thread does after its last step. A question in the last round is not waited at. */
+export function stateAfter(last: Step | null, steps: number, maxRounds: number): ThreadState {
+  if (last?.role !== WAIT || steps >= maxRounds) return { kind: "running" };
+  return { kind: "waiting", dueAt: wakesAt(last) };
+}

@@ -1,0 +1,243 @@
+import { attemptTime } from "../contract/attempt.ts";
+import { jsonText } from "../contract/json.ts";
+import type { Mask } from "../contract/mask.ts";
+import { system } from "../system/system.ts";
+import type { InfoRecord } from "../record/record.ts";
+import { sealed, type Sum } from "../record/sum.ts";
+
+/**
+ * An entry of the debug log: a line, an event with its payload's JSON, streamed text. The line of an event with a `seal`
+ * gets a checksum, of which that is the seed.
+ */
+export type Entry = { tag: string; timestamp: number } & (
+  | { kind: "line"; content: string }
+  | ({ kind: "event"; json: string; seal?: Sum } & Source)
+  | ({ kind: "text"; text: string } & Source)
+);
+
+/** Where an event comes from. `step` is the number of the next step to be committed, from 1. */
+export type Source = { type: string; stepID: string | null; step?: number; attempt?: string };
+
+type TextEntry = Extract<Entry, { kind: "text" }>;
+type EventEntry = Extract<Entry, { kind: "event" }>;
+/** What one attempt streams: the entry that it adds to, and the mask that holds back what may be a secret. */
+type Stream = {
+  source: Source;
+  tag: string;
+  entry: TextEntry | null;
+  masked: ReturnType<Mask["stream"]>;
+};
+
+const longestEntry = 16 * 1024;
+const quietMs = 50;
+
+/**
+ * The lines of a debug log that are not written yet, in their order. The text that an attempt streams with
+ * no event in between is one entry; only texts that several attempts stream concurrently lose their order
+ * among each other. No entry ends within a secret: what may be the start of one is held back until
+ * the rest is there, or the stream has ended. The start of an attempt waits until the attempt publishes
+ * something, or has gone on for 50 ms: one that is committed before is in the thread's log alone.
+ */
+export class InfoBatch {
+  readonly #mask: Mask;
+  readonly #streams = new Map<string | null, Stream>();
+  readonly #startEntry: (id: string, payload: unknown) => EventEntry;
+  #first: (() => EventEntry) | null = null;
+  readonly #starts = new Map<string, unknown>();
+  // Most attempts are committed before another begins: theirs never gets into the map.
+  #lastId: string | null = null;
+  #lastPayload: unknown;
+  #entries: Entry[] = [];
+
+  /** About how many characters it holds, and whether among them is an event that belongs before the next step. */
+  size = 0;
+  hasEvents = false;
+
+  /** @param startEntry Makes the entry of an attempt's start when it is written: most never are. */
+  constructor(mask: Mask, startEntry: (id: string, payload: unknown) => EventEntry) {
+    this.#mask = mask;
+    this.#startEntry = startEntry;
+  }
+
+  /** Whether it holds neither entries nor starts of attempts. */
+  get isEmpty(): boolean {
+    const isBegun = this.#entries.length > 0 || this.#first !== null;
+    return !isBegun && this.#lastId === null && this.#starts.size === 0;
+  }
+
+  add(entry: Exclude<Entry, TextEntry>): void {
+    if (entry.kind === "event") {
+      this.#release(entry.attempt);
+      this.#end(sourceKey(entry));
+    }
+    this.#cutAll();
+    this.#push(entry, entry.kind === "event" ? entry.json.length : entry.content.length);
+  }
+
+  /** Adds an event that comes before all others, and that is made when there is another entry, or it is taken. */
+  addFirst(make: () => EventEntry): void {
+    this.#first = make;
+  }
+
+  addStart(id: string, payload: unknown): void {
+    this.#keepLast();
+    this.#lastId = id;
+    this.#lastPayload = payload;
+  }
+
+  /** Takes the start of an attempt back, if nothing of that attempt was added since. */
+  takeBack(id: string): boolean {
+    if (id !== this.#lastId) return this.#starts.delete(id);
+    this.#lastId = null;
+    return true;
+  }
+
+  addText(tag: string, source: Source, timestamp: number, text: string): void {
+    this.#release(source.attempt);
+    const stream = this.#streamOf(tag, source);
+    if (!stream.entry) {
+      stream.entry = { kind: "text", tag, timestamp, ...source, text: "" };
+      this.#push(stream.entry, 100);
+    }
+    stream.entry.text += text;
+    this.size += text.length;
+    if (stream.entry.text.length >= longestEntry) this.#cut(stream);
+  }
+
+  /**
+   * Takes the entries. `whole`: also what is held back, as every stream is at its end. `now` is in
+   * milliseconds since the epoch; without it, the starts of all attempts are taken too.
+   */
+  take({ whole, now }: { whole: boolean; now?: number }): Entry[] {
+    this.#pushFirst();
+    if (whole) for (const key of this.#streams.keys()) this.#end(key);
+    else this.#cutAll();
+    this.#keepLast();
+    for (const id of this.#starts.keys()) {
+      if (now === undefined || now - (attemptTime(id) ?? 0) >= quietMs) this.#release(id);
+    }
+    const entries = this.#entries;
+    this.#entries = [];
+    this.size = 0;
+    this.hasEvents = this.#streams.size > 0;
+    return entries;
+  }
+
+  #keepLast(): void {
+    if (this.#lastId !== null) this.#starts.set(this.#lastId, this.#lastPayload);
+    this.#lastId = null;
+  }
+
+  #release(id: string | undefined): void {
+    this.#keepLast();
+    if (id === undefined || !this.#starts.has(id)) return;
+    const entry = this.#startEntry(id, this.#starts.get(id));
+    this.#starts.delete(id);
+    this.#push(entry, entry.json.length);
+  }
+
+  #streamOf(tag: string, source: Source): Stream {
+    const key = sourceKey(source);
+    const known = this.#streams.get(key);
+    if (known?.source.type === source.type && known.source.step === source.step) return known;
+    if (known) this.#end(key);
+    const stream: Stream = { source, tag, entry: null, masked: this.#mask.stream() };
+    this.#streams.set(key, stream);
+    return stream;
+  }
+
+  #pushFirst(): void {
+    const make = this.#first;
+    this.#first = null;
+    if (!make) return;
+    const entry = make();
+    this.#push(entry, entry.json.length);
+  }
+
+  #push(entry: Entry, size: number): void {
+    this.#pushFirst();
+    this.#entries.push(entry);
+    this.size += size;
+    this.hasEvents ||= entry.kind !== "line";
+  }
+
+  #end(key: string | null): void {
+    const stream = this.#streams.get(key);
+    if (stream) this.#cut(stream, true);
+    this.#streams.delete(key);
+  }
+
+  #cutAll(): void {
+    for (const stream of this.#streams.values()) this.#cut(stream);
+  }
+
+  /** Ends the entry of a stream; at the stream's end with what was held back. */
+  #cut(stream: Stream, isEnd = false): void {
+    const { entry, tag, source, masked } = stream;
+    const text = (entry ? masked.push(entry.text) : "") + (isEnd ? masked.end() : "");
+    stream.entry = null;
+    if (entry) entry.text = text;
+    else if (text)
+      this.#push(
+        { kind: "text", tag, timestamp: system.clock.now(), ...source, text },
+        text.length,
+      );
+  }
+}
+
+/** What distinguishes streams of text: the attempt, and the step in it. */
+const sourceKey = ({ attempt, stepID }: Source): string | null =>
+  attempt === undefined ? stepID : `${attempt} ${stepID ?? ""}`;
+
+const longestLine = 256 * 1024;
+const longestText = 32 * 1024;
+
+/** The lines that an entry becomes, without line breaks and secrets. `number` gives an event its `seq`. Never throws. */
+export function linesOf(entry: Entry, mask: Mask, number: () => number): string[] {
+  switch (entry.kind) {
+    case "line": {
+      const { tag, content, timestamp } = entry;
+      const line = jsonText({ tag, content: mask(content), timestamp } satisfies InfoRecord);
+      if (line.length <= longestLine) return [line];
+      return [jsonText({ tag, content: mask(content).slice(0, 1000), timestamp })];
+    }
+    case "event":
+      return [ended(eventLine(entry, entry.json, mask, number()), entry.seal)];
+    case "text":
+      return pieces(entry.text).map((delta) =>
+        ended(eventLine(entry, jsonText({ delta }), mask, number())),
+      );
+  }
+}
+
+function eventLine(
+  { tag, timestamp, type, stepID, step, attempt }: Exclude<Entry, { kind: "line" }>,
+  payload: string,
+  mask: Mask,
+  seq: number,
+): string {
+  // Written out: a turn of a model has a dozen of them, and there is nothing in their heads that could be refused.
+  const name = JSON.stringify(mask(type).slice(0, 1000));
+  const source = stepID === null ? "null" : JSON.stringify(mask(stepID).slice(0, 1000));
+  const head = `"tag":${JSON.stringify(tag)},"content":${name},"timestamp":${timestamp},"type":${name},"stepID":${source}`;
+  const whole = payload.length <= longestLine - 4096 ? payload : '{"_truncated":true}';
+  const ofStep = step === undefined ? "" : `,"step":${step}`;
+  const ofAttempt = attempt === undefined ? "" : `,"attempt":${JSON.stringify(attempt)}`;
+  return `{${head},"payload":${whole},"seq":${seq}${ofStep}${ofAttempt}}`;
+}
+
+const ended = (line: string, seal?: Sum): string =>
+  seal === undefined ? line : sealed(line, seal).text;
+
+/** A text in pieces of a bounded length, no sign of it cut in two. */
+function pieces(text: string): string[] {
+  const found: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    let end = from + longestText;
+    const last = text.charCodeAt(end - 1);
+    if (end < text.length && last >= 0xd800 && last < 0xdc00) end -= 1;
+    found.push(text.slice(from, end));
+    from = end;
+  }
+  return found;
+}

@@ -1,0 +1,185 @@
+import { attemptTime } from "../contract/attempt.ts";
+import { type Mask, noMask } from "../contract/mask.ts";
+import { entryMarker, type Keep, payloadJson, valueSum } from "../record/payload.ts";
+import { firstSum } from "../record/sum.ts";
+import type { Claim } from "../store/store.ts";
+import { system } from "../system/system.ts";
+import { InfoBatch, linesOf, type Source } from "./info-batch.ts";
+
+/** Where the lines of a debug log go, and the last `seq` that is there. */
+export type EventSink = Pick<Claim, "event" | "keepValue" | "lastSeq">;
+/** Which part of the batch is written, and whether the log is closed with it. */
+type Writing = { whole: boolean; last?: boolean };
+type NewEvent = Source & { tag: string; payload: unknown };
+
+/** The tag of what workflows publish, and of their attempts. */
+export const eventTag = "QK4DX8TM";
+const flushAfterMs = 50;
+const flushAtLength = 64 * 1024;
+// What a call has cost until its worker is killed: no step will record it.
+const atOnce: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
+
+/**
+ * The writer of a thread's debug log. Lines are written in batches, never in the way of a step: lines that can't be written
+ * are dropped. Streamed text is joined to a few lines a second; what a model call spends is written at once. Nothing is
+ * thrown.
+ */
+export class InfoLog {
+  readonly #sink: EventSink;
+  readonly #mask: Mask;
+  readonly #batch: InfoBatch;
+  readonly #keep: Keep;
+  #seq: number | null = null;
+  #cancel: (() => void) | null = null;
+  #closed = false;
+  #nextStep: () => number = () => 1;
+
+  /** `mask` takes secrets out of what is written. */
+  constructor(sink: EventSink, mask: Mask = noMask) {
+    this.#sink = sink;
+    this.#mask = mask;
+    this.#batch = new InfoBatch(mask, (id, payload) => ({
+      kind: "event",
+      tag: eventTag,
+      timestamp: attemptTime(id) ?? system.clock.now(),
+      type: "attempt_start",
+      stepID: null,
+      step: this.#nextStep(),
+      attempt: id,
+      json: payloadJson(payload, this.#mask, this.#keep),
+    }));
+    this.#keep = (json) => sink.keepValue(json);
+  }
+
+  /** Adds a line. `tag` is the call site's own: 8 digits of Crockford Base32. */
+  log(tag: string, content: string): void {
+    if (this.#closed) return;
+    try {
+      this.#batch.add({ kind: "line", tag, timestamp: system.clock.now(), content });
+      this.#plan();
+    } catch {
+      // As in `#write`.
+    }
+  }
+
+  /** Adds an event; its number is one more than that of the thread's last. */
+  event({ tag, payload, ...source }: NewEvent): void {
+    if (this.#closed) return;
+    const timestamp = system.clock.now();
+    const { type } = source;
+    try {
+      const delta = deltaOf(type, payload);
+      if (delta !== null) this.#batch.addText(tag, source, timestamp, delta);
+      else {
+        const json = payloadJson(payload, this.#mask, this.#keep);
+        this.#batch.add({ kind: "event", tag, timestamp, ...source, json });
+      }
+      if (atOnce.has(type)) this.#write({ whole: false });
+      else this.#plan();
+    } catch {
+      // As in `#write`.
+    }
+  }
+
+  /** Adds an event that comes before all that is added later, and that no step waits for. */
+  begin({ tag, payload, ...source }: NewEvent): void {
+    const timestamp = system.clock.now();
+    this.#batch.addFirst(() => {
+      const json = payloadJson(payload, this.#mask, this.#keep);
+      return { kind: "event", tag, timestamp, ...source, json };
+    });
+    this.#plan();
+  }
+
+  /**
+   * Adds an event and writes it at once, with all that came before it and a checksum over its line and its long value;
+   * false when it could not be written in full.
+   */
+  record({ tag, payload, ...source }: NewEvent): boolean {
+    if (this.#closed) return false;
+    let isWhole = true;
+    const kept: { at: number; json: string }[] = [];
+    const keep: Keep = (json) => {
+      const at = this.#keep(json);
+      if (at === null) isWhole = false;
+      else kept.push({ at, json });
+      return at;
+    };
+    try {
+      const json = payloadJson(payload, this.#mask, keep);
+      const timestamp = system.clock.now();
+      const [value] = kept;
+      // One that was cut within the entry is not found again by it.
+      const isAll = kept.length === 1 && entryMarker(JSON.parse(json))?.at === value?.at;
+      const seal = value && isAll ? valueSum(value.json) : firstSum;
+      this.#batch.add({ kind: "event", tag, timestamp, ...source, json, seal });
+    } catch {
+      return false;
+    }
+    return this.#write({ whole: false }) && isWhole;
+  }
+
+  /** Adds the `attempt_start` of an attempt, which is written no sooner than anything else of it is. */
+  start(id: string, payload: unknown, nextStep: () => number): void {
+    if (this.#closed) return;
+    this.#nextStep = nextStep;
+    try {
+      this.#batch.addStart(id, payload);
+      this.#plan();
+    } catch {
+      // As in `#write`.
+    }
+  }
+
+  /** Takes the start of an attempt back; false when it, or more of the attempt, is recorded already. */
+  takeBack(id: string): boolean {
+    return this.#batch.takeBack(id);
+  }
+
+  /** Writes the batch when it holds events: who reads the next step then finds them before it. */
+  flushEvents(): void {
+    if (this.#batch.hasEvents) this.flush();
+  }
+
+  flush(): void {
+    this.#write({ whole: true });
+  }
+
+  /** Writes the batch. What comes later is dropped: the log may be deleted by then. */
+  close(): void {
+    this.#write({ whole: true, last: true });
+    this.#cancel?.();
+    this.#closed = true;
+  }
+
+  #plan(): void {
+    if (this.#batch.size >= flushAtLength) this.#write({ whole: false });
+    else this.#cancel ??= system.clock.after(flushAfterMs, () => this.#write({ whole: false }));
+  }
+
+  /** Gives whether all that was taken has been written. */
+  #write({ whole, last = false }: Writing): boolean {
+    this.#cancel?.();
+    this.#cancel = null;
+    const next = () => (this.#seq = (this.#seq ?? this.#sink.lastSeq) + 1);
+    try {
+      const lines = this.#batch
+        .take({ whole, now: last ? undefined : system.clock.now() })
+        .flatMap((entry) => linesOf(entry, this.#mask, next));
+      if (!this.#batch.isEmpty) this.#plan();
+      if (lines.length > 0) this.#sink.event(lines);
+      return true;
+    } catch {
+      // A failed debug log must not stop the thread.
+      return false;
+    }
+  }
+}
+
+function deltaOf(type: string, payload: unknown): string | null {
+  if (type !== "llm_token" && type !== "llm_thinking") return null;
+  if (typeof payload !== "object" || payload === null) return null;
+  for (const name in payload) if (name !== "delta") return null;
+  const { delta } = payload as { delta?: unknown };
+  return typeof delta === "string" ? delta : null;
+}

@@ -1,0 +1,39 @@
+import { sleepsUntil } from "../contract/wait.ts";
+import type { LiveThread } from "../control/control.ts";
+import type { ThreadEngine } from "../engine/engine.ts";
+import type { InfoLog } from "./info.ts";
+
+/** A thread that is driven. */
+export type Live = {
+  engine: ThreadEngine;
+  info: InfoLog;
+  workflow: string;
+  since: number;
+  fail: (thrown: unknown) => void;
+  /** Whether a pause was asked for, and nobody has resumed it since. */
+  pauses?: boolean;
+  /** Resolves when it is no longer driven and its log is closed. */
+  gone: Promise<void>;
+};
+
+/** For a thread that continues within so many milliseconds its worker stays. */
+const soonMs = 15 * 60_000;
+
+/** Whether a thread runs, is paused, or continues soon without an answer. */
+export const isSoonAtWork = ({ status, wakesAt }: ThreadEngine, now: number): boolean =>
+  status !== "waiting" || (wakesAt !== null && wakesAt <= now + soonMs);
+
+/** What is reported of a thread that is driven; `now` is of the clock that its `since` is of. */
+export function liveThreadOf(
+  threadId: string,
+  { engine, workflow, since, pauses }: Live,
+  now: number,
+): LiveThread {
+  const { status, last, steps } = engine;
+  const elapsedMs = Math.round(now - since);
+  const until = status === "waiting" ? sleepsUntil(last) : null;
+  const sleep = until === null ? {} : { sleepingUntil: until };
+  const role = last?.role ?? null;
+  const pausing = pauses && status === "running" ? ({ pausing: true } as const) : {};
+  return { threadId, workflow, status, role, steps, elapsedMs, ...sleep, ...pausing };
+}
