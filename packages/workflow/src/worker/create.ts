@@ -150,6 +150,8 @@ async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copie
     const step = isEdited ? edited(line.step, edit, steps.at(-1)) : line.step;
     steps.push(step);
     records.push(isEdited ? textOf(step) : line.record);
+    // Damage behind the steps that are kept does not matter.
+    if (steps.length === count) break;
   }
   if (!fold.start) throw notFound(threadId);
   if (steps.length === count) return { start: fold.start, steps, records };
