@@ -61,12 +61,12 @@ export async function showWorkflow(root: Root, name: string): Promise<WorkflowVi
 /** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`. @see Host.history */
 export async function historyOf(root: Root, name: string): Promise<VersionRow[]> {
   const workflow = workflowOf(await readRegistry(root), name, root);
-  return versionsOf(workflow).map(({ hash, sha256 = null, timestamp }) => ({
-    hash,
-    sha256,
-    timestamp,
-    current: hash === workflow.hash,
-    threads: threadIdsOf(root, hash).length,
+  return versionsOf(workflow).map((version) => ({
+    hash: version.hash,
+    sha256: version.sha256 ?? null,
+    timestamp: version.timestamp,
+    current: version.hash === workflow.hash,
+    threads: threadIdsOf(root, version.hash).length,
   }));
 }
 

@@ -40,7 +40,7 @@ type Scanned = "beginning" | "whole" | { sumAt: number } | null;
 
 const codes = { quote: 34, backslash: 92, comma: 44, colon: 58, open: 123, close: 125 };
 const list = { open: 91, close: 93 };
-const escapes = new Set([...'"\\/bfnrt'].map((letter) => letter.charCodeAt(0)));
+const escapes = new Set(Buffer.from('"\\/bfnrt'));
 const isHex = (byte: number) => /[0-9a-fA-F]/.test(String.fromCharCode(byte));
 const spaces = new Set([9, 13, 32]);
 const words = ["true", "false", "null"];

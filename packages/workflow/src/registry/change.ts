@@ -57,7 +57,7 @@ export async function changeRegistry<Change extends { registry: Registry }>(
  */
 export function findOwn(root: Root): Found {
   const found = findRegistry(root);
-  if (found.changed) throw changed(root, found.changed);
+  if (found.changed) throw changedError(root, found.changed);
   if (!found.unknown) return found;
   const { line, column, reason } = found.unknown;
   throw WorkflowError.failed(
@@ -67,7 +67,7 @@ export function findOwn(root: Root): Found {
   );
 }
 
-function changed(root: Root, { line, column, reason }: SyntaxViolation): WorkflowError {
+function changedError(root: Root, { line, column, reason }: SyntaxViolation): WorkflowError {
   const path = registryPath(root);
   return WorkflowError.failed(
     "REGISTRY_CHANGED",
