@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build, buildCommand, buildProcesses } from "./build.ts";
 import { consoleLicencesFile, licencesOf, licencesOfConsole, notices } from "./licences.ts";
+import { bundledExportsOf, entryPointsOf, exportsOf, type Published } from "./published.ts";
 import { makeStandalone } from "./standalone.ts";
 
 /*
@@ -39,7 +40,8 @@ function run(command: string[], cwd: string): string {
  * Runs the compiler on a package's entry points. The declarations' imports name `.js`, which every module
  * resolution takes.
  */
-function compile(folder: string, dist: string, entryPoints: string[], emit: object): void {
+function compile(name: Published, dist: string, emit: object): void {
+  const folder = join(top, "packages", name);
   const settings = join(out, "tsconfig.json");
   const compilerOptions = {
     noEmit: false,
@@ -49,7 +51,7 @@ function compile(folder: string, dist: string, entryPoints: string[], emit: obje
     typeRoots: [join(top, "node_modules")],
     ...emit,
   };
-  const files = entryPoints.map((name) => join(folder, "src", `${name}.ts`));
+  const files = entryPointsOf(name).map(({ file }) => join(folder, "src", `${file}.ts`));
   const text = JSON.stringify({ extends: "../tsconfig.json", compilerOptions, files, include: [] });
   writeFileSync(settings, text);
   run([join(top, "node_modules/.bin/tsc"), "-p", settings], top);
@@ -84,34 +86,6 @@ const plan = join(top, "packages/workflow-plan");
 const web = join(top, "apps/web");
 const bun = readManifest(core).dependencies.bun;
 
-/** The sources of a package's entry points, by the names under which it exports them: `entry/index` for `.`. */
-const sourcesOf = (folder: string): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(readManifest(folder).exports as Record<string, string>).flatMap(
-      ([name, path]) => {
-        const [, source] = /^\.\/src\/(.+)\.ts$/.exec(path) ?? [];
-        return source === undefined ? [] : [[name, source]];
-      },
-    ),
-  );
-
-/** The exports of a package that is compiled file by file, for some of its entry points. */
-const compiledExports = (folder: string, names: readonly string[]) => {
-  const sources = sourcesOf(folder);
-  const exports = names.map((name) => {
-    const source = sources[name];
-    return [name, { types: `./dist/${source}.d.ts`, default: `./dist/${source}.js` }] as const;
-  });
-  const files = names.flatMap((name) => sources[name] ?? []);
-  return { exports: Object.fromEntries(exports), files };
-};
-
-/** An entry point of the core, which is bundled; its declarations are not. */
-const entryPoint = (name: string) => ({
-  types: `./dist/entry/${name}.d.ts`,
-  default: `./dist/${name}.js`,
-});
-
 /** What Node gets of the entry point that only Bun can run: one line, and no stack of its loader. */
 const hostInNode = `const error = new Error(
   "@uncaged/workflow/host needs Bun: run this program with it (https://bun.com); what workflows import runs in Node too",
@@ -121,17 +95,15 @@ throw error;
 `;
 
 async function packCore(): Promise<string> {
+  const { "./host": host, ...others } = bundledExportsOf("workflow");
   const staged = stage(core, {
     exports: {
-      ".": entryPoint("index"),
-      "./document": entryPoint("document"),
+      ...others,
       "./host": {
-        types: "./dist/entry/host.d.ts",
-        bun: "./dist/host.js",
+        types: host?.types,
+        bun: host?.default,
         default: "./dist/host-in-node.js",
       },
-      "./sandbox": entryPoint("sandbox"),
-      "./testing": entryPoint("testing"),
       "./fixture.schema.json": "./schema/fixture.schema.json",
       "./project.schema.json": "./schema/project.schema.json",
     },
@@ -139,23 +111,26 @@ async function packCore(): Promise<string> {
     dependencies: { bun },
   });
   const dist = join(staged, "dist");
-  const source = (name: string) => ({ source: join(core, "src/entry", `${name}.ts`), as: name });
+  const sources = entryPointsOf("workflow").map(({ file }) => ({
+    source: join(core, "src", `${file}.ts`),
+    as: basename(file),
+  }));
   const inputs = [
-    ...(await build(["index", "testing", "document", "sandbox"].map(source), dist, {
-      readable: true,
-    })),
-    ...(await build([source("host")], dist, { readable: false })),
+    ...(await build(
+      sources.filter(({ as }) => as !== "host"),
+      dist,
+      { readable: true },
+    )),
+    ...(await build(
+      sources.filter(({ as }) => as === "host"),
+      dist,
+      { readable: false },
+    )),
     ...(await buildProcesses(dist)),
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licencesOf(inputs)));
   writeFileSync(join(dist, "host-in-node.js"), hostInNode);
-  const entries = ["index", "document", "host", "sandbox", "testing"];
-  compile(
-    core,
-    dist,
-    entries.map((name) => `entry/${name}`),
-    declarations,
-  );
+  compile("workflow", dist, declarations);
   cpSync(join(core, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }
@@ -185,61 +160,17 @@ async function packCli(): Promise<string> {
   return staged;
 }
 
-function packAgents(): string {
-  const { dependencies } = readManifest(agents);
-  const { exports, files } = compiledExports(agents, [".", "./ledger", "./evals"]);
-  const staged = stage(agents, {
-    exports,
-    files: ["dist"],
-    dependencies: { ...dependencies, ...versionsOf(core) },
+/** Packs a package that is built file by file, with its JSON Schema. */
+function packFiles(name: Published, dependsOn: string[], schema?: string): string {
+  const folder = join(top, "packages", name);
+  const { dependencies } = readManifest(folder);
+  const staged = stage(folder, {
+    exports: { ...exportsOf(name), ...(schema && { "./schema.json": `./schema/${schema}` }) },
+    files: ["dist", ...(schema ? ["schema"] : [])],
+    dependencies: { ...dependencies, ...versionsOf(...dependsOn) },
   });
-  compile(agents, join(staged, "dist"), files, everyFile);
-  return staged;
-}
-
-function packSteps(): string {
-  const { dependencies } = readManifest(steps);
-  const { exports, files } = compiledExports(steps, [".", "./adapters", "./source"]);
-  const schema = "schema/workflow.schema.json";
-  const staged = stage(steps, {
-    exports: { ...exports, "./schema.json": `./${schema}` },
-    files: ["dist", "schema"],
-    dependencies: { ...dependencies, ...versionsOf(core, agents) },
-  });
-  compile(steps, join(staged, "dist"), files, everyFile);
-  cpSync(join(steps, "schema"), join(staged, "schema"), { recursive: true });
-  return staged;
-}
-
-function packGraph(): string {
-  const { dependencies } = readManifest(graph);
-  const { exports, files } = compiledExports(graph, [
-    ".",
-    "./agents",
-    "./document",
-    "./run",
-    "./source",
-  ]);
-  const schema = "schema/graph.schema.json";
-  const staged = stage(graph, {
-    exports: { ...exports, "./schema.json": `./${schema}` },
-    files: ["dist", "schema"],
-    dependencies: { ...dependencies, ...versionsOf(core, agents) },
-  });
-  compile(graph, join(staged, "dist"), files, everyFile);
-  cpSync(join(graph, "schema"), join(staged, "schema"), { recursive: true });
-  return staged;
-}
-
-function packPlan(): string {
-  const { dependencies } = readManifest(plan);
-  const { exports, files } = compiledExports(plan, [".", "./source"]);
-  const staged = stage(plan, {
-    exports,
-    files: ["dist"],
-    dependencies: { ...dependencies, ...versionsOf(core, agents) },
-  });
-  compile(plan, join(staged, "dist"), files, everyFile);
+  compile(name, join(staged, "dist"), everyFile);
+  if (schema) cpSync(join(folder, "schema"), join(staged, "schema"), { recursive: true });
   return staged;
 }
 
@@ -275,7 +206,7 @@ function tarball(staged: string, folder = out): string {
 
 /** The paths of the tarballs. */
 export type Packed = Record<
-  "core" | "cli" | "agents" | "steps" | "graph" | "plan" | "alias",
+  "core" | "cli" | "agents" | "steps" | "graph" | "plan" | "evals" | "alias",
   string
 >;
 
@@ -290,10 +221,11 @@ async function packAll(): Promise<Packed> {
   return {
     core: tarball(await packCore()),
     cli: tarball(await packCli()),
-    agents: tarball(packAgents()),
-    steps: tarball(packSteps()),
-    graph: tarball(packGraph()),
-    plan: tarball(packPlan()),
+    agents: tarball(packFiles("workflow-agents", [core])),
+    steps: tarball(packFiles("workflow-steps", [core, agents], "workflow.schema.json")),
+    graph: tarball(packFiles("workflow-graph", [core, agents], "graph.schema.json")),
+    plan: tarball(packFiles("workflow-plan", [core, agents])),
+    evals: tarball(packFiles("evals", [core, agents])),
     // In a folder of its own: npm gives it the file name of the core's.
     alias: tarball(packAlias(), aliasOut),
   };

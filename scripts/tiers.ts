@@ -95,6 +95,9 @@ export const everyChangeTier = (): Tier => ({
       stage("console", tool("tsc"), "-p", "apps/web"),
       stage("unused", tool("knip"), "--no-progress"),
       stage("build", bun, "run", "--cwd", "apps/web", "build"),
+      // Node 20 is too old for it.
+      stage("imports", bun, "--bun", tool("depcruise"), "packages", "apps"),
+      stage("api", bun, "scripts/api.ts", "--check"),
       stage("format", tool("biome"), "format"),
     ],
     tests("tests", Object.values(everyChange.packages).flat(), {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { entries } from "../packages/cli-workflow/src/program/catalogue.ts";
 import { exitCodes } from "../packages/cli-workflow/src/output/exit-code.ts";
@@ -16,6 +16,12 @@ const docs: Doc[] = ["*.md", "docs/**/*.md"].flatMap(files).map((path) => ({
 
 /** Where a path that a document names may begin. */
 const bases = ["", "packages/workflow/src", "packages/workflow", "packages/cli-workflow/src"];
+
+/** The README of each package, whose paths begin at the package. */
+const readmes: Doc[] = files("packages/*/package.json").map((manifest) => {
+  const path = join(dirname(manifest), "README.md");
+  return { path, text: existsSync(join(top, path)) ? readFileSync(join(top, path), "utf8") : "" };
+});
 
 const isPath =
   /^(?:(?:packages|apps|docs|rfcs|examples|bench|scripts|test|\.ci)\/[\w./-]*|[\w.-]+\/[\w./-]+\.(?:ts|mjs|md|json|toml))$/;
@@ -94,6 +100,31 @@ describe("the documents", () => {
       ({ word }) => !scripts.has(word),
     );
     expect(wrong.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
+  });
+});
+
+/** Packages whose README does not explain their inside yet. */
+const unexplained = new Set(
+  ["workflow-plan", "workflow-restate", "workflow-steps"].map(
+    (name) => `packages/${name}/README.md`,
+  ),
+);
+
+describe.each(readmes)("$path", ({ path, text }) => {
+  const folder = join(top, dirname(path));
+  const paths = [...text.matchAll(/`(?:\.\/)?((?:src|test|bench|schema|bin)\/[\w./-]+)`/g)].map(
+    ([, word = ""]) => word,
+  );
+
+  test.skipIf(unexplained.has(path))("explains each folder of its sources", () => {
+    const folders = readdirSync(join(folder, "src"), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `src/${name}`);
+    expect(folders.filter((each) => !paths.some((word) => word.startsWith(each)))).toEqual([]);
+  });
+
+  test("names only files that exist", () => {
+    expect(paths.filter((word) => !existsSync(join(folder, word)))).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openLocalHost } from "../../packages/workflow/src/entry/host.ts";
-import { openPlans, type Plans, tick } from "../../packages/workflow-plan/src/service.ts";
+import { openPlans, type Plans, tick } from "../../packages/workflow-plan/src/entry/service.ts";
 import { inTurn, timed } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 

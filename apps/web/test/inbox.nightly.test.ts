@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalHost } from "@uncaged/workflow/host";
 import type { Page } from "playwright-core";
-import { openPlans } from "../../../packages/workflow-plan/src/service.ts";
+import { openPlans } from "../../../packages/workflow-plan/src/entry/service.ts";
 import { keepPicture, open, useConsole } from "./browser.ts";
 import { keyboard } from "./hand.ts";
 import { darken, violationsOf } from "./violations.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import { openLocalHost } from "@uncaged/workflow/host";
-import { openPlans } from "../../../packages/workflow-plan/src/service.ts";
+import { openPlans } from "../../../packages/workflow-plan/src/entry/service.ts";
 import type { Reply } from "../../../packages/workflow-agents/test/wire.ts";
 import { keepPicture, open, useConsole } from "./browser.ts";
 import { keyboard } from "./hand.ts";

@@ -30,37 +30,48 @@ function start(store: Store, file: string, ...args: string[]): Dev {
 
 const workflow = `
 import { durable } from "@uncaged/workflow";
-import { shown } from "./shown.ts";
+import { plan } from "./plan.ts";
+import { write } from "./write.ts";
 export const descriptor = { description: "", roles: {} };
-const wait = (ms: number) => new Promise((done) => setTimeout(done, ms));
 export const run = durable(async function* (step, { prompt }, { params }) {
-  yield* step("plan", async () => ({ content: shown(\`plan \${prompt}\`), meta: {} }));
-  yield* step("write", async () => {
-    await wait(0);
-    return { content: "a text", meta: {} };
-  });
+  yield* step("plan", () => plan(prompt));
+  yield* step("write", write);
   return "done";
 });
 `;
 
-function project(source = workflow): Store {
+const write = `
+const wait = (ms: number) => new Promise((done) => setTimeout(done, ms));
+export async function write() {
+  await wait(0);
+  return { content: "a text", meta: {} };
+}
+`;
+
+function project(flow = workflow, writing = write): Store {
   const store = new Store();
-  writeFileSync(join(store.folder, "flow.ts"), source);
-  writeFileSync(join(store.folder, "shown.ts"), "export const shown = (text: string) => text;\n");
+  const files = {
+    "flow.ts": flow,
+    "write.ts": writing,
+    "plan.ts": `import { shown } from "./shown.ts";
+      export const plan = async (prompt: string) => ({ content: shown(\`plan \${prompt}\`), meta: {} });`,
+    "shown.ts": "export const shown = (text: string) => text;\n",
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(store.folder, name), text);
   return store;
 }
 
 const rows = (store: Store) =>
   store.json<{ threadId: string; workflow: string; status: string }[]>(["threads"]);
 
-test("a save is built and runs from the first step that changed", async () => {
+test("a save is built and runs from the first step whose file changed", async () => {
   const store = project();
   await store.ok(["add", "flow", "flow.ts"]);
   const published = await store.json<object>(["show", "flow"]);
   const dev = start(store, "flow.ts", "--prompt", "it");
   const { threadId } = await dev.next("thread");
   expect(await dev.steps()).toEqual(["plan: plan it", "write: a text"]);
-  dev.edit("a text", "another text");
+  dev.edit("a text", "another text", "write.ts");
   await dev.next("built");
   const forked = await dev.next("thread");
   expect(forked).toMatchObject({
@@ -81,7 +92,7 @@ test("an error in the build is shown and the last good version stays, until it i
   const store = project();
   const dev = start(store, "flow.ts", "--prompt", "it");
   await dev.next("end");
-  dev.edit('import { shown } from "./shown.ts";', 'import { shown } from "./late.ts";');
+  dev.edit("./shown.ts", "./late.ts", "plan.ts");
   const { error } = (await dev.next("failed")) as DevLine & { error: { message: string } };
   expect(error.message).toContain("./late.ts");
   renameSync(join(store.folder, "shown.ts"), join(store.folder, "late.ts"));
@@ -90,10 +101,8 @@ test("an error in the build is shown and the last good version stays, until it i
   expect(JSON.stringify(await dev.next("failed"))).toContain("top");
   rmSync(join(store.folder, "flow.ts"));
   await dev.next("gone");
-  writeFileSync(
-    join(store.folder, "flow.ts"),
-    workflow.replace("./shown", "./late").replace("a text", "b"),
-  );
+  dev.edit("a text", "b", "write.ts");
+  writeFileSync(join(store.folder, "flow.ts"), workflow);
   expect(await dev.steps()).toEqual(["plan: plan it", "write: b"]);
 });
 
@@ -116,25 +125,23 @@ test("an error in the types is shown and the last good version goes on", async (
   const dev = start(store, "flow.ts", "--prompt", "it");
   await dev.next("end");
   const before = dev.lines.length;
-  dev.edit("wait(0)", 'wait("0")');
+  dev.edit("wait(0)", 'wait("0")', "write.ts");
   const { problems } = (await dev.next("types")) as DevLine & { problems: object[] };
-  expect(problems).toMatchObject([{ file: join(store.folder, "flow.ts"), line: 9 }]);
+  expect(problems).toMatchObject([{ file: join(store.folder, "write.ts"), line: 4 }]);
   // A check that takes longer than a build may wait for it sends the version back that it had let go.
   const threads = dev.lines.slice(before).filter(({ kind }) => kind === "thread");
   expect(threads.length).toBeLessThanOrEqual(2);
-  dev.edit('wait("0")', "wait(0)");
-  dev.edit("a text", "five");
+  dev.edit('wait("0")', "wait(0)", "write.ts");
+  dev.edit("a text", "five", "write.ts");
   await dev.next("step", ({ step }) => step?.content === "five");
 });
 
 test("a step that is at work is let finish where it is the same, and a thread that waits is asked anew", async () => {
-  const asking = workflow
-    .replace("wait(0)", "wait(3_000)")
-    .replace(
-      'return "done"',
-      'yield* step.wait("approval", { content: "Ship it?" }); return "done"',
-    );
-  const store = project(asking);
+  const asking = workflow.replace(
+    'return "done"',
+    'yield* step.wait("approval", { content: "Ship it?" }); return "done"',
+  );
+  const store = project(asking, write.replace("wait(0)", "wait(3_000)"));
   const dev = start(store, "flow.ts", "--prompt", "it");
   await dev.next("step", ({ number }) => number === 1);
   dev.edit("Ship it?", "Ship it now?");
@@ -156,7 +163,7 @@ test("a step that is at work is let finish where it is the same, and a thread th
 });
 
 test("dev ends what it has running, continues it the next time, and is alone with a name", async () => {
-  const store = project(workflow.replace("wait(0)", "wait(60_000)"));
+  const store = project(workflow, write.replace("wait(0)", "wait(60_000)"));
   const dev = start(store, "flow.ts", "--prompt", "it");
   const { threadId } = await dev.next("thread");
   await dev.next("step", ({ number }) => number === 1);
@@ -173,7 +180,7 @@ test("dev ends what it has running, continues it the next time, and is alone wit
   await again.end("SIGKILL");
   const third = start(store, "flow.ts");
   const { threadId: continued } = await third.next("thread");
-  third.edit("wait(60_000)", "wait(1)");
+  third.edit("wait(60_000)", "wait(1)", "write.ts");
   expect(await third.next("thread")).toMatchObject({ forkFrom: { threadId: continued, steps: 1 } });
   await third.next("end");
   expect(await store.ok(["ps", "-q"])).toBe("");

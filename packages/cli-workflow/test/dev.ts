@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Store } from "./program.ts";
 
 /** A line that `dev --json` prints. */
@@ -63,11 +63,12 @@ export class Dev {
       .flatMap(({ step }) => (step ? [`${step.role}: ${step.content}`] : []));
   }
 
-  /** Changes the file as an editor does that writes in place. */
-  edit(from: string, to: string): void {
-    const text = readFileSync(this.#path, "utf8");
+  /** Changes the file, or another of its folder, as an editor does that writes in place. */
+  edit(from: string, to: string, name?: string): void {
+    const path = name === undefined ? this.#path : join(dirname(this.#path), name);
+    const text = readFileSync(path, "utf8");
     if (!text.includes(from)) throw new Error(`the file has no ${from}`);
-    writeFileSync(this.#path, text.replace(from, to));
+    writeFileSync(path, text.replace(from, to));
   }
 
   async end(signal: NodeJS.Signals = "SIGINT"): Promise<number> {

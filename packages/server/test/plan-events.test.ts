@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openLocalHost } from "@uncaged/workflow/host";
-import { openPlans, type Plans } from "../../workflow-plan/src/service.ts";
+import { openPlans, type Plans } from "../../workflow-plan/src/entry/service.ts";
 import type { PlanRow } from "../src/entry/api-types.ts";
 import { Serving, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";

@@ -1,4 +1,4 @@
-import { type CaseRun, EvalRecord, type EvalHead } from "@uncaged/workflow-agents/evals";
+import { type CaseRun, EvalRecord, type EvalHead } from "@uncaged/workflow-evals";
 
 export const [first, second] = ["0000000000001", "0000000000002"] as const;
 export const id = "AAAAAAAAAAAAA";

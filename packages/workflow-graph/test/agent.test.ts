@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { agent, drawn, published, start, texts } from "./drawn.ts";
 import { promptOf } from "../src/node/node.ts";
-import type { GraphAgents } from "../src/index.ts";
+import type { GraphAgents } from "../src/entry/index.ts";
 
 const asked = (userPrompt: string, input: unknown, latestText = "") =>
   promptOf({ userPrompt, input, reviews: [], latestText });

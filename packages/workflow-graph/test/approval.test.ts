@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { agent, approval, drawn, published, start, texts } from "./drawn.ts";
 import { reviewOf } from "../src/state/review.ts";
-import type { GraphAgents } from "../src/index.ts";
+import type { GraphAgents } from "../src/entry/index.ts";
 
 const nodes = [start("s"), agent("a"), approval("ask", { prompt: "Good?" }), agent("b")];
 const links = "s -> a; a -> ask; ask -approve-> b; ask -reject-> a";

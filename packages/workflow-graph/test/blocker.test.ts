@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkGraph, newViolation, nodeDefaults, runBlocker } from "../src/document.ts";
+import { checkGraph, newViolation, nodeDefaults, runBlocker } from "../src/entry/document.ts";
 import { agent, approval, condition, lines, type Node, start } from "./parts.ts";
 
 const blockerOf = (nodes: readonly Node[], connections = "", ...more: object[]) =>

@@ -6,8 +6,8 @@ import {
   type WorkflowFn,
 } from "@uncaged/workflow";
 import { type RunThreadOptions, runThread, type ThreadOutcome } from "@uncaged/workflow/testing";
-import { graphBundle, type GraphAgents } from "../src/index.ts";
-import { logEntryOf } from "../src/run.ts";
+import { graphBundle, type GraphAgents } from "../src/entry/index.ts";
+import { logEntryOf } from "../src/entry/run.ts";
 
 import { lines, type Node } from "./parts.ts";
 

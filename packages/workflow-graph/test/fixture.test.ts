@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { fixtureOf, recordedInput, type ThreadView } from "@uncaged/workflow/host";
 import { runThread } from "@uncaged/workflow/testing";
 import type { Step } from "@uncaged/workflow";
-import { type GraphAgents, graphBundle } from "../src/index.ts";
+import { type GraphAgents, graphBundle } from "../src/entry/index.ts";
 import { agent, approval, lines, start } from "./drawn.ts";
 
 /* A graph with a loop by an approval, and two agents at once, answered by a fixture of itself. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { isWorkflowError } from "@uncaged/workflow";
-import { checkGraph } from "../src/document.ts";
-import { checkedGraph, isGraph } from "../src/source.ts";
+import { checkGraph } from "../src/entry/document.ts";
+import { checkedGraph, isGraph } from "../src/entry/source.ts";
 import { agent, lines, start } from "./parts.ts";
 
 const errorsOf = (document: unknown) => checkGraph(document).errors.map(({ message }) => message);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { foldRun } from "../src/run.ts";
+import { foldRun } from "../src/entry/run.ts";
 import { generatedGraph } from "./generated/graphs.ts";
 import { isEach, type Outcome, runGenerated, runsIn, twiceIn } from "./generated/run.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { agent, approval, condition, drawn, start, texts } from "./drawn.ts";
-import type { GraphAgents } from "../src/index.ts";
+import type { GraphAgents } from "../src/entry/index.ts";
 
 const nodes = [start("s"), agent("a"), condition("if", { operator: "contains", value: "a(a(a(" })];
 const loop = "s -> a; a -> if; if -false-> a";

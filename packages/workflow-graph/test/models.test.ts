@@ -15,7 +15,7 @@ import { z } from "zod";
 import { openaiServer } from "../../workflow-agents/test/openai-server.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { isAlive } from "../../workflow-agents/test/processes.ts";
-import { anthropicModels, modelAgents, openaiModels } from "../src/agents.ts";
+import { anthropicModels, modelAgents, openaiModels } from "../src/entry/agents.ts";
 import { agent, drawn, published, start, texts } from "./drawn.ts";
 
 const ends: (() => unknown)[] = [];

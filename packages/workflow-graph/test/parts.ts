@@ -1,4 +1,4 @@
-import type { GraphDocument } from "../src/index.ts";
+import type { GraphDocument } from "../src/entry/index.ts";
 
 export type Node = GraphDocument["nodes"][number];
 type Connection = GraphDocument["connections"][number];

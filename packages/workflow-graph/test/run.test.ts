@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { markerOf } from "../../workflow/src/contract/event.ts";
 import { runThread } from "@uncaged/workflow/testing";
-import { graphBundle } from "../src/index.ts";
+import { graphBundle } from "../src/entry/index.ts";
 import {
   foldRun,
   importProblem,
@@ -9,7 +9,7 @@ import {
   type RunRecord,
   runResult,
   wholeLogEntry,
-} from "../src/run.ts";
+} from "../src/entry/run.ts";
 import { agent, approval, drawn, echo, lines, published, start, texts } from "./drawn.ts";
 
 const nodes = [start("s"), agent("a"), approval("p"), agent("b")];

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { isWorkflowError } from "@uncaged/workflow";
 import published from "../schema/graph.schema.json";
-import { graphBundle, graphIn } from "../src/index.ts";
-import { checkGraph, graphSchema } from "../src/document.ts";
-import { checkedGraph, graphSource, isGraph } from "../src/source.ts";
+import { graphBundle, graphIn } from "../src/entry/index.ts";
+import { checkGraph, graphSchema } from "../src/entry/document.ts";
+import { checkedGraph, graphSource, isGraph } from "../src/entry/source.ts";
 import { agent, approval, condition, drawn, lines, start, texts } from "./drawn.ts";
 
 const nodes = [

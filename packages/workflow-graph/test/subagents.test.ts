@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { Attempts, AttemptSpec, Journal } from "@uncaged/workflow";
 import { type ModelScript, scriptedProvider } from "@uncaged/workflow-agents";
-import { modelAgents } from "../src/agents.ts";
-import type { AgentRequest, GraphAgents } from "../src/index.ts";
+import { modelAgents } from "../src/entry/agents.ts";
+import type { AgentRequest, GraphAgents } from "../src/entry/index.ts";
 import { agent, condition, drawn, lines, published, start, texts } from "./drawn.ts";
-import { checkGraph } from "../src/document.ts";
+import { checkGraph } from "../src/entry/document.ts";
 
 const lead = { tools: { subagents: true } };
 const scripted = (script: ModelScript): GraphAgents =>

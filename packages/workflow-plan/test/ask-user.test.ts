@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { StepRequest } from "../src/index.ts";
+import type { StepRequest } from "../src/entry/index.ts";
 import { eventsIn, gate, plan, result, runPlan, statesIn, step } from "./parts.ts";
 
 const asking = { on_step_failure: "ask_user" } as const;

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import type { Host } from "@uncaged/workflow/host";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { codeOf, messageOf, until } from "../../workflow/test/fixtures/until.ts";
-import type { PlannerOutput } from "../src/index.ts";
-import { tick } from "../src/service.ts";
+import type { PlannerOutput } from "../src/entry/index.ts";
+import { tick } from "../src/entry/service.ts";
 import { cron, does, hello, poll, TestHome, workflow } from "./home.ts";
-import { positionIn } from "../src/service/notice.ts";
+import { positionIn } from "../src/home/notice.ts";
 import { plan } from "./parts.ts";
 
 /* What happens around runs at once, and what fails for one of them. Each change comes when it does most harm. */

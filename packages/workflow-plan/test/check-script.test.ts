@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { TriggerError } from "../src/index.ts";
+import { TriggerError } from "../src/entry/index.ts";
 import { type CheckLimits, runCheck } from "../src/trigger/check-script.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "uw-check-"));

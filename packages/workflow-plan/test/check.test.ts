@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { checkPlan, placed } from "../src/index.ts";
+import { checkPlan, placed } from "../src/entry/index.ts";
 import { generatedPlan } from "./generated/plans.ts";
 import { plan, step } from "./parts.ts";
 

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { runThread } from "@uncaged/workflow/testing";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import type { Reply } from "../../workflow-agents/test/wire.ts";
-import { planBundle } from "../src/index.ts";
+import { planBundle } from "../src/entry/index.ts";
 import { plan, result, step } from "./parts.ts";
 import { ownProgram } from "./surroundings.ts";
 

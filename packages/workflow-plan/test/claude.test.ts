@@ -8,7 +8,8 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { failureOf, threadOf } from "../../workflow-agents/test/published.ts";
 import type { Reply } from "../../workflow-agents/test/wire.ts";
 import { openEnvironment } from "../src/agent/agent.ts";
-import { claudeAgent, type StepRequest } from "../src/index.ts";
+import { type StepRequest } from "../src/entry/index.ts";
+import { claudeAgent } from "../src/agent/claude.ts";
 
 /* The real Claude Code as the agent of a step, against a server that speaks the provider's protocol. */
 const agents = createRequire(import.meta.resolve("@uncaged/workflow-agents"));

@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError } from "../src/index.ts";
-import { configEntries, readConfig, setConfig } from "../src/service.ts";
+import { ConfigError } from "../src/entry/index.ts";
+import { configEntries, readConfig, setConfig } from "../src/entry/service.ts";
 
 const top = mkdtempSync(join(tmpdir(), "uw-plan-config-"));
 afterAll(() => rmSync(top, { recursive: true }));
@@ -282,7 +282,7 @@ describe("a setting is set", () => {
 });
 
 test("processes that set settings at once lose none", async () => {
-  const program = `import { readConfig, setConfig } from ${JSON.stringify(new URL("../src/service.ts", import.meta.url).pathname)};
+  const program = `import { readConfig, setConfig } from ${JSON.stringify(new URL("../src/entry/service.ts", import.meta.url).pathname)};
 const [, , home, key, first, second] = process.argv;
 const given = { home, env: {} };
 for (let n = 1; n <= 20; n += 1) {

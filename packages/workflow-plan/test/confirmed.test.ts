@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { removeStores, signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { agentFile } from "../src/step/agent-file.ts";
-import { checkSandbox, Confirmations, type Plans, scriptCommand } from "../src/service.ts";
+import { checkSandbox, Confirmations, type Plans, scriptCommand } from "../src/entry/service.ts";
 import { command, cron, does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 

@@ -26,7 +26,7 @@ import { runChild } from "@uncaged/workflow-agents";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import { failureOf } from "../../workflow-agents/test/published.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { checkSandbox, scriptCommand } from "../src/service.ts";
+import { checkSandbox, scriptCommand } from "../src/entry/service.ts";
 import { launchIn } from "../src/step/launch.ts";
 import { checkedSandbox } from "../src/step/view.ts";
 import { runCheck } from "../src/trigger/check-script.ts";

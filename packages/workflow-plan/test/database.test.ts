@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalHost } from "@uncaged/workflow/host";
-import { openPlans, planHome } from "../src/service.ts";
+import { openPlans, planHome } from "../src/entry/service.ts";
 import { hello, workflow } from "./home.ts";
 
 /* The database of a plan home: its tables, older ones, and what can be wrong with its file. */

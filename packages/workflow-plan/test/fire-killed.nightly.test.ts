@@ -2,8 +2,8 @@ import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
-import { tick } from "../src/service.ts";
-import { ServiceProcess } from "./daemon/process.ts";
+import { tick } from "../src/entry/service.ts";
+import { ServiceProcess } from "./service/process.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 
 /* A pass that fires is killed with -9 before and after each call through which it changes anything, one process each. */

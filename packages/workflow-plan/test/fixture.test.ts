@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Step } from "@uncaged/workflow";
 import { fixtureOf, recordedInput, type ThreadView } from "@uncaged/workflow/host";
 import { runThread, type ThreadOutcome } from "@uncaged/workflow/testing";
-import { planBundle, type PlanDocument } from "../src/index.ts";
+import { planBundle, type PlanDocument } from "../src/entry/index.ts";
 import { type Answers, plan, result, runPlan, step } from "./parts.ts";
 
 /* Threads of plans that are answered by what another one has recorded: no agent is started. */

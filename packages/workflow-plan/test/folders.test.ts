@@ -2,7 +2,7 @@ import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
-import { tick } from "../src/service.ts";
+import { tick } from "../src/entry/service.ts";
 import { checkPrefix } from "../src/step/check-folder.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 

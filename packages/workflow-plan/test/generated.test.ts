@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { keptByRetry, PlanState } from "../src/index.ts";
+import { keptByRetry, PlanState } from "../src/entry/index.ts";
 import { generatedPlan } from "./generated/plans.ts";
 import { runGenerated } from "./generated/run.ts";
 

@@ -2,8 +2,8 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { TestStore } from "../../workflow/test/fixtures/store.ts";
-import type { PlannerOutput, PlanStep, Workflow } from "../src/index.ts";
-import { openPlans, type Plans, type PlansOptions } from "../src/service.ts";
+import type { PlannerOutput, PlanStep, Workflow } from "../src/entry/index.ts";
+import { openPlans, type Plans, type PlansOptions } from "../src/entry/service.ts";
 import { plan, step } from "./parts.ts";
 
 export const command = fileURLToPath(new URL("./agents/claude.mjs", import.meta.url));

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError } from "../src/index.ts";
+import { ConfigError } from "../src/entry/index.ts";
 import {
   checkedMounts,
   type MountAllowlist,

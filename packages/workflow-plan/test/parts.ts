@@ -8,7 +8,7 @@ import {
   type PlannerOutput,
   type PlanStep,
   type StepAgent,
-} from "../src/index.ts";
+} from "../src/entry/index.ts";
 
 /** A step of a plan; what it depends on is also among its inputs. */
 export const step = (id: string, depends_on: string[] = [], more: Partial<PlanStep> = {}) => ({

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalHost } from "@uncaged/workflow/host";
 import { messageOf } from "../../workflow/test/fixtures/until.ts";
-import type { WorkflowPhase } from "../src/index.ts";
-import { openPlans } from "../src/service.ts";
-import { move } from "../src/service/phase.ts";
+import type { WorkflowPhase } from "../src/entry/index.ts";
+import { openPlans } from "../src/entry/service.ts";
+import { move } from "../src/store/phase.ts";
 import { cron, hello, workflow } from "./home.ts";
 
 /* The phases of a plan: which changes there are, and that one of several wins. */

@@ -11,7 +11,7 @@ import {
   type PlannerOptions,
   type PlannerSession,
   type Workflow,
-} from "../src/index.ts";
+} from "../src/entry/index.ts";
 import { plan, step } from "./parts.ts";
 
 /* The planner against a server that speaks the provider's protocol. */

@@ -4,7 +4,7 @@ import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import type { PlannerOutput } from "../src/index.ts";
+import type { PlannerOutput } from "../src/entry/index.ts";
 import { cron, does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, jest, setSystemTime, test } from "bun:test";
 import { INPUT, type RoleOutput, WAIT } from "@uncaged/workflow";
-import { planBundle, type StepRequest } from "../src/index.ts";
+import { planBundle, type StepRequest } from "../src/entry/index.ts";
 import { agentOf, eventsIn, plan, runPlan, statesIn, step } from "./parts.ts";
 
 afterEach(() => {

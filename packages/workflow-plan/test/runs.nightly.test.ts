@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import type { PlannerOutput, Workflow } from "../src/index.ts";
+import type { PlannerOutput, Workflow } from "../src/entry/index.ts";
 import { cron, does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 

@@ -19,11 +19,11 @@ import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts"
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { failureOf } from "../../workflow-agents/test/published.ts";
-import { ConfigError, type PlanMetadata, type PlanStep } from "../src/index.ts";
+import { ConfigError, type PlanMetadata, type PlanStep } from "../src/entry/index.ts";
 import { launchIn } from "../src/step/launch.ts";
 import { checkedSandbox } from "../src/step/view.ts";
-import { checkSandbox, scriptCommand } from "../src/service.ts";
-import { planSource } from "../src/source.ts";
+import { checkSandbox, scriptCommand } from "../src/entry/service.ts";
+import { planSource } from "../src/entry/source.ts";
 import { runCheck } from "../src/trigger/check-script.ts";
 import { plan, step } from "./parts.ts";
 import { ownProgram } from "./surroundings.ts";

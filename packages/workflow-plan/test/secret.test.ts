@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError } from "../src/index.ts";
+import { ConfigError } from "../src/entry/index.ts";
 import { plan, runPlan, step } from "./parts.ts";
 import {
   baseEnv,

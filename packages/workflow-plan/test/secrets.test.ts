@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SecretFile } from "../src/service.ts";
+import { SecretFile } from "../src/home/secrets.ts";
 
 /* The credentials of a plan home. */
 const folder = mkdtempSync(join(tmpdir(), "uw-secrets-"));
@@ -50,7 +50,7 @@ test("a file that others can read, or that is broken, is refused and not overwri
 });
 
 test("processes that store credentials at once lose none", async () => {
-  const program = `import { SecretFile } from ${JSON.stringify(new URL("../src/service.ts", import.meta.url).pathname)};
+  const program = `import { SecretFile } from ${JSON.stringify(new URL("../src/home/secrets.ts", import.meta.url).pathname)};
 const [, , home, name] = process.argv;
 const secrets = new SecretFile(home);
 for (let n = 0; n < 10; n += 1) secrets.set(name + "_" + n, "value of " + n);`;

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { failureOf } from "../../workflow-agents/test/published.ts";
-import { ConfigError } from "../src/index.ts";
-import { checkSandbox, testSandbox } from "../src/service.ts";
+import { ConfigError } from "../src/entry/index.ts";
+import { checkSandbox, testSandbox } from "../src/entry/service.ts";
 
 setDefaultTimeout(90_000);
 const bubblewrap = Bun.which("bwrap");

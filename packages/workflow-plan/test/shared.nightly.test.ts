@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { openSharedPlans, type Plans, type SharedRows, triggerStateOf } from "../src/service.ts";
-import { workerEnv } from "../src/worker.ts";
+import { openSharedPlans, type Plans, type SharedRows } from "../src/entry/service.ts";
+import { triggerStateOf } from "../src/store/trigger-state.ts";
+import { workerEnv } from "../src/entry/worker.ts";
 import { codeOf, messageOf, until } from "../../workflow/test/fixtures/until.ts";
 import { command, cron, hello, TestHome, workflow } from "./home.ts";
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { isWorkflowError } from "@uncaged/workflow";
-import { ExecutorError, planBundle } from "../src/index.ts";
-import { isPlan, planSource } from "../src/source.ts";
+import { ExecutorError, planBundle } from "../src/entry/index.ts";
+import { planSource } from "../src/entry/source.ts";
+import { isPlan } from "../src/source/source.ts";
 import { plan, runPlan, step } from "./parts.ts";
 
 const sound = plan([step("a"), step("b", ["a"])]);

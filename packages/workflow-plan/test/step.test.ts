@@ -14,8 +14,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runThread } from "@uncaged/workflow/testing";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { planBundle, type PlanMetadata } from "../src/index.ts";
-import { checkSandbox } from "../src/service.ts";
+import { planBundle, type PlanMetadata } from "../src/entry/index.ts";
+import { checkSandbox } from "../src/entry/service.ts";
 import { scriptedEngine } from "./engine.ts";
 import { plan, result, step } from "./parts.ts";
 

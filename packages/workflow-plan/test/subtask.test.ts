@@ -6,8 +6,8 @@ import {
   PlanState,
   type StepAgent,
   type Subtask,
-  stepRunId,
-} from "../src/index.ts";
+} from "../src/entry/index.ts";
+import { stepRunId } from "../src/plan/terms.ts";
 import { eventsIn, plan, result, runPlan, statesIn, step } from "./parts.ts";
 
 /** An agent that creates subtasks, and gives what became of each. */

@@ -6,9 +6,10 @@ import { fileURLToPath } from "node:url";
 import { buildSource, openLocalHost } from "@uncaged/workflow/host";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { type PlannerOutput, planIn } from "../src/index.ts";
+import { type PlannerOutput } from "../src/entry/index.ts";
+import { planIn } from "../src/bundle/describe.ts";
 import { processesIn } from "../../workflow-agents/test/processes.ts";
-import { planSource } from "../src/source.ts";
+import { planSource } from "../src/entry/source.ts";
 import { eventsIn, plan, statesIn, step } from "./parts.ts";
 
 /* Plans as threads of real workers, whose steps are carried out by a command that puts out what Claude Code does. */

@@ -2,17 +2,17 @@ import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeStores } from "../../workflow/test/fixtures/store.ts";
-import type { TriggerConfig, Workflow } from "../src/index.ts";
+import type { TriggerConfig, Workflow } from "../src/entry/index.ts";
 import {
   openTriggerLoop,
   type Plans,
   tick,
   type TickOptions,
   type TriggerState,
-} from "../src/service.ts";
-import { lockService } from "../src/daemon/control.ts";
-import { positionIn } from "../src/service/notice.ts";
-import { triggerStateOf } from "../src/service/trigger-state.ts";
+} from "../src/entry/service.ts";
+import { lockService } from "../src/service/control.ts";
+import { positionIn } from "../src/home/notice.ts";
+import { triggerStateOf } from "../src/store/trigger-state.ts";
 import { failureOf } from "../../workflow-agents/test/published.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { hello, TestHome, workflow } from "./home.ts";

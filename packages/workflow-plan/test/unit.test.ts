@@ -2,15 +2,15 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError } from "../src/index.ts";
+import { ConfigError } from "../src/entry/index.ts";
 import {
   installService,
   serviceStatus,
   startService,
   stopService,
   unitOf,
-  type UnitOptions,
-} from "../src/service.ts";
+} from "../src/entry/service.ts";
+import { type UnitOptions } from "../src/service/unit.ts";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
 
 /* The unit files of the service, and what is called for them; the system's managers are scripts that record it. */

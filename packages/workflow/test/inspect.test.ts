@@ -304,3 +304,57 @@ describe("what it exports is judged on the loaded module", () => {
     expect(message).toStartWith("b.esm.js: descriptor.roles.a.schema.type ");
   });
 });
+
+describe("a bundle may require Node's own modules", () => {
+  const esbuild = `var __require = /* @__PURE__ */ ((x) => typeof require !== "undefined" ? require : typeof Proxy !== "undefined" ? new Proxy(x, {
+    get: (a, b) => (typeof require !== "undefined" ? require : a)[b]
+  }) : x)(function(x) {
+    if (typeof require !== "undefined") return require.apply(this, arguments);
+    throw Error('Dynamic require of "' + x + '" is not supported');
+  });`;
+  const create = 'import { createRequire } from "node:module";';
+  const allowed: Record<string, string> = {
+    "as a bundler writes it for Node": `${create} var p = createRequire(import.meta.url); p("fs"); p.main == p.module;`,
+    "as Bun writes it": 'var p = import.meta.require; p("node:fs/promises");',
+    "as esbuild writes it": `${esbuild} __require("fs");`,
+    "by a name that is computed": `${create} createRequire(import.meta.url)(["f", "s"].join(""));`,
+    "by a plain require": 'require("path"); typeof require;',
+    "as it may name a function of its own":
+      "function load(require) { return require('zod') } load((x) => x);",
+  };
+  for (const [name, source] of Object.entries(allowed)) {
+    test(name, async () => expect(await inspect(`${source}\n${end}`)).toMatchObject({ roles: {} }));
+  }
+
+  const elsewhere = JSON.stringify(join(import.meta.dir, "x.js"));
+  const refused: [name: string, source: string, module: string][] = [
+    ["a package", `${create}\n  createRequire(${elsewhere})("zod");`, "zod"],
+    ["a file", `${create}\n  createRequire(import.meta.url)("./x.cjs");`, "./x.cjs"],
+    ["Bun's own", '\n  import.meta.require("bun:sqlite");', "bun:sqlite"],
+    ["a package by a plain require", '\n  require(["z", "od"].join(""));', "zod"],
+    ["a package in a shim", `${esbuild.replaceAll("\n", " ")}\n  __require("ws");`, "ws"],
+    ["a package that is looked for", '\n  require.resolve("zod");', "zod"],
+    ["a package that may be missing", '\n  try { require("zod"); } catch {}', "zod"],
+    [
+      "a package in run, where run is called",
+      '\n  export const run = () => { const zod = require("zod"); return zod.z; };',
+      "zod",
+    ],
+  ];
+  for (const [name, source, module] of refused) {
+    test(`${name} is refused, with its place`, async () => {
+      const rest = source.includes("run") ? end.split("\n", 1)[0] : end;
+      const { code, message } = await refusal(`${source}\n${rest}`);
+      expect(code).toBe("BUNDLE_REFUSED");
+      const text = `requires ${JSON.stringify(module)}, which is no Node built-in (no-require)`;
+      expect(message).toMatch(/^b\.esm\.js:2:\d+: /);
+      expect(message.slice(message.indexOf(" ") + 1)).toBe(text);
+    });
+  }
+
+  test("a function that the engine leaves out of the stack may not either", async () => {
+    const source = `${end.split("\n", 1)[0]} export const run = () => require("zod");`;
+    const message = 'b.esm.js: requires "zod", which is no Node built-in (no-require)';
+    expect(await refusal(source)).toEqual({ code: "BUNDLE_REFUSED", message });
+  });
+});

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { EvalCase, EvalChange, VersionSummary } from "@uncaged/workflow-agents/evals";
+import type { EvalCase, EvalChange, VersionSummary } from "@uncaged/workflow-evals";
 import { durationMs } from "@uncaged/workflow";
 import { hashOf, show } from "@uncaged/workflow/host";
 import { type Command, Option } from "commander";
@@ -66,7 +66,7 @@ export default defineCommand({
     const file = options.score;
     if (file === undefined)
       throw wrongUse("eval needs a scorer", "name its file: --score score.ts");
-    const { EvalRecord, runEval } = await import("@uncaged/workflow-agents/evals");
+    const { EvalRecord, runEval } = await import("@uncaged/workflow-evals");
     const { casesOf, checkFixtures } = await import("../eval/dataset.ts");
     const { Scorers } = await import("../eval/scorers.ts");
     const { reportOf, reportText } = await import("../eval/report.ts");

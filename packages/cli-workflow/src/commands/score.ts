@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
-import { type Scorer, scoreOf } from "@uncaged/workflow-agents/evals";
+import { type Scorer, scoreOf } from "@uncaged/workflow-evals";
 import { answerFd, type ScoreAnswer, type ScoreRequest } from "../eval/scorers.ts";
 import { defineCommand } from "../session/command.ts";
 

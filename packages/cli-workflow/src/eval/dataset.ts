@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { type EvalCase, parseFixture, readDataset } from "@uncaged/workflow-agents/evals";
+import { type EvalCase, parseFixture, readDataset } from "@uncaged/workflow-evals";
 import { readDocument } from "@uncaged/workflow/document";
 import { show, WorkflowError } from "@uncaged/workflow/host";
 import { readText } from "../arguments/values.ts";

@@ -9,7 +9,7 @@ import {
   summaryOf,
   type VersionRuns,
   type VersionSummary,
-} from "@uncaged/workflow-agents/evals";
+} from "@uncaged/workflow-evals";
 import { costText } from "../output/ledger.ts";
 import type { Look } from "../output/style.ts";
 import { type Column, table } from "../output/table.ts";

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { EvalCase, EvalThread, Score } from "@uncaged/workflow-agents/evals";
+import type { EvalCase, EvalThread, Score } from "@uncaged/workflow-evals";
 import { buildBundle, hashOf, makeTemporary, show, WorkflowError } from "@uncaged/workflow/host";
 import { elapsed } from "../output/text.ts";
 import { ownProgram } from "../session/own-command.ts";

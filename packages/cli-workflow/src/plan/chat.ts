@@ -22,10 +22,10 @@ export const chat = defineSubcommand({
   ],
   run: (session, options: AgentOptions) =>
     withPlans(session, { ...options, creates: true }, async (plans, service) => {
-      const { openTriggerLoop, runningService, runTerminalChat } = service;
+      const { openTriggerLoop, runTerminalChat, serviceStatus } = service;
       const config = await configOf(session);
       const env = await threadEnv(session.cwd, session.env);
-      const isExternal = runningService(plans.home) !== null;
+      const isExternal = serviceStatus(plans.home, null).running !== null;
       await runTerminalChat({
         ...{ plans, config, cwd: session.cwd, input: process.stdin, output: process.stdout },
         bridge: isExternal
@@ -48,7 +48,7 @@ export async function messagingOf(
   plans: Plans,
   more: Pick<MessagingOptions, "terminal"> & { hasBots?: boolean },
 ): Promise<Messaging> {
-  const { intentClassifier, openMessaging, previewOf, previewText } = await import(
+  const { intentClassifier, openMessaging, previewText } = await import(
     "@uncaged/workflow-plan/service"
   );
   const { cwd, host } = session;
@@ -57,8 +57,7 @@ export async function messagingOf(
   const env = await threadEnv(cwd, session.env);
   const describe = async (workflow: Workflow): Promise<string> => {
     const sandbox = await sandboxFacts(session, plans, workflow);
-    const given = { secrets: plans.credentials(), sandbox, now: Date.now() };
-    return previewText(workflow, previewOf(workflow, given));
+    return previewText(workflow, plans.preview(workflow, sandbox));
   };
   return await openMessaging({
     ...{ plans, host, describe, config: hasBots ? config : null, terminal },

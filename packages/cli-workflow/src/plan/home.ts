@@ -105,7 +105,7 @@ export async function openPlansOf(
   session: Session,
   { agent, creates = true }: OpenOptions = {},
 ): Promise<Plans> {
-  const { checkSandbox, openPlans, openPlansThatAre, openSharedPlans } = await import(
+  const { checkSandbox, openPlans, openSharedPlans } = await import(
     "@uncaged/workflow-plan/service"
   );
   const { cwd, env, host } = session;
@@ -124,9 +124,8 @@ export async function openPlansOf(
   const rows = await sharedRows(session);
   // The workers of a cluster have sandboxes, a home and a command line of their own.
   if (rows) return await openSharedPlans(options, rows, { creates });
-  const open = creates ? openPlans : openPlansThatAre;
   const { root } = host;
-  return open({
+  const local: PlansOptions = {
     ...options,
     check: (workflow) =>
       checkSandbox(workflow, {
@@ -139,7 +138,8 @@ export async function openPlansOf(
       planUserHome: userHome,
       planProgram: ownProgram(),
     },
-  });
+  };
+  return openPlans(local, { creates });
 }
 
 /** A command that may be a path in the folder of a call. */

@@ -48,7 +48,7 @@ type Turn = (planning: Planning, text: string, callbacks: StreamCallbacks) => Pr
 async function converse(session: Session, given: string, take: Turn): Promise<number> {
   const text = await textOrStdin(given, "the text");
   if (text.trim() === "") throw wrongUse("the text is blank", "write what the plan is to do");
-  return await withPlans(session, { creates: true }, async (plans, { Planning, previewOf }) => {
+  return await withPlans(session, { creates: true }, async (plans, { Planning }) => {
     const planning = new Planning(plans, await plannerOf(session, plans));
     const live = new LiveText(session);
     const turned = await take(planning, text, live).finally(() => live.end());
@@ -57,10 +57,7 @@ async function converse(session: Session, given: string, take: Turn): Promise<nu
       workflow && !session.json ? await sandboxFacts(session, plans, workflow) : undefined;
     session.show(turned, () => {
       if (!workflow) return live.hasShown(turn.content) ? "" : `${plain(turn.content)}\n`;
-      const preview = previewOf(workflow, {
-        ...{ secrets: plans.credentials(), sandbox, now: Date.now() },
-      });
-      return previewLines(workflow, preview, session.look);
+      return previewLines(workflow, plans.preview(workflow, sandbox), session.look);
     });
     noteNext(session, turned);
     return turn.type === "error" ? exitCodes.failed : exitCodes.done;

@@ -17,10 +17,9 @@ export const list = defineSubcommand({
   summary: "list the plans, newest first",
   examples: ["uncaged-workflow plan list", "uncaged-workflow plan list --json | jq -r '.[].id'"],
   run: (session) =>
-    withPlans(session, {}, async (plans, { nextDue, triggerStates, triggerText }) => {
+    withPlans(session, {}, async (plans) => {
       const damaged: unknown[] = [];
       const rows = await plans.list((_id, error) => damaged.push(error));
-      const states = triggerStates(plans);
       if (rows.length === 0 && damaged.length === 0)
         session.note("no plans yet; make one: uncaged-workflow plan new 'what it is to do'");
       const { look } = session;
@@ -36,9 +35,9 @@ export const list = defineSubcommand({
         },
         {
           title: "NEXT",
-          cell: (row) => nextDue(row, states.get(row.id) ?? null) ?? "-",
+          cell: (row) => plans.summary(row).next_fire_at ?? "-",
         },
-        { title: "TRIGGER", cell: ({ trigger }) => triggerText(trigger) },
+        { title: "TRIGGER", cell: (row) => plans.summary(row).trigger_text },
         { title: "CHANGED", cell: ({ updated_at }) => ago(Date.parse(updated_at), now) },
         { title: "NAME", cell: ({ name }) => name },
       ]);
@@ -54,10 +53,10 @@ export const show = defineSubcommand({
     "uncaged-workflow plan show wf_x7 --json | jq '.runs[0].steps'",
   ],
   run: (session, _options, id: string) =>
-    withPlans(session, {}, async (plans, { nextDue, previewOf }) => {
+    withPlans(session, {}, async (plans) => {
       const view = await plans.show(id);
       const { runs, trigger_state: state, ...workflow } = view;
-      const next = nextDue(workflow, state);
+      const next = plans.summary(workflow).next_fire_at;
       const document = {
         ...workflow,
         trigger: { ...workflow.trigger, ...state, next_fire_at: next },
@@ -67,7 +66,7 @@ export const show = defineSubcommand({
       const now = Date.now();
       const sandbox = session.json ? undefined : await sandboxFacts(session, plans, workflow);
       session.show(document, () => {
-        const preview = previewOf(workflow, { secrets: plans.credentials(), sandbox, now });
+        const preview = plans.preview(workflow, sandbox);
         return `${previewLines(workflow, preview, look)}${historyText(view, next, look, now)}`;
       });
       await noteNext(session, plans, view);
@@ -89,7 +88,7 @@ export const status = defineSubcommand({
   declare: (command) => command.argument("[plan]", "of one plan alone"),
   examples: ["uncaged-workflow plan status", "uncaged-workflow plan status --json | jq .next"],
   run: (session, _options, id?: string) =>
-    withPlans(session, {}, async (plans, { nextDue, triggerStates }) => {
+    withPlans(session, {}, async (plans) => {
       const damaged: unknown[] = [];
       const rows =
         id === undefined ? await plans.list((_id, error) => damaged.push(error)) : [plans.get(id)];
@@ -98,8 +97,7 @@ export const status = defineSubcommand({
         .runs()
         .filter((run) => run.status === "running" && isShown.has(run.workflow_id));
       const wanted = (await plans.wanted()).filter(({ workflowId }) => isShown.has(workflowId));
-      const states = triggerStates(plans);
-      const due = rows.flatMap((row) => nextDue(row, states.get(row.id) ?? null) ?? []).toSorted();
+      const due = rows.flatMap((row) => plans.summary(row).next_fire_at ?? []).toSorted();
       const counted = Object.groupBy(rows, ({ phase }) => phase);
       const phases = Object.fromEntries(
         Object.entries(counted).map(([phase, of]) => [phase, of.length]),

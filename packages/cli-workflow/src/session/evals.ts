@@ -1,4 +1,4 @@
-import type { EvalPlace } from "@uncaged/workflow-agents/evals";
+import type { EvalPlace } from "@uncaged/workflow-evals";
 import type { Session } from "./session.ts";
 
 /** Where the evals of a call are recorded: on this machine, also of a cluster, which is named without what is secret. */

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { PlanEvents } from "../schema/plan.ts";
 import { Feed } from "../stream/feed.ts";
 import { type Bytes, sseBytes } from "../stream/sse.ts";
-import { type PlanAccess, rowMaker, wantedOf } from "./plan-rows.ts";
+import { type PlanAccess, rowOf, wantedOf } from "./plan-rows.ts";
 
 const lookEveryMs = 1_000;
 /** Where looking takes long, as at ten thousand plans, it takes a tenth of the time; but nobody waits longer than this. */
@@ -64,13 +64,12 @@ export class PlanFeed extends Feed {
       this.begin(this.cursor);
       return;
     }
-    const rowOf = await rowMaker(plans);
     for (const [id, stamp] of stamps) {
       if (this.#sent.get(id) === stamp) continue;
       const plan = readable(plans, id);
       this.#note(id, stamp);
       if (plan === null) continue;
-      const row = rowOf(plan, wanted.get(id));
+      const row = rowOf(plans, plan, wanted.get(id));
       this.push({ cursor: this.cursor, bytes: message("plan", row, this.cursor) });
     }
     for (const id of this.#sent.keys()) {
@@ -85,8 +84,7 @@ export class PlanFeed extends Feed {
     if (plans.runs().length > 0) await plans.refresh(() => undefined);
     const counter = plans.changeCounter();
     if (plans !== this.#plans || counter !== this.#counter) {
-      const { planStamps } = await import("@uncaged/workflow-plan/service");
-      this.#stored = planStamps(plans);
+      this.#stored = plans.stamps();
       this.#plans = plans;
       this.#counter = counter;
     }

@@ -19,8 +19,6 @@ export type OpenPlans = (options: { creates: boolean }) => Promise<PlanAccess>;
 
 type PlanRow = z.infer<typeof planRowSchema>;
 
-const service = () => import("@uncaged/workflow-plan/service");
-
 /** The decisions that runs wait for, by their plans. */
 export const wantedOf = async (plans: Plans): Promise<Map<string, Wanted[]>> =>
   Map.groupBy(await plans.wanted(), ({ workflowId }) => workflowId);
@@ -33,28 +31,16 @@ export async function rowsOf(
   const all = await plans.list(onDamaged);
   const wanted = await wantedOf(plans);
   const shown = onlyWaiting ? all.filter((plan) => waits(plan, wanted.get(plan.id))) : all;
-  const rowOf = await rowMaker(plans);
-  return shown.map((plan) => rowOf(plan, wanted.get(plan.id)));
+  return shown.map((plan) => rowOf(plans, plan, wanted.get(plan.id)));
 }
 
-/** What makes a plan's row of the plan and the decisions that its run waits for. */
-export async function rowMaker(
-  plans: Plans,
-): Promise<(plan: Workflow, wanted?: readonly Wanted[]) => PlanRow> {
-  const { lastRunOf, nextDue, triggerStateOf, triggerText } = await service();
-  return (plan, wanted = []) => {
-    const state = triggerStateOf(plans.database, plan.id);
-    return {
-      ...plan,
-      trigger_text: triggerText(plan.trigger),
-      next_fire_at: nextDue(plan, state),
-      last_fire_at: state?.last_fire_at ?? null,
-      last_run: lastRunOf(plans.database, plan.id),
-      wanted: wanted.map(decisionOf),
-      waits: waits(plan, wanted),
-    };
-  };
-}
+/** The row of a plan and the decisions that its run waits for. */
+export const rowOf = (plans: Plans, plan: Workflow, wanted: readonly Wanted[] = []): PlanRow => ({
+  ...plan,
+  ...plans.summary(plan),
+  wanted: wanted.map(decisionOf),
+  waits: waits(plan, wanted),
+});
 
 /** Whether a plan waits for a person: to be confirmed, it or its change, or for a decision. */
 const waits = ({ metadata, phase }: Workflow, wanted: readonly Wanted[] = []): boolean =>
@@ -71,7 +57,7 @@ export async function viewOf(
   { plans, sandbox }: PlanAccess,
   id: string,
 ): Promise<z.infer<typeof planViewSchema>> {
-  const { nextDue, planHash, previewOf } = await service();
+  const { planHash } = await import("@uncaged/workflow-plan/service");
   const view = await plans.show(id);
   const draft = plans.draft(view.id);
   const shown = draft ?? view;
@@ -80,13 +66,12 @@ export async function viewOf(
     (error: unknown) => [toErrorRecord(error).message],
   );
   const wanted = (await wantedOf(plans)).get(view.id) ?? [];
-  const preview = { secrets: plans.credentials(), sandbox: report, now: Date.now() };
   return {
     ...view,
-    next_fire_at: nextDue(view, view.trigger_state),
+    next_fire_at: plans.summary(view).next_fire_at,
     hash: planHash(shown),
     draft,
-    preview: previewOf(shown, preview),
+    preview: plans.preview(shown, report),
     wanted: wanted.map(decisionOf),
   };
 }

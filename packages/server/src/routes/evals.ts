@@ -6,7 +6,7 @@ import {
   listEvals,
   readEval,
   summaryOf,
-} from "@uncaged/workflow-agents/evals";
+} from "@uncaged/workflow-evals";
 import { z } from "@hono/zod-openapi";
 import { show, WorkflowError } from "@uncaged/workflow/host";
 import * as schema from "../schema/eval.ts";

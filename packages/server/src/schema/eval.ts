@@ -1,4 +1,4 @@
-import { outcomes } from "@uncaged/workflow-agents/evals";
+import { outcomes } from "@uncaged/workflow-evals";
 import { z } from "@hono/zod-openapi";
 import { hash, milliseconds, number, text, threadId } from "./value.ts";
 

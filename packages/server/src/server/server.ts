@@ -7,7 +7,7 @@ import {
   WorkflowError,
   writeServerAddress,
 } from "@uncaged/workflow/host";
-import type { EvalPlace } from "@uncaged/workflow-agents/evals";
+import type { EvalPlace } from "@uncaged/workflow-evals";
 import type { MiddlewareHandler } from "hono";
 import {
   type ConsoleFiles,

@@ -17,6 +17,7 @@ import {
 import type { AgentAnswer, AgentSurroundings, AgentTree, GraphAgents } from "../agent/agent.ts";
 import { CallIds, type CallPlace, SubagentTools } from "./subagent-tools.ts";
 
+/** Options of agents that are models. */
 export type ModelAgentsOptions = {
   /** The providers; a node's model chooses among them, by `provider/model` or by its name. */
   models: readonly Models[];

@@ -9,6 +9,7 @@ import { foreignFormat } from "./formats.ts";
 /** What is wrong with a graph, and what its author may have meant otherwise. */
 export type GraphFindings = { errors: DocumentProblem[]; warnings: DocumentProblem[] };
 
+/** Options of checking a graph. */
 export type CheckOptions = {
   /** The tools that nodes may switch on; any when not given. */
   tools?: readonly string[];

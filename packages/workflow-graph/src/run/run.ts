@@ -50,6 +50,7 @@ function stateOf(folded: GraphState): Record<string, unknown> {
 
 const idOf = ({ node }: NodeRun): string => node.id;
 
+/** The status of a run in the API of agent graphs. */
 export type RunStatus = "pending" | "running" | "paused" | "completed" | "failed" | "cancelled";
 
 /** A run, as the API gives it. */

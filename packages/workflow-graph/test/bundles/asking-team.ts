@@ -2,8 +2,8 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { tool, toolRegistry } from "@uncaged/workflow-agents";
 import { z } from "zod";
-import { anthropicModels, modelAgents, openaiModels } from "../../src/agents.ts";
-import { graphBundle } from "../../src/index.ts";
+import { anthropicModels, modelAgents, openaiModels } from "../../src/entry/agents.ts";
+import { graphBundle } from "../../src/entry/index.ts";
 import { agent, lines, start } from "../parts.ts";
 
 /* An agent of another provider than its subagent, each with a tool that needs an approval. */

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { graphBundle, type GraphAgents } from "../../src/index.ts";
+import { graphBundle, type GraphAgents } from "../../src/entry/index.ts";
 import { agent, approval, lines, start } from "../parts.ts";
 
 /*

@@ -1,4 +1,4 @@
-import type { GraphDocument } from "../../src/index.ts";
+import type { GraphDocument } from "../../src/entry/index.ts";
 import { agent, approval, condition, start } from "../parts.ts";
 import { Chance, digest } from "./chance.ts";
 

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { GraphDocument } from "../../src/index.ts";
+import type { GraphDocument } from "../../src/entry/index.ts";
 import { answerTo } from "./graphs.ts";
 
 /*

@@ -1,5 +1,5 @@
 import type { RoleOutput, WorkflowFn } from "@uncaged/workflow";
-import { graphBundle, type GraphAgents, type GraphDocument } from "../../src/index.ts";
+import { graphBundle, type GraphAgents, type GraphDocument } from "../../src/entry/index.ts";
 import { Chance } from "./chance.ts";
 import { answerTo, decisionOn, generatedGraph, longestText } from "./graphs.ts";
 import { Oracle } from "./oracle.ts";

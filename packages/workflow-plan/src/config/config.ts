@@ -13,7 +13,7 @@ import {
   mayTighten,
   type Setting,
   settings,
-} from "./form.ts";
+} from "./settings.ts";
 
 /**
  * Where settings come from: the user's file, that of the plan home where it is a project's, the project's own, the

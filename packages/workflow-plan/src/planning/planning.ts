@@ -12,7 +12,7 @@ import {
 import { type PlannerMessage, transcriptOf } from "../planner/transcript.ts";
 import type { Planner, StreamCallbacks } from "../planner/planner.ts";
 import type { Workflow } from "../plan/plan.ts";
-import type { Plans } from "../service/plans.ts";
+import type { Plans } from "../home/plans.ts";
 
 /**
  * How the last turn of a session stands: one goes on, in this process or another; it was lost with its process; null

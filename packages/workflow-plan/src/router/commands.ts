@@ -1,8 +1,8 @@
 import { reasonOf } from "../channel/channel.ts";
 import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
-import type { Plans } from "../service/plans.ts";
-import type { RunRow } from "../service/rows.ts";
+import type { Plans } from "../home/plans.ts";
+import type { RunRow } from "../store/rows.ts";
 import type { Conversation } from "./conversation.ts";
 import { planLines, shortIds, statusLines } from "./views.ts";
 

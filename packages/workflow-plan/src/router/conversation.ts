@@ -5,7 +5,7 @@ import type { Workflow } from "../plan/plan.ts";
 import type { Planner } from "../planner/planner.ts";
 import { newSession, type PlannerSession } from "../planner/session.ts";
 import { Planning, type Turned } from "../planning/planning.ts";
-import type { Plans } from "../service/plans.ts";
+import type { Plans } from "../home/plans.ts";
 import { transcriptOf } from "../planner/transcript.ts";
 import type { Chat } from "./chat.ts";
 

@@ -1,7 +1,7 @@
 import type { Host } from "@uncaged/workflow/host";
 import { join } from "node:path";
 import { type Channel, type ChannelOptions, reasonOf } from "../channel/channel.ts";
-import type { CueclawConfig } from "../config/form.ts";
+import type { CueclawConfig } from "../config/settings.ts";
 import { Notices } from "./notices.ts";
 import { Router, type RouterOptions } from "./router.ts";
 

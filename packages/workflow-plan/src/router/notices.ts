@@ -4,10 +4,10 @@ import { type Channel, reasonOf, type Sent } from "../channel/channel.ts";
 import { terminalJid } from "../channel/terminal.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { threadIdOf } from "../plan/terms.ts";
-import { longestNoticeMs, type NoticePosition, positionIn } from "../service/notice.ts";
-import type { Plans, PlanView } from "../service/plans.ts";
-import type { RunRow } from "../service/rows.ts";
-import { findThread } from "../service/threads.ts";
+import { longestNoticeMs, type NoticePosition, positionIn } from "../home/notice.ts";
+import type { Plans, PlanView } from "../home/plans.ts";
+import type { RunRow } from "../store/rows.ts";
+import { findThread } from "../runs/thread-log.ts";
 import type { FailureQuestion } from "../state/record.ts";
 import { failureOf, shortName } from "./step-decisions.ts";
 

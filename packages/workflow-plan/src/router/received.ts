@@ -2,7 +2,7 @@ import { type AnsweredBy, terminalUser } from "@uncaged/workflow/host";
 import type { Channel, NewMessage, Sent } from "../channel/channel.ts";
 import { terminalName } from "../channel/terminal.ts";
 import type { Workflow } from "../plan/plan.ts";
-import type { Plans } from "../service/plans.ts";
+import type { Plans } from "../home/plans.ts";
 import type { Chat, Standing } from "./chat.ts";
 import type { Conversation } from "./conversation.ts";
 

@@ -9,7 +9,7 @@ import {
 import type { ChannelContext, Workflow } from "../plan/plan.ts";
 import { decisions } from "../plan/terms.ts";
 import type { Planner } from "../planner/planner.ts";
-import type { Plans } from "../service/plans.ts";
+import type { Plans } from "../home/plans.ts";
 import { Chat, waitingChats } from "./chat.ts";
 import { findCommand, readCommand } from "./commands.ts";
 import { actionOf, Confirmations } from "./confirmations.ts";

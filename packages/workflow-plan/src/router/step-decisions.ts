@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { buttonHashLength } from "../channel/channel.ts";
 import { ExecutorError } from "../error/error.ts";
 import { prefixes } from "../plan/terms.ts";
-import { decisionOf, type Wanted } from "../service/decisions.ts";
-import type { RunRow } from "../service/rows.ts";
+import { decisionOf, type Wanted } from "../runs/decisions.ts";
+import type { RunRow } from "../store/rows.ts";
 import { answererOf, type Desk, reasons, type Received } from "./received.ts";
 
 /** What the question about a failed step is kept by: each failure of a step is another one. */

@@ -1,6 +1,6 @@
 import { stepLines } from "../plan/definition.ts";
 import { triggerText } from "../preview/preview.ts";
-import type { PlanView } from "../service/plans.ts";
+import type { PlanView } from "../home/plans.ts";
 
 const shortest = 9;
 

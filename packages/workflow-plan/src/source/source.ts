@@ -64,7 +64,7 @@ function ownFiles(): Record<string, string> {
   if (Bun.isStandaloneExecutable) return {};
   const isSource = import.meta.url.endsWith(".ts");
   const file = isSource
-    ? fileURLToPath(new URL("../index.ts", import.meta.url))
+    ? fileURLToPath(new URL("../entry/index.ts", import.meta.url))
     : Bun.resolveSync(packageName, import.meta.dir);
   return { [packageName]: file };
 }

@@ -1,8 +1,8 @@
 import { chatCommands } from "../router/commands.ts";
 import type { Channel } from "../channel/channel.ts";
-import type { CueclawConfig } from "../config/form.ts";
+import type { CueclawConfig } from "../config/settings.ts";
 import type { Router } from "../router/router.ts";
-import type { PlanDatabase } from "../service/database.ts";
+import type { PlanDatabase } from "../store/database.ts";
 import type { ChatMessage } from "./message.ts";
 
 /** The router of a service that runs in this process. */

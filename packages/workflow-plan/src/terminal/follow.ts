@@ -1,4 +1,4 @@
-import type { Plans } from "../service/plans.ts";
+import type { Plans } from "../home/plans.ts";
 
 /**
  * Shows what becomes of each step of a plan's last run, a line for each change. When nothing is followed it takes up the

@@ -1,11 +1,11 @@
 import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
 import { type ChannelOptions, reasonOf } from "../channel/channel.ts";
 import { TerminalChannel } from "../channel/terminal.ts";
-import type { CueclawConfig } from "../config/form.ts";
+import type { CueclawConfig } from "../config/settings.ts";
 import { readCommand } from "../router/commands.ts";
 import type { Messaging } from "../router/messaging.ts";
 import type { Router } from "../router/router.ts";
-import type { Plans } from "../service/plans.ts";
+import type { Plans } from "../home/plans.ts";
 import {
   type CommandContext,
   type DaemonBridge,

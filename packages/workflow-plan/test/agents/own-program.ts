@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { guardCall, serveStepTools } from "../../src/tools.ts";
+import { guardCall, serveStepTools } from "../../src/entry/tools.ts";
 
 /* The two hidden commands of the command line, as a program of their own. */
 const { positionals, values } = parseArgs({

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { PlannerOutput } from "../../src/index.ts";
+import type { PlannerOutput } from "../../src/entry/index.ts";
 import { answerTo, decisionOn } from "./plans.ts";
 
 /*

@@ -1,4 +1,4 @@
-import type { FailurePolicy, PlannerOutput } from "../../src/index.ts";
+import type { FailurePolicy, PlannerOutput } from "../../src/entry/index.ts";
 import { Chance, digest } from "../../../workflow-graph/test/generated/chance.ts";
 import { plan, step } from "../parts.ts";
 

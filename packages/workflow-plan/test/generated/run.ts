@@ -1,5 +1,5 @@
 import type { RoleOutput, Step } from "@uncaged/workflow";
-import { planBundle, type PlannerOutput, type StepAgent } from "../../src/index.ts";
+import { planBundle, type PlannerOutput, type StepAgent } from "../../src/entry/index.ts";
 import { Chance } from "../../../workflow-graph/test/generated/chance.ts";
 import { Oracle } from "./oracle.ts";
 import { answerTo, decisionOn, inputsIn } from "./plans.ts";

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { some } from "../../../workflow/test/fixtures/cases.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
-import type { PlanMetadata } from "../../src/index.ts";
+import type { PlanMetadata } from "../../src/entry/index.ts";
 import { differences } from "./differences.ts";
 import { ownedBy } from "./owned.ts";
 import { hostileAttempts, idOf, reportsIn } from "./reports.ts";

@@ -1,6 +1,6 @@
 import { openLocalHost } from "@uncaged/workflow/host";
-import type { Workflow } from "../../src/index.ts";
-import { openPlans } from "../../src/service.ts";
+import type { Workflow } from "../../src/entry/index.ts";
+import { openPlans } from "../../src/entry/service.ts";
 
 /* Keeps the plans of stdin as a user has confirmed none of them yet, and prints their ids. */
 type Task = { root: string; home: string; cwd: string; workflows: Workflow[] };

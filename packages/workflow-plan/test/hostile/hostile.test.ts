@@ -3,7 +3,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { isWhole } from "../../../workflow/test/fixtures/cases.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
-import type { PlanMetadata, PlanStep } from "../../src/index.ts";
+import type { PlanMetadata, PlanStep } from "../../src/entry/index.ts";
 import { canaryText } from "./canaries.ts";
 import { differences } from "./differences.ts";
 import { ownedBy } from "./owned.ts";

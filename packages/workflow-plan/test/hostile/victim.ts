@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { buildConsole } from "../../../../apps/web/test/built.ts";
 import { programWords } from "../../../cli-workflow/test/command.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
-import type { PlanMetadata, PlanStep, Workflow } from "../../src/index.ts";
+import type { PlanMetadata, PlanStep, Workflow } from "../../src/entry/index.ts";
 import { workflow } from "../home.ts";
 import { plan } from "../parts.ts";
 import { Canaries, canaryText, ownAddresses } from "./canaries.ts";

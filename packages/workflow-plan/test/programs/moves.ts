@@ -1,6 +1,6 @@
 import { openLocalHost } from "@uncaged/workflow/host";
 import { join } from "node:path";
-import { openPlans } from "../../src/service.ts";
+import { openPlans } from "../../src/entry/service.ts";
 import { cron } from "../home.ts";
 
 /* Fires a plan again and again, with others, and ends what it has fired itself. Puts out the rounds that it won. */

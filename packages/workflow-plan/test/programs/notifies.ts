@@ -1,5 +1,5 @@
 import { openLocalHost } from "@uncaged/workflow/host";
-import { openMessaging, openPlans } from "../../src/service.ts";
+import { openMessaging, openPlans } from "../../src/entry/service.ts";
 import { TelegramChannel } from "../../src/channel/telegram.ts";
 
 /* Sends the notices of a plan home by a bot; kills itself with -9 as soon as so many of them are sent. */

@@ -1,6 +1,6 @@
 import { openLocalHost } from "@uncaged/workflow/host";
 import { join } from "node:path";
-import { openPlans } from "../../src/service.ts";
+import { openPlans } from "../../src/entry/service.ts";
 import { hello, workflow } from "../home.ts";
 
 /* Opens a plan home and adds a plan to it. */

@@ -1,6 +1,6 @@
 import { openLocalHost } from "@uncaged/workflow/host";
 import { existsSync } from "node:fs";
-import { openMessaging, openPlans } from "../../src/service.ts";
+import { openMessaging, openPlans } from "../../src/entry/service.ts";
 
 /* A bot that kills itself with -9 in the middle of a message, when a file says that the platform has its acknowledgement. */
 type Task = { root: string; home: string; token: string; url: string; gate: string };

@@ -1,6 +1,6 @@
 import { anthropicServer } from "../../../workflow-agents/test/anthropic-server.ts";
 import type { Reply, ReplyTool } from "../../../workflow-agents/test/wire.ts";
-import { Planner, type PlannerOutput } from "../../src/index.ts";
+import { Planner, type PlannerOutput } from "../../src/entry/index.ts";
 import { intentClassifier } from "../../src/router/intent.ts";
 import { openMessaging } from "../../src/router/messaging.ts";
 import { botApi, type SentMessage } from "../channel/bot-api.ts";

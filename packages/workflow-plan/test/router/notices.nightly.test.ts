@@ -3,7 +3,7 @@ import { removeStores } from "../../../workflow/test/fixtures/store.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 import { does, TestHome, workflow } from "../home.ts";
 import { plan } from "../parts.ts";
-import { Notices } from "../../src/service.ts";
+import { Notices } from "../../src/router/notices.ts";
 import { bot, closeBots } from "./chat.ts";
 
 setDefaultTimeout(60_000);

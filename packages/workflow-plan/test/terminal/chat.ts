@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { anthropicServer } from "../../../workflow-agents/test/anthropic-server.ts";
 import type { Reply } from "../../../workflow-agents/test/wire.ts";
-import { Planner } from "../../src/index.ts";
-import { openMessaging, openPlans, runTerminalChat } from "../../src/service.ts";
+import { Planner } from "../../src/entry/index.ts";
+import { openMessaging, openPlans, runTerminalChat } from "../../src/entry/service.ts";
 
 const folder = process.argv[2] ?? ".";
 const replies = JSON.parse(readFileSync(join(folder, "replies.json"), "utf8")) as Reply[];

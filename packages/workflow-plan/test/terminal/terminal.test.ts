@@ -4,15 +4,9 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { removeStores } from "../../../workflow/test/fixtures/store.ts";
-import { Planner } from "../../src/index.ts";
-import {
-  type DaemonBridge,
-  findCommand,
-  getCommands,
-  openMessaging,
-  registerCommand,
-  runTerminalChat,
-} from "../../src/service.ts";
+import { Planner } from "../../src/entry/index.ts";
+import { type DaemonBridge, openMessaging, runTerminalChat } from "../../src/entry/service.ts";
+import { findCommand, getCommands, registerCommand } from "../../src/terminal/commands.ts";
 import { planHash } from "../../src/plan/hash.ts";
 import { linesOf } from "../../src/terminal/message.ts";
 import { until } from "../channel/contract.ts";

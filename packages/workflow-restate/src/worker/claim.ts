@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import {
   type Appended,
+  blobIdOf,
   dataPath,
   EventFile,
   FencedError,
@@ -154,8 +155,9 @@ export class Claim implements StoreClaim {
     return this.lost.aborted ? null : this.#events.keepValue(json);
   }
 
-  async putBlob(id: string, bytes: Uint8Array): Promise<boolean> {
-    if (bytes.length > maxRecordBytes) return false;
+  async putBlob(bytes: Uint8Array): Promise<string | null> {
+    if (bytes.length > maxRecordBytes) return null;
+    const id = blobIdOf(bytes);
     const { threadId, epoch, claim } = this.#meta;
     const message = frame({ epoch, claim, id }, [bytes]);
     this.#kept = Infinity;
@@ -163,7 +165,7 @@ export class Claim implements StoreClaim {
       this.#client.call<{ fenced: boolean }>("thread", threadId, "keep", message),
     );
     if (kept.fenced) throw this.#fenced();
-    return true;
+    return id;
   }
 
   /** Ends the drive when the thread is to pause, or waits; false when it was resumed meanwhile. */

@@ -1,3 +1,4 @@
+import * as z from "zod/mini";
 import {
   callTypes,
   LoopMode,
@@ -6,7 +7,7 @@ import {
   WorkflowType,
   WriteMode,
 } from "./document.ts";
-import type { Form, TypeOf } from "./form.ts";
+import { type Form, listed } from "./form.ts";
 
 /** The type under which the table knows the steps of custom types. */
 export const CUSTOM = "custom";
@@ -19,17 +20,29 @@ type Field = {
   readonly isRequired?: true;
 };
 
-const anything = {} as const satisfies Form;
-const string = { type: "string" } as const satisfies Form;
-const named = { type: "string", minLength: 1 } as const satisfies Form;
-const object = { type: "object" } as const satisfies Form;
-const texts = { type: "array", items: string } as const satisfies Form;
-const choice = (values: Record<string, string>) =>
-  ({ type: "string", enum: Object.values(values) }) as const satisfies Form;
-const stepId = { type: "string", expected: "the id of a step" } as const satisfies Form;
-const stepIds = { type: "array", items: stepId } as const satisfies Form;
-const path = (example: string) =>
-  ({ type: "string", minLength: 1, expected: `a path such as ${example}` }) as const satisfies Form;
+const aText = "a text";
+const notEmpty = "a text that is not empty";
+const anObject = "an object";
+const anArray = "an array";
+const above0 = "a number above 0";
+
+const anything = z.unknown();
+const string = z.string(aText);
+const nonEmpty = (words: string) => z.string(words).check(z.minLength(1, words));
+const named = nonEmpty(notEmpty);
+const object = z.record(z.string(), z.unknown(), anObject);
+const texts = z.array(string, anArray);
+const choice = (values: Readonly<Record<string, string>>): z.ZodMiniType<string> =>
+  z.enum(values, listed(Object.values(values)));
+const idAs = (words: string) => z.string(words);
+const stepId = idAs("the id of a step");
+const stepIds = z.array(stepId, anArray);
+const path = (example: string) => nonEmpty(`a path such as ${example}`);
+// A union would report the check of its number alone if that did not abort.
+const positive = z.number(above0).check(z.positive({ error: above0, abort: true }));
+const filled = "an array that is not empty";
+const flag = z.boolean("true or false");
+const fromOne = "a whole number from 1";
 
 const types = (...names: StepType[]): ReadonlySet<string> => new Set(names);
 const all: ReadonlySet<string> = new Set([...Object.values(StepType), CUSTOM]);
@@ -51,34 +64,30 @@ const table = [
   {
     name: "out",
     on: new Set([...calls, "Set", "Write"]),
-    form: { anyOf: [string, object] },
+    form: z.union([string, object], `${aText} or ${anObject}`),
   },
   {
     name: "next",
     on: unless("Stop"),
-    form: { ...stepId, expected: 'a step\'s id, "RETURN" or "BREAK"' },
+    form: idAs('a step\'s id, "RETURN" or "BREAK"'),
   },
   { name: "children", on: unless("Stop", "Loop"), form: stepIds },
-  { name: "children", on: types("Loop"), form: { ...stepIds, minItems: 1 }, isRequired: true },
+  {
+    name: "children",
+    on: types("Loop"),
+    form: z.array(stepId, filled).check(z.minLength(1, filled)),
+    isRequired: true,
+  },
   { name: "errorStrategy", on: unless("Stop"), form: choice(ParallelErrorStrategy) },
   {
     name: "cases",
     on: types("Branch"),
-    form: {
-      type: "array",
-      items: {
-        type: "array",
-        prefixItems: [anything, stepId],
-        minItems: 2,
-        maxItems: 2,
-        expected: "a pair of a condition and a step's id",
-      },
-    },
+    form: z.array(z.tuple([anything, stepId], "a pair of a condition and a step's id"), anArray),
     isRequired: true,
   },
   { name: "source", on: types("Loop", "Download", "Unzip"), form: anything },
   { name: "while", on: types("Loop"), form: anything },
-  { name: "maxIterations", on: types("Loop"), form: { type: "integer", minimum: 1 } },
+  { name: "maxIterations", on: types("Loop"), form: z.int(fromOne).check(z.minimum(1, fromOne)) },
   { name: "mode", on: types("Loop"), form: choice(LoopMode) },
   { name: "mode", on: types("Write"), form: choice(WriteMode) },
   { name: "target", on: types("Set"), form: path("$result") },
@@ -90,25 +99,18 @@ const table = [
   {
     name: "timeout",
     on: types("Pause"),
-    form: {
-      type: "object",
-      properties: { sec: { type: "number", exclusiveMinimum: 0 }, on: stepId },
-      required: ["sec", "on"],
-    },
+    form: z.looseObject({ sec: positive, on: stepId }, anObject),
   },
   {
     name: "timeout",
     on: types("Tool", "Subflow", "API", "Download"),
-    form: {
-      anyOf: [{ type: "number", exclusiveMinimum: 0 }, string],
-      expected: "a number of milliseconds above 0",
-    },
+    form: z.union([positive, string], "a number of milliseconds above 0"),
   },
   { name: "onError", on: new Set([...calls, "Write"]), form: stepId },
   { name: "tool", on: tools, form: named },
   { name: "toolName", on: tools, form: named },
-  { name: "allowError", on: tools, form: { type: "boolean" } },
-  { name: "continueOnError", on: tools, form: { type: "boolean" } },
+  { name: "allowError", on: tools, form: flag },
+  { name: "continueOnError", on: tools, form: flag },
   { name: "model", on: types("LLM"), form: string },
   { name: "provider", on: types("LLM"), form: string },
   { name: "stream", on: types("LLM"), form: anything },
@@ -116,52 +118,50 @@ const table = [
 
 export const fields: readonly Field[] = table;
 
-export const registryForm = {
-  type: "object",
-  properties: {
-    params: texts,
-    vars: texts,
-    services: texts,
-    apis: {
-      type: "array",
-      items: {
-        type: "object",
-        properties: {
-          id: named,
-          url: named,
-          method: named,
-          auth: anything,
-          headers: { type: "object", additionalProperties: string },
-          desc: string,
-        },
-        required: ["id", "url"],
-      },
-    },
-    components: {
-      type: "array",
-      items: { anyOf: [named, { type: "object", properties: { id: named }, required: ["id"] }] },
-    },
-    files: { type: "object", properties: { inputs: texts, artifacts: texts } },
-    docs: { type: "object", additionalProperties: string },
-    schemas: {
-      type: "object",
-      additionalProperties: { anyOf: [object, { type: "boolean" }], expected: "a JSON Schema" },
-    },
+export const registryForm = z.looseObject(
+  {
+    params: z.optional(texts),
+    vars: z.optional(texts),
+    services: z.optional(texts),
+    apis: z.optional(
+      z.array(
+        z.looseObject(
+          {
+            id: named,
+            url: named,
+            method: z.optional(named),
+            auth: z.optional(anything),
+            headers: z.optional(z.record(z.string(), string, anObject)),
+            desc: z.optional(string),
+          },
+          anObject,
+        ),
+        anArray,
+      ),
+    ),
+    components: z.optional(
+      z.array(
+        z.union([named, z.looseObject({ id: named }, anObject)], `${notEmpty} or ${anObject}`),
+        anArray,
+      ),
+    ),
+    files: z.optional(
+      z.looseObject({ inputs: z.optional(texts), artifacts: z.optional(texts) }, anObject),
+    ),
+    docs: z.optional(z.record(z.string(), string, anObject)),
+    schemas: z.optional(z.record(z.string(), z.union([object, flag], "a JSON Schema"), anObject)),
   },
-} as const satisfies Form;
+  anObject,
+);
 
 /** A document less its version; of its steps only that they are objects. */
-export const documentForm = {
-  type: "object",
-  properties: {
-    name: named,
-    workflowType: choice(WorkflowType),
-    description: string,
-    registry: registryForm,
-    steps: { type: "array", items: { type: "object", expected: "a step" }, minItems: 1 },
-  },
-  required: ["name", "registry", "steps"],
-} as const satisfies Form;
+export const documentForm = z.looseObject({
+  name: named,
+  workflowType: z.optional(choice(WorkflowType)),
+  description: z.optional(string),
+  registry: registryForm,
+  steps: z.array(z.record(z.string(), z.unknown(), "a step"), filled).check(z.minLength(1, filled)),
+});
 
 const namesOnTypes: ReadonlySet<string> = new Set(
   fields.flatMap(({ name, on }) => [...on].map((type) => `${type}.${name}`)),
@@ -174,7 +174,7 @@ export const isField = (name: string): boolean => fields.some((field) => field.n
 
 /** The fields of steps, each with the values of all types that have it. */
 type StepFields = {
-  [Name in (typeof table)[number]["name"]]?: TypeOf<
+  [Name in (typeof table)[number]["name"]]?: z.infer<
     Extract<(typeof table)[number], { readonly name: Name }>["form"]
   >;
 };
@@ -186,11 +186,7 @@ type StepFields = {
 export type StepDocument = StepFields & { id: string; type?: string; [field: string]: unknown };
 
 /** What the steps may use. Declarations are texts: `name(TYPE)`, `$name(TYPE) = 3`. */
-export type RegistryDocument = {
-  -readonly [Name in keyof (typeof registryForm)["properties"]]?: TypeOf<
-    (typeof registryForm)["properties"][Name]
-  >;
-};
+export type RegistryDocument = z.infer<typeof registryForm>;
 
 /** `{id, method, url, auth, headers, desc}`, the endpoint of `API_<id>`. */
 export type ApiDocument = NonNullable<RegistryDocument["apis"]>[number];

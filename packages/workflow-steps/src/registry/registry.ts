@@ -1,6 +1,7 @@
 import type { JsonSchema } from "@uncaged/workflow";
 import { failure } from "../document/document.ts";
-import { type Form, quoted, violationsOf } from "../document/form.ts";
+import * as z from "zod/mini";
+import { type Form, quoted } from "../document/form.ts";
 import type { RegistryDocument } from "../document/format.ts";
 import { copyOf, isPlain } from "../expression/value.ts";
 
@@ -82,7 +83,7 @@ export class Registry {
   /** What a whole variable holds by its declared type, as a JSON Schema; undefined for any other target. */
   formOf(target: string): JsonSchema | undefined {
     const type = this.vars.find(({ name }) => name === target.trim())?.type;
-    return type !== undefined && isKnownType(type) ? { ...valueForms[type] } : undefined;
+    return type !== undefined && isKnownType(type) ? { ...valueTypes[type]?.schema } : undefined;
   }
 }
 
@@ -111,7 +112,7 @@ export function inputSchema(declarations: readonly string[]): JsonSchema {
     properties: Object.fromEntries(
       declared.map(({ name, type, ...rest }) => [
         name,
-        { ...(isKnownType(type) && valueForms[type]), ...rest },
+        { ...(isKnownType(type) && valueTypes[type]?.schema), ...rest },
       ]),
     ),
     required: declared.filter((one) => !("default" in one)).map(({ name }) => name),
@@ -165,7 +166,7 @@ function declarationIn(text: string, hint: string): Declaration {
 function defaultOf(text: string, type: string): unknown {
   try {
     const value = JSON.parse(text) as unknown;
-    return value === null || valueForms[type]?.type !== "string" || typeof value === "string"
+    return value === null || valueTypes[type]?.schema.type !== "string" || typeof value === "string"
       ? value
       : text;
   } catch {
@@ -215,19 +216,28 @@ export function parseServiceSignature(text: string): ServiceSignature {
   };
 }
 
-const valueForms: Readonly<Record<string, Form>> = {
-  STRING: { type: "string" },
-  FILE_REF: { type: "string", description: "a file" },
-  INT: { type: "integer" },
-  BOOL: { type: "boolean" },
-  OBJECT: { type: "object" },
-  ARRAY: { type: "array" },
-  "[OBJECT]": { type: "array", items: { type: "object" } },
-  "[STRING]": { type: "array", items: { type: "string" } },
+type ValueType = { form: Form; schema: { type: string; [keyword: string]: unknown } };
+const aText = z.string();
+const anObject = z.record(z.string(), z.unknown());
+const list = (each: Form, schema: object): ValueType => ({
+  form: z.array(each),
+  schema: { type: "array", ...schema },
+});
+
+/** The types of values, each as it is checked and as it is published. */
+const valueTypes: Readonly<Record<string, ValueType>> = {
+  STRING: { form: aText, schema: { type: "string" } },
+  FILE_REF: { form: aText, schema: { type: "string", description: "a file" } },
+  INT: { form: z.int(), schema: { type: "integer" } },
+  BOOL: { form: z.boolean(), schema: { type: "boolean" } },
+  OBJECT: { form: anObject, schema: { type: "object" } },
+  ARRAY: list(z.unknown(), {}),
+  "[OBJECT]": list(anObject, { items: { type: "object" } }),
+  "[STRING]": list(aText, { items: { type: "string" } }),
 };
 
 /** Whether a type is one that values are checked against. */
-export const isKnownType = (type: string): boolean => Object.hasOwn(valueForms, type);
+export const isKnownType = (type: string): boolean => Object.hasOwn(valueTypes, type);
 
 /** A type as it is written in any case: a known one in capitals, another one as it is. */
 function canonicalType(text: string): string {
@@ -237,4 +247,4 @@ function canonicalType(text: string): string {
 
 /** Whether a value is of a type. Every value is of a type that is not known. */
 const isOfType = (value: unknown, type: string): boolean =>
-  !isKnownType(type) || violationsOf(valueForms[type] ?? {}, value, []).length === 0;
+  !isKnownType(type) || z.safeParse(valueTypes[type]?.form ?? z.unknown(), value).success;

@@ -1,3 +1,4 @@
+import { toJSONSchema } from "zod/v4/core";
 import { documentForm, fields } from "../document/format.ts";
 import type { Form } from "../document/form.ts";
 import { aliases, StepType, SUPPORTED_VERSIONS } from "../document/document.ts";
@@ -29,14 +30,14 @@ const types = Object.values(StepType);
  * refuses the checker refuses too. It can't check what hangs together: references, expressions, names.
  */
 export function workflowSchema(): Schema {
-  const { properties, ...document } = schemaOf(documentForm, "") as { properties: Schema };
+  const { properties, required, ...document } = schemaOf(documentForm, "");
   const { registry, steps, ...plain } = properties as Record<string, Schema>;
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Step workflow",
     description: "A workflow of steps, as uncaged-workflow runs it.",
     ...document,
-    required: ["version", ...documentForm.required],
+    required: ["version", ...(required as string[])],
     properties: {
       $schema: { type: "string", description: "The JSON Schema, for editors." },
       version: { enum: SUPPORTED_VERSIONS, description: texts.version },
@@ -126,23 +127,40 @@ function typeSchema(type: StepType): Schema {
 const isCommon = ({ on }: (typeof fields)[number]): boolean => types.every((type) => on.has(type));
 
 /** A form as a schema; `path` finds the texts of its parts, `described` its own. */
-function schemaOf(form: Form, path: string, described = path): Schema {
-  const { expected: _, ...keywords } = form;
-  const { anyOf, prefixItems, items, properties, additionalProperties } = form;
-  const parts: Schema = {};
-  if (anyOf) parts.anyOf = anyOf.map((one) => schemaOf(one, path, ""));
-  if (prefixItems) parts.prefixItems = prefixItems.map((one) => schemaOf(one, path, ""));
-  if (items) parts.items = schemaOf(items, path, "");
-  if (properties) {
-    const entries = Object.entries(properties).map(([name, one]) => {
-      return [name, schemaOf(one, path === "" ? name : `${path}.${name}`)];
-    });
-    parts.properties = Object.fromEntries(entries);
+const schemaOf = (form: Form, path: string, described = path): Schema => {
+  const { $schema: _, ...schema } = toJSONSchema(form);
+  return told(schema, path, described);
+};
+
+/** A schema of Zod's with our texts, and without what says nothing about JSON. */
+function told({ type, ...schema }: Schema, path: string, described: string): Schema {
+  const { additionalProperties: more, anyOf, items, prefixItems, properties } = schema;
+  const each = (schemas: unknown) => (schemas as Schema[]).map((one) => told(one, path, ""));
+  if (Array.isArray(type)) schema.anyOf = type.map((one: unknown) => ({ type: one }));
+  else if (type !== undefined) schema.type = type;
+  if (anyOf) schema.anyOf = each(anyOf);
+  if (items) schema.items = told(items as Schema, path, "");
+  if (prefixItems) {
+    const { length } = prefixItems as Schema[];
+    Object.assign(schema, { prefixItems: each(prefixItems), minItems: length, maxItems: length });
+    delete schema.items;
   }
-  if (additionalProperties) parts.additionalProperties = schemaOf(additionalProperties, path, "");
-  const description = texts[described];
-  const schema = { ...keywords, ...parts, ...(description !== undefined && { description }) };
-  return { ...schema, ...(described in defaults && { default: defaults[described] }) };
+  if (Object.keys(more ?? {}).length === 0) delete schema.additionalProperties;
+  else schema.additionalProperties = told(more as Schema, path, "");
+  delete schema.propertyNames;
+  for (const bound of ["minimum", "maximum"]) {
+    if (Math.abs(Number(schema[bound])) === Number.MAX_SAFE_INTEGER) delete schema[bound];
+  }
+  if (properties) {
+    const parts = Object.entries(properties).map(([name, one]: [string, Schema]) => {
+      const way = path === "" ? name : `${path}.${name}`;
+      return [name, told(one, way, way)];
+    });
+    schema.properties = Object.fromEntries(parts);
+  }
+  if (texts[described] !== undefined) schema.description = texts[described];
+  if (described in defaults) schema.default = defaults[described];
+  return schema;
 }
 
 const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });

@@ -1,6 +1,7 @@
 import { messageOf } from "../adapter/error.ts";
 import { BREAK, ENTRY, type ExecutionStatus, failures, RETURN } from "../document/document.ts";
-import { type Form, violationsOf } from "../document/form.ts";
+import * as z from "zod/mini";
+import { violationsOf } from "../document/form.ts";
 import { isPlain } from "../expression/value.ts";
 import { importedBy, marksAt, marksOf, positionBefore, resumeStepOf } from "./marks.ts";
 import { comingStep } from "./position.ts";
@@ -120,38 +121,42 @@ export function withValues(state: RunState, checkpoint: Resumable): RunState {
   };
 }
 
-const names: Form = { type: "array", items: { type: "string" } };
-const count: Form = { type: "integer", minimum: 0 };
+const aText = z.string("a text");
+const object = z.record(z.string(), z.unknown(), "an object");
+const names = z.array(aText, "an array");
+const notNegative = "a whole number from 0";
+const count = z.int(notNegative).check(z.minimum(0, notNegative));
+const version = "2, the newest version that is known, or 1";
+const runID = "the id of a run";
 
-export const records: Readonly<Record<string, Form>> = {
-  params: { type: "object" },
-  variables: { type: "object" },
-  localVars: { type: "object" },
-  artifacts: { type: "object" },
-  completedBranches: { type: "object", additionalProperties: names },
-  brokenBranches: { type: "object", additionalProperties: names },
-  loopProgress: { type: "object", additionalProperties: count },
+export const records = {
+  params: z.optional(object),
+  variables: z.optional(object),
+  localVars: z.optional(object),
+  artifacts: z.optional(object),
+  completedBranches: z.optional(z.record(z.string(), names, "an object")),
+  brokenBranches: z.optional(z.record(z.string(), names, "an object")),
+  loopProgress: z.optional(z.record(z.string(), count, "an object")),
 };
 
-/** The form of a checkpoint. What is not here is another program's, and kept. */
-const properties: Readonly<Record<string, Form>> = {
-  _type: { type: "string", enum: [checkpointType] },
-  _version: { type: "number", maximum: 2, expected: "2, the newest version that is known, or 1" },
+/** What a run can be resumed from. What is not here is another program's, and kept. */
+const resumable = z.looseObject({
+  _type: z.optional(z.literal(checkpointType, JSON.stringify(checkpointType))),
+  _version: z.optional(z.number(version).check(z.maximum(2, version))),
   // It is the name of a folder too.
-  workflowID: { type: "string", pattern: "^\\w[\\w.:-]*$", expected: "the id of a run" },
-  currentStepID: { type: "string" },
+  workflowID: z.optional(z.string(runID).check(z.regex(/^\w[\w.:-]*$/, runID))),
+  currentStepID: aText,
   ...records,
-  completedSteps: names,
-  eventSeq: count,
-};
+  completedSteps: z.optional(names),
+  eventSeq: z.optional(count),
+});
+/** One with a type is of a run, and whole. */
+const whole = z.extend(resumable, { params: object, variables: object });
 
 /** A checkpoint that fits the workflow, as a copy. @throws WorkflowError `CHECKPOINT_INVALID` */
 export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
   if (!isPlain(given)) throw invalid(["a checkpoint must be an object"]);
-  // One with a type is of a run, and whole.
-  const isWhole = given._type !== undefined;
-  const required = isWhole ? ["currentStepID", "params", "variables"] : ["currentStepID"];
-  const form: Form = { type: "object", properties, required };
+  const form = given._type === undefined ? resumable : whole;
   refuse([...violationsOf(form, given, []).map(({ text }) => text), ...forbiddenKeys(given)]);
   const copy = Object.entries(given).map(([name, part]): [string, unknown] => [
     name,

@@ -1,4 +1,4 @@
-import { type Schema, Validator } from "@cfworker/json-schema";
+import type { ErrorObject, Options, ValidateFunction } from "ajv";
 import type { OutputConfig } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
 import { isPlain } from "../expression/value.ts";
@@ -36,10 +36,10 @@ export function formOf({ inputs, registry, step }: Call): OutputConfig | null {
 const fence = /^\s*```[\w-]*[^\S\n]*\n([\s\S]*?)\n?[^\S\n]*```\s*$/;
 
 /** A model's answer in the form that was asked for. An adapter may have read the JSON itself. */
-export function formed(content: unknown, form: OutputConfig | null): unknown {
+export async function formed(content: unknown, form: OutputConfig | null): Promise<unknown> {
   if (form === null || form.type === "text") return content;
   const value = typeof content === "string" ? parsed(content) : content;
-  if (form.type === "json_schema" && form.schema) checkSchema(value, form.schema);
+  if (form.type === "json_schema" && form.schema) await checkSchema(value, form.schema);
   else if (typeof value !== "object" || value === null) {
     throw new LLMError("json_parse_error", `the answer is JSON, but no object: ${start(content)}`);
   }
@@ -60,28 +60,45 @@ const start = (content: unknown): string => {
 };
 
 const mostViolations = 5;
-const wrapping = new Set(["properties", "items", "prefixItems", "additionalProperties", "$ref"]);
 
-function checkSchema(value: unknown, schema: object): void {
-  const { errors } = validated(value, schema);
-  if (errors.length === 0) return;
-  // That something below is wrong is no information.
-  const exact = errors.filter(({ keyword }) => !wrapping.has(keyword));
-  const all = exact.length > 0 ? exact : errors;
-  const texts = all
-    .slice(0, mostViolations)
-    .map(({ instanceLocation: at, error }) => `${at.replace(/^#/, "") || "/"}: ${error}`);
-  if (all.length > mostViolations) texts.push(`and ${all.length - mostViolations} more`);
+async function checkSchema(value: unknown, schema: object): Promise<void> {
+  const check = await compiled(schema);
+  if (check(value)) return;
+  const errors = check.errors ?? [];
+  const texts = errors.slice(0, mostViolations).map(violation);
+  if (errors.length > mostViolations) texts.push(`and ${errors.length - mostViolations} more`);
   const message = `the answer does not fit its schema: ${texts.join("; ")}`;
   throw new LLMError("schema_validation_error", message);
 }
 
-function validated(value: unknown, schema: object) {
+function violation({ instancePath, message, params }: ErrorObject): string {
+  const { additionalProperty: extra } = params as { additionalProperty?: string };
+  if (extra !== undefined) return `${instancePath}/${extra}: must NOT be there`;
+  return `${instancePath || "/"}: ${message}`;
+}
+
+/** The options with which the core checks a descriptor's schemas: unknown keywords and formats say nothing. */
+const options: Options = {
+  strict: false,
+  validateFormats: false,
+  addUsedSchema: false,
+  logger: false,
+  unicodeRegExp: true,
+  ownProperties: true,
+  allErrors: true,
+};
+
+/** A draft 06, 07, 2019-09 or, without `$schema`, 2020-12. It is loaded when the first answer has a schema. */
+async function compiled(schema: object): Promise<ValidateFunction> {
+  // With `$async` the check would give a promise.
+  const { $schema: draft, $async: _, ...rest } = schema as { $schema?: unknown; $async?: unknown };
   try {
-    const draft = /draft-0?([47])/.exec(String((schema as Schema).$schema))?.[1] as "4" | "7";
-    // The copy is marked by the validator, and the workflow's schema stays as it is.
-    const copy = structuredClone(schema) as Schema;
-    return new Validator(copy, draft ?? "2020-12", false).validate(value);
+    if (/draft-0[67]/.test(String(draft)))
+      return new (await import("ajv")).Ajv(options).compile(rest);
+    if (String(draft).includes("2019-09")) {
+      return new (await import("ajv/dist/2019.js")).Ajv2019(options).compile(rest);
+    }
+    return new (await import("ajv/dist/2020.js")).Ajv2020(options).compile(rest);
   } catch (error) {
     const message = `the schema of the answer can't be used: ${messageOf(error)}`;
     throw new LLMError("bad_request", message, { code: "BAD_SCHEMA" });

@@ -264,7 +264,39 @@ describe("the form of the answer", () => {
     const { went } = await answer('{"n":"1","tags":[1],"x":0}', { schema });
     expect(went.error).toMatchObject({ type: "schema_validation_error", retryable: false });
     const { message } = went.error as Error;
-    for (const part of ["/n: ", "/tags/0: ", "/x: "]) expect(message).toContain(part);
+    for (const part of [
+      "/n: must be integer",
+      "/tags/0: must be string",
+      "/x: must NOT be there",
+    ]) {
+      expect(message).toContain(part);
+    }
+  });
+
+  test.each([
+    ["of draft 06", { $schema: "http://json-schema.org/draft-06/schema#", const: 1 }, true],
+    [
+      "of draft 2019-09",
+      { $schema: "https://json-schema.org/draft/2019-09/schema", dependentRequired: { a: ["b"] } },
+      false,
+    ],
+    ["of draft 2020-12", { properties: { a: { prefixItems: [{ type: "string" }] } } }, false],
+    [
+      "that names a part of itself",
+      { $ref: "#/$defs/a", $defs: { a: { required: ["b"] } } },
+      false,
+    ],
+    ["that asks for a promise", { $async: true, required: ["b"] }, false],
+    [
+      "with a format, which says nothing",
+      { properties: { a: { items: { format: "date" } } } },
+      true,
+    ],
+  ])("is checked against a schema %s", async (_, of, isAccepted) => {
+    const given = isAccepted && "const" in of ? "1" : '{"a":[2]}';
+    const { went } = await answer(given, { schema: of });
+    if (isAccepted) expect(went.error).toBeNull();
+    else expect(went.error).toMatchObject({ type: "schema_validation_error" });
   });
 
   test("keeps what an unusable answer cost on the error", async () => {

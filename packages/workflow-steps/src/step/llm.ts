@@ -41,7 +41,7 @@ export async function callLLM(call: Call): Promise<Called> {
     spent = { model, ...(usage && { usage }), ...(cost !== undefined && { cost }) };
     const toolCalls = given.tool_calls ?? given.tool_use ?? [];
     const hasToolCalls = toolCalls.length > 0;
-    const _result = formed(plain(given.content, "the model"), hasToolCalls ? null : form);
+    const _result = await formed(plain(given.content, "the model"), hasToolCalls ? null : form);
     const counts = { latency_ms: elapsed(), finish_reason, model, usage };
     call.emit("llm_done", {
       ...counts,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { builtinModules } from "node:module";
-import { isBuiltin } from "./syntax.ts";
+import { isBuiltin } from "./builtins.ts";
 
 test("Node's modules are allowed with and without their prefix", () => {
   for (const name of ["fs", "fs/promises", "path/posix", "stream/web", "util/types", "crypto"]) {

@@ -1,16 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { checkBuilt, checkBytes, checkSource } from "./check.ts";
+import { checkBytes, checkSource } from "./check.ts";
 
 const sound = "export const descriptor = {};\nexport async function* run() {}\n";
-/** What is found in a source; in the same source as a build's output nothing else is. */
-function findings(source: string) {
-  const found = checkSource(source, "b.esm.js");
-  if (!found.some(({ rule }) => rule === "syntax")) {
-    expect(checkBuilt(source, "b.esm.js")).toEqual(found);
-  }
-  return found;
-}
+const findings = (source: string) => checkSource(source, "b.esm.js");
 const rules = (source: string) => findings(source).map(({ rule }) => rule);
 /** `rule line:column` of each finding in a source that is otherwise sound. */
 const places = (source: string) =>
@@ -64,8 +57,10 @@ describe("what breaks a rule is reported with its position", () => {
     ["a module that Node has under its prefix only", 'import "sqlite";', ["builtins-only 1:8"]],
     ["a default export", "export default 1;", ["no-default-export 1:1"]],
     ["a renamed default", "const d = 1; export { d as default };", ["no-default-export 1:28"]],
-    ["require", 'const a = require("node:fs");', ["no-require 1:11"]],
-    ["require passed on", "wrap(typeof require === 'function' && require);", ["no-require 1:39"]],
+    ["an import() behind Unicode's spaces", "// \u2028\u3000import(x)", ["no-dynamic-import 2:2"]],
+    ["an import after a byte order mark", '\ufeffimport "zod";', ["builtins-only 1:9"]],
+    ["an import after a hashbang", '#!/bin/bun\nimport "zod";', ["builtins-only 2:8"]],
+    ["a re-exported default", 'export { default } from "node:fs";', ["no-default-export 1:10"]],
   ];
   for (const [name, source, expected] of cases) {
     test(name, () => expect(places(source)).toEqual(expected));
@@ -96,18 +91,17 @@ describe("what breaks a rule is reported with its position", () => {
 
   test("a syntax error is reported with its line and column", () => {
     expect(findings("const a = 1;\nconst b = = 2;")).toEqual([
-      { rule: "syntax", message: "Unexpected token", file: "b.esm.js", line: 2, column: 11 },
+      { rule: "syntax", message: "Unexpected =", file: "b.esm.js", line: 2, column: 11 },
     ]);
     expect(rules("type A = string; const b: A = 1")).toEqual(["syntax"]);
     expect(rules("<div/>")).toEqual(["syntax"]);
-    expect(rules("return 1")).toEqual(["syntax"]);
+    expect(rules("return 1; export {}")).toEqual(["syntax"]);
     expect(rules("#!/usr/bin/env node\n#!/twice")).toEqual(["syntax"]);
   });
 
   test("all findings are reported, in order of position", () => {
-    const source = 'require("x");\nimport "zod";\nexport default import("y");';
+    const source = 'import "zod";\nexport default import("y");';
     expect(rules(source)).toEqual([
-      "no-require",
       "builtins-only",
       "no-default-export",
       "no-dynamic-import",
@@ -117,32 +111,20 @@ describe("what breaks a rule is reported with its position", () => {
   });
 });
 
-describe("a name is judged by what it means", () => {
+describe("only code imports", () => {
   const allowed = [
-    "function f(require) { return require('x') } ",
-    "{ const require = (x) => x; require('zod') }",
-    "for (const { require } of list) require(1);",
-    "function require() {} require('zod'); wrap(require);",
-    "const o = { require: 1, import: 2 }; o.require('x'); o.import('y'); class A { require() {} }",
-    "require: for (;;) break require;",
-    "if (typeof require === 'function') go();",
-    "// require('x') import('y')\nconst s = \"require('x') import('y') export default\";",
-    "const r = /require\\('x'\\)/; `import('y')`;",
+    "const o = { import: 2 }; o.import('y'); class A { import() {} }",
+    "// import('y')\nconst s = \"import('y') export default\";",
+    "const r = /import\\('x'\\)/; `import('y')`;",
+    "if (a) /import('y')/.test(b);",
   ];
   for (const source of allowed) test(source, () => expect(places(source)).toEqual([]));
 
-  const refused = [
-    "{ const require = 1; } require('x');",
-    "function f(a = require('x')) {}",
-    "class A { #p = require('x') }",
-    "`${require('x')}`;",
-    "require = 1;",
-    "\\u0072equire('x')",
-    "\\u{072}equire('x')",
-    "import.meta['\\x72equire']('x')",
-  ];
+  const refused = ["`${import('x')}`;", "a = b / import('x') / c;", "type\nX = import('x');"];
   for (const source of refused) {
-    test(source, () => expect(rules(`${source}\n${sound}`)).toEqual(["no-require"]));
+    test(source, () =>
+      expect(rules(`var a,b,c,type,X;${source}\n${sound}`)).toEqual(["no-dynamic-import"]),
+    );
   }
 });
 
@@ -179,7 +161,7 @@ describe("bytes", () => {
 
   test("whatever words follow one another, the answer is findings", () => {
     const words =
-      "import export default from as run require createRequire ( ) { } [ ] ; , . * ` ${ = => ' \" / x 1 " +
+      "import export default from as run type ( ) { } [ ] ; , . * ` ${ = => ' \" / x 1 " +
       "class static # async function* yield await using const 'node:module' import.meta typeof ?. \n";
     const text = fc.array(fc.constantFrom(...words.split(" ")), { maxLength: 40 });
     fc.assert(

@@ -1,7 +1,9 @@
-import type { AnyNode, Program } from "acorn";
-import { messageOf } from "../contract/error.ts";
-import { type Syntax, isBuiltin, parseModule, positionOf, scanModule } from "./syntax.ts";
-import { checkRequire, keyOf, type Report } from "./require-rule.ts";
+import type { Import } from "es-module-lexer";
+import { messageOf, WorkflowError } from "../contract/error.ts";
+import { isBuiltin } from "./builtins.ts";
+import { positionIn, syntaxPlace } from "./module.ts";
+import type { SourceMap } from "./source-map.ts";
+import { exportsOf, lexModule, positionOf } from "./syntax.ts";
 
 /** The rules that a bundle's source must keep. */
 export type Rule =
@@ -15,6 +17,8 @@ export type Rule =
 
 /** One breach of a rule: `line` and `column` count from 1, columns in UTF-16 code units. */
 export type Finding = { rule: Rule; message: string; file: string; line: number; column: number };
+
+const maxDetails = 1000;
 
 /**
  * What in a bundle's bytes breaks the rules, in order of position; nothing when it is sound.
@@ -30,137 +34,86 @@ export function checkBytes(bytes: Uint8Array, file: string): Finding[] {
   return [{ rule: "utf-8", message, file, ...positionOf(before, before.length) }];
 }
 
-/**
- * As {@link checkSource}, of what Bun's bundler has written, which is most often cleared in a twentieth of the time.
- */
-export function checkBuilt(source: string, file: string): Finding[] {
-  return isPlain(source) ? [] : checkSource(source, file);
-}
-
-/**
- * `import()` with any argument, and each name that `no-require` follows. A quote just before `import(` begins a text, and
- * a name that another word follows belongs to one, but for the words that are operators.
- */
-const suspicious =
-  /(?<!["'`])\bimport\s*[(/]|\b(?:createR|r)equire\b(?! (?!(?:in|instanceof|of|as|from)\b)[a-z])/;
-
-/** The ASCII letters that a name or a text spells as escapes: `\x72equire`. */
-const escaped = /\\(?:u00|u\{0*|x)([4-7][0-9a-f])\}?/gi;
-
-const isSuspicious = (source: string): boolean =>
-  suspicious.test(source) ||
-  suspicious.test(
-    source.replace(escaped, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
-  );
-
-/**
- * Whether a built module has nothing that a rule could be broken with: Bun's parser, which has read all of it as it
- * wrote it, finds built-ins and the two exports, and no text in it looks like an import or a require made at run time.
- */
-function isPlain(source: string): boolean {
-  if (isSuspicious(source)) return false;
-  try {
-    const { imports, exports } = scanModule(source);
-    const names = new Set(exports);
-    if (names.has("default") || !names.has("run") || !names.has("descriptor")) return false;
-    return imports.every(({ kind, path }) => kind === "import-statement" && isBuiltin(path));
-  } catch {
-    return false;
-  }
-}
-
 /** As {@link checkBytes}, of a source that is text already. */
 export function checkSource(source: string, file: string): Finding[] {
-  const found: { rule: Rule; message: string; offset: number }[] = [];
   try {
-    const syntax = parseModule(source);
-    const as =
-      (rule: Rule): Report =>
-      (node, message) =>
-        found.push({ rule, message, offset: node.start });
-    checkImports(syntax, as("no-dynamic-import"), as("builtins-only"));
-    checkRequire(syntax, as("no-require"));
-    checkExports(syntax.program, as("no-default-export"), (name) =>
-      found.push({ rule: "named-exports", message: `exports no ${name}`, offset: source.length }),
-    );
+    const names = exportsOf(source);
+    const breaches = breachesIn(source, names).toSorted((a, b) => a.offset - b.offset);
+    return breaches.map(({ rule, message, offset }) => {
+      return { rule, message, file, ...positionOf(source, offset) };
+    });
   } catch (error) {
-    found.push({ rule: "syntax", ...syntaxProblem(error) });
-  }
-  found.sort((a, b) => a.offset - b.offset);
-  return found.map(({ rule, message, offset }) => {
-    return { rule, message, file, ...positionOf(source, offset) };
-  });
-}
-
-function checkImports({ nodes, program }: Syntax, dynamic: Report, foreign: Report): void {
-  for (const node of nodes) {
-    if (node.type !== "ImportExpression") continue;
-    dynamic(node, "import() is not allowed: import at the top, and bundle what you import");
-  }
-  for (const node of program.body) {
-    if (!("source" in node) || !node.source) continue;
-    const name = String(node.source.value);
-    const what = /^bun(:|$)/.test(name) ? "is Bun's own" : "is no Node built-in";
-    if (!isBuiltin(name)) foreign(node.source, `imports ${JSON.stringify(name)}, which ${what}`);
+    return [syntaxFinding(error, file)];
   }
 }
 
-function checkExports(program: Program, byDefault: Report, missing: (name: string) => void): void {
-  const exported = exportsOf(program);
-  for (const { name, node } of exported) {
-    if (name !== "default") continue;
-    byDefault(node, "there must be no default export: export run and descriptor by name");
+type Breach = { rule: Rule; message: string; offset: number };
+
+function breachesIn(source: string, names: readonly string[]): Breach[] {
+  const { imports, exports } = lexModule(source);
+  const found = imports.flatMap((each) => breachOf(each) ?? []);
+  for (const each of exports) {
+    if (each.type === "reexport-all" || each.name !== "default") continue;
+    const isListed = source.slice(each.exportStart, each.start).includes("{");
+    found.push({
+      rule: "no-default-export",
+      message: "there must be no default export: export run and descriptor by name",
+      offset: isListed ? each.start : each.exportStart,
+    });
   }
   // `export * from` a built-in may bring in any name: the loaded module shows.
-  if (program.body.some((node) => node.type === "ExportAllDeclaration" && !node.exported)) return;
-  for (const wanted of ["run", "descriptor"]) {
-    if (!exported.some(({ name }) => name === wanted)) missing(wanted);
+  if (exports.some(({ type }) => type === "reexport-all")) return found;
+  for (const name of ["run", "descriptor"]) {
+    if (names.includes(name)) continue;
+    found.push({ rule: "named-exports", message: `exports no ${name}`, offset: source.length });
   }
+  return found;
 }
 
-function exportsOf(program: Program): { name: string; node: AnyNode }[] {
-  return program.body.flatMap((node) => {
-    if (node.type === "ExportDefaultDeclaration") return [{ name: "default", node }];
-    if (node.type === "ExportAllDeclaration") {
-      return node.exported ? [named(node.exported)] : [];
-    }
-    if (node.type !== "ExportNamedDeclaration") return [];
-    const listed = node.specifiers.map(({ exported }) => named(exported));
-    return [...listed, ...(node.declaration ? namesBoundBy(node.declaration) : [])];
+function breachOf({ type, specifier, importStart, start }: Import): Breach | null {
+  if (type === "import-meta") return null;
+  if (type === "dynamic") {
+    const message = "import() is not allowed: import at the top, and bundle what you import";
+    return { rule: "no-dynamic-import", message, offset: importStart };
+  }
+  if (isBuiltin(specifier)) return null;
+  const what = /^bun(:|$)/.test(specifier) ? "is Bun's own" : "is no Node built-in";
+  const message = `imports ${JSON.stringify(specifier)}, which ${what}`;
+  // The text begins behind its quote.
+  return { rule: "builtins-only", message, offset: start - 1 };
+}
+
+function syntaxFinding(thrown: unknown, file: string): Finding {
+  const error = thrown instanceof AggregateError ? (thrown.errors[0] as unknown) : thrown;
+  const position = syntaxPlace(error) ?? { line: 1, column: 1 };
+  return { rule: "syntax", message: messageOf(error), file, ...position };
+}
+
+/**
+ * Refuses a bundle that breaks rules. `map` is the source map of a bundle whose author knows another source.
+ *
+ * @throws WorkflowError as {@link refusal}.
+ */
+export function refuse(findings: readonly Finding[], file: string, map?: SourceMap): void {
+  if (findings.length === 0) return;
+  throw refusal(
+    findings.map((finding) => {
+      // In built code a line means nothing to the author: the source's line, or the file alone.
+      const at = map && !map.original(finding) ? file : positionIn(file, finding, map);
+      return `${at}: ${finding.message} (${finding.rule})`;
+    }),
+  );
+}
+
+/** The error `BUNDLE_REFUSED` with the first of these problems in the message and all in `details`. */
+export function refusal(problems: readonly string[]): WorkflowError {
+  const more = problems.length > 1 ? `, and ${problems.length - 1} more` : "";
+  return new WorkflowError({
+    code: "BUNDLE_REFUSED",
+    message: `${problems[0]}${more}`,
+    hint: "a bundle is one ES module that exports run and descriptor and imports only Node's own modules",
+    details: problems.slice(0, maxDetails),
   });
-}
-
-/** The names that a declaration or a pattern binds. */
-function namesBoundBy(node: AnyNode): { name: string; node: AnyNode }[] {
-  switch (node.type) {
-    case "Identifier":
-      return [{ name: node.name, node }];
-    case "FunctionDeclaration":
-    case "ClassDeclaration":
-      return node.id ? namesBoundBy(node.id) : [];
-    case "VariableDeclaration":
-      return node.declarations.flatMap(({ id }) => namesBoundBy(id));
-    case "ObjectPattern":
-      return node.properties.flatMap((property) =>
-        namesBoundBy(property.type === "Property" ? property.value : property),
-      );
-    case "ArrayPattern":
-      return node.elements.flatMap((element) => (element ? namesBoundBy(element) : []));
-    case "AssignmentPattern":
-      return namesBoundBy(node.left);
-    case "RestElement":
-      return namesBoundBy(node.argument);
-    default:
-      return [];
-  }
-}
-
-const named = (node: AnyNode) => ({ name: keyOf(node) ?? "", node });
-
-function syntaxProblem(error: unknown): { message: string; offset: number } {
-  if (error instanceof RangeError) return { message: "is nested too deeply to be read", offset: 0 };
-  const offset = error instanceof SyntaxError && "pos" in error ? Number(error.pos) : 0;
-  return { message: messageOf(error).replace(/ \(\d+:\d+\)$/, ""), offset };
 }
 
 function firstDifference(a: Uint8Array, b: Uint8Array): number {

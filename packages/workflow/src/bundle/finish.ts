@@ -1,4 +1,5 @@
-import { isBuiltin, parseModule, scanModule } from "./syntax.ts";
+import { isBuiltin } from "./builtins.ts";
+import { lexModule } from "./syntax.ts";
 
 const dirname = "__uncagedDirname";
 const filename = "__uncagedFilename";
@@ -54,18 +55,14 @@ function withStaticImports(code: string): { text: string; declarations: string[]
 }
 
 function importedBuiltins(code: string): { start: number; end: number; module: string }[] {
-  // A parse takes time, few bundles have a dynamic import, and some have one in a text that they print.
-  if (!/\bimport\s*\(/.test(code) || !hasDynamicImport(code)) return [];
-  return parseModule(code).nodes.flatMap((node) => {
-    if (node.type !== "ImportExpression" || node.options) return [];
-    const module = node.source.type === "Literal" ? node.source.value : undefined;
-    if (typeof module !== "string" || !isBuiltin(module)) return [];
-    return [{ start: node.start, end: node.end, module }];
+  return lexModule(code).imports.flatMap((found) => {
+    if (found.type !== "dynamic" || found.attributesStart !== -1 || found.glob) return [];
+    const { specifier, importStart: start, importEnd: end } = found;
+    return specifier !== undefined && isBuiltin(specifier)
+      ? [{ start, end, module: specifier }]
+      : [];
   });
 }
-
-const hasDynamicImport = (code: string): boolean =>
-  scanModule(code).imports.some(({ kind }) => kind === "dynamic-import");
 
 // Short enough to replace, with its parentheses, `import("fs")`.
 function unusedName(code: string, taken: string[]): string {

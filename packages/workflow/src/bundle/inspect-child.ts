@@ -1,17 +1,22 @@
 // The process in which `inspect.ts` loads a bundle: a stranger's code runs here.
 import { pathToFileURL } from "node:url";
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
-import { checkRun, loadProblem, toBundle } from "./module.ts";
+import { checkRun, loadProblem, type LoadProblem, toBundle } from "./module.ts";
 import { openChannel } from "./child.ts";
 import { checkDescriptor } from "./descriptor.ts";
 import type { InspectAnswer, InspectRequest } from "./inspect.ts";
+import { guardRequires } from "./require-guard.ts";
 
 const { request: asked, answer } = openChannel();
 const request = asked as InspectRequest;
 const nextTurn = () => new Promise<void>((done) => later(done));
 const later = setImmediate;
 
+const required: LoadProblem[] = [];
+guardRequires(request.path, (refused) => required.push(refused));
+
 const answerError = (thrown: unknown) => {
+  if (required.length > 0) return answer({ required } satisfies InspectAnswer);
   const verdict = isWorkflowError(thrown)
     ? { refused: toErrorRecord(thrown) }
     : { problem: loadProblem(thrown, request.path) };
@@ -27,7 +32,11 @@ try {
   const bundle = toBundle(module);
   checkRun(bundle);
   const { descriptor } = bundle;
-  answer({ descriptor: await checkDescriptor(descriptor) } satisfies InspectAnswer);
+  answer(
+    (required.length > 0
+      ? { required }
+      : { descriptor: await checkDescriptor(descriptor) }) satisfies InspectAnswer,
+  );
 } catch (thrown) {
   answerError(thrown);
 }

@@ -2,8 +2,9 @@ import { resolve } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import type { SandboxMode } from "../sandbox/mode.ts";
+import { refusal } from "./check.ts";
 import { type ChildEnd, inTemporary, runChild } from "./child.ts";
-import { type LoadProblem, loadFailed } from "./module.ts";
+import { type LoadProblem, loadFailed, positionIn } from "./module.ts";
 import type { SourceMap } from "./source-map.ts";
 
 /** What `inspect-child` is asked. */
@@ -13,6 +14,7 @@ export type InspectRequest = { path: string };
 export type InspectAnswer =
   | { descriptor: Descriptor }
   | { refused: ErrorRecord }
+  | { required: LoadProblem[] }
   | { problem: LoadProblem };
 
 type InspectOptions = {
@@ -50,6 +52,13 @@ export async function inspectBundle(
   }
   const answer = end.answer as InspectAnswer;
   if ("problem" in answer) throw loadFailed(answer.problem, file, map);
+  if ("required" in answer) {
+    throw refusal(
+      answer.required.map(
+        ({ message, position }) => `${positionIn(file, position, map)}: ${message} (no-require)`,
+      ),
+    );
+  }
   if ("descriptor" in answer) return answer.descriptor;
   throw new WorkflowError({ ...answer.refused, message: `${file}: ${answer.refused.message}` });
 }

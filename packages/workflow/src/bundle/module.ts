@@ -43,15 +43,16 @@ export function positionIn(
   return `${at.file}:${at.line}:${at.column}`;
 }
 
-// Bun's own syntax errors (BuildMessage) carry their position.
-function syntaxPlace(error: unknown): SourcePosition | null {
+/** The position of a syntax error of Bun's (a BuildMessage); null for another error. */
+export function syntaxPlace(error: unknown): SourcePosition | null {
   const position = isRecord(error) ? error.position : null;
   if (!isRecord(position)) return null;
   const line = Number(position.line);
   return line > 0 ? { line, column: Math.max(1, Number(position.column)) } : null;
 }
 
-function stackPlace(error: unknown, path: string): SourcePosition | null {
+/** The innermost position in `path` of an error's stack. */
+export function stackPlace(error: unknown, path: string): SourcePosition | null {
   const stack = error instanceof Error ? error.stack : undefined;
   if (typeof stack !== "string") return null;
   for (const line of stack.split("\n", 100)) {

@@ -12,10 +12,9 @@ import {
   type SourceKind,
   statSource,
 } from "./build.ts";
-import { checkBuilt, checkBytes, type Finding } from "./check.ts";
+import { checkBytes, refuse } from "./check.ts";
 import { inTemporary } from "./child.ts";
 import { inspectBundle } from "./inspect.ts";
-import { positionIn } from "./module.ts";
 import { SourceMap } from "./source-map.ts";
 import { maxBundleSize } from "../disk/bundle-files.ts";
 import type { SideFiles } from "./store.ts";
@@ -24,7 +23,6 @@ import type { SideFiles } from "./store.ts";
 export type PreparedBundle = SideFiles & { bytes: Uint8Array };
 
 const maxTextSize = 16 << 20;
-const maxDetails = 1000;
 
 /** How a bundle is made of a file. */
 export type PrepareOptions = {
@@ -60,8 +58,7 @@ export async function prepareBundle(
   onInputs?.(built?.inputs ?? [resolve(file)]);
   const bytes = built?.code ?? (await readSource(file, maxBundleSize));
   const map = built ? new SourceMap(built.map, dirname(file)) : await mapBeside(file, bytes);
-  if (built) refuse(checkBuilt(new TextDecoder().decode(built.code), file), file, map);
-  else refuse(checkBytes(bytes, file), file);
+  refuse(checkBytes(bytes, file), file, built ? map : undefined);
   const descriptor = await inTemporary("uncaged-add-", async (folder) => {
     const path = join(folder, "bundle.esm.js");
     await writeFile(path, bytes);
@@ -147,20 +144,4 @@ async function readText(path: string, code: string, hint: string): Promise<strin
   } catch (cause) {
     throw WorkflowError.failed(code, `${show(path)} is no UTF-8 text`, hint, cause);
   }
-}
-
-function refuse(findings: Finding[], file: string, map?: SourceMap): void {
-  if (findings.length === 0) return;
-  const details = findings.slice(0, maxDetails).map((finding) => {
-    // In built code a line means nothing to the author: the source's line, or the file alone.
-    const at = map && !map.original(finding) ? file : positionIn(file, finding, map);
-    return `${at}: ${finding.message} (${finding.rule})`;
-  });
-  const more = findings.length > 1 ? `, and ${findings.length - 1} more` : "";
-  throw new WorkflowError({
-    code: "BUNDLE_REFUSED",
-    message: `${details[0]}${more}`,
-    hint: "a bundle is one ES module that exports run and descriptor and imports only Node's own modules",
-    details,
-  });
 }

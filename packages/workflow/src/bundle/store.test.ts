@@ -150,6 +150,26 @@ describe("loadBundle", () => {
     );
   });
 
+  test("a bundle can't require a package while it runs, also in a root behind a link", async () => {
+    const lazy = source.replace(
+      "yield",
+      'try { require("yaml") } catch (error) { throw error } yield',
+    );
+    const hash = await put(lazy);
+    const link = `${root}-link`;
+    await symlink(root, link);
+    try {
+      const { run } = await loadBundle(openRoot({ path: link }), hash);
+      const step = run({ prompt: "", steps: [] }, { threadId: "", maxRounds: 1 }).next();
+      expect(await errorOf(step)).toMatchObject({
+        code: "BUNDLE_REFUSED",
+        message: 'requires "yaml", which is no Node built-in',
+      });
+    } finally {
+      await rm(link);
+    }
+  });
+
   test("judges the exports again", async () => {
     const hash = await put("export const descriptor = {}; export async function run() {}");
     const { code, message } = await errorOf(loadBundle(root, hash));

@@ -18,6 +18,7 @@ import { loadFailed, loadProblem, toBundle } from "./module.ts";
 import { maxBundleSize } from "../disk/bundle-files.ts";
 import { checkProven, maxDescriptorBytes, proofsOf } from "./proof.ts";
 import { sealedDescriptor, sealIn } from "./seal.ts";
+import { guardRequires } from "./require-guard.ts";
 import { SourceMap } from "./source-map.ts";
 
 /** A bundle as it was loaded, and the SHA-256 of its bytes. */
@@ -159,6 +160,7 @@ export async function loadBundle(
 ): Promise<LoadedBundle> {
   const own = sha256(await readBundle(root, hash));
   const path = bundlePath(root, hash);
+  guardRequires(path);
   prepare();
   let module: object;
   try {

@@ -126,7 +126,9 @@ export const WAIT = "__wait__" as const;
 /** The role of the step that is the answer. */
 export const INPUT = "__input__" as const;
 
+/** The role of the first message that a moderator sees. */
 export type START = typeof START;
+/** The role of the last record of a log; a moderator returns it to end the thread. */
 export type END = typeof END;
 
 /**

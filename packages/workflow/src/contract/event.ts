@@ -85,6 +85,7 @@ export type EventPayloads = {
   var_changed: { name: string; oldValue?: unknown; newValue?: unknown };
 };
 
+/** The name of an event. */
 export type EventType = keyof EventPayloads;
 
 /**

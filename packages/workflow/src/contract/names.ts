@@ -13,6 +13,7 @@ export const isHash = (text: string): boolean => text.length === 13 && isBase32(
 /** Whether the text, standing alone, may be the prefix of a hash, or a whole one: 4 digits or more. */
 export const isHashPrefix = (text: string): boolean =>
   text.length >= 4 && text.length <= 13 && isBase32(text);
+/** Whether a value has the form of a thread's id, a ULID. */
 export const isThreadId = (id: unknown): id is string =>
   typeof id === "string" && threadIdPattern.test(id);
 

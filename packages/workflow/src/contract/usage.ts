@@ -17,6 +17,7 @@ export type Usage = Record<(typeof names)[number], number>;
 const usageOf = (count: (name: keyof Usage) => number): Usage =>
   Object.fromEntries(names.map((name) => [name, count(name)])) as Usage;
 
+/** A usage with all counts 0. */
 export const noUsage: Usage = /* @__PURE__ */ usageOf(() => 0);
 
 /** The sum of two usages. */

@@ -22,6 +22,7 @@ export const controlTimeoutMs = 60_000;
 /** The number of steps that a thread may have when neither its starter nor its bundle says. */
 export const defaultMaxRounds = 100;
 
+/** The largest limit of rounds that a thread can have. */
 export const mostRounds = 1_000_000;
 
 /** Whether a value can be a thread's maxRounds. */

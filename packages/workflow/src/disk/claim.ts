@@ -1,7 +1,7 @@
 import type { Step } from "../contract/contract.ts";
 import type { ThreadLog } from "./log.ts";
 import type { EndRecord, StartRecord } from "../record/record.ts";
-import type { ThreadRef } from "../record/thread.ts";
+import { endedError, type ThreadRef } from "../record/thread.ts";
 import {
   type Appended,
   type Claim,
@@ -15,8 +15,8 @@ import { threadBlobs } from "./blobs.ts";
 import { addDue, duePath } from "./due.ts";
 import { EventFile } from "./event-file.ts";
 import { removeQuietly } from "./files.ts";
-import { JournalFile } from "./journal-file.ts";
-import { infoPath, journalPath, pausedPath, type Root, valuesPath } from "./paths.ts";
+import type { JournalFile } from "./journal-file.ts";
+import { infoPath, pausedPath, type Root, valuesPath } from "./paths.ts";
 import type { LogWriter } from "./writer.ts";
 import type { Writing } from "./writing.ts";
 
@@ -27,6 +27,7 @@ export type DiskClaimParts = {
   fence: number;
   log: Pick<ThreadLog, "start" | "steps" | "end">;
   writer: LogWriter;
+  journal: JournalFile;
   writing: Writing;
   cut: Cut | null;
   onRelease: (isSuspect: boolean) => void;
@@ -67,7 +68,7 @@ export class DiskClaim implements Claim {
     this.#isEnded = log.end !== null;
     const values = valuesPath(root, hash, threadId);
     this.#events = new EventFile(infoPath(root, hash, threadId), values);
-    this.#journal = new JournalFile(journalPath(root, hash, threadId), threadId, parts.writing);
+    this.#journal = parts.journal;
     this.#dueAt = dueOf(thread.state);
     // An entry may be missing in a storage root of an earlier version.
     if (this.#dueAt !== null) this.#addDue(this.#dueAt);
@@ -107,10 +108,10 @@ export class DiskClaim implements Claim {
     return this.#isOver ? null : this.#events.keepValue(json);
   }
 
-  async putBlob(_id: string, bytes: Uint8Array): Promise<boolean> {
+  async putBlob(bytes: Uint8Array): Promise<string | null> {
     if (this.#isOver) throw new FencedError(this.ref.threadId);
     const { root, thread } = this.#parts;
-    return (await threadBlobs(root, thread.hash, thread.threadId).put(bytes)) !== null;
+    return await threadBlobs(root, thread.hash, thread.threadId).put(bytes);
   }
 
   /** Fences the claim: its holder can write nothing more, and learns it. */
@@ -135,7 +136,8 @@ export class DiskClaim implements Claim {
   }
 
   #check(): void {
-    if (this.#isOver || this.#isEnded) throw new FencedError(this.ref.threadId);
+    if (this.#isOver) throw new FencedError(this.ref.threadId);
+    if (this.#isEnded) throw endedError(this.ref.threadId, "ended");
   }
 
   #addDue(at: number): void {

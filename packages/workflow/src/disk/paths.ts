@@ -27,6 +27,9 @@ export const journalPath = (root: Root, hash: string, threadId: string) =>
 /** Marks a thread that is to stop at its next yield. */
 export const pausedPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.paused`);
+/** Keeps a thread that could not be driven from being tried again before a time. */
+export const postponedPath = (root: Root, hash: string, threadId: string) =>
+  join(root, "logs", hash, `${threadId}.postponed`);
 /** What events refer to by `at`: the values that are too long for them. */
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);

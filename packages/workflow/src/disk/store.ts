@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Step } from "../contract/contract.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
-import { checkThreadId, isHash } from "../contract/names.ts";
+import { checkThreadId, isHash, isThreadId } from "../contract/names.ts";
 import { show } from "../contract/show.ts";
 import type { Durability } from "../control/control.ts";
 import { isEnd, maxRecordBytes, type StartRecord } from "../record/record.ts";
@@ -32,6 +32,7 @@ import { DiskClaim } from "./claim.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { addDue, listDue, postponeDue, removeDue } from "./due.ts";
 import { makeFolder, readOwnFile, removeFile, syncFolder, writeFileAtomic } from "./files.ts";
+import { JournalFile } from "./journal-file.ts";
 import { LineFile } from "./line-file.ts";
 import { movedTo } from "./location.ts";
 import { type Lock, takeLock, waitForLock } from "./lock.ts";
@@ -55,6 +56,7 @@ import {
 } from "./paths.ts";
 import { createRoot } from "./root.ts";
 import { checkHere, isCreated, removeThreadFiles, threadWithId, withThreadId } from "./threads.ts";
+import { isPostponed, notePostponed } from "./postponed.ts";
 import { infoOf, readThread } from "./thread-info.ts";
 import { valueAt } from "./values.ts";
 import { watchLogs } from "./watch-logs.ts";
@@ -87,7 +89,7 @@ export class DiskStore implements ThreadStore {
   readonly #unsynced = new Set<string>();
   /** Threads that were claimed through this object, and so are trusted though the worker before was lost. */
   readonly #trusted = new Set<string>();
-  #lastFence = 0;
+  readonly #closed = new AbortController();
 
   constructor(root: Root, options: DiskStoreOptions = {}) {
     this.#root = root;
@@ -100,6 +102,7 @@ export class DiskStore implements ThreadStore {
   }
 
   async putBundle(bundle: StoredBundle): Promise<void> {
+    this.#check();
     createRoot(this.#root);
     writeBundleFiles(this.#root, bundle);
   }
@@ -117,6 +120,7 @@ export class DiskStore implements ThreadStore {
   }
 
   async readRegistry(): Promise<RegistryState> {
+    this.#check();
     const text = readText(registryPath(this.#root)) ?? "";
     return { text, version: versionOf(text) };
   }
@@ -136,12 +140,16 @@ export class DiskStore implements ThreadStore {
   }
 
   async create(thread: NewThread, options?: ClaimOptions) {
+    this.#check();
     const { hash } = thread;
     const threadId = checkThreadId(thread.threadId);
     if (!isHash(hash)) throw notFound(threadId);
-    for (const record of thread.records) checkRecordSize(Buffer.byteLength(record));
+    for (const record of [...thread.records, ...(thread.journal ?? [])]) {
+      checkRecordSize(Buffer.byteLength(record));
+    }
     createRoot(this.#root);
     const create = () => {
+      this.#check();
       const there = threadWithId(this.#root, threadId);
       if (there) return this.#createdBefore(there);
       return this.#create(thread, options);
@@ -187,18 +195,22 @@ export class DiskStore implements ThreadStore {
       return { created: true, thread: info, claim: null };
     }
     const log = { start: start as unknown as StartRecord, steps, end: null };
-    const claim = this.#claimOf(info, { log, writer, writing, cut: null, owner: options.owner });
+    const journal = this.#journalOf(ref, writing);
+    const { owner } = options;
+    const claim = this.#claimOf(info, { log, writer, journal, writing, cut: null, owner });
     return { created: true, thread: info, claim };
   }
 
   async find(threadId: string): Promise<ThreadInfo | null> {
-    const ref = threadWithId(this.#root, checkThreadId(threadId));
+    this.#check();
+    const ref = isThreadId(threadId) ? threadWithId(this.#root, threadId) : null;
     // The process that created it may have ended before its name was durable.
     if (ref) syncFolder(threadsDir(this.#root, ref.hash));
     return ref && this.#info(ref);
   }
 
   async list({ before, limit = 20, hash }: ListQuery = {}): Promise<ThreadInfo[]> {
+    this.#check();
     const hashes = hash === undefined ? loggedHashes(this.#root) : [hash];
     const refs = hashes.flatMap((one) =>
       threadIdsOf(this.#root, one).map((threadId) => ({ hash: one, threadId })),
@@ -214,6 +226,7 @@ export class DiskStore implements ThreadStore {
   }
 
   async remove(ref: ThreadRef): Promise<boolean> {
+    this.#check();
     const { hash, threadId } = ref;
     if (!isHash(hash)) return false;
     await this.#claims.get(threadId)?.claim.fenced();
@@ -231,6 +244,7 @@ export class DiskStore implements ThreadStore {
   }
 
   async setPaused(ref: ThreadRef, paused: boolean): Promise<ThreadInfo | null> {
+    this.#check();
     const info = this.#info(ref);
     if (!info || info.state.kind === "ended") return info;
     const path = pausedPath(this.#root, ref.hash, ref.threadId);
@@ -240,6 +254,7 @@ export class DiskStore implements ThreadStore {
   }
 
   async read(ref: ThreadRef, log: LogName, cursor?: string): Promise<LogPage> {
+    this.#check();
     const { hash, threadId } = ref;
     if (!isHash(hash) || !isCreated(this.#root, hash, threadId)) throw notFound(threadId);
     const file = new LineFile(pathOf[log](this.#root, hash, threadId));
@@ -263,6 +278,7 @@ export class DiskStore implements ThreadStore {
   }
 
   async readValue({ hash, threadId }: ThreadRef, at: number): Promise<string | null> {
+    if (!Number.isSafeInteger(at) || at < 0) return null;
     return valueAt(valuesPath(this.#root, hash, threadId), at);
   }
 
@@ -275,12 +291,14 @@ export class DiskStore implements ThreadStore {
   }
 
   async claim(ref: ThreadRef, options: ClaimOptions): Promise<Claim | null> {
+    this.#check();
     const { hash } = ref;
     const threadId = checkThreadId(ref.threadId);
     if (!isHash(hash)) throw notFound(threadId);
     const before = this.#claims.get(threadId);
     if (before && !options.takeOver) return null;
     await before?.claim.fenced();
+    this.#check();
     // Another call may have come in between.
     if (this.#claims.has(threadId) || !this.#lock(hash)) return null;
     try {
@@ -308,10 +326,13 @@ export class DiskStore implements ThreadStore {
       : LogWriter.open(path, log, writing);
     this.#unsynced.delete(threadId);
     this.#trusted.add(threadId);
-    const cut: Cut | null = torn && { log: "data", ...torn };
+    const journal = this.#journalOf(ref, writing);
+    const cut: Cut | null = torn
+      ? { log: "data", ...torn }
+      : journal.cut && { log: "journal", ...journal.cut };
     const info = { ...infoOf(ref, log, log.steps.length), owner };
     const paused = system.files.exists(pausedPath(this.#root, hash, threadId));
-    return this.#claimOf({ ...info, paused }, { log, writer, writing, cut, owner });
+    return this.#claimOf({ ...info, paused }, { log, writer, journal, writing, cut, owner });
   }
 
   #claimOf(
@@ -322,18 +343,20 @@ export class DiskStore implements ThreadStore {
     }: {
       log: Pick<ThreadLog, "start" | "steps" | "end">;
       writer: LogWriter;
+      journal: JournalFile;
       writing: Writing;
       cut: Cut | null;
       owner: string;
     },
   ): DiskClaim {
     const { hash, threadId } = thread;
-    this.#lastFence = Math.max(this.#lastFence + 1, system.clock.now());
+    fences = (fences + 1) % 1000;
+    const fence = system.clock.now() * 1000 + fences;
     const claim = new DiskClaim({
       ...parts,
       root: this.#root,
       thread,
-      fence: this.#lastFence,
+      fence,
       onRelease: (isSuspect) => {
         if (isSuspect) this.#unsynced.add(threadId);
         this.#claims.delete(threadId);
@@ -346,11 +369,17 @@ export class DiskStore implements ThreadStore {
   }
 
   async runnable({ now, limit, hashes, onlyDue = false }: RunnableOptions): Promise<ThreadInfo[]> {
-    const isWanted = (hash: string) => hashes === undefined || hashes.includes(hash);
+    const held = new Map<string, boolean>();
+    const isFree = (info: ThreadInfo): boolean => {
+      const { hash, paused, owner, movedTo: host } = info;
+      if (paused || owner !== null || host !== null) return false;
+      if (hashes !== undefined && !hashes.includes(hash)) return false;
+      if (!held.has(hash)) held.set(hash, this.#isHeldElsewhere(hash));
+      return held.get(hash) === false && !isPostponed(this.#root, info, now);
+    };
     const due: ThreadInfo[] = [];
     for (const entry of listDue(this.#root, now)) {
       if (due.length >= limit) break;
-      if (!isWanted(entry.hash)) continue;
       const info = this.#info(entry);
       const at = info?.state.kind === "waiting" ? info.state.dueAt : null;
       // An entry may be older than the thread's log.
@@ -359,8 +388,9 @@ export class DiskStore implements ThreadStore {
     }
     if (onlyDue || due.length >= limit) return due;
     const others = (await this.list({ limit: Number.POSITIVE_INFINITY })).filter(
-      (info) => isWanted(info.hash) && info.state.kind === "running" && isFree(info),
+      (info) => info.state.kind === "running" && isFree(info),
     );
+    others.sort((a, b) => a.updatedAt - b.updatedAt);
     return [...due, ...others].slice(0, limit);
   }
 
@@ -371,14 +401,16 @@ export class DiskStore implements ThreadStore {
 
   async postpone(ref: ThreadRef, until: number): Promise<void> {
     const info = this.#info(ref);
-    const at = info?.state.kind === "waiting" ? info.state.dueAt : null;
+    if (!info) return;
+    const at = info.state.kind === "waiting" ? info.state.dueAt : null;
     if (at !== null) postponeDue(this.#root, { ...ref, at }, until);
+    else notePostponed(this.#root, info, until);
   }
 
   async *watch(signal: AbortSignal, ref?: ThreadRef): AsyncGenerator<StoreChange> {
     const changed = new Map<string, ThreadRef>();
     let wake = Promise.withResolvers<void>();
-    let registry = (await this.readRegistry()).version;
+    let registry = versionOf(readText(registryPath(this.#root)) ?? "");
     const ring = () => wake.resolve();
     const logs = watchLogs(this.#root, (one) => {
       if (ref && one.threadId !== ref.threadId) return;
@@ -386,34 +418,39 @@ export class DiskStore implements ThreadStore {
       ring();
     });
     const names = ref ? null : watchQuietly(this.#root, ring);
-    signal.addEventListener("abort", ring);
+    const over = AbortSignal.any([signal, this.#closed.signal]);
+    over.addEventListener("abort", ring);
     try {
-      yield { kind: "ready" };
-      while (!signal.aborted) {
+      if (!over.aborted) yield { kind: "ready" };
+      while (!over.aborted) {
         const all = [...changed.values()];
         changed.clear();
         for (const one of all) {
           const isThere = isCreated(this.#root, one.hash, one.threadId);
           yield { kind: isThere ? "thread" : "removed", ref: one };
         }
-        const { version } = await this.readRegistry();
+        const version = versionOf(readText(registryPath(this.#root)) ?? "");
         if (!ref && version !== registry) yield { kind: "registry" };
         registry = version;
         if (changed.size > 0) continue;
+        // Not every file system reports every change.
+        const before = ref && this.#sizesOf(ref);
         const cancel = system.clock.after(watchEveryMs, ring);
         await wake.promise;
         cancel();
         wake = Promise.withResolvers();
         logs.ensure();
+        if (ref && this.#sizesOf(ref) !== before) changed.set(ref.threadId, ref);
       }
     } finally {
       logs.close();
       names?.close();
-      signal.removeEventListener("abort", ring);
+      over.removeEventListener("abort", ring);
     }
   }
 
   async close(): Promise<void> {
+    this.#closed.abort();
     for (const { claim } of [...this.#claims.values()]) await claim.fenced();
   }
 
@@ -447,6 +484,28 @@ export class DiskStore implements ThreadStore {
   // Its claim names the damage.
   #infoOfDamaged(ref: ThreadRef, start: StartRecord): ThreadInfo {
     return { ...infoOf(ref, { start, end: null, last: null }, 0), paused: false, owner: null };
+  }
+
+  #journalOf({ hash, threadId }: ThreadRef, writing: Writing): JournalFile {
+    return new JournalFile(journalPath(this.#root, hash, threadId), threadId, writing);
+  }
+
+  #sizesOf({ hash, threadId }: ThreadRef): string {
+    const paths = [dataPath, journalPath, infoPath, pausedPath];
+    return paths
+      .map((pathFor) => system.files.stat(pathFor(this.#root, hash, threadId))?.size ?? "")
+      .join();
+  }
+
+  #check(): void {
+    if (this.#closed.signal.aborted) throw closed(this.#root);
+  }
+
+  /** Whether another process holds the lock of a bundle's threads. */
+  #isHeldElsewhere(hash: string): boolean {
+    const isFree = this.#lock(hash);
+    if (isFree) this.#unlock(hash);
+    return !isFree;
   }
 
   #writingFor(durability: Durability | undefined): Writing {
@@ -483,6 +542,9 @@ export class DiskStore implements ThreadStore {
   }
 }
 
+/** Counts the claims of this process: two of one millisecond have different fences. */
+let fences = 0;
+
 const watchEveryMs = 2_000;
 const mostRegistryBytes = 16 * 1024 * 1024;
 
@@ -505,14 +567,14 @@ function readText(path: string): string | null {
   return bytes && new TextDecoder().decode(bytes);
 }
 
-const isFree = ({ paused, owner, movedTo: host }: ThreadInfo): boolean =>
-  !paused && owner === null && host === null;
-
 const versionOf = (text: string): string => xxh64(encode(text)).toString(16);
 
 const missing = ({ threadId }: ThreadRef): never => {
   throw notFound(threadId);
 };
+
+const closed = (root: Root): WorkflowError =>
+  WorkflowError.failed("STORE_CLOSED", `${root}: the store is closed`, "open it again");
 
 const held = (threadId: string): WorkflowError =>
   WorkflowError.failed(

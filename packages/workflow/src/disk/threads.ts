@@ -23,6 +23,7 @@ import {
   movedPath,
   namesIn,
   pausedPath,
+  postponedPath,
   type Root,
   startLockPath,
   threadsDir,
@@ -115,7 +116,15 @@ export function removeThreadFiles(root: Root, hash: string, threadId: string): v
   if (!isThere) throw notFound(threadId);
   const at = quietWakingTime(root, { hash, threadId });
   const folder = threadsDir(root, hash);
-  for (const path of [dataPath, journalPath, infoPath, valuesPath, pausedPath, locationPath])
+  for (const path of [
+    dataPath,
+    journalPath,
+    infoPath,
+    valuesPath,
+    pausedPath,
+    postponedPath,
+    locationPath,
+  ])
     removeFile(path(root, hash, threadId));
   for (const name of namesIn(folder)) {
     if (name.startsWith(`${threadId}.torn-`)) removeFile(join(folder, name));

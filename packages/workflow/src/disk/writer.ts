@@ -215,7 +215,7 @@ export class LogWriter {
       this.#sum === null ? { text: record, sum: null } : sealed(record, this.#sum);
     const { syncer } = this.#writing;
     const bytes = encode(syncer ? text : `${text}\n`);
-    checkRecordSize(bytes.length);
+    checkRecordSize(Buffer.byteLength(record));
     this.#checkAlone();
     const before = this.#size;
     this.#write(bytes);

@@ -52,6 +52,30 @@ export type { HostIdentity } from "../control/control.ts";
 export { newThreadId } from "../local/threads/start.ts";
 export { threadEnv } from "../local/workers/surroundings.ts";
 
+// Stores
+export { Memory } from "../store/memory.ts";
+export { memoryStore } from "../store/memory-store.ts";
+export { storeContract, type StoreRule } from "../store/store-contract.ts";
+export type { StoreUnderTest } from "../store/store-trial.ts";
+export {
+  type Appended,
+  type Claim,
+  type ClaimOptions,
+  type Cut,
+  FencedError,
+  type ListQuery,
+  type LogName,
+  type LogPage,
+  type NewThread,
+  type RegistryState,
+  type RunnableOptions,
+  type StoreChange,
+  type StoredBundle,
+  type ThreadInfo,
+  type ThreadState,
+  type ThreadStore,
+} from "../store/store.ts";
+
 // Attempts
 export type { Attempt, AttemptTurn, Retry } from "../record/attempt.ts";
 export { AttemptLog } from "../record/attempt-log.ts";

@@ -2,8 +2,6 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import * as entryPoint from "./index.ts";
-import * as testing from "./testing.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -50,68 +48,4 @@ test("neither what authors import nor what tests import needs anything but the l
     expect(text.length).toBeGreaterThan(4000);
     expect(new Bun.Transpiler().scanImports(text)).toEqual([]);
   }
-});
-
-test("the entry points have these values and no others", () => {
-  expect(Object.keys(entryPoint).sort()).toEqual([
-    "AttemptLog",
-    "END",
-    "INPUT",
-    "Limit",
-    "QuestionLog",
-    "START",
-    "Scheduler",
-    "StepFailure",
-    "WAIT",
-    "WorkflowError",
-    "addUsage",
-    "answererIn",
-    "answererText",
-    "answersFromFixture",
-    "attemptIds",
-    "attemptTime",
-    "concurrently",
-    "createRoleModerator",
-    "decisionOf",
-    "drainsOnPause",
-    "durable",
-    "durationHint",
-    "durationMs",
-    "errorParts",
-    "eventsChannel",
-    "foundProblems",
-    "gitSettings",
-    "gitVariables",
-    "isApproval",
-    "isStepQuestion",
-    "isWorkflowError",
-    "knownEvent",
-    "listNames",
-    "maskOf",
-    "messageOf",
-    "nestedAttempts",
-    "noAnswer",
-    "noUsage",
-    "openAttempt",
-    "opensAttempts",
-    "readAmount",
-    "readEvent",
-    "readUsage",
-    "recorded",
-    "sleepsUntil",
-    "spendingOf",
-    "stepKey",
-    "totalTokens",
-    "truncated",
-    "usesAttempt",
-    "waitFor",
-    "worktreeIn",
-    "worktreeRef",
-  ]);
-  expect(Object.keys(testing).sort()).toEqual([
-    "hostContract",
-    "replayEverywhere",
-    "runThread",
-    "settableClock",
-  ]);
 });

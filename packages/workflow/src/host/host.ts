@@ -49,7 +49,7 @@ export interface Host {
   version(workflow: string): Promise<VersionView>;
   /** The text of a version's bundle; with `file`, of one of the files that it was built from. */
   source(workflow: string, file?: string): Promise<string>;
-  /** Which of these roles do something else in the second version than in the first, as far as their sources show. */
+  /** Which of these roles have changed from the first version to the second, by the files that define them. */
   changedRoles(
     versions: readonly [before: string, after: string],
     roles: readonly string[],
@@ -114,6 +114,7 @@ export interface Host {
   close(): Promise<void>;
 }
 
+/** Options of registering a workflow. */
 export type RegisterOptions = PrepareOptions & {
   /** Registers under the name's own name for development, `<name>@dev`, which keeps no history. */
   dev?: boolean;
@@ -124,6 +125,7 @@ export type RegisterOptions = PrepareOptions & {
 /** What `add --json` prints. `unchanged` is true when it was the current version already. */
 export type Added = { name: string; hash: string; unchanged: boolean };
 
+/** The result of a rollback: the hash that is current now, and the one before. */
 export type RolledBack = { name: string; hash: string; previous: string };
 
 /** A line of `list --json`. `versions` counts the current one too. */
@@ -189,6 +191,7 @@ export type StartOptions = {
   durability?: Durability;
 };
 
+/** The result of a start: the new thread's id, and the workflow and version that it runs. */
 export type StartedThread = { threadId: string; workflow: string; hash: string };
 
 /** What the woken threads continue with; `env` reaches their workflows and is never written. */
@@ -225,6 +228,7 @@ export type ForkOptions = {
   durability?: Durability;
 };
 
+/** The result of a fork: the new thread, and the thread and steps that it continues. */
 export type Forked = StartedThread & { forkFrom: ForkFrom };
 
 /** A thread among those that it was forked from, and those that were forked from them. */
@@ -252,6 +256,7 @@ export type ThreadQuery = {
  */
 export type ThreadPage = { rows: ThreadRow[]; total: number | null; next: string | null };
 
+/** Selects lines of a thread's debug log. */
 export type LogOptions = {
   /** Begins behind the line with this position. */
   after?: number;
@@ -271,6 +276,7 @@ export type LogOptions = {
 /** A line of a debug log, and the position behind it in bytes; of a backward reading 0. */
 export type LogLine = { record: InfoRecord; position: number };
 
+/** Options of `observe`. */
 export type ObserveOptions = {
   signal?: AbortSignal;
   /** False: the events are left out. */

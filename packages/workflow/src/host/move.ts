@@ -21,6 +21,7 @@ export type Presence = { hash: string; location: Location | null };
 /** A thread that arrives: from where, the number of its moves, whether it was paused. */
 export type Arrival = { from: HostIdentity; moves: number; paused: boolean };
 
+/** Options of moving a thread to another host. */
 export type MoveOptions = {
   /** Called as parts arrive: how many bytes of how many. */
   onProgress?: (done: number, all: number) => void;

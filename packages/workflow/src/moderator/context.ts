@@ -7,6 +7,7 @@ import type { Blobs, END, START, Step } from "../contract/contract.ts";
 /** Maps role names to their meta types: the one generic that drives all inference. */
 export type RoleMeta = Record<string, Record<string, unknown>>;
 
+/** The content and meta that a role returns for its step. */
 export type RoleResult<Meta> = { content: string; meta: Meta };
 
 /** What precedes a thread's first step: the prompt and who the thread is. */
@@ -66,6 +67,7 @@ export type AgentFn = (ctx: ThreadContext, systemPrompt: string) => Promise<stri
  */
 export type Moderator<M extends RoleMeta> = (ctx: ThreadContext<M>) => (keyof M & string) | END;
 
+/** A workflow of roles: its name, its roles and the moderator that chooses the next one. */
 export type WorkflowDefinition<M extends RoleMeta> = {
   name: string;
   roles: { [K in keyof M & string]: Role<M[K]> };

@@ -9,6 +9,7 @@ import type { Break, EndRecord, FailureRecord, LogFacts, StartRecord } from "./r
 /** The name of a thread's status. */
 export type Status = ThreadStatus["status"];
 
+/** All statuses of a thread. */
 export const statuses: readonly Status[] = [
   "running",
   "paused",

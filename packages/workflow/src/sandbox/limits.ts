@@ -14,6 +14,7 @@ export type StepLimits = {
   disk: number;
 };
 
+/** The limits of a command in a sandbox when none are set. */
 export const defaultLimits: StepLimits = {
   memory: 4 * 1024 ** 3,
   cpus: 2,

@@ -15,6 +15,7 @@ import { withRecorded } from "../durable/recorded.ts";
 /** An answer to a waiting thread: its text, which may be JSON; or the content and meta of the `__input__` step. */
 export type TestAnswer = string | { content: string; meta: Record<string, unknown> };
 
+/** Options of a thread in memory. */
 export type RunThreadOptions = {
   prompt?: string;
   /** Steps that are in the log already, as after a resume or a fork. */

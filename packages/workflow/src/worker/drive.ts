@@ -4,7 +4,7 @@ import type { Mask } from "../contract/mask.ts";
 import type { SharedValues } from "../contract/shared-values.ts";
 import { describeOutcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
-import { blobIdOf, isBlobId } from "../record/blob-names.ts";
+import { isBlobId } from "../record/blob-names.ts";
 import type { EndRecord } from "../record/record.ts";
 import type { Claim, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
@@ -106,10 +106,7 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
 /** The blobs of a claimed thread, as its roles have them. */
 function blobsOf(store: Driving["store"], claim: Claim): Blobs {
   return {
-    async put(bytes) {
-      const id = blobIdOf(bytes);
-      return (await claim.putBlob(id, bytes)) ? id : null;
-    },
+    put: (bytes) => claim.putBlob(bytes),
     get: async (id) => (isBlobId(id) ? await store.readBlob(claim.ref, id) : null),
     ids: () => store.listBlobs(claim.ref),
   };

@@ -1,3 +1,4 @@
+import "../../lib/no-eval.ts";
 import { inputSchema, Registry } from "@uncaged/workflow-steps/document";
 import type { RunCheckpoint, RunState } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "../../lib/json.ts";

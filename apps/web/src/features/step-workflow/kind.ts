@@ -1,3 +1,4 @@
+import "../../lib/no-eval.ts";
 import { builtInTools, validate } from "@uncaged/workflow-steps/document";
 import type { DocumentKind } from "../../editor/kind.ts";
 import { isRecord } from "../../lib/json.ts";

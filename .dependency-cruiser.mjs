@@ -1,0 +1,295 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/*
+ * Which file may import which. `npm run imports` checks it, type imports included.
+ *
+ * The layers of a package are its folders, from the bottom: an import goes to a lower layer or stays in its folder.
+ * Folders in one inner list do not import each other. Files directly in `src` are above all folders.
+ */
+const packages = [
+  {
+    home: "packages/workflow",
+    layers: [
+      "contract",
+      ["system", "control", "document"],
+      ["record", "sandbox", "moderator"],
+      ["durable", "store"],
+      ["disk", "testing"],
+      ["project", "registry"],
+      "bundle",
+      ["engine", "host"],
+      "worker",
+      "local",
+      "entry",
+    ],
+    mayImport: [],
+  },
+  {
+    home: "packages/workflow-agents",
+    layers: [
+      "run",
+      ["child", "content", "http", "limit", "ledger"],
+      ["command", "tools", "worktree"],
+      ["llm", "mcp"],
+      ["anthropic", "openai", "scripted", "extract"],
+      ["models", "role"],
+      "entry",
+    ],
+    mayImport: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow/sandbox"],
+  },
+  {
+    home: "packages/evals",
+    layers: ["run", "entry"],
+    mayImport: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow-agents/ledger"],
+  },
+  {
+    home: "packages/workflow-steps",
+    layers: [
+      ["expression", "adapter"],
+      "document",
+      ["registry", "target", "outline", "adapters"],
+      ["check", "state"],
+      ["context", "step", "source", "schema"],
+      "interpreter",
+      ["engine", "bundle"],
+    ],
+    mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
+  },
+  {
+    home: "packages/workflow-graph",
+    layers: [
+      ["agent", "document"],
+      ["outline", "agents"],
+      ["state", "check"],
+      ["node", "source"],
+      "interpreter",
+      "run",
+      "bundle",
+      "entry",
+    ],
+    mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
+  },
+  {
+    home: "packages/workflow-plan",
+    layers: [
+      ["error", "guard", "reference"],
+      ["plan", "secret"],
+      ["config", "layout", "channel", "agent", "mount", "check"],
+      ["sandbox", "ipc", "state", "planner", "trigger"],
+      ["mcp", "step", "preview", "interpreter", "source"],
+      ["bundle"],
+      ["store"],
+      ["runs"],
+      ["home"],
+      ["service", "planning"],
+      ["router"],
+      ["terminal"],
+      ["entry"],
+    ],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/document",
+      "@uncaged/workflow/host",
+      "@uncaged/workflow/sandbox",
+      "@uncaged/workflow-agents",
+    ],
+  },
+  {
+    home: "packages/workflow-restate",
+    layers: [["cluster", "thread"], "client", ["mirror", "service"], ["worker", "host"], "entry"],
+    mayImport: ["@uncaged/workflow", "@uncaged/workflow/driver", "@uncaged/workflow/host"],
+  },
+  {
+    home: "packages/server",
+    layers: [
+      "schema",
+      ["guard", "console", "stream"],
+      "routes",
+      ["runs", "graphs", "plans"],
+      "server",
+      "entry",
+    ],
+    mayImport: [
+      "@uncaged/workflow/document",
+      "@uncaged/workflow/host",
+      "@uncaged/workflow-agents/ledger",
+      "@uncaged/workflow-evals",
+      "@uncaged/workflow-graph",
+      "@uncaged/workflow-graph/agents",
+      "@uncaged/workflow-graph/document",
+      "@uncaged/workflow-graph/run",
+      "@uncaged/workflow-graph/source",
+      "@uncaged/workflow-plan",
+      "@uncaged/workflow-plan/service",
+      "@uncaged/workflow-plan/source",
+      "@uncaged/workflow-plan/terms",
+      "@uncaged/workflow-steps",
+      "@uncaged/workflow-steps/source",
+    ],
+  },
+  {
+    home: "apps/web",
+    layers: ["lib", "ui", "editor", "features", "pages"],
+    // Their own folders do not import each other.
+    divided: ["features", "pages"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow-graph/document",
+      "@uncaged/workflow-graph/run",
+      "@uncaged/workflow-server/api-types",
+      "@uncaged/workflow-steps/document",
+    ],
+  },
+  {
+    home: "packages/cli-workflow",
+    layers: [
+      "output",
+      "session",
+      ["arguments", "completion", "doctor", "manual", "project"],
+      ["eval", "follow", "plan"],
+      "console",
+      "dev",
+      "commands",
+      "program",
+    ],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/document",
+      "@uncaged/workflow/host",
+      "@uncaged/workflow-agents/ledger",
+      "@uncaged/workflow-evals",
+      "@uncaged/workflow-graph/source",
+      "@uncaged/workflow-plan",
+      "@uncaged/workflow-plan/service",
+      "@uncaged/workflow-plan/source",
+      "@uncaged/workflow-plan/terms",
+      "@uncaged/workflow-plan/tools",
+      "@uncaged/workflow-plan/worker",
+      "@uncaged/workflow-restate",
+      "@uncaged/workflow-restate/cluster",
+      "@uncaged/workflow-restate/worker",
+      "@uncaged/workflow-server",
+      "@uncaged/workflow-steps",
+      "@uncaged/workflow-steps/source",
+    ],
+  },
+];
+
+const error = (name, comment, from, to) => ({ name, severity: "error", comment, from, to });
+
+/** The files of entry points by their names, `@uncaged/workflow/host`. */
+const entryPoints = Object.fromEntries(
+  packages.flatMap(({ home }) => {
+    const { name, exports = {} } = JSON.parse(readFileSync(`${home}/package.json`, "utf8"));
+    return Object.entries(exports).map(([as, file]) => [name + as.slice(1), home + file.slice(1)]);
+  }),
+);
+const fileOf = (name) => {
+  if (!(name in entryPoints)) throw new Error(`${name}: entry point not found`);
+  return `^${entryPoints[name]}$`;
+};
+
+function layerRules({ home, layers, divided = [] }) {
+  const src = `${home}/src`;
+  const named = layers.flat();
+  const found = readdirSync(src, { withFileTypes: true })
+    .filter((each) => each.isDirectory())
+    .map(({ name }) => name);
+  const [unknown] = found.filter((name) => !named.includes(name));
+  const [gone] = named.filter((name) => !found.includes(name));
+  if (unknown)
+    throw new Error(`${src}/${unknown}: missing in the layers of .dependency-cruiser.mjs`);
+  if (gone)
+    throw new Error(`${src}/${gone}: folder not found; delete it in .dependency-cruiser.mjs`);
+  return layers.flatMap((layer, at) =>
+    [layer].flat().map((folder) => {
+      const isDivided = divided.includes(folder);
+      const below = layers.slice(0, at).flat();
+      return error(
+        "only-down",
+        "imports a layer that is not below its own",
+        { path: `^${src}/${folder}/${isDivided ? "([^/]+)/" : ""}` },
+        {
+          path: `^${src}/`,
+          pathNot: `^${src}/(${[isDivided ? `${folder}/$1` : folder, ...below].join("|")})/`,
+        },
+      );
+    }),
+  );
+}
+
+const packageRules = ({ home, mayImport }) => [
+  error(
+    "packages-by-name",
+    "imports a file of another package by its path",
+    { path: `^${home}/src/` },
+    {
+      path: "^(packages|apps|scripts|test|bench)/",
+      pathNot: `^${home}/`,
+      dependencyTypes: ["local"],
+    },
+  ),
+  error(
+    "only-named-packages",
+    "imports an entry point of another package that is not in its `mayImport`",
+    { path: `^${home}/src/` },
+    { path: "^(packages|apps)/", pathNot: [`^${home}/`, ...mayImport.map(fileOf)] },
+  ),
+];
+
+export default {
+  forbidden: [
+    ...packages.flatMap(layerRules),
+    ...packages.flatMap(packageRules),
+    error("no-cycle", "is part of a cycle", {}, { circular: true }),
+    error(
+      "system-port",
+      "reaches the operating system without packages/workflow/src/system/port.ts",
+      {
+        path: "^packages/workflow/src/",
+        pathNot: [
+          "^packages/workflow/src/(system|sandbox|contract|moderator|durable|testing)/",
+          // Processes of their own, and what a worker does before it loads a bundle.
+          "^packages/workflow/src/bundle/(build|build-child|child|confined|inspect-child|own-packages|prepare)[.]ts$",
+          "^packages/workflow/src/worker/(main|isolate)[.]ts$",
+        ],
+      },
+      {
+        path: "^(bun:ffi|bun:sqlite|fs|fs/promises|child_process|crypto|http|net|os|timers|timers/promises)$",
+        dependencyTypes: ["core"],
+      },
+    ),
+    error(
+      "agents-import-at-once",
+      "imports while it runs, which a bundle must not",
+      { path: "^packages/workflow-agents/src/" },
+      { dynamic: true },
+    ),
+    error(
+      "steps-by-adapters",
+      "reaches Node or the agents outside of the adapters and the sources",
+      {
+        path: "^packages/workflow-steps/src/",
+        pathNot: "^packages/workflow-steps/src/(adapters|source)[./]",
+      },
+      {
+        path: [
+          ...["@uncaged/workflow/document", "@uncaged/workflow-agents"].map(fileOf),
+          "^[a-z_/]+$",
+        ],
+        pathNot: "^diagnostics_channel$",
+      },
+    ),
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: "node_modules" },
+    exclude: {
+      path: "[.]test[.]tsx?$|/template/|^(packages|apps)/[^/]+/(test|bench|dist|schema|public|bin)/",
+    },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "types", "default"],
+    },
+  },
+};

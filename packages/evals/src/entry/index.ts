@@ -1,0 +1,34 @@
+// Evals, for programs that run and show them.
+
+// What is run
+export { type EvalCase, parseFixture, readDataset } from "../run/dataset.ts";
+export {
+  type EvalThread,
+  type Judgement,
+  type Score,
+  type Scorer,
+  scoreOf,
+} from "../run/score.ts";
+export { type EvalChange, type EvalSetup, runEval } from "../run/run.ts";
+
+// What it came to
+export {
+  EvalRecord,
+  type EvalHead,
+  type EvalPlace,
+  type EvalView,
+  listEvals,
+  readEval,
+} from "../run/record.ts";
+export {
+  type CaseMean,
+  type CaseChange,
+  type CaseRun,
+  type Changes,
+  changesOf,
+  type Outcome,
+  outcomes,
+  summaryOf,
+  type VersionRuns,
+  type VersionSummary,
+} from "../run/compare.ts";

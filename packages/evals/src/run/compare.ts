@@ -1,0 +1,127 @@
+/*
+ * What an eval found, computed from its records alone: the command line, its JSON and the console show this.
+ */
+
+/**
+ * How a run of a case came out: `scored`; its thread `failed`, `waits` for a person, would have passed its `budget`, or
+ * ran out of `rounds`; or its scorer gave no score, `unscored`.
+ */
+export type Outcome = (typeof outcomes)[number];
+
+/** The outcomes of a run of a case. */
+export const outcomes = ["scored", "failed", "waits", "budget", "rounds", "unscored"] as const;
+
+/** One run of a case on a version: the n-th, from 1. `threadId` is null when no thread could be started. */
+export type CaseRun = {
+  case: string;
+  n: number;
+  threadId: string | null;
+  outcome: Outcome;
+  score: number | null;
+  pass: boolean;
+  reason: string | null;
+  error: { code: string; message: string } | null;
+  /** In US dollars, as far as prices are known: `unpriced` counts what has none. */
+  cost: number;
+  unpriced: number;
+  tokens: number;
+  durationMs: number | null;
+  at: number;
+};
+
+/** The runs of one version. */
+export type VersionRuns = { hash: string; workflow: string; runs: readonly CaseRun[] };
+
+/**
+ * What a version's runs come to. A run without a score counts as one with the score 0 that did not pass: no version gets
+ * better by failing.
+ */
+export type VersionSummary = {
+  hash: string;
+  workflow: string;
+  runs: number;
+  passed: number;
+  passRate: number | null;
+  score: number | null;
+  cost: number;
+  unpriced: number;
+  tokens: number;
+  p50Ms: number | null;
+  p95Ms: number | null;
+  outcomes: Record<Outcome, number>;
+};
+
+/** Counts, mean score, times and cost of the runs of a version. */
+export function summaryOf({ hash, workflow, runs }: VersionRuns): VersionSummary {
+  const times = runs.flatMap(({ durationMs }) => durationMs ?? []).toSorted((a, b) => a - b);
+  const passed = runs.filter(({ pass }) => pass).length;
+  const sum = (value: (run: CaseRun) => number) =>
+    runs.reduce((total, run) => total + value(run), 0);
+  const counts = outcomes.map((outcome) => [
+    outcome,
+    runs.filter((run) => run.outcome === outcome).length,
+  ]);
+  return {
+    ...{ hash, workflow, runs: runs.length, passed },
+    passRate: runs.length === 0 ? null : passed / runs.length,
+    score: meanScore(runs),
+    cost: rounded(sum(({ cost }) => cost)),
+    unpriced: sum(({ unpriced }) => unpriced),
+    tokens: sum(({ tokens }) => tokens),
+    p50Ms: percentile(times, 0.5),
+    p95Ms: percentile(times, 0.95),
+    outcomes: Object.fromEntries(counts) as Record<Outcome, number>,
+  };
+}
+
+/** The smallest value that is not below a share of all, of sorted ones; null of none. */
+export function percentile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
+}
+
+const meanScore = (runs: readonly CaseRun[]): number | null =>
+  runs.length === 0
+    ? null
+    : rounded(runs.reduce((sum, { score }) => sum + (score ?? 0), 0) / runs.length);
+
+// Without the dust that binary fractions leave.
+const rounded = (value: number): number => Math.round(value * 1e12) / 1e12;
+
+/** A case on two versions: its mean score and how many of its runs passed. */
+export type CaseChange = { case: string; before: CaseMean; after: CaseMean };
+/** The runs of one case on a version, with their mean score. */
+export type CaseMean = { score: number; passed: number; runs: number; threadIds: string[] };
+
+/** Which cases a version does worse or better than the first one, of those that have run on both. */
+export type Changes = { hash: string; workflow: string; worse: CaseChange[]; better: CaseChange[] };
+
+/** Compares a version with the baseline, case by case. */
+export function changesOf(baseline: VersionRuns, version: VersionRuns): Changes {
+  const [before, after] = [byCase(baseline), byCase(version)];
+  const changes = [...before].flatMap(([id, one]): CaseChange[] => {
+    const other = after.get(id);
+    return other ? [{ case: id, before: meanOf(one), after: meanOf(other) }] : [];
+  });
+  const { hash, workflow } = version;
+  return {
+    ...{ hash, workflow },
+    worse: changes.filter((change) => difference(change) < 0),
+    better: changes.filter((change) => difference(change) > 0),
+  };
+}
+
+/** By how many runs passed, then by the score. */
+function difference({ before, after }: CaseChange): number {
+  const passed = after.passed / after.runs - before.passed / before.runs;
+  return passed === 0 ? after.score - before.score : passed;
+}
+
+const meanOf = (runs: readonly CaseRun[]): CaseMean => ({
+  score: meanScore(runs) ?? 0,
+  passed: runs.filter(({ pass }) => pass).length,
+  runs: runs.length,
+  threadIds: runs.flatMap(({ threadId }) => threadId ?? []),
+});
+
+const byCase = ({ runs }: VersionRuns): Map<string, CaseRun[]> =>
+  Map.groupBy(runs, (run) => run.case);

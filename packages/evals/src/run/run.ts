@@ -1,0 +1,223 @@
+import {
+  type Fixture,
+  failureOf,
+  follow,
+  type Host,
+  isWorkflowError,
+  newThreadId,
+  recordedInput,
+  type StartOptions,
+  threadJson,
+  type ThreadRef,
+  type ThreadView,
+  toErrorRecord,
+  WorkflowError,
+} from "@uncaged/workflow/host";
+import { concurrently } from "@uncaged/workflow";
+import { ledgerOf } from "@uncaged/workflow-agents/ledger";
+import type { CaseRun, Outcome } from "./compare.ts";
+import type { EvalCase } from "./dataset.ts";
+import type { EvalRecord } from "./record.ts";
+import type { EvalThread, Score } from "./score.ts";
+
+/** What an eval runs, and with what. */
+export type EvalSetup = {
+  host: Host;
+  record: EvalRecord;
+  versions: readonly { hash: string; workflow: string }[];
+  cases: readonly EvalCase[];
+  /** How often each case is run on each version. */
+  repeat: number;
+  /** The most threads at once. */
+  concurrency: number;
+  /** What each thread is started with. */
+  start: Pick<StartOptions, "cwd" | "env" | "maxRounds" | "options">;
+  /** Starts new threads for the cases whose threads failed, ran out of rounds or of their budget before. */
+  retryFailed?: boolean;
+  /** Judges a thread that has completed. Rejects when the scorer gave no score. */
+  score: (one: EvalCase, thread: EvalThread) => Promise<Score>;
+  onChange?: (change: EvalChange) => void;
+  signal?: AbortSignal;
+};
+
+/** A run begins, has its result, or had it before. */
+export type EvalChange = { kind: "started" | "known" } | { kind: "done"; run: CaseRun };
+
+type Job = { hash: string; workflow: string; one: EvalCase; n: number };
+
+/**
+ * Runs what has no result yet, and records each result as it comes. Each thread's id is recorded before it is started:
+ * when this is done again after a crash, the thread that was started is waited for, and no other is.
+ *
+ * @throws WorkflowError what keeps all cases from being run, as a full disk.
+ */
+export async function runEval(setup: EvalSetup): Promise<void> {
+  const { cases, concurrency, onChange, repeat, signal, versions, record } = setup;
+  for (const version of versions) record.openVersion(version);
+  function* tasks() {
+    for (let n = 1; n <= repeat; n += 1) {
+      for (const one of cases) {
+        for (const version of versions) {
+          const job = { ...version, one, n };
+          if (signal?.aborted) return;
+          if (isDone(setup, job)) onChange?.({ kind: "known" });
+          else yield (stop: AbortSignal) => runOne(setup, job, stop);
+        }
+      }
+    }
+  }
+  const { failures } = await concurrently(tasks(), { limit: concurrency, signal });
+  for (const { error } of failures) throw error;
+}
+
+/** What the thread of a run came to, and will not come to otherwise by being looked at again. */
+const final: readonly Outcome[] = ["scored", "failed", "budget", "rounds"];
+
+/** Whether a run has a result that stays, and needs no thread. */
+function isDone({ record, retryFailed }: EvalSetup, { hash, one, n }: Job): boolean {
+  const known = record.result(hash, { case: one.id, n });
+  if (!known) return false;
+  return known.outcome === "scored" || (!retryFailed && final.includes(known.outcome));
+}
+
+async function runOne(setup: EvalSetup, job: Job, stop: AbortSignal): Promise<void> {
+  const { record, onChange } = setup;
+  const at = { case: job.one.id, n: job.n };
+  onChange?.({ kind: "started" });
+  const run = await resultOf(setup, job, await threadFor(setup, job), stop);
+  if (run === null) return;
+  record.finish(job.hash, { ...at, ...run, at: Date.now() });
+  onChange?.({ kind: "done", run: { ...at, ...run, at: Date.now() } });
+}
+
+/** The thread of a run: the one that it has, or the id of a new one. */
+async function threadFor({ record }: EvalSetup, { hash, one, n }: Job): Promise<string> {
+  const at = { case: one.id, n };
+  const known = record.result(hash, at);
+  // One that waited has perhaps been answered since, and one without a score is judged again.
+  const kept = known && !final.includes(known.outcome) ? known.threadId : null;
+  const threadId = record.thread(hash, at) ?? kept ?? (await newThreadId());
+  if (record.thread(hash, at) === null) record.start(hash, { ...at, threadId });
+  return threadId;
+}
+
+type Result = Omit<CaseRun, "case" | "n" | "at">;
+
+const nothing = { score: null, pass: false, reason: null, error: null } as const;
+const unspent = { cost: 0, unpriced: 0, tokens: 0, durationMs: null } as const;
+
+/** Starts the thread of a run unless it was started, and follows it to its result; null when it was stopped. */
+async function resultOf(
+  { host, start, score }: EvalSetup,
+  { hash, workflow, one, n }: Job,
+  threadId: string,
+  signal: AbortSignal,
+): Promise<Result | null> {
+  const { fixture, id, params, prompt } = one;
+  const own = { eval: { case: id, run: n }, ...(fixture && { fixture }) };
+  const options = { ...start.options, ...own };
+  const given = { workflow: hash, name: workflow, prompt, params, threadId };
+  try {
+    await host.start({ ...start, ...given, options });
+  } catch (error) {
+    // What is wrong with this case alone: params that the workflow refuses.
+    if (!isWorkflowError(error) || error.kind !== "usage") throw error;
+    return { threadId: null, outcome: "failed", ...nothing, ...unspent, error: errorOf(error) };
+  }
+  const ref = { hash, threadId };
+  const ended = await endOf(host, ref, { fixture, env: start.env, signal });
+  if (ended === null) return null;
+  const { view, durationMs, refusal } = ended;
+  const { total } = ledgerOf(await host.attempts(ref));
+  const { cost, tokens, unpriced } = total;
+  const spent = { threadId, cost, tokens, unpriced, durationMs };
+  const failure = failureOf(view);
+  if (failure?.code === "FIXTURE_UNSUPPORTED") throw unsupported(workflow, hash, failure.message);
+  if (view.status !== "completed" || view.result.reason === "maxRounds") {
+    const error = refusal ? errorOf(refusal) : problemOf(view);
+    return { ...nothing, ...spent, outcome: outcomeOf(view), error };
+  }
+  try {
+    const thread = { ...threadJson(view), cost, tokens, durationMs: durationMs ?? 0 };
+    return { ...spent, outcome: "scored", error: null, ...(await score(one, thread)) };
+  } catch (error) {
+    if (signal.aborted) return null;
+    return { ...nothing, ...spent, outcome: "unscored", error: errorOf(error) };
+  }
+}
+
+/**
+ * The thread when it goes on by nothing that is done here: a question is answered by the fixture, and one that was
+ * interrupted is taken up, once. Null when the signal was aborted before.
+ */
+async function endOf(
+  host: Host,
+  ref: ThreadRef,
+  { fixture, env, signal }: { fixture?: Fixture; env: StartOptions["env"]; signal: AbortSignal },
+): Promise<{ view: ThreadView; durationMs: number | null; refusal?: WorkflowError } | null> {
+  let isResumed = false;
+  for (;;) {
+    let endedAt: number | null = null;
+    for await (const item of follow(host, ref, { events: false, signal })) {
+      if (item.kind === "end") endedAt = item.end.timestamp;
+    }
+    if (signal.aborted) return null;
+    const view = await host.read(ref);
+    const input = view.status === "waiting" && fixture ? recordedInput(fixture, view.steps) : null;
+    if (input) {
+      const refusal = await refusalOf(host.control(ref, { kind: "answer", input, env }));
+      // This version asks otherwise than the recorded one did.
+      if (refusal && otherQuestion.has(refusal.code)) return { view, durationMs: null, refusal };
+      if (refusal) throw refusal;
+    } else if (view.status === "interrupted" && !isResumed) {
+      isResumed = true;
+      // Another process may have been quicker.
+      await refusalOf(host.control(ref, { kind: "resume", env }));
+    } else {
+      return { view, durationMs: endedAt === null ? null : endedAt - view.createdAt };
+    }
+  }
+}
+
+/** Why a recorded answer does not fit what is asked now. */
+const otherQuestion: ReadonlySet<string> = new Set(["ANSWER_INVALID", "NOT_A_DECISION"]);
+
+/** Why a command was refused; null when it was not. @throws what is no `WorkflowError`. */
+async function refusalOf(done: Promise<unknown>): Promise<WorkflowError | null> {
+  try {
+    await done;
+    return null;
+  } catch (error) {
+    if (isWorkflowError(error)) return error;
+    throw error;
+  }
+}
+
+function outcomeOf(view: ThreadView): Outcome {
+  if (view.status === "waiting") return "waits";
+  if (view.status === "completed") return "rounds";
+  return failureOf(view)?.code === "BUDGET_EXCEEDED" ? "budget" : "failed";
+}
+
+function problemOf(view: ThreadView): CaseRun["error"] {
+  if (view.status === "waiting") return { code: "WAITING", message: view.question.content };
+  const failure = failureOf(view);
+  if (failure) return { code: failure.code ?? failure.name, message: failure.message };
+  const message = "result" in view ? view.result.summary : `it is ${view.status}`;
+  return {
+    code: view.status === "completed" ? "OUT_OF_ROUNDS" : view.status.toUpperCase(),
+    message,
+  };
+}
+
+function errorOf(error: unknown): { code: string; message: string } {
+  const { code, message } = toErrorRecord(error);
+  return { code: isWorkflowError(error) ? code : "SCORER_FAILED", message };
+}
+
+const unsupported = (workflow: string, hash: string, message: string): WorkflowError =>
+  WorkflowError.failed(
+    "FIXTURE_UNSUPPORTED",
+    `${workflow}@${hash}: ${message}`,
+    "register it again, or give a data set without fixtures",
+  );

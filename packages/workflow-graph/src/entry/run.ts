@@ -1,0 +1,22 @@
+// Entry point 5: a run of a graph, read from what its thread has recorded. Nothing here does I/O or needs Node.
+
+// Run
+export {
+  foldRun,
+  type GraphThread,
+  type RunRecord,
+  type RunResult,
+  runResult,
+  type RunStatus,
+  type RunView,
+} from "../run/run.ts";
+export { importProblem } from "../run/imported.ts";
+export type { ApprovalInput } from "../state/review.ts";
+
+// Log
+export {
+  logEntryOf,
+  type LogType,
+  wholeLogEntry,
+  type WorkflowLogEntry,
+} from "../interpreter/log.ts";

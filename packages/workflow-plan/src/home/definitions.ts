@@ -1,0 +1,322 @@
+import { foundProblems, isWorkflowError } from "@uncaged/workflow";
+import { join } from "node:path";
+import { checkPlan, metadataProblems } from "../check/check.ts";
+import { ExecutorError, PlannerError } from "../error/error.ts";
+import type { PlanMetadata, Workflow } from "../plan/plan.ts";
+import { prefixes } from "../plan/terms.ts";
+import { newSession, SessionFiles } from "../planner/session.ts";
+import { checkModifiable } from "../planner/workflow.ts";
+import type { PlanDatabase } from "../store/database.ts";
+import { nextDue, triggerText } from "../preview/preview.ts";
+import { lastRunOf } from "../runs/projection.ts";
+import { triggerStateOf } from "../store/trigger-state.ts";
+import { withNotice } from "./notice.ts";
+import { planStamps } from "./stamps.ts";
+import { missing, move, phaseError } from "../store/phase.ts";
+import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "../store/rows.ts";
+import { SecretFile } from "./secrets.ts";
+import type { PlanStore } from "../store/store.ts";
+
+/** The parts of the metadata that a plan brings with itself; the rest is what was learned of it. */
+const definedKeys = ["cwd", "container", "sandbox", "fire_on_first_check", "missed_slots"] as const;
+
+/** What a list shows of a plan. */
+export type PlanSummary = {
+  trigger_text: string;
+  next_fire_at: string | null;
+  last_fire_at: string | null;
+  last_run: RunRow | null;
+};
+
+/** Called with a plan that can't be read, and with the error that names what of it. */
+export type OnDamaged = (id: string, error: unknown) => void;
+
+const thrown: OnDamaged = (_id, error) => {
+  throw error;
+};
+
+/** A plan as a row has it; null when it is damaged. */
+export function readable(row: WorkflowRow, onDamaged: OnDamaged): Workflow | null {
+  try {
+    return workflowOf(row);
+  } catch (error) {
+    onDamaged(row.id, error);
+    return null;
+  }
+}
+
+/** What plans are: the rows of `workflows`, and the drafts in planner sessions that are to become rows. */
+export class Definitions {
+  readonly home: string;
+  /** Where planner sessions are kept. */
+  readonly folder: string;
+  readonly store: PlanStore;
+  readonly secrets: SecretFile;
+  readonly #sessions: SessionFiles;
+  readonly #now: () => number;
+
+  constructor({ home, now = Date.now }: { home: string; now?: () => number }, store: PlanStore) {
+    this.home = home;
+    this.folder = join(home, "planner");
+    this.store = store;
+    this.secrets = new SecretFile(home);
+    this.#sessions = new SessionFiles(this.folder);
+    this.#now = now;
+  }
+
+  /** What plans and runs are read from. */
+  get database(): PlanDatabase {
+    return this.store.database;
+  }
+
+  /** Has what other processes have committed by now in the database. */
+  sync(): Promise<void> {
+    return this.store.sync();
+  }
+
+  /** This moment, as a row has it. */
+  protected get at(): string {
+    return new Date(this.#now()).toISOString();
+  }
+
+  /** The plan with an id or a unique beginning of it. @throws ExecutorError, also when its row is damaged. */
+  get(id: string): Workflow {
+    return workflowOf(this.row(id));
+  }
+
+  /** All plans, newest first. Without `onDamaged` one that is damaged is thrown, with it the others are given. */
+  protected all(onDamaged: OnDamaged = thrown): Workflow[] {
+    return this.database
+      .rows<WorkflowRow>("SELECT * FROM workflows ORDER BY created_at DESC, id DESC")
+      .flatMap((row) => readable(row, onDamaged) ?? []);
+  }
+
+  /** The row of {@link get}. @throws ExecutorError */
+  protected row(id: string): WorkflowRow {
+    const [found, ...others] = this.#find("workflows", id, prefixes.plan);
+    if (found && others.length === 0) return found as WorkflowRow;
+    throw found ? ambiguous(id, [found, ...others]) : missing(id);
+  }
+
+  /** The run with an id or a unique beginning of it. @throws ExecutorError */
+  findRun(id: string): RunRow {
+    const [found, ...others] = this.#find("workflow_runs", id, prefixes.run);
+    if (found && others.length === 0) return found as RunRow;
+    throw found
+      ? ambiguous(id, [found, ...others])
+      : new ExecutorError(`there is no run ${JSON.stringify(id.slice(0, 100))}`, {
+          kind: "missing",
+        });
+  }
+
+  #find(table: "workflows" | "workflow_runs", id: string, prefix: string): { id: string }[] {
+    const whole = `SELECT * FROM ${table} WHERE id = ?`;
+    const [only] = this.database.rows<{ id: string }>(whole, id);
+    if (only) return [only];
+    const from = id.startsWith(prefix) ? id : `${prefix}${id}`;
+    if (id === "" || id === prefix) return [];
+    return this.database.rows<{ id: string }>(
+      `SELECT * FROM ${table} WHERE id >= ? AND id < ? ORDER BY id LIMIT 6`,
+      ...[from, `${from}\u{10FFFF}`],
+    );
+  }
+
+  /** Adds a plan that a planner has made. @throws PlannerError, ExecutorError */
+  async create(given: Workflow): Promise<Workflow> {
+    const { metadata, ...plan } = given;
+    const own = metadata && { metadata: withoutRuns(metadata) };
+    const workflow = checked(this.#masked({ ...plan, ...own }));
+    const { id, phase } = workflow;
+    if (phase !== "planning" && phase !== "awaiting_confirmation")
+      throw phaseError(id, "planning", phase);
+    return await this.store.change(() => {
+      if (this.#find("workflows", id, "")[0]?.id === id)
+        throw new ExecutorError(`there is a plan ${id} already`);
+      this.#insert(workflow);
+      return this.get(id);
+    });
+  }
+
+  /** Without the value of any stored secret: who has made a plan, and how, may not know them. @throws ConfigError */
+  #masked(workflow: Workflow): Workflow {
+    const { description, name, steps, trigger } = workflow;
+    return { ...workflow, ...this.secrets.masked({ description, name, steps, trigger }) };
+  }
+
+  #insert(workflow: Workflow): void {
+    const row = rowOf(workflow);
+    const columns = Object.keys(row);
+    this.database.run(
+      `INSERT INTO workflows (${columns.join(", ")}) VALUES (${columns.map((one) => `$${one}`).join(", ")})`,
+      row,
+    );
+  }
+
+  /**
+   * Puts a changed plan in the place of the one with its id. Of one that was confirmed it is a draft, which another
+   * confirmation makes the plan: it stays in its planner session, or in a new one where none is given.
+   * @throws PlannerError, ExecutorError
+   */
+  async replace(given: Workflow, { session }: { session?: string } = {}): Promise<Workflow> {
+    const workflow = checked(this.#masked(given));
+    return await this.store.change(() => {
+      const before = this.get(workflow.id);
+      const { id, phase } = before;
+      checkModifiable(before);
+      if (phase !== "planning" && phase !== "awaiting_confirmation") {
+        const draft = { session: session ?? this.#keepDraft({ ...workflow, phase }) };
+        return this.setMetadata(id, (metadata) => ({ ...metadata, draft }));
+      }
+      if (phase === "awaiting_confirmation")
+        move(this.database, id, ["awaiting_confirmation", "planning"], this.at);
+      this.define(before, workflow);
+      move(this.database, id, ["planning", "awaiting_confirmation"], this.at);
+      return this.get(id);
+    });
+  }
+
+  #keepDraft(workflow: Workflow): string {
+    const session = newSession(workflow);
+    this.#sessions.write({ ...session, status: "plan_ready" });
+    return session.id;
+  }
+
+  /** Writes a definition: what was learned of the plan before stays. */
+  protected define(before: Workflow, workflow: Workflow, learned: PlanMetadata = {}): void {
+    const metadata = { ...before.metadata, ...learned };
+    for (const key of definedKeys) {
+      const value = workflow.metadata?.[key];
+      if (value === undefined) delete metadata[key];
+      else metadata[key] = value as never;
+    }
+    const row = rowOf({ ...workflow, metadata });
+    this.database.run(
+      `UPDATE workflows SET name = ?, description = ?, trigger_json = ?, steps_json = ?,
+        failure_policy_json = ?, metadata_json = ?, updated_at = ? WHERE id = ?`,
+      ...[row.name, row.description, row.trigger_json, row.steps_json],
+      ...[row.failure_policy_json, row.metadata_json, this.at, before.id],
+    );
+  }
+
+  /** The changed plan that the next confirmation of this one takes; null when there is none. @throws PlannerError */
+  draft(id: string): Workflow | null {
+    const { metadata } = this.get(id);
+    const { session } = (metadata?.draft ?? {}) as { session?: string };
+    if (session === undefined) return null;
+    try {
+      const { status, workflow } = this.#sessions.read(session);
+      return status === "cancelled" ? null : workflow;
+    } catch (error) {
+      // Somebody has removed the session, and the draft with it.
+      if (isWorkflowError(error) && error.kind === "missing") return null;
+      throw error;
+    }
+  }
+
+  /** The runs that go on and, with `since`, those that have ended since then; of all plans, or of one. */
+  runs({ since, workflowId }: { since?: string; workflowId?: string } = {}): RunRow[] {
+    return this.database.rows<RunRow>(
+      `SELECT * FROM workflow_runs WHERE (status = 'running' OR completed_at >= $since)
+        AND ($workflowId IS NULL OR workflow_id = $workflowId) ORDER BY started_at, id`,
+      { since: since ?? null, workflowId: workflowId ?? null },
+    );
+  }
+
+  /** When a plan is due next, when it has fired last, and its newest run: what a list shows beside the plan. */
+  summary(workflow: Workflow): PlanSummary {
+    const state = triggerStateOf(this.database, workflow.id);
+    return {
+      trigger_text: triggerText(workflow.trigger),
+      next_fire_at: nextDue(workflow, state),
+      last_fire_at: state?.last_fire_at ?? null,
+      last_run: lastRunOf(this.database, workflow.id),
+    };
+  }
+
+  /** For each plan, by its id, a text that changes with the plan, its trigger's state and its runs. */
+  stamps(): Map<string, string> {
+    return planStamps(this);
+  }
+
+  /** Another text than before: this or another process has written. */
+  changeCounter(): string {
+    return this.store.changeCounter();
+  }
+
+  /** Keeps a notice about a plan, which its owner gets when a channel of theirs is there. @throws ExecutorError */
+  async notify(id: string, text: string): Promise<void> {
+    await this.store.change(() => this.setNotice(id, text));
+  }
+
+  /** As {@link notify}, in the transaction of the caller. */
+  protected setNotice(id: string, text: string): void {
+    const clean = this.secrets.hidden(text);
+    this.setMetadata(id, (metadata) => withNotice(metadata, clean, Date.parse(this.at)));
+  }
+
+  /** Takes the draft of a plan back that a session has; without one of that session nothing is done. @throws ExecutorError */
+  async dropDraft(id: string, session: string): Promise<void> {
+    await this.store.change(() => {
+      const { draft } = (this.get(id).metadata ?? {}) as { draft?: { session?: string } };
+      if (draft?.session === session) this.setMetadata(id, withoutDraft);
+    });
+  }
+
+  /** Takes a plan back that was to be confirmed, or the draft of one that was. @throws ExecutorError */
+  async reject(id: string): Promise<Workflow> {
+    return await this.store.change(() => {
+      const { id: whole, metadata } = this.get(id);
+      if (metadata?.draft !== undefined) return this.setMetadata(whole, withoutDraft);
+      move(this.database, whole, ["awaiting_confirmation", "planning"], this.at);
+      return this.get(whole);
+    });
+  }
+
+  /** Changes a plan's metadata in one transaction. @throws ExecutorError */
+  async updateMetadata(
+    id: string,
+    change: (metadata: PlanMetadata) => PlanMetadata,
+  ): Promise<Workflow> {
+    return await this.store.change(() => this.setMetadata(id, change));
+  }
+
+  /** As {@link updateMetadata}, in the transaction of the caller. */
+  protected setMetadata(id: string, change: (metadata: PlanMetadata) => PlanMetadata): Workflow {
+    const workflow = this.get(id);
+    const metadata = JSON.stringify(change(workflow.metadata ?? {}));
+    this.database.run(
+      "UPDATE workflows SET metadata_json = ? WHERE id = ?",
+      ...[metadata, workflow.id],
+    );
+    return this.get(workflow.id);
+  }
+}
+
+/** What a new plan may bring: it has no run yet. */
+function withoutRuns(metadata: PlanMetadata): PlanMetadata {
+  const { last_run: _, runs_without_log: __, ...others } = metadata;
+  return others;
+}
+
+export function withoutDraft(metadata: PlanMetadata): PlanMetadata {
+  const { draft: _, ...others } = metadata;
+  return others;
+}
+
+function ambiguous(id: string, found: readonly { id: string }[]): ExecutorError {
+  const shown = found.slice(0, 5).map((one) => one.id);
+  const more = found.length > shown.length ? " and more" : "";
+  return new ExecutorError(`${JSON.stringify(id)} is the beginning of more than one id`, {
+    kind: "usage",
+    hint: `give more of it: ${shown.join(", ")}${more}`,
+  });
+}
+
+/** @throws PlannerError with all that is wrong with a plan. */
+function checked(workflow: Workflow): Workflow {
+  const problems = [...checkPlan(workflow).errors, ...metadataProblems(workflow)];
+  if (problems.length === 0) return workflow;
+  const { details, message } = foundProblems(problems.map((problem) => problem.message));
+  const hint = "change the plan and try again";
+  throw new PlannerError(`${workflow.id}: ${message}`, { hint, details });
+}

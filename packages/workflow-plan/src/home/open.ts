@@ -1,0 +1,43 @@
+import { existsSync } from "node:fs";
+import { inMemory, PlanDatabase } from "../store/database.ts";
+import { databaseIn, openHome } from "../store/home.ts";
+import { adoptRuns, unadoptedRuns } from "../store/last-run.ts";
+import { Plans, type PlansOptions } from "./plans.ts";
+import { SharedStore, type SharedRows } from "../store/shared-rows.ts";
+import { fileStore } from "../store/store.ts";
+
+/**
+ * Opens the plans of a home, which is made where it is missing. Without `creates` a missing home has no plans and is not
+ * made. @throws ConfigError, ExecutorError
+ */
+export function openPlans(
+  options: PlansOptions,
+  { creates = true }: { creates?: boolean } = {},
+): Plans {
+  const { home } = options;
+  if (!creates && !existsSync(databaseIn(home)))
+    return new Plans(options, fileStore(home, new PlanDatabase(inMemory)));
+  openHome(home);
+  const database = new PlanDatabase(databaseIn(home));
+  if (unadoptedRuns(database).length > 0) database.atOnce(() => adoptRuns(database));
+  return new Plans(options, fileStore(home, database));
+}
+
+/**
+ * Opens plans that several machines share. The home has what is this machine's own: settings, credentials, conversations;
+ * it is made if `creates` is set.
+ *
+ * @throws ConfigError, ExecutorError, and what the rows can't be read with
+ */
+export async function openSharedPlans(
+  options: PlansOptions,
+  rows: SharedRows,
+  { creates = true }: { creates?: boolean } = {},
+): Promise<Plans> {
+  if (creates) openHome(options.home);
+  const store = new SharedStore(rows);
+  const plans = new Plans(options, store);
+  await plans.sync();
+  if (unadoptedRuns(store.database).length > 0) await store.change(() => adoptRuns(store.database));
+  return plans;
+}

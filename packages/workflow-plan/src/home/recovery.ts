@@ -1,0 +1,32 @@
+import { ExecutorError } from "../error/error.ts";
+import { noticeOf } from "./notice.ts";
+import type { Begun, OnRunError, Recovered, RecoverOptions } from "../runs/runs.ts";
+
+/** Recovers runs, and keeps notices for the owners of those that go on or are refused. @throws as without `onError` */
+export async function tellingOwners(
+  notify: (workflowId: string, text: string) => Promise<void>,
+  options: RecoverOptions,
+  recover: (options: RecoverOptions) => Promise<Recovered>,
+): Promise<Recovered> {
+  const notices: Promise<void>[] = [];
+  const errors: unknown[] = [];
+  const report: OnRunError = options.onError ?? ((_run, error) => void errors.push(error));
+  const onInterrupted = async (run: Begun): Promise<void> => {
+    try {
+      await notify(run.workflowId, noticeOf.interrupted(run.runId));
+    } catch (error) {
+      report(run, error);
+    }
+    await options.onInterrupted?.(run);
+  };
+  const onError: OnRunError = (run, error) => {
+    // Nobody looks at the log of a service: the owner is to know that the run stands still.
+    if (error instanceof ExecutorError)
+      notices.push(notify(run.workflowId, error.message).catch(() => undefined));
+    report(run, error);
+  };
+  const recovered = await recover({ ...options, onError, onInterrupted });
+  await Promise.all(notices);
+  if (errors.length > 0) throw errors[0];
+  return recovered;
+}

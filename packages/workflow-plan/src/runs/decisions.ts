@@ -1,0 +1,69 @@
+import type { AnsweredBy, Environment, Host, ThreadRef } from "@uncaged/workflow/host";
+import { ExecutorError } from "../error/error.ts";
+import { type Decision, decisions, threadIdOf } from "../plan/terms.ts";
+import type { FailureQuestion } from "../state/record.ts";
+import type { RunRef } from "../store/last-run.ts";
+import { findThread } from "./thread-log.ts";
+
+/** A decision about a failed step that a run waits for. */
+export type Wanted = {
+  workflowId: string;
+  runId: string;
+  threadId: string;
+  stepId: string;
+  error: string;
+  /** Of this question: an answer that names it is not taken for another one. */
+  token: string;
+  /** In milliseconds since the epoch; null when it waits for ever. */
+  expiresAt: number | null;
+};
+
+/** What is decided, by whom, and about which step, or exactly which question. */
+export type DecisionOptions = { by?: AnsweredBy; stepId?: string; token?: string };
+
+/** What a run waits for; null when it does not. */
+export async function wantedBy(
+  host: Host,
+  run: RunRef,
+): Promise<(Wanted & { ref: ThreadRef }) | null> {
+  const ref = await findThread(host, threadIdOf(run.id));
+  if (!ref) return null;
+  const view = await host.read(ref);
+  if (view.status !== "waiting" || view.question.meta.for !== "step_failure") return null;
+  const { error, expiresAt = null, stepId, token } = view.question.meta as FailureQuestion;
+  return {
+    ...{ ref, workflowId: run.workflow_id, runId: run.id, threadId: view.threadId },
+    ...{ stepId, error, token, expiresAt },
+  };
+}
+
+/** Answers what a run waits for. @throws ExecutorError, and what the engine refuses an answer with. */
+export async function decide(
+  host: Host,
+  run: RunRef,
+  decision: Decision,
+  { by, env, stepId, token: asked }: DecisionOptions & { env: Environment },
+): Promise<Pick<Wanted, "workflowId" | "runId" | "stepId"> & { decision: Decision }> {
+  const wanted = await wantedBy(host, run);
+  if (wanted === null) throw new ExecutorError(`${run.id} waits for no decision`);
+  if (stepId !== undefined && stepId !== wanted.stepId) {
+    const message = `${run.id} waits for a decision about ${wanted.stepId}, not about ${stepId}`;
+    throw new ExecutorError(message);
+  }
+  const { ref, token, workflowId, runId } = wanted;
+  if (asked !== undefined && asked !== token)
+    throw new ExecutorError(`${runId} waits for another decision by now`);
+  const input = { content: decision, value: decision, meta: { token }, by };
+  await host.control(ref, { kind: "answer", input, env });
+  return { workflowId, runId, stepId: wanted.stepId, decision };
+}
+
+/** The decision that a text is. @throws ExecutorError */
+export function decisionOf(decision: string): Decision {
+  const known = decisions.find((one) => one === decision);
+  if (known) return known;
+  throw new ExecutorError(`${JSON.stringify(decision.slice(0, 60))} is no decision`, {
+    kind: "usage",
+    hint: `give one of ${decisions.join(", ")}`,
+  });
+}

@@ -1,0 +1,43 @@
+import { type Environment, type Host, isThreadId } from "@uncaged/workflow/host";
+import { runIdOf } from "../plan/terms.ts";
+import { removeRunFolder, runFolder, runFolders } from "@uncaged/workflow/sandbox";
+import { checkPrefix } from "../step/check-folder.ts";
+import type { PlanDatabase } from "../store/database.ts";
+import { type Ended, runRowOf } from "./projection.ts";
+import { findThread } from "./thread-log.ts";
+
+/** Removes what the steps of a run kept for each other: behind its end nothing of it is needed. */
+export function withoutFolder(run: Ended | null, env: Environment): Ended | null {
+  // The id of another program's run may be any text.
+  if (run && isThreadId(run.threadId)) removeRunFolder(runFolder(env, run.threadId));
+  return run;
+}
+
+/**
+ * Removes the folders that are left of ended threads of a storage root, whose workers were killed while they had files
+ * there: of runs of plans, and of others with a sandbox. A thread that is found nowhere may be another root's, and keeps its.
+ */
+export async function removeEndedFolders(
+  host: Host,
+  database: PlanDatabase,
+  env: Environment,
+): Promise<void> {
+  for (const name of runFolders(env)) {
+    if (await hasEnded(host, database, name).catch(() => false))
+      removeRunFolder(runFolder(env, name));
+  }
+}
+
+async function hasEnded(host: Host, database: PlanDatabase, threadId: string): Promise<boolean> {
+  const run = runRowOf(database, runIdOf(threadId));
+  if (run) return run.status !== "running";
+  const ref = await findThread(host, threadId);
+  const status = ref && (await host.row(ref))?.status;
+  return status === "completed" || status === "failed";
+}
+
+/** Removes the folders of a home's check scripts whose process was killed. Only who looks at its triggers runs any. */
+export function removeCheckFolders(home: string, env: Environment): void {
+  for (const name of runFolders(env))
+    if (name.startsWith(checkPrefix(home))) removeRunFolder(runFolder(env, name));
+}

@@ -1,0 +1,56 @@
+import type { Host } from "@uncaged/workflow/host";
+import { ExecutorError } from "../error/error.ts";
+import type { Workflow } from "../plan/plan.ts";
+import { threadIdOf } from "../plan/terms.ts";
+import { keptOf } from "../state/kept.ts";
+import type { Confirmations, ConfirmationsOptions } from "../store/confirmations.ts";
+import type { RunRow } from "../store/rows.ts";
+import type { PlanStore } from "../store/store.ts";
+import { definitionIn, findThread, readLog } from "./thread-log.ts";
+
+/** What runs are started with. */
+export type RunsOptions = ConfirmationsOptions & {
+  host: Host;
+  /** The most runs at once (5). A run that waits for a decision is none of them. */
+  maxRuns?: number;
+  now?: () => number;
+};
+
+/** Starts the thread of a run; of a retry it is a fork, which keeps what had succeeded. */
+export async function startThread(
+  { cwd, env, home, host, runOptions }: RunsOptions,
+  confirmations: Confirmations | null,
+  { isShared }: PlanStore,
+  workflow: Workflow,
+  { id: runId, trigger_data }: Pick<RunRow, "id" | "trigger_data">,
+): Promise<void> {
+  const { bundle, cwd: own, retry } = workflow.metadata ?? {};
+  if (!bundle) throw new ExecutorError(`${workflow.id} has no bundle: it was never confirmed`);
+  const options = {
+    ...runOptions,
+    ...(await confirmations?.checked(workflow)),
+    // A worker of another machine has a home of its own.
+    ...(isShared ? { planOfWorker: true } : { planHome: home }),
+    ...{ triggerData: trigger_data, workflowId: workflow.id, runId },
+  };
+  const thread = { env, name: bundle.name, options, threadId: threadIdOf(runId) };
+  const source = isRetry(retry) && retry.run === runId ? await sourceOf(host, retry.of) : null;
+  if (source) {
+    const keep = { steps: keptOf(source.log.steps, source.definition, workflow) };
+    await host.fork(source.ref, { ...thread, keep, on: bundle.hash });
+  } else {
+    const prompt = workflow.description;
+    await host.start({ ...thread, workflow: bundle.hash, prompt, cwd: own ?? cwd });
+  }
+}
+
+/** The thread that a run retries; null when its log is gone, and nothing of it can be kept. */
+async function sourceOf(host: Host, runId: string) {
+  const ref = await findThread(host, threadIdOf(runId));
+  const log = ref && (await readLog(host, ref));
+  if (!ref || !log) return null;
+  return { ref, log, definition: await definitionIn(host, ref, () => null) };
+}
+
+const isRetry = (value: unknown): value is { run: string; of: string } =>
+  typeof value === "object" && value !== null && "run" in value && "of" in value;

@@ -1,0 +1,247 @@
+import { type Environment, type Host, isAnythingDue, type ThreadRef } from "@uncaged/workflow/host";
+import { threadIdOf } from "../plan/terms.ts";
+import { removeCheckFolders } from "../runs/folders.ts";
+import { openHome } from "../store/home.ts";
+import type { Plans } from "../home/plans.ts";
+import type { Begun, OnRunError } from "../runs/runs.ts";
+import { isoOf } from "../trigger/state.ts";
+import {
+  drainedThreads,
+  forgetStop,
+  lockService,
+  rememberDrained,
+  stopRequest,
+  type StopRequest,
+  waitForTriggers,
+  writeInfo,
+} from "./control.ts";
+import { Triggers, type TriggersOptions } from "./triggers.ts";
+
+/** What the service has done or found, for notices and its log. It is committed already. */
+export type ServiceEvent =
+  | { kind: "fired"; workflowId: string; runId: string }
+  | { kind: "ended"; workflowId: string; runId: string; status: string; error: string | null }
+  | { kind: "interrupted"; workflowId: string; runId: string }
+  | { kind: "error"; workflowId: string | null; error: unknown };
+
+/** What talks to users while the service runs. */
+export type ServiceMessaging = {
+  notices: { send(): Promise<void> };
+  connect(): void;
+  close(): Promise<void>;
+};
+
+export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
+  home: string;
+  host: Host;
+  env: Environment;
+  /** Opens the plans of the home, when this process is its service. */
+  open: () => Plans | Promise<Plans>;
+  /** Opens the channels; they are connected when runs have been recovered. */
+  messaging?: (plans: Plans) => ServiceMessaging | Promise<ServiceMessaging>;
+  report: (event: ServiceEvent) => void;
+  /** Called when triggers are looked at. */
+  onReady?: () => void;
+  /** Aborted when the service is to end. */
+  signal: AbortSignal;
+  /** How often it looks whether anything has changed, in milliseconds. */
+  everyMs?: number;
+};
+
+const defaultEveryMs = 1_000;
+const drainPollMs = 100;
+/** A check in flight is due until it has ended. */
+const shortestRestMs = 100;
+/** How long what is in progress may hold up the end, each. */
+const longestEndMs = 4_000;
+
+/**
+ * Runs the service of a plan home until its signal is aborted or it is asked to stop.
+ *
+ * **D1** One per home, by a lock of the operating system. **D2** In this order: lock, database, recovery, channels,
+ * triggers. **D3** Nothing is kept from one turn to the next but when to look again: what is changed, by other processes or by
+ * the channels of this one, is seen by the database's change counter before anything fires. **D4** It ends no run: those have processes of their own. **D5** An
+ * error in one turn is reported, and the next turn tries again.
+ *
+ * @throws ExecutorError when another service runs for the home.
+ */
+export async function runService(options: ServiceOptions): Promise<void> {
+  const { home, open, now = Date.now } = options;
+  openHome(home);
+  const lock = lockService(home);
+  try {
+    forgetStop(home);
+    writeInfo(home, { pid: process.pid, startedAt: isoOf(now()) });
+    const plans = await open();
+    try {
+      await new Service(plans, options, await options.messaging?.(plans)).run();
+    } finally {
+      plans.close();
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+class Service {
+  readonly #plans: Plans;
+  readonly #options: ServiceOptions;
+  readonly #now: () => number;
+  readonly #triggers: Triggers;
+  readonly #messaging: ServiceMessaging | undefined;
+  #isSending = false;
+  #counter = "";
+  #nextDue: number | null = null;
+  #lookedAt = 0;
+  readonly #errors = new Map<string, string>();
+
+  constructor(plans: Plans, options: ServiceOptions, messaging?: ServiceMessaging) {
+    this.#plans = plans;
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#messaging = messaging;
+    const { commandOf, limits, now, report } = options;
+    this.#triggers = new Triggers(plans, {
+      ...{ commandOf, now, limits },
+      onFire: (fired) => report({ kind: "fired", ...fired }),
+      onError: (workflowId, error) => this.#reportOnce(workflowId, workflowId, error),
+    });
+  }
+
+  async run(): Promise<void> {
+    const { env, home, onReady, signal } = this.#options;
+    await this.#attempt(() => this.#recover());
+    this.#messaging?.connect();
+    const lock = await waitForTriggers(this.#plans.store, signal).catch(() => null);
+    if (lock) {
+      removeCheckFolders(home, env);
+      onReady?.();
+    }
+    try {
+      const request = lock && (await this.#untilStopped());
+      if (request?.drainSeconds) await this.#drain(request.drainSeconds);
+    } finally {
+      if (this.#messaging) await within(longestEndMs, this.#messaging.close());
+      forgetStop(home);
+      await lock?.release();
+    }
+  }
+
+  /** Takes turns until the signal is aborted or somebody asks for an end; then nothing fires any more. */
+  async #untilStopped(): Promise<StopRequest | null> {
+    const { home, signal } = this.#options;
+    const aborted = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => aborted.resolve());
+    let turn = Promise.resolve();
+    let request: StopRequest | null = null;
+    while (!signal.aborted && request === null) {
+      turn = this.#attempt(() => this.#turn());
+      await Promise.race([turn, aborted.promise]);
+      await this.#rest();
+      request = stopRequest(home);
+    }
+    await within(longestEndMs, Promise.all([turn, this.#triggers.stop()]));
+    return request;
+  }
+
+  async #recover(): Promise<void> {
+    const { home, report } = this.#options;
+    const drained = drainedThreads(home);
+    const onInterrupted = ({ workflowId, runId }: Begun) =>
+      report({ kind: "interrupted", workflowId, runId });
+    const onError = this.#onError;
+    const { ended } = await this.#plans.recover({ drained, onError, onInterrupted });
+    await this.#plans.list((id, error) => this.#reportOnce(id, id, error));
+    for (const one of ended) report({ kind: "ended", ...one });
+    rememberDrained(home, []);
+  }
+
+  /** What fails for a run or a trigger is reported once: it is tried again in each turn. */
+  readonly #onError: OnRunError = ({ workflowId, runId }, error) =>
+    this.#reportOnce(runId, workflowId, error);
+
+  #reportOnce(of: string, workflowId: string, error: unknown): void {
+    if (this.#errors.get(of) === String(error)) return;
+    this.#errors.set(of, String(error));
+    this.#options.report({ kind: "error", workflowId, error });
+  }
+
+  /** Looks whether anything has changed or is due, and does what follows. */
+  async #turn(): Promise<void> {
+    const { env, host } = this.#options;
+    await this.#plans.sync();
+    const now = this.#now();
+    const counter = this.#plans.changeCounter();
+    const isChanged = counter !== this.#counter || now < this.#lookedAt;
+    this.#counter = counter;
+    this.#lookedAt = now;
+    if (isChanged || (this.#nextDue !== null && this.#nextDue <= now))
+      this.#nextDue = await this.#triggers.look();
+    if (isAnythingDue(host.root)) await host.wake({ env });
+    if (isChanged || this.#plans.runs().length > 0) await this.#followRuns();
+    this.#send();
+  }
+
+  /** Sends notices, and does not wait for channels. */
+  #send(): void {
+    if (this.#isSending || !this.#messaging) return;
+    this.#isSending = true;
+    const { notices } = this.#messaging;
+    void this.#attempt(() => notices.send()).then(() => (this.#isSending = false));
+  }
+
+  async #followRuns(): Promise<void> {
+    const ended = await this.#plans.refresh(this.#onError);
+    for (const one of ended) this.#options.report({ kind: "ended", ...one });
+    await this.#plans.startQueued(this.#onError);
+  }
+
+  /** Waits until it is time for the next turn. */
+  async #rest(): Promise<void> {
+    const { everyMs = defaultEveryMs, signal } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wait = Math.min(everyMs, Math.max(0, (this.#nextDue ?? Infinity) - this.#now()));
+    const timer = setTimeout(resolve, Math.max(wait, shortestRestMs));
+    const wake = () => resolve();
+    signal.addEventListener("abort", wake);
+    if (!signal.aborted) await promise;
+    clearTimeout(timer);
+    signal.removeEventListener("abort", wake);
+  }
+
+  /** Pauses the runs that go on between two of their steps, and waits until they are. */
+  async #drain(seconds: number): Promise<void> {
+    const { home, host } = this.#options;
+    const running = await this.#runningThreads();
+    rememberDrained(
+      home,
+      running.map(({ threadId }) => threadId),
+    );
+    for (const ref of running) await this.#attempt(() => host.control(ref, { kind: "pause" }));
+    const late = performance.now() + seconds * 1000;
+    while (performance.now() < late && (await this.#runningThreads()).length > 0)
+      await Bun.sleep(drainPollMs);
+  }
+
+  async #runningThreads(): Promise<ThreadRef[]> {
+    const own = new Set(this.#plans.runs().map(({ id }) => threadIdOf(id)));
+    const live = await this.#options.host.live();
+    return live.filter(({ status, threadId }) => status === "running" && own.has(threadId));
+  }
+
+  async #attempt(act: () => Promise<unknown>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      this.#options.report({ kind: "error", workflowId: null, error });
+    }
+  }
+}
+
+/** Waits for a promise, and no longer than so many milliseconds. */
+async function within(ms: number, promise: Promise<unknown>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([promise.catch(() => undefined), late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,94 @@
+import type { Environment, Host } from "@uncaged/workflow/host";
+import { removeCheckFolders } from "../runs/folders.ts";
+import type { Plans } from "../home/plans.ts";
+import { isoOf } from "../trigger/state.ts";
+import { waited } from "../channel/channel.ts";
+import { lockTriggers, runningService } from "./control.ts";
+import { earliestDue, type Fired, Triggers, type TriggersOptions } from "./triggers.ts";
+
+export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
+  host: Host;
+  env: Environment;
+  /** Aborted when the pass is to end: the checks in flight are ended, and nothing fires any more. */
+  signal?: AbortSignal;
+  /** Gets what fails for a run, a trigger or a damaged plan; without it the first is thrown in the end. */
+  onError?: (workflowId: string, error: unknown) => void;
+};
+
+/** What one pass has done: the runs that have begun, and when the next trigger is due, null when none ever is. */
+export type Ticked = { fired: Fired[]; next: string | null };
+
+/**
+ * One pass over what is due: runs that a crash has left behind go on, slots fire, checks run to their end. While a service
+ * or another pass is at work it does nothing.
+ * @throws without `onError` the first error of a run that can't go on or a trigger that can't be looked at, when all others
+ * were.
+ */
+export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> {
+  const { env, host, now = Date.now } = options;
+  const fired: Fired[] = [];
+  const lock = await lockTriggers(plans.store);
+  await plans.sync();
+  let next = lock ? null : earliestDue(plans, now());
+  if (lock) {
+    try {
+      const errors: unknown[] = [];
+      const onError = options.onError ?? ((_id: string, error: unknown) => void errors.push(error));
+      removeCheckFolders(plans.home, env);
+      await plans.recover({ onError: ({ workflowId }, error) => onError(workflowId, error) });
+      await host.wake({ env });
+      next = await pass(plans, { ...options, onError }, fired);
+      if (errors.length > 0) throw errors[0];
+    } finally {
+      await lock.release();
+    }
+  }
+  return { fired, next: next === null ? null : isoOf(next) };
+}
+
+/** Looks at all triggers once; gives when the next is due. */
+async function pass(
+  plans: Plans,
+  options: TickOptions & Pick<TriggersOptions, "onError">,
+  fired: Fired[],
+): Promise<number | null> {
+  const { now = Date.now, onError, signal } = options;
+  const startQueued = () =>
+    plans.startQueued(({ workflowId }, error) => onError(workflowId, error));
+  const triggers = new Triggers(plans, { ...options, onFire: (one) => fired.push(one) });
+  signal?.addEventListener("abort", () => void triggers.stop(), { once: true });
+  if (signal?.aborted) await triggers.stop();
+  const next = await triggers.look();
+  const slots = fired.length;
+  if (slots > 0) await startQueued();
+  await triggers.settled();
+  if (fired.length > slots) await startQueued();
+  const at = now();
+  return next !== null && next <= at ? earliestDue(plans, at) : next;
+}
+
+const loopMs = 1_000;
+
+/** Lets triggers fire in this process, by one pass after the other, for as long as no service does. */
+export function openTriggerLoop(
+  plans: Plans,
+  options: Omit<TickOptions, "signal">,
+): { stop: () => Promise<void> } {
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const loop = async (): Promise<void> => {
+    for (; !signal.aborted; await waited(loopMs, signal)) {
+      if (runningService(plans.home)) continue;
+      await tick(plans, { ...options, signal }).catch((error: unknown) =>
+        options.onError?.("", error),
+      );
+    }
+  };
+  const work = loop();
+  return {
+    async stop() {
+      stopped.abort();
+      await work;
+    },
+  };
+}

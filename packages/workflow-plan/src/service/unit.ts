@@ -1,0 +1,147 @@
+import type { Environment } from "@uncaged/workflow/host";
+import { createHash } from "node:crypto";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { ConfigError } from "../error/error.ts";
+import { homeVariable } from "../store/home.ts";
+
+/** What a unit starts, and with what. */
+export type UnitOptions = {
+  /** The words that start the service; the first is an absolute path. */
+  argv: readonly string[];
+  home: string;
+  /** Whether the home is the storage root's own, so that the unit needs no name of its own. */
+  isDefaultHome: boolean;
+  /** Whether it is in a project's storage root: its service finds it by the root, since a named home is the user's. */
+  isProjects?: boolean;
+  /** What the service's environment has beside the home: PATH, and what models are reached with. */
+  env: Readonly<Record<string, string>>;
+  platform: NodeJS.Platform;
+  /** The user's: `HOME` and `XDG_CONFIG_HOME` are looked at. */
+  userEnv: Environment;
+};
+
+/** A unit of the system's manager of services: its file, and the commands that make the manager take it. */
+export type Unit = {
+  manager: "systemd" | "launchd";
+  name: string;
+  path: string;
+  text: string;
+  install: string[][];
+  start: string[][];
+  stop: string[][];
+};
+
+/**
+ * The unit of a plan home's service: a systemd user unit on Linux, a launchd agent on macOS. It starts the service again
+ * whenever it ends, and leaves the processes of runs alone.
+ * @throws ConfigError where there is neither.
+ */
+export function unitOf(options: UnitOptions): Unit {
+  const { argv, home, platform } = options;
+  const [program = ""] = argv;
+  if (!isAbsolute(program))
+    throw new ConfigError(`${program} is no absolute path: a unit would not find it`);
+  for (const text of [...argv, home, ...Object.values(options.env)])
+    if (/[\n\r\0]/.test(text)) throw new ConfigError("a unit can't hold a line break");
+  if (platform === "linux") return systemdUnit(options);
+  if (platform === "darwin") return launchdUnit(options);
+  throw new ConfigError(`there is no service manager for ${platform} that is known`, {
+    hint: "let your own one run: uncaged-workflow plan service run",
+  });
+}
+
+/** What distinguishes the unit of one home from that of another. */
+const suffixOf = ({ home, isDefaultHome }: UnitOptions): string =>
+  isDefaultHome ? "" : `-${createHash("sha256").update(home).digest("hex").slice(0, 8)}`;
+
+const variablesOf = ({ env, home, isProjects }: UnitOptions): [name: string, value: string][] =>
+  Object.entries(isProjects ? env : { ...env, [homeVariable]: home });
+
+function systemdUnit(options: UnitOptions): Unit {
+  const { argv, userEnv } = options;
+  const name = `uncaged-workflow-plan${suffixOf(options)}.service`;
+  const config = userEnv.XDG_CONFIG_HOME || join(userEnv.HOME || homedir(), ".config");
+  const text = `[Unit]
+Description=Plans of uncaged-workflow in ${specifiers(options.home)}
+
+[Service]
+ExecStart=${argv.map((word) => quoted(word).replaceAll("$", "$$$$")).join(" ")}
+${variablesOf(options)
+  .map(([key, value]) => `Environment=${quoted(`${key}=${value}`)}`)
+  .join("\n")}
+Restart=always
+RestartSec=5
+KillMode=process
+
+[Install]
+WantedBy=default.target
+`;
+  const systemctl = ["systemctl", "--user"];
+  return {
+    ...{ manager: "systemd", name, path: join(config, "systemd/user", name), text },
+    install: [
+      [...systemctl, "daemon-reload"],
+      [...systemctl, "enable", name],
+    ],
+    start: [[...systemctl, "start", name]],
+    stop: [[...systemctl, "stop", name]],
+  };
+}
+
+const specifiers = (text: string): string => text.replaceAll("%", "%%");
+
+/** A word of a systemd unit: systemd.syntax(7), systemd.service(5). */
+const quoted = (word: string): string =>
+  `"${specifiers(word).replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+
+function launchdUnit(options: UnitOptions): Unit {
+  const { argv, home, userEnv } = options;
+  const name = `uncaged.workflow.plan${suffixOf(options)}`;
+  const path = join(userEnv.HOME || homedir(), "Library/LaunchAgents", `${name}.plist`);
+  const log = join(home, "service.log");
+  const domain = `gui/${process.getuid?.() ?? 0}`;
+  const text = `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key>
+  <string>${xml(name)}</string>
+  <key>ProgramArguments</key>
+  <array>
+${argv.map((word) => `    <string>${xml(word)}</string>`).join("\n")}
+  </array>
+  <key>EnvironmentVariables</key>
+  <dict>
+${variablesOf(options)
+  .map(([key, value]) => `    <key>${xml(key)}</key>\n    <string>${xml(value)}</string>`)
+  .join("\n")}
+  </dict>
+  <key>RunAtLoad</key>
+  <true/>
+  <key>KeepAlive</key>
+  <true/>
+  <key>ThrottleInterval</key>
+  <integer>5</integer>
+  <key>AbandonProcessGroup</key>
+  <true/>
+  <key>StandardOutPath</key>
+  <string>${xml(log)}</string>
+  <key>StandardErrorPath</key>
+  <string>${xml(log)}</string>
+</dict>
+</plist>
+`;
+  return {
+    ...{ manager: "launchd", name, path, text, install: [] },
+    start: [["launchctl", "bootstrap", domain, path]],
+    stop: [["launchctl", "bootout", `${domain}/${name}`]],
+  };
+}
+
+const xml = (text: string): string =>
+  text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");

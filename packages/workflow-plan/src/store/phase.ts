@@ -1,0 +1,98 @@
+import { ExecutorError } from "../error/error.ts";
+import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
+import type { PlanDatabase } from "./database.ts";
+import { isOpen, lastRun } from "./last-run.ts";
+import type { WorkflowRow } from "./rows.ts";
+
+/** All changes of a plan's phase that there are. Each is a compare-and-set in one transaction. */
+export const transitions: readonly (readonly [from: WorkflowPhase, to: WorkflowPhase])[] = [
+  ["planning", "awaiting_confirmation"],
+  ["awaiting_confirmation", "active"],
+  ["awaiting_confirmation", "executing"],
+  ["awaiting_confirmation", "planning"],
+  ["active", "executing"],
+  ["executing", "active"],
+  ["executing", "completed"],
+  ["executing", "failed"],
+  ["active", "paused"],
+  ["executing", "paused"],
+  ["paused", "active"],
+  ["failed", "executing"],
+];
+
+/** What is done about a plan in a phase, for the hint of a refusal. */
+const hints: Record<WorkflowPhase, string> = {
+  planning: "finish its planning first",
+  awaiting_confirmation: "confirm it first: uncaged-workflow plan confirm ID",
+  active: "it waits for its trigger; run it now: uncaged-workflow plan run ID",
+  executing: "wait for its run, pause it or cancel it",
+  paused: "resume it first: uncaged-workflow plan resume ID",
+  completed: "run it again: uncaged-workflow plan run ID",
+  failed: "retry it: uncaged-workflow plan retry ID",
+};
+
+/** The error that a plan is in a phase from which it can't get to another one. */
+export const phaseError = (id: string, from: WorkflowPhase, to: WorkflowPhase): ExecutorError =>
+  new ExecutorError(`${id} is ${from} and can't become ${to}`, {
+    hint: hints[from].replace("ID", id),
+  });
+
+/** Whether a phase may become another one. */
+export const mayBecome = (from: WorkflowPhase, to: WorkflowPhase): boolean =>
+  transitions.some(([one, other]) => one === from && other === to);
+
+/**
+ * Moves a plan from one phase to another, when it is in that one.
+ * @throws ExecutorError that names both phases when it is in another one, or no such change exists.
+ */
+export function move(
+  database: PlanDatabase,
+  id: string,
+  [from, to]: readonly [from: WorkflowPhase, to: WorkflowPhase],
+  at: string,
+): void {
+  if (!mayBecome(from, to)) throw phaseError(id, from, to);
+  const changed = database.run(
+    "UPDATE workflows SET phase = ?, updated_at = ? WHERE id = ? AND phase = ?",
+    ...[to, at, id, from],
+  );
+  if (changed === 1) return;
+  const [row] = database.rows<{ phase: WorkflowPhase }>(
+    "SELECT phase FROM workflows WHERE id = ?",
+    id,
+  );
+  if (!row) throw missing(id);
+  throw phaseError(id, row.phase, to);
+}
+
+/** The error that there is no such plan. */
+export const missing = (id: string): ExecutorError =>
+  new ExecutorError(`there is no plan ${JSON.stringify(id.slice(0, 100))}`, {
+    kind: "missing",
+    hint: "list them: uncaged-workflow plan list",
+  });
+
+/**
+ * Moves a plan whose run has ended out of `executing`, in the transaction of the caller. A plan whose trigger can't be read
+ * stays there until that is repaired.
+ */
+export function settlePhase(database: PlanDatabase, workflowId: string, at: string): void {
+  const [plan] = database.rows<Pick<WorkflowRow, "phase" | "trigger_json">>(
+    "SELECT phase, trigger_json FROM workflows WHERE id = ?",
+    workflowId,
+  );
+  const last = lastRun(database, workflowId);
+  if (plan?.phase !== "executing" || isOpen(last)) return;
+  const type = triggerTypeOf(plan.trigger_json);
+  if (type === null) return;
+  const status = last?.status === "completed" ? "completed" : "failed";
+  move(database, workflowId, ["executing", type === "manual" ? status : "active"], at);
+}
+
+function triggerTypeOf(json: string): Workflow["trigger"]["type"] | null {
+  try {
+    return (JSON.parse(json) as Partial<Workflow["trigger"]> | null)?.type ?? null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,23 @@
+/** Modules that may be imported with and without the prefix `node:`. */
+const named = `
+  assert assert/strict async_hooks buffer child_process cluster console constants crypto dgram
+  diagnostics_channel dns dns/promises domain events fs fs/promises http http2 https inspector
+  inspector/promises module net os path path/posix path/win32 perf_hooks process punycode
+  querystring readline readline/promises repl stream stream/consumers stream/promises stream/web
+  string_decoder sys timers timers/promises tls trace_events tty url util util/types v8 vm wasi
+  worker_threads zlib`;
+/** Modules that Node has under the prefix `node:` only. */
+const prefixed = "sea sqlite test test/reporters";
+
+const words = (text: string) => text.trim().split(/\s+/);
+const builtins: ReadonlySet<string> = new Set([
+  ...words(named).flatMap((name) => [name, `node:${name}`]),
+  ...words(prefixed).map((name) => `node:${name}`),
+]);
+
+/**
+ * Whether a bundle may import this module: it is one of Node's own. The list is that of
+ * https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules and not the runtime's, which
+ * offers more (`bun:sqlite`, `ws`): a bundle must not be right on one machine and wrong on another.
+ */
+export const isBuiltin = (specifier: string): boolean => builtins.has(specifier);

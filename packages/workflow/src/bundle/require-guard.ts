@@ -1,0 +1,59 @@
+import { Module } from "node:module";
+import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+import { isBuiltin } from "./builtins.ts";
+import { type LoadProblem, stackPlace } from "./module.ts";
+
+/** Node and Bun resolve every `require` by this function, however a module came by its `require`. */
+type Loader = {
+  _resolveFilename: (
+    this: unknown,
+    request: unknown,
+    parent?: { filename?: string | null },
+    ...rest: unknown[]
+  ) => string;
+};
+
+const guarded = new Map<string, (refused: LoadProblem) => void>();
+
+/**
+ * Makes each `require` of a bundle throw that names anything but a Node built-in, for the life of this process.
+ * `onRefused` is also told of those that the bundle catches.
+ */
+export function guardRequires(
+  path: string,
+  onRefused: (refused: LoadProblem) => void = () => undefined,
+): void {
+  if (guarded.size === 0) install(Module as unknown as Loader);
+  // Behind a link a stack names either path: the bundle's folder and name are the same in both.
+  guarded.set(`/${path.split("/").slice(-2).join("/")}`, onRefused);
+}
+
+function install(loader: Loader): void {
+  const { _resolveFilename: resolve } = loader;
+  loader._resolveFilename = function (request, parent, ...rest) {
+    const name = String(request);
+    if (!isBuiltin(name)) refuseToBundle(name, parent?.filename ?? "");
+    return resolve.call(this, request, parent, ...rest);
+  };
+}
+
+/**
+ * A bundle is on the stack, or owns the `require`: the engine drops a function from the stack whose last act is a call,
+ * and `createRequire` takes any owner.
+ *
+ * @throws WorkflowError `BUNDLE_REFUSED` when a guarded bundle requires.
+ */
+function refuseToBundle(request: string, owner: string): void {
+  const error = WorkflowError.failed(
+    "BUNDLE_REFUSED",
+    `requires ${show(request)}, which is no Node built-in`,
+    "import what the bundle needs, and bundle it",
+  );
+  for (const [path, onRefused] of guarded) {
+    const position = stackPlace(error, path);
+    if (position === null && !owner.endsWith(path)) continue;
+    onRefused({ message: error.message, position });
+    throw error;
+  }
+}

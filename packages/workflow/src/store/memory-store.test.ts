@@ -1,0 +1,34 @@
+import { describe, test } from "bun:test";
+import { Memory } from "./memory.ts";
+import { memoryStore } from "./memory-store.ts";
+import type { StoreUnderTest } from "./store-trial.ts";
+import { storeContract } from "./store-contract.ts";
+import type { ThreadStore } from "./store.ts";
+
+/** Stores over one memory, whose clock is moved by hand. */
+function memoryUnderTest(): StoreUnderTest {
+  let passed = 0;
+  const memory = new Memory({ now: () => Date.now() + passed });
+  const stores = new Set<ThreadStore>();
+  return {
+    open: async () => {
+      const store = memoryStore(memory);
+      stores.add(store);
+      return store;
+    },
+    // Nothing runs on in a store that is not called any more.
+    die: async (store) => {
+      stores.delete(store);
+    },
+    expire: async (leaseMs) => {
+      passed += leaseMs;
+    },
+    close: async () => {
+      for (const store of stores) await store.close();
+    },
+  };
+}
+
+describe("the memory store", () => {
+  for (const { name, check } of storeContract()) test(name, () => check(memoryUnderTest()));
+});

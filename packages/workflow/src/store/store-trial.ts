@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { isWorkflowError } from "../contract/error.ts";
+import { firstSum, sealed } from "../record/sum.ts";
+import type { ThreadRef } from "../record/thread.ts";
+import {
+  type Claim,
+  FencedError,
+  type LogName,
+  type NewThread,
+  type ThreadInfo,
+  type ThreadState,
+  type ThreadStore,
+} from "./store.ts";
+
+/** The medium that the contract is checked against. Each rule gets a new one, without threads. */
+export type StoreUnderTest = {
+  /** Opens a store over the medium, as another process would. */
+  open: () => Promise<ThreadStore>;
+  /**
+   * Ends a store as a crash of its process does: nothing is released, and none of its calls writes from now on. The rules do
+   * not use the store afterwards.
+   */
+  die: (store: ThreadStore) => Promise<void>;
+  /** Lets leases of this length expire. Absent when the store has no leases. */
+  expire?: (leaseMs: number) => Promise<void>;
+  /** Leaves the first half of a record at the end of a log, as a crash within its write does. Absent when no crash can. */
+  tear?: (ref: ThreadRef, log: LogName, record: string) => Promise<void>;
+  /** Changes one byte within a line, counted from 0. Absent when the medium can't be changed behind the store. */
+  damage?: (ref: ThreadRef, log: LogName, line: number) => Promise<void>;
+  /** How many random sessions the model is compared with; 300 without it. */
+  seeds?: number;
+  /** Closes the stores that are still open, and removes the medium. */
+  close: () => Promise<void>;
+};
+
+/** A record and what it makes of its thread. */
+export type Written = { record: string; state: ThreadState };
+
+export const leaseMs = 60_000;
+/** Two bundles, which are not stored. */
+export const hash = "0000000000001";
+export const otherHash = "0000000000002";
+
+export const running: ThreadState = { kind: "running" };
+
+export function startRecord(ref: ThreadRef, timestamp: number, prompt = ""): string {
+  const parameters = { prompt, options: { maxRounds: 100, cwd: "/" } };
+  return JSON.stringify({ name: "contract", ...ref, parameters, timestamp });
+}
+
+export function step(content: string, meta: object = {}): Written {
+  return { record: JSON.stringify({ role: "a", content, meta, timestamp: 1 }), state: running };
+}
+
+/** A question that is open, with a timeout or without. */
+export function question(dueAt: number | null): Written {
+  const meta = { for: "leave", ...(dueAt !== null && { expiresAt: dueAt }) };
+  const record = { role: "__wait__", content: "may I?", meta, timestamp: 1 };
+  return { record: JSON.stringify(record), state: { kind: "waiting", dueAt } };
+}
+
+export function end(): Written {
+  const meta = { returnCode: 0, reason: "returned" };
+  const record = { role: "__end__", content: "done", meta, timestamp: 1 };
+  return { record: JSON.stringify(record), state: { kind: "ended" } };
+}
+
+export const event = (seq: number): string =>
+  JSON.stringify({ tag: "00000000", content: `event ${seq}`, timestamp: 1, type: "print", seq });
+
+/** A record of exactly so many bytes of UTF-8, about a third as many characters. */
+export function recordOf(bytes: number): string {
+  const { record } = step("");
+  const room = bytes - record.length;
+  const content = "\u20ac".repeat(Math.floor(room / 3)) + "x".repeat(room % 3);
+  return record.replace('"content":""', () => `"content":"${content}"`);
+}
+
+/** Stores over one medium, and what the rules do with them. */
+export class Trial {
+  /** Removes a thread through a store; through the store of its holder where the first can't fence that. */
+  async remove(ref: ThreadRef, store: ThreadStore, holder: ThreadStore): Promise<boolean> {
+    try {
+      return await store.remove(ref);
+    } catch (error) {
+      if (!isWorkflowError(error) || error.code !== "THREAD_CLAIMED") throw error;
+      return await holder.remove(ref);
+    }
+  }
+
+  readonly under: StoreUnderTest;
+  /** The store of most rules. */
+  readonly store: ThreadStore;
+  #ids = 0;
+
+  private constructor(under: StoreUnderTest, store: ThreadStore) {
+    this.under = under;
+    this.store = store;
+  }
+
+  static async begin(under: StoreUnderTest): Promise<Trial> {
+    return new Trial(under, await under.open());
+  }
+
+  open(): Promise<ThreadStore> {
+    return this.under.open();
+  }
+
+  /** A ref with an id that no other thread has, higher than all before it; of a bundle of its own, without another. */
+  ref(of?: string): ThreadRef {
+    this.#ids += 1;
+    const digits = String(this.#ids).padStart(6, "0");
+    return { hash: of ?? `1000000${digits}`, threadId: `01KQXKW18CT8G75T53R8${digits}` };
+  }
+
+  /** A new thread of one record. */
+  thread(ref: ThreadRef = this.ref(), prompt = ""): NewThread {
+    const createdAt = 1_777_000_000_000;
+    const records = [startRecord(ref, createdAt, prompt)];
+    return { ...ref, name: "contract", createdAt, records, state: running };
+  }
+
+  async create(given: Partial<NewThread> = {}, ref?: ThreadRef): Promise<ThreadInfo> {
+    const { created, thread } = await this.store.create({ ...this.thread(ref), ...given });
+    assert.equal(created, true, "the thread is new");
+    return thread;
+  }
+
+  /** Claims a thread that no other claim holds. */
+  async claim(ref: ThreadRef, store: ThreadStore = this.store): Promise<Claim> {
+    const claim = await store.claim(ref, { owner: "a", leaseMs });
+    assert.ok(claim, "the thread is claimed");
+    return claim;
+  }
+
+  /** Claims a thread whose holder has died. */
+  async succeed(ref: ThreadRef, store: ThreadStore): Promise<Claim> {
+    const options = { owner: "successor", leaseMs };
+    const claim =
+      (await store.claim(ref, options)) ?? (await store.claim(ref, { ...options, takeOver: true }));
+    assert.ok(claim, "a thread whose holder has died is claimed");
+    return claim;
+  }
+}
+
+/** All lines of a log, by pages. */
+export async function readAll(store: ThreadStore, ref: ThreadRef, log: LogName): Promise<string[]> {
+  const lines: string[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await store.read(ref, log, cursor);
+    lines.push(...page.lines);
+    if (page.isEnd) return lines;
+    assert.ok(page.lines.length > 0, "a page that is not the last has a line");
+    cursor = page.cursor;
+  }
+}
+
+/** The records of a log without their checksums, which must be those of the chain. */
+export async function recordsIn(
+  store: ThreadStore,
+  ref: ThreadRef,
+  log: "data" | "journal",
+): Promise<string[]> {
+  let sum = firstSum;
+  return (await readAll(store, ref, log)).map((line, index) => {
+    const record = line.replace(/,"sum":"[0-9a-f]{16}"\}$/, "}");
+    const next = sealed(record, sum);
+    sum = next.sum;
+    // `assert.equal` would show both lines, which may be long.
+    assert.ok(line === next.text, `the checksum of line ${index + 1} of the ${log} log`);
+    return record;
+  });
+}
+
+export async function refused(act: () => Promise<unknown>, code: string): Promise<void> {
+  const isRight = (error: unknown): boolean => isWorkflowError(error) && error.code === code;
+  await assert.rejects(act, isRight, `refused with ${code}`);
+}
+
+export async function fenced(act: () => Promise<unknown>): Promise<void> {
+  const isRight = (error: unknown): boolean => error instanceof FencedError;
+  await assert.rejects(act, isRight, "refused with FencedError");
+}
+
+/** Every write of a claim that is over is refused. */
+export async function isOver(claim: Claim): Promise<void> {
+  const { record, state } = step("late");
+  await fenced(() => claim.append(record, state));
+  await fenced(() => claim.journal('{"late":true}'));
+  await fenced(() => claim.putBlob(new Uint8Array([1])));
+  claim.event([event(999)]);
+  assert.equal(claim.keepValue('"late"'), null, "no value is kept");
+  assert.equal(await claim.renew(), false, "it is not renewed");
+}

@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { top } from "./source.ts";
+
+/** What the console imports of the packages, with the packages of others that come along. */
+const entryPoints = [
+  ["@uncaged/workflow-steps/document", ["zod"]],
+  ["@uncaged/workflow-graph/document", ["zod"]],
+  ["@uncaged/workflow-graph/run", []],
+] as const;
+
+test.each(entryPoints)(
+  "%s needs no module of Node, and of other packages %p",
+  async (name, packages) => {
+    const { outputs, metafile } = await Bun.build({
+      entrypoints: [Bun.resolveSync(name, join(top, "apps/web"))],
+      target: "node",
+      metafile: true,
+    });
+    const text = await outputs[0]?.text();
+    expect(new Bun.Transpiler().scanImports(text ?? "no output")).toEqual([]);
+    const inputs = Object.keys(metafile?.inputs ?? {});
+    const found = inputs.flatMap((path) => /.*node_modules\/([^/]+)\//.exec(path)?.[1] ?? []);
+    expect([...new Set(found)]).toEqual([...packages]);
+  },
+);
