@@ -4,6 +4,7 @@ import {
   forkRequest,
   newThread,
   pickThread,
+  readBundle,
   refusals,
   type Resolved,
   type StartRequest,
@@ -11,7 +12,6 @@ import {
 import {
   checkAnswerer,
   type ControlResult,
-  type Descriptor,
   type Forked,
   type ForkOptions,
   isThreadId,
@@ -23,6 +23,7 @@ import {
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { isPassing } from "../client/client.ts";
+import { sha256 } from "../mirror/bundles.ts";
 import { createIn } from "../store/create.ts";
 import { movedAway, type ThreadMeta } from "../thread/thread.ts";
 import { allRows } from "./list.ts";
@@ -78,14 +79,23 @@ async function begin(
   if (away) throw new WorkflowError(away.error);
   if (before) return { threadId, workflow: before.workflow, hash: before.hash };
   await bundles.fetch(hash);
-  const descriptor = (await local.descriptor(hash)) as Descriptor;
-  const thread = await newThread(store, hash, { descriptor }, { ...request, threadId, env: {} });
+  const descriptor = await local.descriptor(hash);
+  if (descriptor === null) throw descriptorDamaged(hash);
+  const bundle = { descriptor, sha256: sha256(await readBundle(store.root, hash)) };
+  const thread = await newThread(store, hash, bundle, { ...request, threadId, env: {} });
   const started = await createIn(client, thread).catch((error: unknown) => {
     throw isPassing(error) ? inDoubt(error, threadId) : error;
   });
   recent.set(threadId, { threadId, hash: started.hash, at: Date.now() });
   return { threadId, workflow: started.workflow, hash: started.hash };
 }
+
+const descriptorDamaged = (hash: string): WorkflowError =>
+  WorkflowError.failed(
+    "BAD_DESCRIPTOR",
+    `bundle/${hash}: its descriptor is damaged`,
+    "add the original file again to restore it: uncaged-workflow add <name> <file>",
+  );
 
 /** A start whose answer is lost, or late, may have had its effect, or have it yet. */
 function inDoubt({ code, message }: WorkflowError, threadId: string): WorkflowError {

@@ -1,11 +1,15 @@
-import { DiskStore, type Root, type StoredBundle } from "@uncaged/workflow/store";
+import { createHash } from "node:crypto";
+import { DiskStore, refusals, type Root, type StoredBundle } from "@uncaged/workflow/store";
 import { WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { frame, numbered } from "../client/frame.ts";
 import { type BundleRow, bundlesPeriod } from "../thread/row.ts";
 
-/** What a bundle consists of: its files, and how many pieces each has. */
-type BundleInfo = { bytes: number; files: { name: string; pieces: number }[] };
+/**
+ * What a bundle consists of: its files, and how many pieces each has. `sha256` is that of the bundle's bytes; an earlier
+ * version has stored none.
+ */
+type BundleInfo = { bytes: number; sha256?: string; files: { name: string; pieces: number }[] };
 
 const pieceBytes = 512 * 1024;
 
@@ -40,7 +44,8 @@ export class Bundles {
   /**
    * Has a bundle's files in the storage root. Who loads it hashes it again.
    *
-   * @throws WorkflowError `BUNDLE_MISSING` (missing) when the cluster has none.
+   * @throws WorkflowError `BUNDLE_MISSING` (missing) when the cluster has none; `BUNDLE_CHANGED` when its bytes are not
+   * those that were stored first.
    */
   fetch(hash: string): Promise<void> {
     const running = this.#running.get(hash) ?? this.#fetch(hash);
@@ -50,6 +55,16 @@ export class Bundles {
     return running;
   }
 
+  /** As {@link fetch}. A bundle that is here already is compared with what the cluster has recorded of it. */
+  async fetchProven(hash: string): Promise<void> {
+    await this.fetch(hash);
+    const first = await this.#first(hash);
+    const own = await this.#store.readBundle(hash);
+    if (first === null || (own && first === sha256(own.code))) return;
+    await this.forget(hash);
+    await this.fetch(hash);
+  }
+
   async #fetch(hash: string): Promise<void> {
     if ((await this.#store.listBundles()).includes(hash)) return;
     const bundle = await this.read(hash);
@@ -57,7 +72,10 @@ export class Bundles {
     await this.#store.putBundle(bundle);
   }
 
-  /** A bundle as the cluster has it; null when it has none, or lacks a part of it. One that was put aside is restored. */
+  /**
+   * A bundle as the cluster has it; null when it has none, or lacks a part of it. One that was put aside is restored.
+   * @throws WorkflowError `BUNDLE_CHANGED` when its bytes are not those that were stored first
+   */
   async read(hash: string): Promise<StoredBundle | null> {
     const info = (await this.#info(hash)) ?? (await this.#restore(hash));
     if (!info) return null;
@@ -74,6 +92,7 @@ export class Bundles {
       files.get(name)?.toString("utf8"),
     );
     const code = new Uint8Array(files.get("code") ?? []);
+    if (info.sha256 !== undefined && sha256(code) !== info.sha256) throw bundleChanged(hash);
     return {
       hash,
       code,
@@ -89,9 +108,15 @@ export class Bundles {
     if (bundle) await this.write(bundle);
   }
 
-  /** Stores a bundle in the cluster. Files that are there are stored again: their pieces are the same. */
+  /**
+   * Stores a bundle in the cluster. Files that are there are stored again: their pieces are the same.
+   * @throws WorkflowError `HASH_COLLISION` when another bundle has the hash there
+   */
   async write(bundle: StoredBundle): Promise<void> {
-    const { hash } = bundle;
+    const { hash, code } = bundle;
+    const own = sha256(code);
+    const first = await this.#first(hash);
+    if (first !== null && first !== own) throw refusals.hashCollision(hash);
     const files: BundleInfo["files"] = [];
     for (const name of names) {
       const file = bundle[name];
@@ -105,7 +130,23 @@ export class Bundles {
       }
       files.push({ name, pieces });
     }
-    await this.#client.call("bundle", hash, "seal", { bytes: bundle.code.length, files });
+    await this.#client.call("bundle", hash, "seal", { bytes: code.length, sha256: own, files });
+  }
+
+  /** The SHA-256 that a bundle was first stored with; null where none is. */
+  async #first(hash: string): Promise<string | null> {
+    const trash = () => this.#client.value<{ info: BundleInfo }>("bundle", hash, "trash");
+    const info = (await this.#info(hash)) ?? (await trash())?.info;
+    return info?.sha256 ?? null;
+  }
+
+  /** Whether the cluster has a bundle. @throws WorkflowError `HASH_COLLISION` when it has another one of this hash. */
+  async has(hash: string, code: Uint8Array): Promise<boolean> {
+    const info = await this.#info(hash);
+    if (info?.sha256 !== undefined && info.sha256 !== sha256(code)) {
+      throw refusals.hashCollision(hash);
+    }
+    return info !== null;
   }
 
   #info(hash: string): Promise<BundleInfo | null> {
@@ -148,9 +189,19 @@ export class Bundles {
   }
 }
 
+const bundleChanged = (hash: string): WorkflowError =>
+  WorkflowError.failed(
+    "BUNDLE_CHANGED",
+    `bundle/${hash}: its SHA-256 is not the one that the cluster recorded`,
+    "add the original file again to restore it: uncaged-workflow add <name> <file>",
+  );
+
 const bundleMissing = (hash: string): WorkflowError =>
   WorkflowError.missing(
     "BUNDLE_MISSING",
     `the cluster has no bundle ${hash}`,
     "add the same file again, or push it from a storage root that has it",
   );
+
+/** The SHA-256 of a bundle's code, as its first version and the start records of its threads have it. */
+export const sha256 = (code: Uint8Array): string => createHash("sha256").update(code).digest("hex");

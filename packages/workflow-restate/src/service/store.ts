@@ -4,8 +4,15 @@ import { serviceMetadata } from "../cluster/names.ts";
 import { type BundleRow, bundlesPeriod, newestPrefix, periodsPeriod } from "../thread/row.ts";
 import { brief } from "./options.ts";
 
-/** What a bundle consists of: its files, and how many pieces each has. */
-export type BundleInfo = { bytes: number; files: { name: string; pieces: number }[] };
+/**
+ * What a bundle consists of: its files, and how many pieces each has. `sha256` is that of the bundle's bytes; an earlier
+ * version has stored none.
+ */
+export type BundleInfo = {
+  bytes: number;
+  sha256?: string;
+  files: { name: string; pieces: number }[];
+};
 
 /** A bundle that was put aside, and when. */
 type Trash = { info: BundleInfo; at: number };
@@ -27,12 +34,12 @@ export const bundleObject = object({
         return {};
       },
     ),
-    seal: async (ctx: ObjectContext, { bytes, files }: BundleInfo) => {
+    seal: async (ctx: ObjectContext, { files, ...others }: BundleInfo) => {
       const at = await ctx.date.now();
       const before =
         (await ctx.get<BundleInfo>("info")) ?? (await ctx.get<Trash>("trash"))?.info ?? null;
-      const others = before?.files.filter(({ name }) => files.every((file) => file.name !== name));
-      const info: BundleInfo = { bytes, files: [...(others ?? []), ...files] };
+      const stay = before?.files.filter(({ name }) => files.every((file) => file.name !== name));
+      const info: BundleInfo = { ...others, files: [...(stay ?? []), ...files] };
       ctx.set("info", info);
       ctx.set("at", at);
       ctx.clear("trash");

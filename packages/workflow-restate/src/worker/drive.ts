@@ -2,8 +2,10 @@ import {
   engineFor,
   InfoLog,
   type JournalPlace,
+  type LoadedBundle,
   loadDriven,
   markVariable,
+  refusals,
   rootPlace,
 } from "@uncaged/workflow/store";
 import { type Environment, isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
@@ -51,7 +53,7 @@ type Driven = { fail: (thrown: unknown) => void; note: (content: string) => void
 export class Driver {
   readonly #parts: DriverParts;
   readonly #env: Readonly<Record<string, string>>;
-  readonly #loaded = new Map<string, Promise<Bundle>>();
+  readonly #loaded = new Map<string, Promise<LoadedBundle>>();
   readonly #driven = new Map<string, Driven>();
   readonly #store: RestateStore;
   #onlyDriven: string | null | undefined;
@@ -147,11 +149,16 @@ export class Driver {
     const { threadId, hash } = meta;
     const { client } = this.#parts;
     const { signal } = order;
+    const claiming = this.#store.claimOf(meta, start, { onWrite: () => live.wrote() });
     const [bundle, claim, waitsLong] = await Promise.all([
       this.#load(hash),
-      this.#store.claimOf(meta, start, { onWrite: () => live.wrote() }),
+      claiming,
       again === true && this.#waitsLong(order.invocation),
-    ]);
+    ]).catch(async (error: unknown) => {
+      const claimed = await claiming.catch(() => null);
+      claimed?.abandon();
+      throw error;
+    });
     if (waitsLong) {
       claim?.abandon();
       const renewed = await this.#claim(order, live, meta.claim);
@@ -159,6 +166,12 @@ export class Driver {
       throw new Error(`${threadId} was claimed by a worker of another version`);
     }
     if (!claim) throw new Error(`${threadId} was taken by another worker`);
+    const { sha256 } = bundle;
+    const other = refusals.otherBundle(threadId, claim.start, { hash, sha256 });
+    if (other) {
+      claim.abandon();
+      throw other;
+    }
     const { mask } = this;
     // An event's number is that of no other, though a claim was lost with the last numbers that it gave.
     const lastSeq = Math.max(claim.lastSeq, (claim.fence - 1) * seqsOfClaim);
@@ -237,7 +250,7 @@ export class Driver {
   }
 
   /** A bundle, which is fetched, hashed and imported once; what fails is tried again. */
-  #load(hash: string): Promise<Bundle> {
+  #load(hash: string): Promise<LoadedBundle> {
     const known = this.#loaded.get(hash);
     if (known) return known;
     const loaded = this.#bundle(hash);
@@ -246,14 +259,14 @@ export class Driver {
     return loaded;
   }
 
-  async #bundle(hash: string): Promise<Bundle> {
-    await this.#store.bundles.fetch(hash);
+  async #bundle(hash: string): Promise<LoadedBundle> {
+    await this.#store.bundles.fetchProven(hash);
     try {
       return await loadDriven(this.#store.root, hash);
     } catch (error) {
       // The cluster may have it whole the next time.
       if (isWorkflowError(error) && error.code === "BUNDLE_CHANGED")
-        this.#store.bundles.forget(hash);
+        await this.#store.bundles.forget(hash);
       throw error;
     }
   }

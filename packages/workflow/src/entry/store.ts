@@ -32,7 +32,7 @@ export { checkThreadId } from "../contract/names.ts";
 export { pickThread, requestIdOf } from "../record/selection.ts";
 export { SearchText, wordsOf } from "../record/search.ts";
 export { readLog, type ThreadLog } from "../disk/log.ts";
-export { cursorOf, positionOf } from "../disk/reader.ts";
+export { cursorOf, positionOf } from "../record/reader.ts";
 export type { ThreadRef } from "../record/thread.ts";
 
 // A new thread
@@ -60,7 +60,7 @@ export { noteLocation } from "../disk/location.ts";
 export type { Location } from "../control/control.ts";
 export type { Drivers } from "../local/workers/live.ts";
 export { Marks, observe } from "../local/threads/observe.ts";
-export { readBundle } from "../bundle/store.ts";
+export { type LoadedBundle, readBundle } from "../bundle/store.ts";
 export { readRegistry } from "../registry/read.ts";
 export type { Workflow as RegisteredWorkflow } from "../registry/registry.ts";
 export { resolve, type Resolved } from "../registry/versions.ts";

@@ -4,7 +4,7 @@ import type { ThreadRef } from "../record/thread.ts";
 import { changes } from "./threads/changes.ts";
 import { control, removeThread } from "./workers/control.ts";
 import { readAttempts, readLines, readValue } from "./threads/events.ts";
-import { Families } from "./threads/family.ts";
+import { familiesIn } from "./threads/family.ts";
 import { collectGarbage } from "./upkeep/gc.ts";
 import { listThreads, readIndexed, readRow, worthIndexing } from "./threads/list.ts";
 import { type Drivers, LiveWorkers, listLive, listWorkers } from "./workers/live.ts";
@@ -48,7 +48,7 @@ export function openLocalHost({ drivers, ...options }: LocalHostOptions = {}): H
   const root = openRoot(options);
   const workers = new LiveWorkers(root, freshMs);
   const marks = new Marks();
-  const families = new Families(root);
+  const families = familiesIn(root);
   const index = new ThreadIndex(root, (ref) => readIndexed(root, ref));
   let lists = 0;
 

@@ -1,6 +1,6 @@
 import { withStrictSchemas } from "../bundle/role-schemas.ts";
 import { StackMapper } from "../bundle/stack.ts";
-import { loadBundle } from "../bundle/store.ts";
+import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import type { Blobs, Bundle, WorkflowOptions } from "../contract/contract.ts";
 import type { Mask } from "../contract/mask.ts";
 import type { SharedValues } from "../contract/shared-values.ts";
@@ -45,7 +45,7 @@ export const rootPlace = (root: Root, hash: string): ThreadPlace => ({
  * pass them.
  * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`
  */
-export const loadDriven = (root: Root, hash: string): Promise<Bundle> =>
+export const loadDriven = (root: Root, hash: string): Promise<LoadedBundle> =>
   withStrictSchemas(loadBundle(root, hash));
 
 /** A claimed thread, the code that it runs, and where its debug log goes. */

@@ -8,7 +8,9 @@ import { payloadJson } from "../record/payload.ts";
 import { notFound } from "../record/selection.ts";
 import { endedError, movesNotRunning } from "../record/thread.ts";
 import type { Claim } from "../store/store.ts";
+import { hashCollision } from "../registry/versions.ts";
 import { system } from "../system/system.ts";
+import { otherBundle } from "./create.ts";
 import { InfoLog } from "./info.ts";
 import { linesOf, type Source } from "./info-batch.ts";
 
@@ -27,13 +29,15 @@ export function waiting(threadId: string, last: Step | null): WorkflowError {
   return WorkflowError.failed("WAITING", `${threadId} waits for an answer`, hint);
 }
 
-/** The errors with which every host refuses what the status of a thread does not allow. */
+/** The errors with which every host refuses what the state of a thread or a bundle does not allow. */
 export const refusals = {
   ended: endedError,
   moves: movesNotRunning,
   notFound,
   notWaiting,
   waiting,
+  hashCollision,
+  otherBundle,
   /** Any other: its code, and what the thread does instead. */
   of: refuse,
 } as const;
