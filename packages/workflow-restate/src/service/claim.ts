@@ -1,9 +1,9 @@
 import { type ObjectContext, serde } from "@restatedev/restate-sdk";
-import * as rules from "../thread/thread.ts";
-import type { Refusal, ThreadMeta } from "../thread/thread.ts";
+import * as rules from "../thread/lease.ts";
+import type { Holder, LeaseRequest, Refusal, ThreadMeta } from "../thread/thread.ts";
 
 /** What a holder outside of an invocation asks for. */
-export type HoldRequest = rules.LeaseRequest & { hash: string; takeOver: boolean };
+export type HoldRequest = LeaseRequest & { hash: string; takeOver: boolean };
 
 /** What the object of a thread has others do when its claims change. */
 export type ClaimParts = {
@@ -28,13 +28,13 @@ export const claimHandlers = ({ metaOf, become, stopDrive, missing }: ClaimParts
     return held;
   },
 
-  renew: async (ctx: ObjectContext, holder: rules.Holder) => {
+  renew: async (ctx: ObjectContext, holder: Holder) => {
     const renewed = rules.renew(await metaOf(ctx), holder, await ctx.date.now());
     if (renewed) ctx.set("meta", renewed);
     return { isHeld: renewed !== null };
   },
 
-  release: async (ctx: ObjectContext, holder: rules.Holder) => {
+  release: async (ctx: ObjectContext, holder: Holder) => {
     const meta = await metaOf(ctx);
     const released = rules.release(meta, holder);
     if (released) await become(ctx, released, meta);
@@ -42,7 +42,7 @@ export const claimHandlers = ({ metaOf, become, stopDrive, missing }: ClaimParts
   },
 
   /** Ends a lease that was not renewed. */
-  lapse: async (ctx: ObjectContext, holder: rules.Holder) => {
+  lapse: async (ctx: ObjectContext, holder: Holder) => {
     const meta = await metaOf(ctx);
     const released = rules.release(meta, holder);
     if (!meta?.lease || !released) return;

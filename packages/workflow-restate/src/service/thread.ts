@@ -21,25 +21,14 @@ import { batchKey, frame, numbered, unframe } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
 import { tombstoneOf } from "../thread/move.ts";
 import * as rules from "../thread/thread.ts";
-import type { StageRequest } from "../thread/staging.ts";
 import type { AppendedRecord, AppendRequest, ThreadMeta } from "../thread/thread.ts";
 import { listThread, noteChange, unlistThread } from "./listing.ts";
 import { claimHandlers } from "./claim.ts";
 import { moveHandlers } from "./move.ts";
 import { brief, long } from "./options.ts";
 import { logRefusal } from "./refusal.ts";
-import {
-  begunBefore,
-  discardValues,
-  sealValues,
-  type StagedValues,
-  stageValues,
-} from "./staging.ts";
+import { startHandlers } from "./start.ts";
 
-/** `awaits`: it is answered when the index has the thread, too. */
-export type StartHeader = rules.StartMessage &
-  Pick<rules.Started, "byClaims"> &
-  StagedValues & { token: string | null; awaits?: boolean };
 type Refusal = { error: ErrorRecord };
 type Object = ObjectContext;
 
@@ -226,42 +215,10 @@ export const threadObject = (drive: Drive, mask: Mask) =>
     metadata: serviceMetadata,
     options: brief,
     handlers: {
-      start: handlers.object.exclusive(
-        { input: serde.binary, accept: "*/*" },
-        async (ctx: Object, message: Uint8Array) => {
-          const before = await metaOf(ctx);
-          if (before) return begunBefore(before);
-          const { header, parts } = unframe(message);
-          const { text, taken, token, keys, awaits, ...given } = header as StartHeader;
-          const refused = await sealValues(ctx, { token, keys }, parts);
-          if (refused) return refused;
-          for (const id of taken) ctx.set(`r:${id}`, 1);
-          ctx.set("text", text);
-          const incarnation = ctx.rand.uuidv4();
-          const startedAt = given.byClaims?.claim ? await ctx.date.now() : 0;
-          const { meta } = rules.start({ ...given, incarnation }, startedAt);
-          // What was staged, and blobs, nobody has counted.
-          const isLarge = token !== null || keys.some((key) => key.startsWith("b:"));
-          const now = isLarge ? { ...meta, isLarge } : meta;
-          await become(ctx, now, null, awaits ? { awaits } : {});
-          return { started: true, hash: given.hash, workflow: given.workflow, meta: now };
-        },
-      ),
-
-      stage: handlers.object.exclusive(
-        { input: serde.binary, accept: "*/*" },
-        async (ctx: Object, message: Uint8Array) => {
-          const before = await metaOf(ctx);
-          if (before) return begunBefore(before);
-          const { header, parts } = unframe(message);
-          return await stageValues(ctx, header as StageRequest & StagedValues, parts);
-        },
-      ),
-
-      discard: async (ctx: Object, { now }: { now: number }) => {
-        const isThread = (await metaOf(ctx)) !== null;
-        return { discarded: !isThread && (await discardValues(ctx, now)) };
-      },
+      ...startHandlers({
+        metaOf,
+        become: (ctx, meta, awaits) => become(ctx, meta, null, awaits ? { awaits } : {}),
+      }),
 
       claim: async (ctx: Object, request: rules.ClaimRequest) => {
         const before = await metaOf(ctx);

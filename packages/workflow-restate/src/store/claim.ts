@@ -1,4 +1,3 @@
-import { closeSync, openSync, readSync, statSync } from "node:fs";
 import {
   type Appended,
   blobIdOf,
@@ -18,9 +17,8 @@ import type { AppendMessage } from "../service/thread.ts";
 import { infoOf } from "../thread/info.ts";
 import { described } from "../thread/record.ts";
 import { type Holder, maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
+import { gainOf, sizeOf, type Tail } from "./tail.ts";
 
-/** So much of a debug log goes with a record, or in a message of its own. */
-const mostBeside = 512 * 1024;
 /** What the debug log has gained goes with the next record, unless that is not made for so long. */
 const flushAfterMs = 1000;
 /**
@@ -29,9 +27,6 @@ const flushAfterMs = 1000;
  */
 const mostWithAppend = 32 * 1024;
 const retryMs = [50, 100, 200, 500, 1000, 2000];
-
-/** A file, and how many bytes of it were sent. */
-type Tail = { path: string; sent: number };
 
 type Header = Pick<AppendMessage, "n" | "record" | "journal">;
 
@@ -378,27 +373,6 @@ export class ClusterClaim implements Claim {
 }
 
 const none = Buffer.alloc(0);
-const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-
-/** The whole lines of a file behind those that were sent, up to a bound. Each step waits for it: it is not left to other threads. */
-export function gainOf({ path, sent }: Tail): Buffer {
-  const size = sizeOf(path);
-  if (size <= sent) return none;
-  const file = openSync(path, "r");
-  try {
-    let length = Math.min(size - sent, mostBeside);
-    for (;;) {
-      const bytes = Buffer.alloc(length);
-      readSync(file, bytes, 0, length, sent);
-      const end = bytes.lastIndexOf("\n") + 1;
-      if (end > 0 || length >= size - sent) return bytes.subarray(0, end);
-      length = Math.min(size - sent, length * 4);
-    }
-  } finally {
-    closeSync(file);
-  }
-}
-
 /** @throws WorkflowError `RECORD_TOO_LARGE` */
 export function checkLength(record: string): void {
   const length = Buffer.byteLength(record);

@@ -3,7 +3,7 @@ import type { StartRecord, Step } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { numbered } from "../client/frame.ts";
 import { type Begun, createThread, type Kept, keptBlobs } from "../client/transfer.ts";
-import type { StartHeader } from "../service/thread.ts";
+import type { StartHeader } from "../service/start.ts";
 import { lastOf, takenIds } from "../thread/record.ts";
 import { checkLength } from "./claim.ts";
 

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import * as leases from "./lease.ts";
 import * as rules from "./thread.ts";
 import type { AppendRequest, LastRecord, ThreadMeta } from "./thread.ts";
 
 const last = (role: string, waits = false): LastRecord => ({ role, timestamp: 2, waits });
-const now = 3;
+const claimedAt = 3;
 const append = (meta: ThreadMeta | null, request: AppendRequest) =>
-  rules.append(meta, request, now);
-const park = (meta: ThreadMeta | null, holder: rules.Holder) => rules.park(meta, holder, now);
+  rules.append(meta, request, claimedAt);
+const park = (meta: ThreadMeta | null, holder: rules.Holder) => rules.park(meta, holder, claimedAt);
 const given: rules.Started = {
   incarnation: "i",
   threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
@@ -19,7 +20,8 @@ const given: rules.Started = {
   last: null,
 };
 const begun = (waits = false): ThreadMeta =>
-  rules.start({ ...given, ...(waits && { records: 2, last: last("__wait__", true) }) }, now).meta;
+  rules.start({ ...given, ...(waits && { records: 2, last: last("__wait__", true) }) }, claimedAt)
+    .meta;
 
 function claimed(meta: ThreadMeta): ThreadMeta {
   const request = { epoch: meta.epoch, invocation: "inv_1", pid: 7, now: 3 };
@@ -138,26 +140,26 @@ describe("a thread of a cluster", () => {
     const taken = (result: object): ThreadMeta => (result as { meta: ThreadMeta }).meta;
     const free = rules.start({ ...given, byClaims: {} }, 0).meta;
     expect(rules.standOf(free)).toBe("idle");
-    const first = taken(rules.hold(free, lease, 3));
-    expect(rules.hold(first, lease, 12)).toEqual({ held: true });
+    const first = taken(leases.hold(free, lease, 3));
+    expect(leases.hold(first, lease, 12)).toEqual({ held: true });
     expect(rules.append(first, next(first), 12).kind).toBe("done");
     expect(rules.append(first, next(first), 13).kind).toBe("fenced");
-    expect(rules.renew(first, first, 13)).toBeNull();
-    const renewed = rules.renew(first, first, 12) as ThreadMeta;
+    expect(leases.renew(first, first, 13)).toBeNull();
+    const renewed = leases.renew(first, first, 12) as ThreadMeta;
     expect(rules.append(renewed, next(renewed), 13).kind).toBe("done");
-    const second = taken(rules.hold(renewed, { ...lease, takeOver: true }, 12));
+    const second = taken(leases.hold(renewed, { ...lease, takeOver: true }, 12));
     expect(rules.append(second, next(renewed), 12).kind).toBe("fenced");
-    expect([rules.renew(second, first, 12), rules.release(second, first)]).toEqual([null, null]);
+    expect([leases.renew(second, first, 12), leases.release(second, first)]).toEqual([null, null]);
     const other = { ...second, incarnation: "j" };
     expect(rules.append(other, { ...next(second), incarnation: "i" }, 12).kind).toBe("fenced");
-    expect(rules.isLeased(rules.release(second, second) as ThreadMeta, 12)).toBe(false);
+    expect(rules.isLeased(leases.release(second, second) as ThreadMeta, 12)).toBe(false);
   });
 
   test("is taken from a worker by a claim that takes over, and given to one when it is resumed", () => {
     const driven = claimed(begun());
     const lease = { owner: "a", leaseMs: 10, takeOver: false };
-    expect(rules.hold(driven, lease, 3)).toEqual({ held: true });
-    const held = rules.hold(driven, { ...lease, takeOver: true }, 3);
+    expect(leases.hold(driven, lease, 3)).toEqual({ held: true });
+    const held = leases.hold(driven, { ...lease, takeOver: true }, 3);
     if (!("meta" in held)) throw new Error("it was not taken over");
     expect(append(held.meta, next(driven)).kind).toBe("fenced");
     const request = { epoch: driven.epoch, invocation: "inv_1", pid: 7, now: 3 };
@@ -237,9 +239,9 @@ function changeOf(kind: string, meta: ThreadMeta, mine: ThreadMeta): ThreadMeta 
     case "park":
       return of(park(meta, mine));
     case "hold":
-      return of(rules.hold(meta, { owner: "a", leaseMs: 9, takeOver: mine === meta }, now));
+      return of(leases.hold(meta, { owner: "a", leaseMs: 9, takeOver: mine === meta }, claimedAt));
     case "release":
-      return rules.release(meta, mine);
+      return leases.release(meta, mine);
     case "pause":
       return of(rules.pause(meta));
     case "resume":

@@ -137,13 +137,11 @@ export function start({ createdAt, last, byClaims, ...given }: Started, now: num
   return { meta: last?.waits ? meta : driven(meta, createdAt) };
 }
 
-const driven = ({ byClaims: _, lease: __, ...meta }: ThreadMeta, now: number): ThreadMeta => ({
-  ...meta,
-  epoch: meta.epoch + 1,
-  appends: 0,
-  pause: false,
-  drive: { invocation: null, pid: 0, since: now },
-});
+function driven(meta: ThreadMeta, now: number): ThreadMeta {
+  const { byClaims: _, lease: __, ...free } = meta;
+  const drive = { invocation: null, pid: 0, since: now };
+  return { ...free, epoch: meta.epoch + 1, appends: 0, pause: false, drive };
+}
 
 /** A claim that was held for so long did not end by what the bundle does whenever it is loaded. */
 const soundMs = 1_000;
@@ -193,7 +191,12 @@ export function look(meta: ThreadMeta | null, { epoch }: { epoch: number }): Cla
   return { meta };
 }
 
-const leased = (meta: ThreadMeta, { owner, leaseMs }: LeaseRequest, now: number): ThreadMeta => ({
+/** A thread as the holder of a new lease has it; whoever had it before is fenced. */
+export const leased = (
+  meta: ThreadMeta,
+  { owner, leaseMs }: LeaseRequest,
+  now: number,
+): ThreadMeta => ({
   ...meta,
   epoch: meta.drive ? meta.epoch + 1 : meta.epoch,
   claim: meta.claim + 1,
@@ -205,34 +208,6 @@ const leased = (meta: ThreadMeta, { owner, leaseMs }: LeaseRequest, now: number)
 /** Whether a holder outside of an invocation has the thread now. */
 export const isLeased = ({ lease }: ThreadMeta, now: number): boolean =>
   lease !== undefined && now < lease.until;
-
-/**
- * Claims the thread for a holder outside of an invocation. A drive, ordered or begun, holds it, and so does a lease; with
- * `takeOver` that claim is fenced.
- */
-export function hold(
-  meta: ThreadMeta,
-  request: LeaseRequest & { takeOver: boolean },
-  now: number,
-): Change | { held: true } | Refusal {
-  const away = movedAway(meta);
-  if (away) return away;
-  if (!request.takeOver && (meta.drive || isLeased(meta, now))) return { held: true };
-  return { meta: leased(meta, request, now) };
-}
-
-/** Extends a lease; null when the claim is over. */
-export function renew(meta: ThreadMeta | null, holder: Holder, now: number): ThreadMeta | null {
-  if (!isHeldBy(meta, holder, now) || !meta.lease) return null;
-  return { ...meta, lease: { ...meta.lease, until: now + meta.lease.ms } };
-}
-
-/** Ends a lease; null when this holder has none. */
-export function release(meta: ThreadMeta | null, holder: Holder): ThreadMeta | null {
-  if (!meta || !isClaimOf(meta, holder) || !meta.lease) return null;
-  const { lease: _, ...free } = meta;
-  return free;
-}
 
 /** A record that is appended: what its last field is, what it is of, and whether it ends the thread. */
 export type AppendedRecord = {
@@ -262,7 +237,8 @@ export type Appended =
   | { kind: "ended" }
   | { kind: "fenced" };
 
-const isClaimOf = (meta: ThreadMeta, { epoch, claim: held, incarnation }: Holder): boolean =>
+/** Whether this was the last claim on a thread. */
+export const isClaimOf = (meta: ThreadMeta, { epoch, claim: held, incarnation }: Holder): boolean =>
   meta.epoch === epoch &&
   meta.claim === held &&
   (incarnation === undefined || meta.incarnation === incarnation);
@@ -300,13 +276,11 @@ export function append(meta: ThreadMeta | null, request: AppendRequest, now: num
 }
 
 /** A thread with one record more. */
-export function withRecord(
-  { postponedUntil: _, ...meta }: ThreadMeta,
-  { sum, last, end }: AppendedRecord,
-): ThreadMeta {
+export function withRecord(meta: ThreadMeta, { sum, last, end }: AppendedRecord): ThreadMeta {
+  const { postponedUntil: _, ...before } = meta;
   const rests = end !== undefined || last.waits;
   return {
-    ...meta,
+    ...before,
     records: meta.records + 1,
     sum,
     updatedAt: last.timestamp,

@@ -9,7 +9,7 @@ import {
   rootPlace,
 } from "@uncaged/workflow/store";
 import { type Environment, isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
-import { type Bundle, type Mask, maskOf } from "@uncaged/workflow";
+import { type Mask, maskOf } from "@uncaged/workflow";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { ClusterClaim } from "../store/claim.ts";

@@ -37,6 +37,7 @@ export const valuesPath = (root: Root, hash: string, threadId: string) =>
 /** The files of a thread: its records, its journal, its debug log, the values that this refers to, and the folder of its blobs. */
 export type ThreadFiles = Record<"data" | "journal" | "info" | "values" | "blobs", string>;
 
+/** The paths of a thread's files in a storage root. The thread need not be there. */
 export const threadFiles = (
   root: Root,
   { hash, threadId }: { hash: string; threadId: string },

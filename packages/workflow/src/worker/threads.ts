@@ -331,7 +331,7 @@ export class Threads {
 
   async #settle(claim: Claim, done: Promise<Outcome>, info: InfoLog): Promise<void> {
     const { threadId } = claim.ref;
-    const outcome = await done;
+    await done;
     info.close();
     await claim.release();
     this.#live.delete(threadId);
