@@ -1,5 +1,5 @@
-import type { Drivers, Root } from "@uncaged/workflow/store";
-import { type Host, type LiveRow, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
+import { type CopyHost, copyHost, type Drivers, type Root } from "@uncaged/workflow/store";
+import type { LiveRow, ThreadRef } from "@uncaged/workflow/host";
 import { ClusterClient, quoted } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
 import type { Bundles } from "../mirror/bundles.ts";
@@ -27,7 +27,7 @@ export class HostContext {
   readonly root: Root;
   readonly mirror: Mirror;
   readonly bundles: Bundles;
-  readonly local: Host;
+  readonly local: CopyHost;
   /** The threads that were started here, and when: the index may not show them yet. */
   readonly recent = new Map<string, ThreadRef & { at: number }>();
   readonly #health = new Map<string, { at: number; isDriven: Promise<boolean> }>();
@@ -38,7 +38,7 @@ export class HostContext {
     this.root = this.store.root;
     this.mirror = this.store.mirror;
     this.bundles = this.store.bundles;
-    this.local = openLocalHost({ path: this.root, drivers: this.drivers });
+    this.local = copyHost(this.root, this.drivers);
   }
 
   /** A thread as the cluster has it now; null when there is none with this hash and id. */

@@ -1,4 +1,4 @@
-import { Marks, refusals } from "@uncaged/workflow/store";
+import { refusals } from "@uncaged/workflow/store";
 import type { Host, MovingHost, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { familyPeriod, originOf } from "../thread/row.ts";
@@ -35,7 +35,6 @@ export function openRestateHost(
 ): RestateHost {
   const context = new HostContext(address, cache);
   const { client, mirror, local, root } = context;
-  const marks = new Marks();
   const { registered, selectors, moving, ...names } = workflowsOf(context);
 
   /** Has a thread's files up to date. */
@@ -95,7 +94,7 @@ export function openRestateHost(
     },
     async *observe(ref, cursor, options = {}) {
       await fetched(ref);
-      yield* observeThread(context, marks, ref, cursor, options);
+      yield* observeThread(context, ref, cursor, options);
     },
     control: (ref, command) => controlThread(context, ref, command),
     fork: (ref, options) => forkThread(context, names.resolve, ref, options),

@@ -59,7 +59,7 @@ export { type Root, registryPath, type ThreadFiles, threadFiles } from "../disk/
 export { noteLocation } from "../disk/location.ts";
 export type { Location } from "../control/control.ts";
 export type { Drivers } from "../local/workers/live.ts";
-export { Marks, observe } from "../local/threads/observe.ts";
+export { type CopyHost, copyHost } from "../local/host.ts";
 export { type LoadedBundle, readBundle } from "../bundle/store.ts";
 export { readRegistry } from "../registry/read.ts";
 export type { Workflow as RegisteredWorkflow } from "../registry/registry.ts";

@@ -1,4 +1,5 @@
-import type { ControlResult, Host, ThreadCommand } from "../host/host.ts";
+import type { ControlResult, Host, Observed, ObserveOptions, ThreadCommand } from "../host/host.ts";
+import type { Root } from "../disk/paths.ts";
 import { openRoot, type RootOptions } from "../disk/root.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import { changes } from "./threads/changes.ts";
@@ -32,11 +33,6 @@ const maxRecordBytes = 64 * 1024 * 1024;
 /** How old the answer of a worker may be that an observer sees, in milliseconds. */
 const freshMs = 250;
 
-export type LocalHostOptions = RootOptions & {
-  /** Knows what drives a thread, in place of the workers of this machine, when it is read: the root is the copy of another host. */
-  drivers?: Drivers;
-};
-
 /**
  * The host that a storage root of this machine is: its files, and the worker processes that drive its
  * threads. Nothing is written until something is registered or started.
@@ -44,8 +40,26 @@ export type LocalHostOptions = RootOptions & {
  * @throws WorkflowError those of `openRoot`.
  * @example const host = openLocalHost({ path: "/srv/workflows" });
  */
-export function openLocalHost({ drivers, ...options }: LocalHostOptions = {}): Host {
-  const root = openRoot(options);
+export const openLocalHost = (options: RootOptions = {}): Host => hostOf(openRoot(options));
+
+/** A host of a storage root that has copies of another host's threads. */
+export type CopyHost = Omit<Host, "observe"> & {
+  /** `drivers` knows what drives the thread, as far as this observer is concerned. */
+  observe(
+    ref: ThreadRef,
+    cursor?: string,
+    options?: ObserveOptions,
+    drivers?: Drivers,
+  ): AsyncGenerator<Observed>;
+};
+
+/**
+ * The host of a storage root that has copies of another host's threads and bundles. It reads as the local host does; `drivers` knows
+ * what drives a thread.
+ */
+export const copyHost = (root: Root, drivers: Drivers): CopyHost => hostOf(root, drivers);
+
+function hostOf(root: Root, drivers?: Drivers): CopyHost {
   const workers = new LiveWorkers(root, freshMs);
   const marks = new Marks();
   const families = familiesIn(root);
@@ -89,8 +103,8 @@ export function openLocalHost({ drivers, ...options }: LocalHostOptions = {}): H
     attempts: async (ref) => readAttempts(root, ref, drivers),
     log: (ref, given) => readLines(root, ref, given, drivers),
     value: async (...given) => readValue(root, ...given),
-    observe: (ref, cursor, given = {}) =>
-      observe(root, ref, { live: drivers ?? workers, marks }, cursor, given),
+    observe: (ref, cursor, given = {}, live = drivers ?? workers) =>
+      observe(root, ref, { live, marks }, cursor, given),
     async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
       const done = await control(root, ref, command);
       workers.forget(ref.hash);
