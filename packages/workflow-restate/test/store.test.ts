@@ -1,6 +1,7 @@
 // @cluster: it starts a server.
 import { afterAll, beforeAll, beforeEach, describe, test } from "bun:test";
 import { storeContract, type StoreUnderTest, type ThreadStore } from "@uncaged/workflow/store";
+import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { ClusterClient } from "../src/client/client.ts";
 import type { ServiceName } from "../src/cluster/names.ts";
 import { restateStore } from "../src/store/store.ts";
@@ -45,7 +46,7 @@ function clusterUnderTest({ cluster: { address } }: TestCluster): StoreUnderTest
       const key = `${log === "data" ? "s" : "j"}:${String(line).padStart(8, "0")}`;
       await change(new ClusterClient(address), "thread", threadId, key);
     },
-    seeds: 5,
+    ...(isWhole ? { seeds: 20 } : { seeds: 5, deathsEvery: 3 }),
     close: async () => {
       for (const store of stores.keys()) await store.close();
     },

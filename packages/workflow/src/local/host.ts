@@ -40,7 +40,9 @@ const freshMs = 250;
  * @throws WorkflowError those of `openRoot`.
  * @example const host = openLocalHost({ path: "/srv/workflows" });
  */
-export const openLocalHost = (options: RootOptions = {}): Host => hostOf(openRoot(options));
+export function openLocalHost(options: RootOptions = {}): Host {
+  return hostOf(openRoot(options));
+}
 
 /** A host of a storage root that has copies of another host's threads. */
 export type CopyHost = Omit<Host, "observe"> & {
