@@ -57,10 +57,11 @@ export class ClusterClaim implements Claim {
   readonly start: StartRecord;
   readonly steps: readonly Step[];
   readonly end: EndRecord | null;
+  readonly journalHead: Claim["journalHead"];
   readonly cut = null;
   readonly lastSeq: number;
   readonly lost: AbortSignal;
-  /** The storage root of the copy, and the thread's files there. */
+  /** The storage root of the copy, and the thread's files there. Its journal has what was appended since, too. */
   readonly root: Root;
   readonly files: ThreadFiles;
   /** How many bytes of the debug log the cluster had. */
@@ -121,6 +122,7 @@ export class ClusterClaim implements Claim {
     this.start = copy.start;
     this.steps = copy.steps;
     this.end = copy.end;
+    this.journalHead = copy.journalHead;
     this.lastSeq = copy.lastSeq;
     this.#copy = copy;
     this.#onWrite = onWrite;
@@ -176,6 +178,7 @@ export class ClusterClaim implements Claim {
       const { text, sum } = sealed(record, before);
       await this.#send({ n: records, journal: { sum: sum.toString(16) } }, Buffer.from(text));
       this.#journal = { records: records + 1, sum };
+      await this.#copy.journal(record);
     });
   }
 
@@ -215,7 +218,10 @@ export class ClusterClaim implements Claim {
 
   async #release(): Promise<void> {
     const { signal } = this.#over;
-    if (!signal.aborted) await this.settle();
+    const sendRest = async (): Promise<void> => {
+      if (this.#isBehind) await this.#send({ n: this.#records }, none);
+    };
+    if (!signal.aborted) await this.#alone(sendRest).catch(() => undefined);
     if (signal.aborted) return;
     this.#end();
     // Without it the lease runs out.
@@ -233,18 +239,6 @@ export class ClusterClaim implements Claim {
     this.#unplan();
     this.#over.abort();
     this.#onOver();
-  }
-
-  /** Sends all that the debug log has gained; false when the cluster has not taken it. */
-  async settle(): Promise<boolean> {
-    try {
-      await this.#alone(async () => {
-        if (this.#isBehind) await this.#send({ n: this.#records }, none);
-      });
-      return true;
-    } catch {
-      return false;
-    }
   }
 
   get #isBehind(): boolean {

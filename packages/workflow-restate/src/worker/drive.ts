@@ -1,11 +1,12 @@
 import {
+  type Driving,
   engineFor,
   InfoLog,
-  type JournalPlace,
   type LoadedBundle,
   loadDriven,
   markVariable,
   refusals,
+  rootJournal,
   rootPlace,
 } from "@uncaged/workflow/store";
 import { type Environment, isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
@@ -166,12 +167,10 @@ export class Driver {
       throw new Error(`${threadId} was claimed by a worker of another version`);
     }
     if (!claim) throw new Error(`${threadId} was taken by another worker`);
-    const { sha256 } = bundle;
-    const other = refusals.otherBundle(threadId, claim.start, { hash, sha256 });
-    if (other) {
+    const journal = await this.#journalOf(claim, bundle).catch((error: unknown) => {
       claim.abandon();
-      throw other;
-    }
+      throw error;
+    });
     const { mask } = this;
     // An event's number is that of no other, though a claim was lost with the last numbers that it gave.
     const lastSeq = Math.max(claim.lastSeq, (claim.fence - 1) * seqsOfClaim);
@@ -194,7 +193,7 @@ export class Driver {
       env: this.#env,
       ...(cwd !== undefined && { options: { cwd } }),
       info,
-      journal: this.#journalOf(claim),
+      journal,
       mask,
       onWait: () => void rest().catch(() => void engine.release()),
     });
@@ -235,18 +234,16 @@ export class Driver {
     }
   }
 
-  /** What the roles of a thread record goes with its events, and what it is a fork of is fetched when they ask for it. */
-  #journalOf(claim: ClusterClaim): JournalPlace {
-    const mirror = new Mirror(claim.root, this.#parts.client);
-    return {
-      root: claim.root,
-      start: claim.start,
-      async find(threadId) {
-        const meta = await mirror.sync(threadId);
-        return meta && { hash: meta.hash, threadId };
-      },
-      settle: () => claim.settle(),
-    };
+  /** The journal of a claimed thread. @throws WorkflowError `BUNDLE_CHANGED`, `LOG_CORRUPT` */
+  async #journalOf(claim: ClusterClaim, { sha256 }: LoadedBundle): Promise<Driving["journal"]> {
+    const { root, start, ref } = claim;
+    const other = refusals.otherBundle(ref.threadId, start, { hash: ref.hash, sha256 });
+    if (other) throw other;
+    const mirror = new Mirror(root, this.#parts.client);
+    return await rootJournal(root, claim, async (threadId) => {
+      const meta = await mirror.sync(threadId);
+      return meta && { hash: meta.hash, threadId };
+    });
   }
 
   /** A bundle, which is fetched, hashed and imported once; what fails is tried again. */

@@ -41,9 +41,8 @@ export { checkedStart, forkRequest } from "../local/threads/start.ts";
 export type { InputRequest, StartRequest } from "../control/control.ts";
 
 // Driving a claimed thread
-export { engineFor, loadDriven, rootPlace } from "../worker/drive.ts";
+export { type Driving, engineFor, loadDriven, rootJournal, rootPlace } from "../worker/drive.ts";
 export { InfoLog } from "../worker/info.ts";
-export type { JournalPlace } from "../worker/journal.ts";
 export { recordEvents } from "../worker/context.ts";
 export { type Driven, isolate } from "../worker/isolate.ts";
 export { markVariable } from "../system/worker-env.ts";

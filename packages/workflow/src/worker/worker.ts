@@ -3,7 +3,7 @@ import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { DiskStore } from "../disk/store.ts";
-import { noteLeft } from "../disk/threads.ts";
+import { noteLeft, threadWithId } from "../disk/threads.ts";
 import { CopiedCommits } from "../disk/worktrees.ts";
 import { takeLock } from "../disk/lock.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../disk/paths.ts";
@@ -13,7 +13,7 @@ import { SharedEnv } from "./context.ts";
 import { rootPlace } from "./drive.ts";
 import { Orphans } from "./orphans.ts";
 import { ControlServer } from "./server.ts";
-import { journalIn } from "./journal.ts";
+import { oldJournals } from "./old-journal.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { Threads } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
@@ -145,7 +145,7 @@ export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
     for (const step of steps) commits.add(step);
     commits.note(root, threadId);
   },
-  journal: ({ start }, isSynced) => journalIn(root, start, isSynced),
+  oldEntries: (start) => oldJournals(root, start, async (threadId) => threadWithId(root, threadId)),
   leave: (ref, to, isPaused) => noteLeft(root, ref, to, isPaused),
 });
 
