@@ -227,8 +227,9 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         if (claimed.meta.epoch === request.epoch) {
           ctx.set("meta", claimed.meta);
           // A thread that begins has nothing but its start record: it comes along, where a query takes longer.
-          const { records, batches } = claimed.meta;
-          const line = records === 1 && batches === 0 ? await lineOf(ctx, 0) : null;
+          const { records, batches, journal } = claimed.meta;
+          const isAll = records === 1 && batches === 0 && journal === undefined;
+          const line = isAll ? await lineOf(ctx, 0) : null;
           const isShort = line !== null && line.length <= mostWithClaim;
           return { ...claimed, ...(isShort && { start: line.toString("utf8") }) };
         }
