@@ -3,8 +3,8 @@ import {
   AttemptLog,
   type AttemptTurn,
   type EventRecord,
-  type Step,
-} from "@uncaged/workflow";
+} from "@uncaged/workflow/records";
+import type { Step } from "@uncaged/workflow";
 import type { Observed, ThreadStatus } from "@uncaged/workflow/host";
 import {
   attemptName,

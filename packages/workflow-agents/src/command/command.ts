@@ -2,11 +2,10 @@ import { basename } from "node:path";
 import {
   type AgentFn,
   isWorkflowError,
-  maskOf,
-  noUsage,
   type ThreadContext,
   WorkflowError,
 } from "@uncaged/workflow";
+import { maskOf, noUsage } from "@uncaged/workflow/interpreter";
 import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";
 import { Lines } from "../child/output.ts";

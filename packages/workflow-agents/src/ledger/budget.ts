@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { spendingOf, type ThreadContext, type WorkflowError } from "@uncaged/workflow";
+import { spendingOf } from "@uncaged/workflow/records";
+import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { originalOf } from "../run/copy.ts";
 import { failure, misuse } from "../run/error.ts";
 import type { RoleRun, Spent } from "../run/run.ts";

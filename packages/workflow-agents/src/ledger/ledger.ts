@@ -1,11 +1,6 @@
-import {
-  addUsage,
-  type Attempt,
-  AttemptLog,
-  noUsage,
-  totalTokens,
-  type Usage,
-} from "@uncaged/workflow";
+import { addUsage, noUsage, totalTokens } from "@uncaged/workflow/interpreter";
+import { type Attempt, AttemptLog } from "@uncaged/workflow/records";
+import type { Usage } from "@uncaged/workflow";
 import { rounded } from "./prices.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { SharedValues } from "@uncaged/workflow";
+import type { SharedValues } from "@uncaged/workflow/interpreter";
 import { headersOf } from "../../test/limited/server.ts";
 import { failureOf } from "../../test/published.ts";
 import { TooLong, turnOf } from "./line.ts";

@@ -1,4 +1,4 @@
-import type { SharedValues } from "@uncaged/workflow";
+import type { SharedValues } from "@uncaged/workflow/interpreter";
 import { Bucket, type Mark, type Opening, type Place } from "./bucket.ts";
 import { limitsIn, type ResponseHead } from "./headers.ts";
 

@@ -1,4 +1,5 @@
-import { addUsage, noUsage, type WorkflowError } from "@uncaged/workflow";
+import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
+import type { WorkflowError } from "@uncaged/workflow";
 import { kindOf } from "../content/sent.ts";
 import { failure } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";

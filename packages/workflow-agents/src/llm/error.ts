@@ -1,4 +1,5 @@
-import { maskOf, WorkflowError } from "@uncaged/workflow";
+import { maskOf } from "@uncaged/workflow/interpreter";
+import { WorkflowError } from "@uncaged/workflow";
 import { retryAfterIn } from "../limit/headers.ts";
 import { wordIn } from "../content/sent.ts";
 import { oneLine } from "../run/error.ts";

@@ -4,14 +4,11 @@ import {
   type Descriptor,
   isWorkflowError,
   type JsonSchema,
-  maskOf,
-  type Path,
   type Role,
   type ThreadContext,
-  truncated,
-  usesAttempt,
   type WorkflowError,
 } from "@uncaged/workflow";
+import { maskOf, type Path, truncated, usesAttempt } from "@uncaged/workflow/interpreter";
 import { extract, type Extractor, read } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";

@@ -1,10 +1,5 @@
-import {
-  addUsage,
-  type JsonSchema,
-  noUsage,
-  type ThreadContext,
-  type Usage,
-} from "@uncaged/workflow";
+import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
+import type { JsonSchema, ThreadContext, Usage } from "@uncaged/workflow";
 import { openAccount } from "../ledger/budget.ts";
 import { rounded } from "../ledger/prices.ts";
 import { misuse } from "../run/error.ts";

@@ -1,15 +1,13 @@
 import { dirname, join, resolve } from "node:path";
 import { mkdir } from "node:fs/promises";
-import {
-  type Journal,
-  type JsonSchema,
-  type Role,
-  type RoleResult,
-  type Step,
-  type ThreadContext,
-  usesAttempt,
-  worktreeIn,
-  type WorktreeMeta,
+import { type Journal, usesAttempt, worktreeIn } from "@uncaged/workflow/interpreter";
+import type {
+  JsonSchema,
+  Role,
+  RoleResult,
+  Step,
+  ThreadContext,
+  WorktreeMeta,
 } from "@uncaged/workflow";
 import { failure, isObject, misuse } from "../run/error.ts";
 import { cwdOf, digest, publish, withRun } from "../run/run.ts";

@@ -1,4 +1,5 @@
-import { foundProblems, WorkflowError } from "@uncaged/workflow";
+import { foundProblems } from "@uncaged/workflow/interpreter";
+import { WorkflowError } from "@uncaged/workflow";
 import {
   entryFiles,
   locatedProblems,

@@ -1,4 +1,4 @@
-import { foundProblems } from "@uncaged/workflow";
+import { foundProblems } from "@uncaged/workflow/interpreter";
 import { locatedProblems, type Position, readDocument } from "@uncaged/workflow/document";
 import { fileURLToPath } from "node:url";
 import { checkPlan, metadataProblems } from "../check/check.ts";

@@ -28,7 +28,8 @@ import {
   type StartRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import type { Bundle, SharedValues } from "@uncaged/workflow";
+import type { Bundle } from "@uncaged/workflow";
+import type { SharedValues } from "@uncaged/workflow/interpreter";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
 import { blobIds } from "../client/transfer.ts";
 import { Bundles } from "../mirror/bundles.ts";
