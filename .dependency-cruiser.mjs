@@ -34,12 +34,22 @@ const packages = [
       ["models", "role"],
       "entry",
     ],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow/sandbox"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow/records",
+      "@uncaged/workflow/sandbox",
+    ],
   },
   {
     home: "packages/evals",
     layers: ["run", "entry"],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow-agents/ledger"],
+    mayImport: [
+      "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow-agents/ledger",
+    ],
   },
   {
     home: "packages/workflow-steps",
@@ -52,7 +62,13 @@ const packages = [
       "interpreter",
       ["engine", "bundle"],
     ],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/document",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow-agents",
+      "@uncaged/workflow-agents/interpreter",
+    ],
   },
   {
     home: "packages/workflow-graph",
@@ -66,7 +82,14 @@ const packages = [
       "bundle",
       "entry",
     ],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/document",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow/records",
+      "@uncaged/workflow-agents",
+      "@uncaged/workflow-agents/interpreter",
+    ],
   },
   {
     home: "packages/workflow-plan",
@@ -89,14 +112,24 @@ const packages = [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/interpreter",
       "@uncaged/workflow/sandbox",
       "@uncaged/workflow-agents",
+      "@uncaged/workflow-agents/interpreter",
     ],
   },
   {
     home: "packages/workflow-restate",
     layers: [["cluster", "thread"], "client", ["mirror", "service"], ["worker", "host"], "entry"],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/driver", "@uncaged/workflow/host"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/driver",
+      "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow/records",
+    ],
   },
   {
     home: "packages/server",
@@ -111,6 +144,8 @@ const packages = [
     mayImport: [
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/records",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-evals",
       "@uncaged/workflow-graph",
@@ -132,7 +167,7 @@ const packages = [
     // Their own folders do not import each other.
     divided: ["features", "pages"],
     mayImport: [
-      "@uncaged/workflow",
+      "@uncaged/workflow/records",
       "@uncaged/workflow-graph/document",
       "@uncaged/workflow-graph/run",
       "@uncaged/workflow-server/api-types",
@@ -155,6 +190,8 @@ const packages = [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/records",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-evals",
       "@uncaged/workflow-graph/source",

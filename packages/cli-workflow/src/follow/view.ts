@@ -4,8 +4,7 @@ import {
   type AttemptTurn,
   type EventRecord,
 } from "@uncaged/workflow/records";
-import type { Step } from "@uncaged/workflow";
-import type { Observed, ThreadStatus } from "@uncaged/workflow/host";
+import type { Observed, Step, ThreadStatus } from "@uncaged/workflow/host";
 import {
   attemptName,
   attemptSpent,

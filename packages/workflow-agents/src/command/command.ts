@@ -24,6 +24,7 @@ import {
 } from "./session.ts";
 import { CommandReport, readLines, readText } from "./report.ts";
 
+/** Options of {@link commandAgent}. Times are in milliseconds; the defaults are in parentheses. */
 export type CommandOptions = SandboxOptions & {
   /** The command and its arguments. It gets the prompt by stdin, unless they have `{prompt}`. */
   argv: Template;

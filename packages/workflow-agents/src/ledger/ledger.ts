@@ -32,8 +32,10 @@ export type Ledger = {
   attempts: AttemptTally[];
 };
 
+/** The tally of nothing: zero tokens, zero cost. */
 export const noTally: Tally = { usage: noUsage, tokens: 0, cost: 0, unpriced: 0 };
 
+/** The sum of two tallies. Costs are in US dollars, rounded as a ledger's are. */
 export const addTally = (a: Tally, b: Tally): Tally => ({
   usage: addUsage(a.usage, b.usage),
   tokens: a.tokens + b.tokens,

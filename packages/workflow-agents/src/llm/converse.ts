@@ -35,6 +35,7 @@ export type ModelCallbacks = Omit<ModelSink, "onUsage" | "onResponse"> & {
   onToolResult?: (result: ToolResult) => void;
 };
 
+/** The tools of a conversation: `runner` runs a call that the model asks for, in `context`. */
 export type Toolbox = { runner: ToolRunner; context: ToolContext };
 
 /** What a conversation takes from the thread, to whom it reports, its tools and its bounds. */

@@ -25,6 +25,7 @@ import {
   spendingSchema,
 } from "./spending.ts";
 
+/** Options of {@link role}. The defaults are in parentheses. */
 export type RoleSpec<S extends $ZodObject> = {
   /** What the role does, in a line: for the bundle's descriptor. */
   description: string;
@@ -50,6 +51,7 @@ export type RoleSpec<S extends $ZodObject> = {
   retry?: CallRetry;
 };
 
+/** The entry of a role in a bundle's descriptor: a description, and the JSON Schema of its steps' meta. */
 export type RoleEntry = { description: string; schema: JsonSchema };
 
 /** A step's meta: the schema's fields, and what the step spent. */

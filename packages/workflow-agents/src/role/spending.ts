@@ -75,6 +75,7 @@ export function checkFields(names: readonly string[]): void {
   );
 }
 
+/** The result of work, and the usage, models and cost in US dollars of the model calls in it. */
 export type Paid<T> = { result: T; spending: Spending };
 
 /**

@@ -21,6 +21,7 @@ export { totalTokens } from "../contract/usage.ts";
 // Events
 export {
   type AttemptError,
+  type ErrorPosition,
   type EventRecord,
   type KnownEvent,
   knownEvent,
