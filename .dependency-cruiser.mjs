@@ -15,10 +15,12 @@ const packages = [
       ["record", "sandbox", "moderator"],
       ["durable", "store"],
       ["disk", "testing"],
-      ["project", "bundle", "registry"],
+      ["project", "registry"],
+      "bundle",
       ["engine", "host"],
       "worker",
       "local",
+      "embedded",
       "entry",
     ],
     mayImport: [],
@@ -56,11 +58,11 @@ const packages = [
     layers: [
       ["expression", "adapter"],
       "document",
-      ["registry", "target", "outline", "adapters"],
-      ["check", "state"],
-      ["context", "step", "source", "schema"],
+      ["adapters", "check", "state"],
+      ["context", "step", "source"],
       "interpreter",
       ["engine", "bundle"],
+      "entry",
     ],
     mayImport: [
       "@uncaged/workflow",
@@ -159,6 +161,7 @@ const packages = [
       "@uncaged/workflow-plan/terms",
       "@uncaged/workflow-steps",
       "@uncaged/workflow-steps/source",
+      "@uncaged/workflow-steps/threads",
     ],
   },
   {
@@ -207,6 +210,7 @@ const packages = [
       "@uncaged/workflow-server",
       "@uncaged/workflow-steps",
       "@uncaged/workflow-steps/source",
+      "@uncaged/workflow-steps/threads",
     ],
   },
 ];
@@ -306,7 +310,7 @@ export default {
       "reaches Node or the agents outside of the adapters and the sources",
       {
         path: "^packages/workflow-steps/src/",
-        pathNot: "^packages/workflow-steps/src/(adapters|source)[./]",
+        pathNot: "^packages/workflow-steps/src/(entry|adapters|source)/",
       },
       {
         path: [

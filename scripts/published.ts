@@ -18,7 +18,7 @@ const entryPoints = {
     "./testing",
   ],
   "workflow-agents": [".", "./interpreter", "./ledger"],
-  "workflow-steps": [".", "./adapters", "./source"],
+  "workflow-steps": [".", "./adapters", "./source", "./threads"],
   "workflow-graph": [".", "./agents", "./document", "./run", "./source"],
   "workflow-plan": [".", "./source"],
   evals: ["."],

@@ -12,3 +12,11 @@ export const held = (threadId: string): WorkflowError =>
     `${threadId}: another process drives the threads of its bundle`,
     "see which: uncaged-workflow ps",
   );
+
+/** Why a log is not continued, where that has nothing to do with the disk. */
+export const refusals: ReadonlySet<string> = new Set([
+  "THREAD_NOT_FOUND",
+  "LOG_CORRUPT",
+  "NEWER_LOG",
+  "THREAD_MOVED",
+]);

@@ -53,7 +53,7 @@ import { createRoot } from "./root.ts";
 import { runnableThreads } from "./runnable.ts";
 import { checkHere, isCreated, removeThreadFiles, threadWithId, withThreadId } from "./threads.ts";
 import { notePostponed } from "./postponed.ts";
-import { closed, held } from "./store-errors.ts";
+import { closed, held, refusals } from "./store-errors.ts";
 import { infoOf, readInfo, readThread } from "./thread-info.ts";
 import { valueAt } from "./values.ts";
 import { readRegistryState, watchStore } from "./watch-store.ts";
@@ -156,7 +156,9 @@ export class DiskStore implements ThreadStore {
   #createdBefore(ref: ThreadRef) {
     checkHere(this.#root, ref);
     syncFolder(threadsDir(this.#root, ref.hash));
-    return { created: false, thread: this.#info(ref) ?? missing(ref), claim: null };
+    const thread = this.#info(ref);
+    if (!thread) throw notFound(ref.threadId);
+    return { created: false, thread, claim: null };
   }
 
   #create(thread: NewThread, options: ClaimOptions | undefined) {
@@ -396,15 +398,3 @@ export class DiskStore implements ThreadStore {
 
 /** Counts the claims of this process: two of one millisecond have different fences. */
 let fences = 0;
-
-/** Why a log is not continued, where that has nothing to do with the disk. */
-const refusals: ReadonlySet<string> = new Set([
-  "THREAD_NOT_FOUND",
-  "LOG_CORRUPT",
-  "NEWER_LOG",
-  "THREAD_MOVED",
-]);
-
-const missing = ({ threadId }: ThreadRef): never => {
-  throw notFound(threadId);
-};
