@@ -94,6 +94,7 @@ describe("the published packages", () => {
     "workflow",
     "cli-workflow",
     "workflow-agents",
+    "workflow-evals",
     "workflow-graph",
     "workflow-plan",
     "workflow-steps",
@@ -119,8 +120,8 @@ describe("the published packages", () => {
     ]);
     expect(dependencies("workflow-steps")).toContain("@uncaged/workflow-agents");
     expect(readdirSync(installed("@uncaged")).sort()).toEqual([
-      ...["cli-workflow", "workflow", "workflow-agents", "workflow-graph", "workflow-plan"],
-      "workflow-steps",
+      ...["cli-workflow", "workflow", "workflow-agents", "workflow-evals", "workflow-graph"],
+      ...["workflow-plan", "workflow-steps"],
     ]);
   });
 });

@@ -7,7 +7,7 @@ import {
   maxRecordBytes as mostRecordBytes,
   type StartRecord,
 } from "../record/record.ts";
-import { encode, firstSum, type Sum, sealed } from "../record/sum.ts";
+import { encode, firstSum, sealed } from "../record/sum.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import { system } from "../system/system.ts";
 import {
@@ -181,7 +181,7 @@ type Holder = {
 /** A thread as it is kept. */
 export type StoredThread = Omit<ThreadInfo, "records" | "owner" | "movedTo"> & {
   readonly logs: Record<LogName, string[]>;
-  readonly sums: Record<"data" | "journal", Sum>;
+  readonly sums: Record<"data" | "journal", bigint>;
   readonly values: string[];
   readonly blobs: Map<string, Uint8Array>;
   lastSeq: number;
