@@ -35,7 +35,7 @@ export { type ApprovalDecision, decisionOf } from "../contract/decision.ts";
 export { noAnswer } from "../contract/wait.ts";
 
 // Recorded values
-export type { Journal, JournalEntry } from "../contract/journal.ts";
+export type { Journal, JournalEntry, PaidCall } from "../contract/journal.ts";
 export type { SharedValues } from "../contract/shared-values.ts";
 export { stepKey } from "../contract/key.ts";
 export { answersFromFixture, type Fixture } from "../contract/fixture.ts";
