@@ -1,12 +1,4 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -116,22 +108,12 @@ async function collectLibrary(
   for (const path of inputs) {
     const [root, name] = packageOf(path);
     if ((own[name] ??= root) !== root) throw new Error(`two versions of ${name} can't be lent`);
-    for (const each of [path, ...manifestsAbove(path, root)]) {
+    for (const each of [path, join(root, "package.json")]) {
       files[join("node_modules", name, relative(root, each))] = new Uint8Array(readFileSync(each));
     }
   }
   files["package.json"] = new TextEncoder().encode(JSON.stringify({ private: true, dependencies }));
   return { files, inputs };
-}
-
-/** The manifests of a file's folders, up to its package's: those of inner folders say what has side effects there. */
-function manifestsAbove(path: string, root: string): string[] {
-  const manifests: string[] = [];
-  for (let folder = dirname(path); folder.startsWith(root); folder = dirname(folder)) {
-    const manifest = join(folder, "package.json");
-    if (existsSync(manifest)) manifests.push(manifest);
-  }
-  return manifests;
 }
 
 /**
