@@ -36,12 +36,22 @@ const packages = [
       ["models", "role"],
       "entry",
     ],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow/sandbox"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow/records",
+      "@uncaged/workflow/sandbox",
+    ],
   },
   {
     home: "packages/evals",
     layers: ["run", "entry"],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow-agents/ledger"],
+    mayImport: [
+      "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow-agents/ledger",
+    ],
   },
   {
     home: "packages/workflow-steps",
@@ -54,7 +64,13 @@ const packages = [
       ["engine", "bundle"],
       "entry",
     ],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/document",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow-agents",
+      "@uncaged/workflow-agents/interpreter",
+    ],
   },
   {
     home: "packages/workflow-graph",
@@ -68,7 +84,14 @@ const packages = [
       "bundle",
       "entry",
     ],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/document",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow/records",
+      "@uncaged/workflow-agents",
+      "@uncaged/workflow-agents/interpreter",
+    ],
   },
   {
     home: "packages/workflow-plan",
@@ -91,14 +114,24 @@ const packages = [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/interpreter",
       "@uncaged/workflow/sandbox",
       "@uncaged/workflow-agents",
+      "@uncaged/workflow-agents/interpreter",
     ],
   },
   {
     home: "packages/workflow-restate",
     layers: [["cluster", "thread"], "client", ["mirror", "service"], ["worker", "host"], "entry"],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/driver", "@uncaged/workflow/host"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/driver",
+      "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow/records",
+    ],
   },
   {
     home: "packages/server",
@@ -113,6 +146,8 @@ const packages = [
     mayImport: [
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/records",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-evals",
       "@uncaged/workflow-graph",
@@ -135,7 +170,7 @@ const packages = [
     // Their own folders do not import each other.
     divided: ["features", "pages"],
     mayImport: [
-      "@uncaged/workflow",
+      "@uncaged/workflow/records",
       "@uncaged/workflow-graph/document",
       "@uncaged/workflow-graph/run",
       "@uncaged/workflow-server/api-types",
@@ -158,6 +193,8 @@ const packages = [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/records",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-evals",
       "@uncaged/workflow-graph/source",

@@ -3,14 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type Host,
-  moveThread,
-  type MovingHost,
-  movingRoot,
-  openLocalHost,
-  type ThreadRef,
-} from "@uncaged/workflow/host";
+import { type Host, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
+import { moveThread, type MovingHost, movingRoot } from "@uncaged/workflow/internal";
 import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/driver";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/entry/index.ts";

@@ -5,14 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   type Host,
-  moveThread,
-  type MovingHost,
-  movingRoot,
   openLocalHost,
   settled,
   type Status,
   type ThreadRef,
 } from "@uncaged/workflow/host";
+import { moveThread, type MovingHost, movingRoot } from "@uncaged/workflow/internal";
 import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/driver";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/entry/index.ts";

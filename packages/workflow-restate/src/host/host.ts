@@ -6,7 +6,8 @@ import {
   readValue,
   readView,
 } from "@uncaged/workflow/driver";
-import type { Host, MovingHost, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
+import type { Host, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
+import type { MovingHost } from "@uncaged/workflow/internal";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { familyPeriod, originOf } from "../thread/row.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";

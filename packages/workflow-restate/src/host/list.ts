@@ -1,12 +1,6 @@
 import { hasWords, isThreadId, type Selector, wordsOf } from "@uncaged/workflow/driver";
-import {
-  isMoving,
-  type LiveRow,
-  type Status,
-  type ThreadPage,
-  type ThreadQuery,
-  type ThreadRow,
-} from "@uncaged/workflow/host";
+import { isMoving } from "@uncaged/workflow/internal";
+import type { LiveRow, Status, ThreadPage, ThreadQuery, ThreadRow } from "@uncaged/workflow/host";
 import { quoted } from "../client/client.ts";
 import {
   type IndexRow,

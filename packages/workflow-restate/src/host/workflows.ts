@@ -11,7 +11,8 @@ import {
   takeWorkflow,
   workflowOf,
 } from "@uncaged/workflow/driver";
-import { type Host, type MovingHost, WorkflowError } from "@uncaged/workflow/host";
+import { type Host, WorkflowError } from "@uncaged/workflow/host";
+import type { MovingHost } from "@uncaged/workflow/internal";
 import { joined } from "../client/joined.ts";
 import type { RegistryState } from "../service/store.ts";
 import { allRows } from "./list.ts";

@@ -1,5 +1,6 @@
 import { type Location, movedError, movesNotRunning } from "@uncaged/workflow/driver";
-import { type HostIdentity, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import type { HostIdentity } from "@uncaged/workflow/internal";
+import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import { movedAway, type Refusal, standOf, type Started, type ThreadMeta } from "./thread.ts";
 
 /*

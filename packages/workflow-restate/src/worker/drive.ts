@@ -32,7 +32,7 @@ import {
   type StartRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import type { SharedValues } from "@uncaged/workflow";
+import type { SharedValues } from "@uncaged/workflow/interpreter";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
 import { blobIds } from "../client/transfer.ts";
 import { Bundles } from "../mirror/bundles.ts";

@@ -300,7 +300,8 @@ export class Threads {
     claim: Claim,
     surroundings: Surroundings,
     orphans: Pick<Controlled, "orphans">,
-  ): Promise<Live> {
+    onBegin: (live: Live) => void = () => undefined,
+  ): Promise<void> {
     const { store, place } = this.#parts;
     const { start, steps } = claim;
     const { threadId, name: workflow } = start;
@@ -322,8 +323,8 @@ export class Threads {
     info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     if (claim.cut) info.noteCut(claim.cut);
     engine.start();
+    onBegin(live);
     this.#parts.onChange();
-    return live;
   }
 
   async #settle(claim: Claim, done: Promise<Outcome>, info: InfoLog): Promise<void> {
@@ -356,7 +357,7 @@ export class Threads {
     threadId: string,
     request: Surroundings,
     surroundings: (claim: Claim) => Surroundings | null,
-    onBegin: (live: Live) => void = () => undefined,
+    onBegin?: (live: Live) => void,
   ): Promise<void> {
     const { store, hash, note, orphans } = this.#parts;
     // First of all: a worker that waits for its disk is not stuck in its bundle.
@@ -370,7 +371,7 @@ export class Threads {
       if (other) throw other;
       const own = surroundings(claim);
       if (!own) return;
-      onBegin(await this.#drive(bundle, claim, own, orphans.report));
+      await this.#drive(bundle, claim, own, orphans.report, onBegin);
       isDriven = true;
     } finally {
       if (!isDriven) await this.#letGo(threadId, claim);
