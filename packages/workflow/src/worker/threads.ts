@@ -303,15 +303,14 @@ export class Threads {
     onBegin: (live: Live) => void = () => undefined,
   ): Promise<void> {
     const { store, place } = this.#parts;
-    const { start, steps } = claim;
-    const { threadId, name: workflow } = start;
+    const { threadId, name: workflow } = claim.start;
     const reader = await JournalReader.open(store, claim);
     const env = this.#parts.env.with(surroundings.env);
     const mask = maskLater(() => maskOf(env, surroundings.secrets));
     const info = new InfoLog(claim, mask);
     const { engine, fail } = engineFor({
       ...{ store, claim, bundle, place, env, info, mask },
-      journal: { reader, old: () => place.oldEntries(start) },
+      journal: { reader, old: () => place.oldEntries(claim.start) },
       onWait: () => this.#parts.onChange(),
     });
     const gone = this.#settle(claim, engine.done, info);
@@ -319,7 +318,7 @@ export class Threads {
     this.#onlyDriven = other ? null : threadId;
     const live: Live = { engine, info, workflow, since: system.clock.elapsed(), fail, gone };
     this.#live.set(threadId, live);
-    const payload = { pid: system.processes.pid, steps: steps.length, ...orphans };
+    const payload = { pid: system.processes.pid, steps: claim.steps.length, ...orphans };
     info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     if (claim.cut) info.noteCut(claim.cut);
     engine.start();
