@@ -36,12 +36,22 @@ const packages = [
       ["models", "role"],
       "entry",
     ],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow/sandbox"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow/records",
+      "@uncaged/workflow/sandbox",
+    ],
   },
   {
     home: "packages/evals",
     layers: ["run", "entry"],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow-agents/ledger"],
+    mayImport: [
+      "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow-agents/ledger",
+    ],
   },
   {
     home: "packages/workflow-steps",
@@ -54,7 +64,13 @@ const packages = [
       ["engine", "bundle"],
       "entry",
     ],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/document",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow-agents",
+      "@uncaged/workflow-agents/interpreter",
+    ],
   },
   {
     home: "packages/workflow-graph",
@@ -68,7 +84,14 @@ const packages = [
       "bundle",
       "entry",
     ],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/document",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow/records",
+      "@uncaged/workflow-agents",
+      "@uncaged/workflow-agents/interpreter",
+    ],
   },
   {
     home: "packages/workflow-plan",
@@ -91,8 +114,11 @@ const packages = [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/interpreter",
       "@uncaged/workflow/sandbox",
       "@uncaged/workflow-agents",
+      "@uncaged/workflow-agents/interpreter",
     ],
   },
   {
@@ -105,7 +131,14 @@ const packages = [
       ["worker", "host"],
       "entry",
     ],
-    mayImport: ["@uncaged/workflow", "@uncaged/workflow/host", "@uncaged/workflow/store"],
+    mayImport: [
+      "@uncaged/workflow",
+      "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/interpreter",
+      "@uncaged/workflow/records",
+      "@uncaged/workflow/store",
+    ],
   },
   {
     home: "packages/server",
@@ -120,6 +153,8 @@ const packages = [
     mayImport: [
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/records",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-evals",
       "@uncaged/workflow-graph",
@@ -142,7 +177,7 @@ const packages = [
     // Their own folders do not import each other.
     divided: ["features", "pages"],
     mayImport: [
-      "@uncaged/workflow",
+      "@uncaged/workflow/records",
       "@uncaged/workflow-graph/document",
       "@uncaged/workflow-graph/run",
       "@uncaged/workflow-server/api-types",
@@ -165,6 +200,8 @@ const packages = [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/records",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-evals",
       "@uncaged/workflow-graph/source",

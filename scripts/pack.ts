@@ -86,7 +86,7 @@ const plan = join(top, "packages/workflow-plan");
 const web = join(top, "apps/web");
 const bun = readManifest(core).dependencies.bun;
 
-/** What Node gets of the entry point that only Bun can run: one line, and no stack of its loader. */
+/** What Node gets of the entry points that only Bun can run: one line, and no stack of its loader. */
 const hostInNode = `const error = new Error(
   "@uncaged/workflow/host needs Bun: run this program with it (https://bun.com); what workflows import runs in Node too",
 );
@@ -95,15 +95,16 @@ throw error;
 `;
 
 async function packCore(): Promise<string> {
-  const { "./host": host, ...others } = bundledExportsOf("workflow");
+  const onlyBun = (as: string) => as === "./host" || as === "./internal";
+  const exports = Object.entries(bundledExportsOf("workflow")).map(
+    ([as, { types, default: file }]) =>
+      onlyBun(as)
+        ? [as, { types, bun: file, default: "./dist/host-in-node.js" }]
+        : [as, { types, default: file }],
+  );
   const staged = stage(core, {
     exports: {
-      ...others,
-      "./host": {
-        types: host?.types,
-        bun: host?.default,
-        default: "./dist/host-in-node.js",
-      },
+      ...Object.fromEntries(exports),
       "./fixture.schema.json": "./schema/fixture.schema.json",
       "./project.schema.json": "./schema/project.schema.json",
     },
@@ -111,21 +112,17 @@ async function packCore(): Promise<string> {
     dependencies: { bun },
   });
   const dist = join(staged, "dist");
-  const sources = entryPointsOf("workflow").map(({ file }) => ({
-    source: join(core, "src", `${file}.ts`),
-    as: basename(file),
-  }));
+  const sourcesOf = (isBuilt: (as: string) => boolean) =>
+    entryPointsOf("workflow")
+      .filter(({ as }) => isBuilt(as))
+      .map(({ file }) => ({ source: join(core, "src", `${file}.ts`), as: basename(file) }));
   const inputs = [
     ...(await build(
-      sources.filter(({ as }) => as !== "host"),
+      sourcesOf((as) => !onlyBun(as)),
       dist,
       { readable: true },
     )),
-    ...(await build(
-      sources.filter(({ as }) => as === "host"),
-      dist,
-      { readable: false },
-    )),
+    ...(await build(sourcesOf(onlyBun), dist, { readable: false })),
     ...(await buildProcesses(dist)),
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licencesOf(inputs)));

@@ -7,8 +7,17 @@ import { top } from "./test-files.ts";
  * the file of each; what is exported there and missing here is for our own packages.
  */
 const entryPoints = {
-  workflow: [".", "./document", "./host", "./sandbox", "./testing"],
-  "workflow-agents": [".", "./ledger"],
+  workflow: [
+    ".",
+    "./document",
+    "./host",
+    "./internal",
+    "./interpreter",
+    "./records",
+    "./sandbox",
+    "./testing",
+  ],
+  "workflow-agents": [".", "./interpreter", "./ledger"],
   "workflow-steps": [".", "./adapters", "./source", "./threads"],
   "workflow-graph": [".", "./agents", "./document", "./run", "./source"],
   "workflow-plan": [".", "./source"],

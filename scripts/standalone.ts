@@ -19,7 +19,7 @@ const readManifest = (folder: string): Manifest =>
   JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 
 /** Entry points of our packages that no bundle imports. */
-const forPrograms = ["./host", "./source", "./document"];
+const forPrograms = ["./host", "./internal", "./source", "./document"];
 
 /** The contents of a binary: the packages as they are published, with their source folders, and the built console. */
 export type Parts = {

@@ -94,6 +94,7 @@ describe("the published packages", () => {
     "workflow",
     "cli-workflow",
     "workflow-agents",
+    "workflow-evals",
     "workflow-graph",
     "workflow-plan",
     "workflow-steps",

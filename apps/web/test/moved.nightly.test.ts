@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { moveThread, movingRoot } from "@uncaged/workflow/host";
+import { moveThread, movingRoot } from "@uncaged/workflow/internal";
 import type { Page } from "playwright-core";
 import { keepPicture, open, useConsole } from "./browser.ts";
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ThreadDiff, WorktreeDiff } from "@uncaged/workflow/host";
+import type { ThreadDiff } from "@uncaged/workflow/host";
+import type { WorktreeDiff } from "@uncaged/workflow/internal";
 import { TestRepository } from "../../workflow-agents/test/worktree/repository.ts";
 import { newFolder, removeFolders, Store } from "./program.ts";
 

@@ -1,4 +1,4 @@
-import { attemptIds } from "@uncaged/workflow";
+import { attemptIds } from "@uncaged/workflow/interpreter";
 import type { Observed } from "@uncaged/workflow/host";
 import { View } from "../src/follow/view.ts";
 import { type Look, noPaint } from "../src/output/style.ts";

@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { threadEnv } from "@uncaged/workflow/host";
+import { threadEnv } from "@uncaged/workflow/internal";
 import { playBundle, removeFolders, untilNoWorker } from "./program.ts";
 import { Projects } from "./projects.ts";
 

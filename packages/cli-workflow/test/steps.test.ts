@@ -1,4 +1,4 @@
-import { terminalUser } from "@uncaged/workflow/host";
+import { terminalUser } from "@uncaged/workflow/internal";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

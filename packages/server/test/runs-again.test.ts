@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { moveThread, movingRoot, openLocalHost } from "@uncaged/workflow/host";
+import { moveThread, movingRoot } from "@uncaged/workflow/internal";
+import { openLocalHost } from "@uncaged/workflow/host";
 import type { RunCheckpoint, RunState, RunValues, ThreadRow } from "../src/entry/api-types.ts";
 import { Serving, stopServing } from "./serving.ts";
 

@@ -1,4 +1,5 @@
-import { createRoleModerator, END, noUsage, type Role } from "@uncaged/workflow";
+import { createRoleModerator, END, type Role } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
 import { z } from "zod";
 import {
   type AgentMeta,

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import {
-  type AgentFn,
-  createRoleModerator,
-  END,
-  noUsage,
-  type WorkflowError,
-} from "@uncaged/workflow";
+import { type AgentFn, createRoleModerator, END, type WorkflowError } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
 import { runThread, type RunThreadOptions } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import {

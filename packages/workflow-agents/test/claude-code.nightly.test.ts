@@ -3,13 +3,8 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import {
-  addUsage,
-  noUsage,
-  type ThreadContext,
-  type Usage,
-  type WorkflowError,
-} from "@uncaged/workflow";
+import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
+import type { ThreadContext, Usage, WorkflowError } from "@uncaged/workflow";
 import { z } from "zod";
 import { claudeCode } from "../src/command/claude-code.ts";
 import { role } from "../src/role/role.ts";

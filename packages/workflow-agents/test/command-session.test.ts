@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Journal, ThreadContext } from "@uncaged/workflow";
+import type { Journal } from "@uncaged/workflow/interpreter";
+import type { ThreadContext } from "@uncaged/workflow";
 import { commandAgent } from "../src/command/command.ts";
 import { fieldsOf } from "../src/command/reader.ts";
 import { observed, threadOf } from "./published.ts";

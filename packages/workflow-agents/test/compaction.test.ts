@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { Journal, JournalEntry, ThreadContext } from "@uncaged/workflow";
+import type { Journal, JournalEntry } from "@uncaged/workflow/interpreter";
+import type { ThreadContext } from "@uncaged/workflow";
 import { z } from "zod";
 import type { ModelOptions } from "../src/llm/agent.ts";
 import { compactAtOf } from "../src/llm/compact.ts";

@@ -1,5 +1,7 @@
 import { expect } from "bun:test";
-import { addUsage, type Attempt, noUsage, type Usage } from "@uncaged/workflow";
+import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
+import type { Attempt } from "@uncaged/workflow/records";
+import type { Usage } from "@uncaged/workflow";
 import type { Host, ThreadRef } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { addTally, type Ledger, ledgerOf, noTally, type Tally } from "../src/ledger/ledger.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createRoleModerator, durable, END, noUsage, type WorkflowError } from "@uncaged/workflow";
+import { createRoleModerator, durable, END, type WorkflowError } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
 import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import { openAccount } from "../src/ledger/budget.ts";

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Journal, JournalEntry } from "@uncaged/workflow";
+import type { Journal, JournalEntry } from "@uncaged/workflow/interpreter";
 import { mcpTools } from "../src/mcp/mcp.ts";
 import { toolRegistry } from "../src/tools/registry.ts";
 import type { ToolContext } from "../src/tools/tools.ts";

@@ -2,15 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type Attempt,
-  type Bundle,
-  createRoleModerator,
-  END,
-  noUsage,
-  type Step,
-  type Usage,
-} from "@uncaged/workflow";
+import type { Attempt } from "@uncaged/workflow/records";
+import { type Bundle, createRoleModerator, END, type Step, type Usage } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
 import { z } from "zod";
 import { StackMapper } from "../../workflow/src/bundle/stack.ts";
 import { noMask } from "../../workflow/src/contract/mask.ts";

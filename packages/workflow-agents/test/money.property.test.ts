@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { totalTokens } from "@uncaged/workflow";
+import { totalTokens } from "@uncaged/workflow/interpreter";
 import { ledgerOf, type Ledger } from "../src/ledger/ledger.ts";
 import {
   type Plan,

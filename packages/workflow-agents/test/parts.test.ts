@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Attempts } from "@uncaged/workflow";
+import type { Attempts } from "@uncaged/workflow/interpreter";
 import { file, image, mcpTools, tool, toolRegistry } from "../src/entry/index.ts";
 import { z } from "zod";
 import { allModels as models, threadAt } from "./models.ts";

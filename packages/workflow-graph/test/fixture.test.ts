@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { fixtureOf, recordedInput, type ThreadView } from "@uncaged/workflow/host";
+import { fixtureOf, type ThreadView } from "@uncaged/workflow/host";
+import { recordedInput } from "@uncaged/workflow/internal";
 import { runThread } from "@uncaged/workflow/testing";
 import type { Step } from "@uncaged/workflow";
 import { type GraphAgents, graphBundle } from "../src/entry/index.ts";

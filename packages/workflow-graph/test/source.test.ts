@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { isWorkflowError } from "@uncaged/workflow";
 import published from "../schema/graph.schema.json";
@@ -150,6 +151,15 @@ describe("a source", () => {
     ["{", false],
   ])("is a graph by its shape: %s", (text, expected) => {
     expect(isGraph(text, "g.json")).toBe(expected);
+  });
+
+  test("is built of files of the package that exist", async () => {
+    const { resolve } = await graphSource(() => undefined).module(JSON.stringify(sound), "g.json");
+    expect(Object.keys(resolve).sort()).toEqual([
+      "@uncaged/workflow-graph",
+      "@uncaged/workflow-graph/agents",
+    ]);
+    expect(Object.values(resolve).filter((path) => !existsSync(path))).toEqual([]);
   });
 
   test("becomes the same module for the same graph, with the providers that it uses alone", async () => {

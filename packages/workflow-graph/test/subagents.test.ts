@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Attempts, AttemptSpec, Journal } from "@uncaged/workflow";
+import type { Attempts, AttemptSpec, Journal } from "@uncaged/workflow/interpreter";
 import { type ModelScript, scriptedProvider } from "@uncaged/workflow-agents";
 import { modelAgents } from "../src/entry/agents.ts";
 import type { AgentRequest, GraphAgents } from "../src/entry/index.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Step } from "@uncaged/workflow";
-import { fixtureOf, recordedInput, type ThreadView } from "@uncaged/workflow/host";
+import { fixtureOf, type ThreadView } from "@uncaged/workflow/host";
+import { recordedInput } from "@uncaged/workflow/internal";
 import { runThread, type ThreadOutcome } from "@uncaged/workflow/testing";
 import { planBundle, type PlanDocument } from "../src/entry/index.ts";
 import { type Answers, plan, result, runPlan, step } from "./parts.ts";

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildSource } from "@uncaged/workflow/host";
-import { runChild } from "@uncaged/workflow-agents";
+import { runChild } from "@uncaged/workflow-agents/interpreter";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";

@@ -3,16 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type Host,
-  moveThread,
-  type MovingHost,
-  movingRoot,
-  openLocalHost,
-  openRoot,
-  type ThreadRef,
-} from "@uncaged/workflow/host";
-import { threadFiles } from "@uncaged/workflow/store";
+import { type Host, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
+import { moveThread, type MovingHost, movingRoot } from "@uncaged/workflow/internal";
+import { threadFiles, openRoot } from "@uncaged/workflow/store";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, untilNoWorker } from "./fixtures/cluster.ts";

@@ -5,16 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   type Host,
-  moveThread,
-  type MovingHost,
-  movingRoot,
   openLocalHost,
-  openRoot,
   settled,
   type Status,
   type ThreadRef,
 } from "@uncaged/workflow/host";
-import { threadFiles } from "@uncaged/workflow/store";
+import { moveThread, type MovingHost, movingRoot } from "@uncaged/workflow/internal";
+import { threadFiles, openRoot } from "@uncaged/workflow/store";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, untilNoWorker } from "./fixtures/cluster.ts";

@@ -1,14 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import {
-  type AttemptSpec,
-  type Attempts,
-  eventsChannel,
-  INPUT,
-  type RoleOutput,
-  type WorkflowEvent,
-} from "@uncaged/workflow";
+import type { AttemptSpec, Attempts } from "@uncaged/workflow/interpreter";
+import { eventsChannel, INPUT, type RoleOutput, type WorkflowEvent } from "@uncaged/workflow";
 import { type Adapters, type StepDocument, stepsBundle } from "../src/entry/index.ts";
 import { flow, ran, settled } from "./ran.ts";
 

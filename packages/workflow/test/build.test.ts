@@ -205,6 +205,13 @@ describe("what is built", () => {
     expect(await hashFrom(join(folder, "a/b/c/flow.ts"))).toBe(hashOf(code));
   });
 
+  test("may import the entry points for front ends and readers with nothing installed", async () => {
+    const imports = ["interpreter", "records"].map((as) => `import "@uncaged/workflow/${as}";`);
+    expect((await build({ "flow.ts": imports.join("") + exports_ })).text).not.toContain(
+      "@uncaged",
+    );
+  });
+
   test("takes the @uncaged/workflow that the project has installed", async () => {
     const { text } = await build({
       "flow.ts": `import { END } from "@uncaged/workflow"; ${exports_} export const e = END;`,

@@ -174,7 +174,10 @@ test("verify knows what is due, and names a thread that nobody would wake", asyn
   expect((await verifyStore(store.root)).problems).toEqual([]);
   for (const one of due()) removeDue(store.root, one);
   expect((await verifyStore(store.root)).problems).toMatchObject([
-    { path: expect.stringContaining(ref.threadId), message: expect.stringContaining("it sleeps") },
+    {
+      path: expect.stringContaining(ref.threadId),
+      message: expect.stringContaining("sleeps, and has no entry"),
+    },
   ]);
   rmSync(dueDir(store.root), { recursive: true });
   await wake();

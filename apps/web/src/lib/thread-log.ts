@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { type Attempt, AttemptLog, type EventRecord, readEvent } from "@uncaged/workflow";
+import { type Attempt, AttemptLog, type EventRecord, readEvent } from "@uncaged/workflow/records";
 import type {
   Attempt as CopiedAttempt,
   LogLine,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { TruncatedValue } from "@uncaged/workflow";
+import type { TruncatedValue } from "@uncaged/workflow/records";
 import { filePathOf, isTruncated, wholeOf } from "./values.ts";
 
 const truncated = (value: unknown): TruncatedValue => {

@@ -1,4 +1,4 @@
-import type { TruncatedValue } from "@uncaged/workflow";
+import type { TruncatedValue } from "@uncaged/workflow/records";
 import type { Step } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "./json.ts";
 import { ApiError, pathOf, requestText } from "./request.ts";

@@ -1,4 +1,4 @@
-import type { ApprovalDecision } from "@uncaged/workflow";
+import type { ApprovalDecision } from "@uncaged/workflow/records";
 import { Check, X } from "lucide-react";
 import { useMemo, useState } from "react";
 import { isRecord } from "../lib/json.ts";

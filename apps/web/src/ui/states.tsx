@@ -1,5 +1,5 @@
 import type { UseQueryResult } from "@tanstack/react-query";
-import type { Attempt } from "@uncaged/workflow";
+import type { Attempt } from "@uncaged/workflow/records";
 import {
   CircleAlert,
   CircleCheck,

@@ -10,7 +10,7 @@ import {
 } from "react";
 import { count, size } from "../lib/format.ts";
 import { formatJson, isMoreThan } from "../lib/json.ts";
-import type { TruncatedValue } from "@uncaged/workflow";
+import type { TruncatedValue } from "@uncaged/workflow/records";
 import { filePathOf, isTruncated } from "../lib/values.ts";
 import { Button } from "./button.tsx";
 import { type Fact, Facts } from "./facts.tsx";

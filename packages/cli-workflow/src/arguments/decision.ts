@@ -1,4 +1,5 @@
-import { isApproval, type Step, type ThreadView, WorkflowError } from "@uncaged/workflow/host";
+import { isApproval } from "@uncaged/workflow/records";
+import { type Step, type ThreadView, WorkflowError } from "@uncaged/workflow/host";
 import { whatNext } from "../output/outcome.ts";
 import { wrongUse } from "../session/failure.ts";
 import { jsonOf } from "./values.ts";

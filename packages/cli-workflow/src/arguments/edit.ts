@@ -1,10 +1,9 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeTemporary, keptSteps } from "@uncaged/workflow/internal";
 import {
-  makeTemporary,
   type ForkOptions,
   type Keep,
-  keptSteps,
   type Step,
   type ThreadRef,
   WorkflowError,

@@ -1,5 +1,6 @@
 import { nearestName } from "@uncaged/workflow/document";
-import { type ErrorRecord, type Project, show, WorkflowError } from "@uncaged/workflow/host";
+import { type ErrorRecord, type Project, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
 import { exitCodes } from "../output/exit-code.ts";
 import { errorEnvelope, errorText, recordOf, wrongUse } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";

@@ -3,12 +3,11 @@ import {
   type Copied,
   copyBundle,
   copyWorkflow,
-  type Host,
-  isWorkflowError,
   moveThread,
   type MovingHost,
   movingRoot,
-} from "@uncaged/workflow/host";
+} from "@uncaged/workflow/internal";
+import { type Host, isWorkflowError } from "@uncaged/workflow/host";
 import { openedCluster } from "../session/cluster.ts";
 import { wrongUse } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";

@@ -4,7 +4,7 @@ import {
   type ThreadRef,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import type { Orphan } from "@uncaged/workflow";
+import type { Orphan } from "@uncaged/workflow/records";
 import { nearestName } from "@uncaged/workflow/document";
 import { orphansText } from "../output/attempt.ts";
 import { exitCodes } from "../output/exit-code.ts";

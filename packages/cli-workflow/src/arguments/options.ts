@@ -1,4 +1,4 @@
-import { defaultMaxRounds, mostRounds } from "@uncaged/workflow/host";
+import { defaultMaxRounds, mostRounds } from "@uncaged/workflow/internal";
 import { type Command, Option } from "commander";
 import { grouped, unitMs } from "../output/text.ts";
 import { badOption } from "../session/failure.ts";

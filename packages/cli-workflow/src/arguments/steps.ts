@@ -1,4 +1,5 @@
-import { type Host, show, type Step, WorkflowError } from "@uncaged/workflow/host";
+import { type Host, type Step, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
 import { Registry, type WorkflowDocument } from "@uncaged/workflow-steps";
 import {
   type Documents,

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
-import { type ErrorKind, show, WorkflowError } from "@uncaged/workflow/host";
+import { type ErrorKind, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
 import { codeOf } from "../output/output.ts";
 import { badOption, wrongUse } from "../session/failure.ts";
 

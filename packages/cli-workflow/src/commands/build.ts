@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
-import { buildSource, show, WorkflowError } from "@uncaged/workflow/host";
+import { buildSource, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
 import { sourcesFor } from "../arguments/names.ts";
 import { codeOf } from "../output/output.ts";
 import { defineCommand } from "../session/command.ts";

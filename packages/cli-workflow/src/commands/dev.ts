@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
-import { lockDevelopment, show, WorkflowError } from "@uncaged/workflow/host";
+import { lockDevelopment, show } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 import { sourceListed } from "../arguments/listed.ts";
 import {
   collect,

@@ -1,4 +1,5 @@
-import { fileDiff, threadDiff } from "@uncaged/workflow/host";
+import { fileDiff } from "@uncaged/workflow/internal";
+import { threadDiff } from "@uncaged/workflow/host";
 import { diffText } from "../output/diff.ts";
 import { defineCommand } from "../session/command.ts";
 

@@ -1,7 +1,6 @@
 import { basename } from "node:path";
 import type { EvalCase, EvalChange, VersionSummary } from "@uncaged/workflow-evals";
-import { durationMs } from "@uncaged/workflow";
-import { hashOf, show } from "@uncaged/workflow/host";
+import { durationMs, hashOf, show } from "@uncaged/workflow/internal";
 import { type Command, Option } from "commander";
 import { withName } from "../arguments/names.ts";
 import { limitOptions, maxRoundsOption, wholeNumber } from "../arguments/options.ts";

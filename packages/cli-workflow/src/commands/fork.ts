@@ -1,4 +1,5 @@
-import { type Keep, terminalUser } from "@uncaged/workflow/host";
+import type { Keep } from "@uncaged/workflow/host";
+import { terminalUser } from "@uncaged/workflow/internal";
 import { Option } from "commander";
 import { editOf } from "../arguments/edit.ts";
 import { withName } from "../arguments/names.ts";

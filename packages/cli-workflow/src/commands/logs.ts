@@ -1,4 +1,4 @@
-import { type AttemptError, knownEvent, readEvent } from "@uncaged/workflow";
+import { type AttemptError, knownEvent, readEvent } from "@uncaged/workflow/records";
 import type { Host, InfoRecord, ThreadRef } from "@uncaged/workflow/host";
 import { timeOf, wholeNumber } from "../arguments/options.ts";
 import { attemptName, valueText } from "../output/attempt.ts";

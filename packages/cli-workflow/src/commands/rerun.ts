@@ -1,4 +1,4 @@
-import { movedError, terminalUser } from "@uncaged/workflow/host";
+import { movedError, terminalUser } from "@uncaged/workflow/internal";
 import { withName } from "../arguments/names.ts";
 import { changesOf, collect, type ForkOptions, forkOptions } from "../arguments/options.ts";
 import { afterStart } from "../follow/started.ts";

@@ -1,4 +1,5 @@
-import { terminalUser, type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
+import { terminalUser } from "@uncaged/workflow/internal";
+import { type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
 import { answerFor, callDecision, type DecisionOptions } from "../arguments/decision.ts";
 import { forEachThread, noteOrphans } from "../arguments/names.ts";
 import { type StartOptions, startOptions } from "../arguments/options.ts";

@@ -1,4 +1,4 @@
-import { bundleHash } from "@uncaged/workflow/host";
+import { bundleHash } from "@uncaged/workflow/internal";
 import { forEachListed, type Listed, listedWorkflows } from "../arguments/listed.ts";
 import { sourcesFor } from "../arguments/names.ts";
 import { exitCodes } from "../output/exit-code.ts";

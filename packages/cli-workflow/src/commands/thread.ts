@@ -1,4 +1,5 @@
-import { attemptJson, fixtureOf, type ThreadRef, threadJson } from "@uncaged/workflow/host";
+import { attemptJson } from "@uncaged/workflow/records";
+import { fixtureOf, type ThreadRef, threadJson } from "@uncaged/workflow/host";
 import { Option } from "commander";
 import { wholeNumber } from "../arguments/options.ts";
 import { ledgerText } from "../output/ledger.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { show } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
 import { wholeNumber } from "../arguments/options.ts";
 import { defineCommand } from "../session/command.ts";
 import { wrongUse } from "../session/failure.ts";

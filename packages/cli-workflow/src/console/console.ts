@@ -1,4 +1,5 @@
-import { isWorkflowError, readServerAddress, WorkflowError } from "@uncaged/workflow/host";
+import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
+import { readServerAddress } from "@uncaged/workflow/internal";
 import type { RunningServer } from "@uncaged/workflow-server";
 import manifest from "../../package.json" with { type: "json" };
 import { planAccess } from "../plan/home.ts";

@@ -1,14 +1,13 @@
 import {
   type ForkOptions,
   isWorkflowError,
-  keptSteps,
   type StartOptions,
   type Step,
   type ThreadRef,
   type ThreadStatus,
   type ThreadView,
-  terminalUser,
 } from "@uncaged/workflow/host";
+import { keptSteps, terminalUser } from "@uncaged/workflow/internal";
 import type { Session } from "../session/session.ts";
 import { LiveThread, type OnRest } from "./live.ts";
 import type { Report } from "./report.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { devNull } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { makeTemporary } from "@uncaged/workflow/host";
+import { makeTemporary } from "@uncaged/workflow/internal";
 
 /** An error of the compiler; `file` is an absolute path, and lines and columns count from 1. */
 export type TypeProblem = { file: string; line: number; column: number; message: string };

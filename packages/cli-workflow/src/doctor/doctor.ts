@@ -1,12 +1,8 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import {
-  type Environment,
-  type Host,
-  temporaryProblem,
-  toErrorRecord,
-} from "@uncaged/workflow/host";
+import { type Environment, type Host, toErrorRecord } from "@uncaged/workflow/host";
+import { temporaryProblem } from "@uncaged/workflow/internal";
 import manifest from "../../package.json" with { type: "json" };
 import { count } from "../output/text.ts";
 

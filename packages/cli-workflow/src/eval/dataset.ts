@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { type EvalCase, parseFixture, readDataset } from "@uncaged/workflow-evals";
 import { readDocument } from "@uncaged/workflow/document";
-import { show, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 import { readText } from "../arguments/values.ts";
 
 type Version = { hash: string; workflow: string };

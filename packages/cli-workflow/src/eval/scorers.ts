@@ -3,7 +3,8 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { EvalCase, EvalThread, Score } from "@uncaged/workflow-evals";
-import { buildBundle, hashOf, makeTemporary, show, WorkflowError } from "@uncaged/workflow/host";
+import { buildBundle, hashOf, makeTemporary, show } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 import { elapsed } from "../output/text.ts";
 import { ownProgram } from "../session/own-command.ts";
 

@@ -1,7 +1,5 @@
 import {
   follow,
-  goesOn,
-  keepAwake,
   type Observed,
   settled,
   type StartedThread,
@@ -9,6 +7,7 @@ import {
   type ThreadStatus,
   WorkflowError,
 } from "@uncaged/workflow/host";
+import { goesOn, keepAwake } from "@uncaged/workflow/internal";
 import { readWhole } from "../output/thread.ts";
 import { exitCodes } from "../output/exit-code.ts";
 import { ledgerLine } from "../output/ledger.ts";

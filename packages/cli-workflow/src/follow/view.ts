@@ -3,9 +3,8 @@ import {
   AttemptLog,
   type AttemptTurn,
   type EventRecord,
-  type Step,
-} from "@uncaged/workflow";
-import type { Observed, ThreadStatus } from "@uncaged/workflow/host";
+} from "@uncaged/workflow/records";
+import type { Observed, Step, ThreadStatus } from "@uncaged/workflow/host";
 import {
   attemptName,
   attemptSpent,

@@ -6,7 +6,7 @@ import {
   type Orphan,
   type Path,
   totalTokens,
-} from "@uncaged/workflow";
+} from "@uncaged/workflow/records";
 import { thrownText } from "./error.ts";
 import { jsonOf } from "./output.ts";
 import { spentText } from "./ledger.ts";

@@ -1,4 +1,5 @@
-import type { Step, ThreadDiff, WorktreeDiff } from "@uncaged/workflow/host";
+import type { Step, ThreadDiff } from "@uncaged/workflow/host";
+import type { WorktreeDiff } from "@uncaged/workflow/internal";
 import { createPatch, OMIT_HEADERS } from "diff";
 import { jsonOf } from "./output.ts";
 import type { Paint, Style } from "./style.ts";

@@ -1,4 +1,4 @@
-import { type AttemptError, errorParts } from "@uncaged/workflow";
+import { type AttemptError, errorParts } from "@uncaged/workflow/records";
 import type { Look } from "./style.ts";
 import { hanging, plain, truncate } from "./text.ts";
 

@@ -1,11 +1,5 @@
-import {
-  failureOf,
-  isApproval,
-  sleepsUntil,
-  type Step,
-  type ThreadResult,
-  type ThreadStatus,
-} from "@uncaged/workflow/host";
+import { failureOf, type Step, type ThreadResult, type ThreadStatus } from "@uncaged/workflow/host";
+import { isApproval, sleepsUntil } from "@uncaged/workflow/records";
 import { thrownText } from "./error.ts";
 import { exitCodes } from "./exit-code.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";

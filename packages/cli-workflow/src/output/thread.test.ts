@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { AttemptLog, attemptIds, type EventRecord, type Step } from "@uncaged/workflow";
-import { attemptJson, type ThreadView } from "@uncaged/workflow/host";
+import { AttemptLog, type EventRecord, attemptJson } from "@uncaged/workflow/records";
+import { attemptIds } from "@uncaged/workflow/interpreter";
+import type { Step, ThreadView } from "@uncaged/workflow/host";
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { noPaint } from "./style.ts";
 import { attemptsText, type ThreadLook, threadText, type WholeThread } from "./thread.ts";

@@ -1,14 +1,20 @@
-import { answererIn, answererText, type Attempt, INPUT, nestedAttempts } from "@uncaged/workflow";
 import {
-  type FailureRecord,
-  goesOn,
-  type Host,
+  answererIn,
+  answererText,
+  type Attempt,
+  nestedAttempts,
   sleepsUntil,
-  type Step,
-  type ThreadRef,
-  type ThreadResult,
-  type ThreadView,
+} from "@uncaged/workflow/records";
+import { INPUT } from "@uncaged/workflow";
+import type {
+  FailureRecord,
+  Host,
+  Step,
+  ThreadRef,
+  ThreadResult,
+  ThreadView,
 } from "@uncaged/workflow/host";
+import { goesOn } from "@uncaged/workflow/internal";
 import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { attemptSpent, attemptText, durationText, shortened, warningLine } from "./attempt.ts";
 import { ledgerLine, ledgerText, spentText } from "./ledger.ts";

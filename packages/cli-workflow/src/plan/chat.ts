@@ -1,5 +1,5 @@
 import type { Workflow } from "@uncaged/workflow-plan";
-import { threadEnv } from "@uncaged/workflow/host";
+import { threadEnv } from "@uncaged/workflow/internal";
 import type { Messaging, MessagingOptions, Plans } from "@uncaged/workflow-plan/service";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";

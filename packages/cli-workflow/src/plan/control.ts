@@ -1,11 +1,5 @@
-import {
-  goesOn,
-  isWorkflowError,
-  keepAwake,
-  settled,
-  terminalUser,
-  WorkflowError,
-} from "@uncaged/workflow/host";
+import { goesOn, keepAwake, terminalUser } from "@uncaged/workflow/internal";
+import { isWorkflowError, settled, WorkflowError } from "@uncaged/workflow/host";
 import type { Plans, Started } from "@uncaged/workflow-plan/service";
 import { decisions } from "@uncaged/workflow-plan/terms";
 import { Argument, type Command } from "commander";

@@ -11,13 +11,8 @@ import type {
   SharedRows,
 } from "@uncaged/workflow-plan/service";
 import type { OpenPlans } from "@uncaged/workflow-server";
-import {
-  findProject,
-  isWorkflowError,
-  rootVariable,
-  threadEnv,
-  toErrorRecord,
-} from "@uncaged/workflow/host";
+import { findProject, isWorkflowError, toErrorRecord } from "@uncaged/workflow/host";
+import { rootVariable, threadEnv } from "@uncaged/workflow/internal";
 import type { Command } from "commander";
 import { exitCodes } from "../output/exit-code.ts";
 import { errorText } from "../session/failure.ts";

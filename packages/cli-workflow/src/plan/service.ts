@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { ServiceEvent, ServiceStatus, Unit } from "@uncaged/workflow-plan/service";
-import { rootVariable } from "@uncaged/workflow/host";
+import { rootVariable } from "@uncaged/workflow/internal";
 import { wholeNumber } from "../arguments/options.ts";
 import { oneLine } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";

@@ -8,7 +8,8 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { readDocument } from "@uncaged/workflow/document";
-import { checkWorkflowName, show, WorkflowError } from "@uncaged/workflow/host";
+import { checkWorkflowName, show } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 import { codeOf } from "../output/output.ts";
 import { ownFile } from "../session/own-command.ts";
 import cli from "../../package.json" with { type: "json" };

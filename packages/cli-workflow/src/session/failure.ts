@@ -2,10 +2,10 @@ import { CommanderError } from "commander";
 import {
   type ErrorRecord,
   isWorkflowError,
-  show,
   toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
 import { jsonDocument } from "../output/output.ts";
 import { exitCodes } from "../output/exit-code.ts";
 import { oneLine } from "../output/text.ts";

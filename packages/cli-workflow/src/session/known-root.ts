@@ -1,4 +1,5 @@
-import { type Environment, makeFolder } from "@uncaged/workflow/host";
+import type { Environment } from "@uncaged/workflow/host";
+import { makeFolder } from "@uncaged/workflow/internal";
 import { createHash } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";

@@ -3,14 +3,13 @@ import { join } from "node:path";
 import {
   findProject,
   type Host,
-  hostVariable,
   openLocalHost,
   isWorkflowError,
   type Project,
-  rootVariable,
   toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
+import { hostVariable, rootVariable } from "@uncaged/workflow/internal";
 import type { Command } from "commander";
 import {
   jsonDocument,

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { isAnythingDue } from "@uncaged/workflow/host";
+import { isAnythingDue } from "@uncaged/workflow/internal";
 
 /** This program as a command line. A standalone binary has its script and its flags within itself. */
 const programWords = (): string[] =>

@@ -1,10 +1,5 @@
-import {
-  checkFixture,
-  type Fixture,
-  foundProblems,
-  show,
-  WorkflowError,
-} from "@uncaged/workflow/host";
+import { checkFixture, foundProblems, show } from "@uncaged/workflow/internal";
+import { type Fixture, WorkflowError } from "@uncaged/workflow/host";
 
 /** A case of a data set: what its threads are started with, and what its scorer compares with. */
 export type EvalCase = {

@@ -18,9 +18,9 @@ import {
   makeFolder,
   show,
   takeLock,
-  WorkflowError,
   writeFileAtomic,
-} from "@uncaged/workflow/host";
+} from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 import type { CaseRun, VersionRuns } from "./compare.ts";
 import type { EvalCase } from "./dataset.ts";
 

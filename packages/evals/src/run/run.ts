@@ -4,8 +4,6 @@ import {
   follow,
   type Host,
   isWorkflowError,
-  newThreadId,
-  recordedInput,
   type StartOptions,
   threadJson,
   type ThreadRef,
@@ -13,7 +11,8 @@ import {
   toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { concurrently } from "@uncaged/workflow";
+import { newThreadId, recordedInput } from "@uncaged/workflow/internal";
+import { concurrently } from "@uncaged/workflow/interpreter";
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import type { CaseRun, Outcome } from "./compare.ts";
 import type { EvalCase } from "./dataset.ts";

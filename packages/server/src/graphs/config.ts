@@ -2,7 +2,8 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { z } from "@hono/zod-openapi";
 import { pricedModels } from "@uncaged/workflow-agents/ledger";
-import { threadEnv, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { threadEnv } from "@uncaged/workflow/internal";
+import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
 import { configSchema, workflowGraphSchema } from "../schema/graph.ts";
 

@@ -9,11 +9,11 @@ import {
 import {
   type Host,
   isWorkflowError,
-  isThreadId,
   type ThreadRef,
   WorkflowError,
+  type EventRecord,
 } from "@uncaged/workflow/host";
-import type { EventRecord } from "@uncaged/workflow/host";
+import { isThreadId } from "@uncaged/workflow/internal";
 import { savedDocument } from "../routes/document.ts";
 
 /** A thread that runs an agent graph. */

@@ -1,4 +1,5 @@
-import { maxJsonDepth, show, WorkflowError } from "@uncaged/workflow/host";
+import { maxJsonDepth, show } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 import type { MiddlewareHandler } from "hono";
 
 const mostJson = 1024 * 1024;

@@ -1,4 +1,5 @@
-import { show, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 
 /**
  * The origins whose pages may use the API, each as a browser sends it.

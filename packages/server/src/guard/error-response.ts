@@ -1,4 +1,5 @@
-import { type ErrorRecord, show, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { type ErrorRecord, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
 import { nearestName } from "@uncaged/workflow/document";
 import { HTTPException } from "hono/http-exception";
 import { z } from "zod";

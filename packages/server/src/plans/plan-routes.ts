@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import type { PlannerOutput, PlannerSession } from "@uncaged/workflow-plan";
 import type { Planning } from "@uncaged/workflow-plan/service";
-import { foundProblems, WorkflowError } from "@uncaged/workflow/host";
+import { foundProblems } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 import { type Context, Routes } from "../routes/route.ts";
 import * as schema from "../schema/plan.ts";
 import { flag, optionalText } from "../schema/value.ts";

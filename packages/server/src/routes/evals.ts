@@ -8,7 +8,8 @@ import {
   summaryOf,
 } from "@uncaged/workflow-evals";
 import { z } from "@hono/zod-openapi";
-import { show, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 import * as schema from "../schema/eval.ts";
 import { count, text } from "../schema/value.ts";
 import { Routes } from "./route.ts";

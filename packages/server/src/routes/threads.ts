@@ -1,14 +1,8 @@
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { z } from "@hono/zod-openapi";
-import {
-  attemptJson,
-  type Host,
-  isMoving,
-  fileDiff,
-  threadDiff,
-  threadJson,
-  type ThreadRow,
-} from "@uncaged/workflow/host";
+import { attemptJson } from "@uncaged/workflow/records";
+import { type Host, threadDiff, threadJson, type ThreadRow } from "@uncaged/workflow/host";
+import { isMoving, fileDiff } from "@uncaged/workflow/internal";
 import { attemptsSchema } from "../schema/attempt.ts";
 import { idPath, threadsQuery } from "../schema/request.ts";
 import * as schema from "../schema/thread.ts";

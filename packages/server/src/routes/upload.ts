@@ -3,13 +3,8 @@ import { dirname, join, sep } from "node:path";
 import { graphSource } from "@uncaged/workflow-graph/source";
 import { planSource } from "@uncaged/workflow-plan/source";
 import { stepsSource } from "@uncaged/workflow-steps/source";
-import {
-  isWorkflowError,
-  type Host,
-  makeTemporary,
-  show,
-  WorkflowError,
-} from "@uncaged/workflow/host";
+import { isWorkflowError, type Host, WorkflowError } from "@uncaged/workflow/host";
+import { makeTemporary, show } from "@uncaged/workflow/internal";
 import { rewritten } from "../guard/error-response.ts";
 
 type SentFiles = ReadonlyMap<string, string | Uint8Array>;

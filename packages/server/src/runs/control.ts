@@ -3,12 +3,11 @@ import { findIn, stepsSource } from "@uncaged/workflow-steps/source";
 import { planRerun } from "@uncaged/workflow-steps/threads";
 import {
   isWorkflowError,
-  movedError,
-  isThreadId,
   type ThreadRef,
   WorkflowError,
   type AnsweredBy,
 } from "@uncaged/workflow/host";
+import { movedError, isThreadId } from "@uncaged/workflow/internal";
 import type { z } from "zod";
 import { rewritten } from "../guard/error-response.ts";
 import type { Context } from "../routes/route.ts";

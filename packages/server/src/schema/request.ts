@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { threadIdPattern } from "@uncaged/workflow/host";
+import { threadIdPattern } from "@uncaged/workflow/internal";
 import { statusSchema } from "./thread.ts";
 import {
   count,

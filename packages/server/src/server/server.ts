@@ -1,12 +1,6 @@
 import { OpenAPIHono, type z } from "@hono/zod-openapi";
-import {
-  type Host,
-  keepAwake,
-  readServerAddress,
-  show,
-  WorkflowError,
-  writeServerAddress,
-} from "@uncaged/workflow/host";
+import { type Host, WorkflowError } from "@uncaged/workflow/host";
+import { keepAwake, readServerAddress, show, writeServerAddress } from "@uncaged/workflow/internal";
 import type { EvalPlace } from "@uncaged/workflow-evals";
 import type { MiddlewareHandler } from "hono";
 import {

@@ -19,9 +19,12 @@ type ChildRequest = GroupRequest & {
   onError: (chunk: Uint8Array) => void;
 };
 
+/** How a command ended: by itself, by its timeout, or by the caller's signal. */
 export type ChildEnd = {
   by: "exit" | "timeout" | "abort";
+  /** Null when a signal ended the process. */
   exitCode: number | null;
+  /** The name of that signal, `SIGKILL`; null when the process exited. */
   signal: string | null;
 };
 

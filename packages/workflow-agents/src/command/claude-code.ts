@@ -1,4 +1,5 @@
-import { addUsage, type AgentFn, noUsage, totalTokens, type Usage } from "@uncaged/workflow";
+import { addUsage, noUsage, totalTokens } from "@uncaged/workflow/interpreter";
+import type { AgentFn, Usage } from "@uncaged/workflow";
 import { costOf } from "../ledger/prices.ts";
 import type { Spent } from "../run/run.ts";
 import { type PresetOptions, presetAgent } from "./command.ts";

@@ -2,11 +2,10 @@ import { basename } from "node:path";
 import {
   type AgentFn,
   isWorkflowError,
-  maskOf,
-  noUsage,
   type ThreadContext,
   WorkflowError,
 } from "@uncaged/workflow";
+import { maskOf, noUsage } from "@uncaged/workflow/interpreter";
 import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";
 import { Lines } from "../child/output.ts";
@@ -25,6 +24,7 @@ import {
 } from "./session.ts";
 import { CommandReport, readLines, readText } from "./report.ts";
 
+/** Options of {@link commandAgent}. Times are in milliseconds; the defaults are in parentheses. */
 export type CommandOptions = SandboxOptions & {
   /** The command and its arguments. It gets the prompt by stdin, unless they have `{prompt}`. */
   argv: Template;

@@ -1,12 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
-import {
-  addUsage,
-  isWorkflowError,
-  type Mask,
-  noUsage,
-  truncated,
-  type WorkflowError,
-} from "@uncaged/workflow";
+import { addUsage, type Mask, noUsage, truncated } from "@uncaged/workflow/interpreter";
+import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
 import { kindOf } from "../content/sent.ts";
 import { Lines } from "../child/output.ts";
 import { failure } from "../run/error.ts";

@@ -1,4 +1,4 @@
-// Entry point 1: who plays a role in a workflow. What a bundle does not use stays out of it.
+// Entry point 1: for authors of roles: agents, models and tools. A bundle carries only what it uses.
 
 // Roles
 export { asTool, type RoleToolOptions } from "../role/as-tool.ts";
@@ -15,7 +15,6 @@ export { handoff, type HandoffRoles } from "../role/handoff.ts";
 export type { Limits } from "../ledger/raise.ts";
 export { fallback, type FallbackOptions } from "../role/fallback.ts";
 export type { CallRetry, FailedCall } from "../run/retry.ts";
-export { type Paid, paid, type Spending } from "../role/spending.ts";
 
 // Extraction
 export type { Extractor } from "../extract/extract.ts";
@@ -29,7 +28,7 @@ export {
   type OpenAIOptions,
   openaiProvider,
 } from "../openai/openai.ts";
-export { claudeCode, readClaudeCode } from "../command/claude-code.ts";
+export { claudeCode } from "../command/claude-code.ts";
 export { codex } from "../command/codex.ts";
 export {
   commandAgent,
@@ -38,7 +37,6 @@ export {
   type Template,
 } from "../command/command.ts";
 export { cursor } from "../command/cursor.ts";
-export { type ChildEnd, runChild } from "../child/child.ts";
 export type { LineReader, AgentOutput } from "../command/reader.ts";
 export { type Script, type ScriptedAnswer, scriptedAgent } from "../scripted/scripted.ts";
 export {
@@ -50,13 +48,6 @@ export {
 
 // Models
 export { type AnthropicAccess, anthropicProvider } from "../anthropic/anthropic.ts";
-export {
-  type Conversation,
-  converse,
-  type Conversed,
-  type ModelCallbacks,
-  type Toolbox,
-} from "../llm/converse.ts";
 export { anthropicModels, type Models, openaiModels } from "../models/models.ts";
 export { modelAgent, type ModelOptions } from "../llm/agent.ts";
 export type { ContextOptions } from "../llm/compact.ts";
@@ -90,7 +81,6 @@ export type { McpOptions } from "../mcp/options.ts";
 export { type McpServer, mcpTools } from "../mcp/mcp.ts";
 export { editFile, readFile, writeFile } from "../tools/file-tools.ts";
 export { undoEdit } from "../tools/undo.ts";
-export { namedTools, ownToolName } from "../tools/named.ts";
 export { toolRegistry } from "../tools/registry.ts";
 export { runCommand, type RunCommandOptions } from "../tools/run-command.ts";
 export { type RunToolContext, runTool, type ToolOutcome } from "../tools/run.ts";
@@ -109,13 +99,6 @@ export {
   type ToolSource,
 } from "../tools/tools.ts";
 
-// HTTP
-export { fetchWithinOrigin, type HttpInit, RedirectError } from "../http/http.ts";
-
-// Files
-export { readConfined, writeConfined, type WriteOptions } from "../tools/file.ts";
-export { type ConfinedPath, confinedPath } from "../tools/path.ts";
-
 // Worktrees
 export {
   commitOf,
@@ -128,11 +111,4 @@ export {
 } from "../worktree/worktree.ts";
 
 // Runs
-export {
-  currentRun,
-  inOwnAttempt,
-  publish,
-  type RoleRun,
-  type Spent,
-  withRun,
-} from "../run/run.ts";
+export { currentRun, type RoleRun, type Spent, withRun } from "../run/run.ts";

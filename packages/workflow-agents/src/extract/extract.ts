@@ -1,10 +1,6 @@
 import type { $ZodObject, output } from "zod/v4/core";
-import {
-  foundProblems,
-  type JsonSchema,
-  type ThreadContext,
-  type WorkflowError,
-} from "@uncaged/workflow";
+import { foundProblems } from "@uncaged/workflow/interpreter";
+import type { JsonSchema, ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import type { Checked, Form } from "./form.ts";
 

@@ -1,10 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import {
-  type Journal,
-  spendingOf,
-  type ThreadContext,
-  type WorkflowError,
-} from "@uncaged/workflow";
+import type { Journal } from "@uncaged/workflow/interpreter";
+import { spendingOf } from "@uncaged/workflow/records";
+import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { originalOf } from "../run/copy.ts";
 import { failure, misuse } from "../run/error.ts";
 import type { RoleRun, Spent } from "../run/run.ts";

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { addUsage, AttemptLog, noUsage, type Usage } from "@uncaged/workflow";
+import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
+import { AttemptLog } from "@uncaged/workflow/records";
+import type { Usage } from "@uncaged/workflow";
 import fc from "fast-check";
 import { addTally, ledgerOf, ledgerOfSteps, noTally, type Tally } from "./ledger.ts";
 

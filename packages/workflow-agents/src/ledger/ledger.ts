@@ -1,11 +1,6 @@
-import {
-  addUsage,
-  type Attempt,
-  AttemptLog,
-  noUsage,
-  totalTokens,
-  type Usage,
-} from "@uncaged/workflow";
+import { addUsage, noUsage, totalTokens } from "@uncaged/workflow/interpreter";
+import { type Attempt, AttemptLog } from "@uncaged/workflow/records";
+import type { Usage } from "@uncaged/workflow";
 import { rounded } from "./prices.ts";
 
 /**
@@ -37,8 +32,10 @@ export type Ledger = {
   attempts: AttemptTally[];
 };
 
+/** The tally of nothing: zero tokens, zero cost. */
 export const noTally: Tally = { usage: noUsage, tokens: 0, cost: 0, unpriced: 0 };
 
+/** The sum of two tallies. Costs are in US dollars, rounded as a ledger's are. */
 export const addTally = (a: Tally, b: Tally): Tally => ({
   usage: addUsage(a.usage, b.usage),
   tokens: a.tokens + b.tokens,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { noUsage } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
 import { costOf, mostCostOf, priceOf } from "./prices.ts";
 
 const million = 1_000_000;

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { afterEach, describe, expect, test } from "bun:test";
-import type { SharedValues } from "@uncaged/workflow";
+import type { SharedValues } from "@uncaged/workflow/interpreter";
 import { headersOf } from "../../test/limited/server.ts";
 import { failureOf } from "../../test/published.ts";
 import { TooLong, turnOf } from "./line.ts";

@@ -1,5 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
-import type { SharedValues } from "@uncaged/workflow";
+import type { SharedValues } from "@uncaged/workflow/interpreter";
 import { Bucket, type Mark, type Opening } from "./bucket.ts";
 import { limitsIn, type ResponseHead } from "./headers.ts";
 

@@ -1,4 +1,5 @@
-import { noUsage, type Usage } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
+import type { Usage } from "@uncaged/workflow";
 import { isObject } from "../run/error.ts";
 import type { ModelAnswer, ModelSink, PartialUsage } from "./provider.ts";
 

@@ -1,10 +1,5 @@
-import {
-  type Answered,
-  type JsonSchema,
-  maskOf,
-  messageOf,
-  type WaitRequest,
-} from "@uncaged/workflow";
+import { type Answered, maskOf, messageOf } from "@uncaged/workflow/interpreter";
+import type { JsonSchema, WaitRequest } from "@uncaged/workflow";
 import { failure, isObject, oneLine } from "../run/error.ts";
 import { currentRun } from "../run/run.ts";
 import { callHash, type NeededApproval } from "../tools/approval.ts";

@@ -1,4 +1,5 @@
-import { totalTokens, type Usage } from "@uncaged/workflow";
+import { totalTokens } from "@uncaged/workflow/interpreter";
+import type { Usage } from "@uncaged/workflow";
 import { misuse } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import { ProviderError } from "./error.ts";

@@ -1,4 +1,5 @@
-import { addUsage, noUsage, type WorkflowError } from "@uncaged/workflow";
+import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
+import type { WorkflowError } from "@uncaged/workflow";
 import { kindOf } from "../content/sent.ts";
 import { failure } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";
@@ -34,6 +35,7 @@ export type ModelCallbacks = Omit<ModelSink, "onUsage" | "onResponse"> & {
   onToolResult?: (result: ToolResult) => void;
 };
 
+/** The tools of a conversation: `runner` runs a call that the model asks for, in `context`. */
 export type Toolbox = { runner: ToolRunner; context: ToolContext };
 
 /** What a conversation takes from the thread, to whom it reports, its tools and its bounds. */

@@ -1,4 +1,5 @@
-import { maskOf, WorkflowError } from "@uncaged/workflow";
+import { maskOf } from "@uncaged/workflow/interpreter";
+import { WorkflowError } from "@uncaged/workflow";
 import { retryAfterIn } from "../limit/headers.ts";
 import { wordIn } from "../content/sent.ts";
 import { oneLine } from "../run/error.ts";
@@ -42,6 +43,7 @@ const kinds = {
   LLM_UNKNOWN: once("unknown_error", "see the provider's status, and report it if it persists"),
 };
 
+/** The code of a {@link ProviderError}: `LLM_RATE_LIMIT`, `LLM_AUTH`, `LLM_TIMEOUT` and the others of the table of errors in the guide to agents. */
 export type ProviderErrorCode = keyof typeof kinds;
 
 /** What kind of thing went wrong with a model call; the documented words. */

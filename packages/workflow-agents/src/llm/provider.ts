@@ -56,6 +56,7 @@ export type HostedTool = { type: string; [field: string]: unknown };
 /** A call of a tool that the provider has run, and what came of it. */
 export type HostedCall = { id: string; name: string; input: object; result: string };
 
+/** One call of a model, in the form that all providers take. Options that are left out are the provider's defaults. */
 export type ModelRequest = {
   model: string;
   system: string;

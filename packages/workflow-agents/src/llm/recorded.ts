@@ -1,4 +1,5 @@
-import type { Journal, JournalEntry, ThreadContext } from "@uncaged/workflow";
+import type { Journal, JournalEntry } from "@uncaged/workflow/interpreter";
+import type { ThreadContext } from "@uncaged/workflow";
 import { digest, type Spent, takeOver } from "../run/run.ts";
 import type { ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./provider.ts";
 

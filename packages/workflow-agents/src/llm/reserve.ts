@@ -1,4 +1,5 @@
-import { isWorkflowError, noUsage, type Usage } from "@uncaged/workflow";
+import { isWorkflowError, type Usage } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
 import { callPolicy, type Retrying } from "../run/retry.ts";
 import { isObject } from "../run/error.ts";
 import { currentRun, type Spent } from "../run/run.ts";

@@ -5,7 +5,7 @@ import type {
   GetPromptResult,
   Tool,
 } from "@modelcontextprotocol/client";
-import type { Journal } from "@uncaged/workflow";
+import type { Journal } from "@uncaged/workflow/interpreter";
 import { failure, isObject, misuse } from "../run/error.ts";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";

@@ -14,7 +14,8 @@ import {
   UnauthorizedError,
   type VersionNegotiationOptions,
 } from "@modelcontextprotocol/client";
-import { maskOf, truncated, type WorkflowError } from "@uncaged/workflow";
+import { maskOf, truncated } from "@uncaged/workflow/interpreter";
+import type { WorkflowError } from "@uncaged/workflow";
 import { allowed } from "../child/request.ts";
 import { Lines } from "../child/output.ts";
 import { failure, oneLine } from "../run/error.ts";

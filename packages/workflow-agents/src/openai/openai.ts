@@ -11,6 +11,7 @@ import { openaiForms } from "./form.ts";
 import { bodyOf, CompletionAccumulator } from "./completion.ts";
 import * as responses from "./responses.ts";
 
+/** Options of {@link openaiAgent}. `effort` is the reasoning effort; without it the model's default holds. */
 export type OpenAIOptions = ModelOptions &
   OpenAIAccess & { effort?: Effort; thinking?: "adaptive" | "disabled" };
 

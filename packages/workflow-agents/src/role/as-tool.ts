@@ -8,6 +8,7 @@ import { currentRun, withRun } from "../run/run.ts";
 import type { Tool, ToolExecution } from "../tools/tools.ts";
 import type { RoleEntry } from "./role.ts";
 
+/** Options of {@link asTool}. The defaults are in parentheses. */
 export type RoleToolOptions = {
   /** The name by which a model calls the role, and by which its attempts are shown. */
   name: string;

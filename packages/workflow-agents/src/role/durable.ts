@@ -1,6 +1,5 @@
 import {
   type DurableStep,
-  isStepQuestion,
   type Role,
   type RoleResult,
   START,
@@ -9,9 +8,9 @@ import {
   type StepContext,
   type StepOptions,
   type ThreadInput,
-  usesAttempt,
   type WorkflowOptions,
 } from "@uncaged/workflow";
+import { isStepQuestion, usesAttempt } from "@uncaged/workflow/interpreter";
 
 /** Plays a role as a step of a durable workflow, with a prompt of its own or the thread's, and with retries. */
 export type RoleSteps = <Meta>(

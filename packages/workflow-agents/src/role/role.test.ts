@@ -6,10 +6,10 @@ import {
   END,
   eventsChannel,
   isWorkflowError,
-  noUsage,
   type WorkflowError,
   type WorkflowEvent,
 } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
 import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import type { Extractor } from "../extract/extract.ts";

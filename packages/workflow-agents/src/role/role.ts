@@ -3,16 +3,18 @@ import {
   type AgentFn,
   type Descriptor,
   isWorkflowError,
-  type Journal,
   type JsonSchema,
-  maskOf,
-  type Path,
   type Role,
   type ThreadContext,
-  truncated,
-  usesAttempt,
   type WorkflowError,
 } from "@uncaged/workflow";
+import {
+  type Journal,
+  maskOf,
+  type Path,
+  truncated,
+  usesAttempt,
+} from "@uncaged/workflow/interpreter";
 import { extract, type Extractor, read } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
@@ -29,6 +31,7 @@ import {
   spendingSchema,
 } from "./spending.ts";
 
+/** Options of {@link role}. The defaults are in parentheses. */
 export type RoleSpec<S extends $ZodObject> = {
   /** What the role does, in a line: for the bundle's descriptor. */
   description: string;
@@ -54,6 +57,7 @@ export type RoleSpec<S extends $ZodObject> = {
   retry?: CallRetry;
 };
 
+/** The entry of a role in a bundle's descriptor: a description, and the JSON Schema of its steps' meta. */
 export type RoleEntry = { description: string; schema: JsonSchema };
 
 /** A step's meta: the schema's fields, and what the step spent. */

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { noUsage, type ThreadContext } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
+import type { ThreadContext } from "@uncaged/workflow";
 import { currentRun, publish } from "../run/run.ts";
 import { paid } from "./spending.ts";
 

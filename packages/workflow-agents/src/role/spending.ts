@@ -1,10 +1,5 @@
-import {
-  addUsage,
-  type JsonSchema,
-  noUsage,
-  type ThreadContext,
-  type Usage,
-} from "@uncaged/workflow";
+import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
+import type { JsonSchema, ThreadContext, Usage } from "@uncaged/workflow";
 import { openAccount } from "../ledger/budget.ts";
 import { rounded } from "../ledger/prices.ts";
 import { misuse } from "../run/error.ts";
@@ -80,6 +75,7 @@ export function checkFields(names: readonly string[]): void {
   );
 }
 
+/** The result of work, and the usage, models and cost in US dollars of the model calls in it. */
 export type Paid<T> = { result: T; spending: Spending };
 
 /**

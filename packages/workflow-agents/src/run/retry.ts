@@ -1,4 +1,5 @@
-import { type Duration, durationHint, durationMs, type WorkflowError } from "@uncaged/workflow";
+import type { Duration, WorkflowError } from "@uncaged/workflow";
+import { durationHint, durationMs } from "@uncaged/workflow/interpreter";
 import { misuse } from "./error.ts";
 
 /** The error of a call of a model: a `ProviderError`. */

@@ -4,16 +4,18 @@ import { channel } from "node:diagnostics_channel";
 import {
   eventsChannel,
   isWorkflowError,
+  type Step,
+  type ThreadContext,
+  type Usage,
+  type WorkflowEvent,
+} from "@uncaged/workflow";
+import {
   noUsage,
   type AttemptSpec,
   openAttempt,
   type Path,
-  type Step,
-  type ThreadContext,
   totalTokens,
-  type Usage,
-  type WorkflowEvent,
-} from "@uncaged/workflow";
+} from "@uncaged/workflow/interpreter";
 import type { AnswerForm } from "./form.ts";
 import type { Retrying } from "./retry.ts";
 import { failure } from "./error.ts";

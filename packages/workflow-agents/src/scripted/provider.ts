@@ -1,4 +1,4 @@
-import { noUsage } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
 import { failure } from "../run/error.ts";
 import {
   type Block,

@@ -1,4 +1,5 @@
-import { type Duration, durationHint, durationMs } from "@uncaged/workflow";
+import type { Duration } from "@uncaged/workflow";
+import { durationHint, durationMs } from "@uncaged/workflow/interpreter";
 import { misuse } from "../run/error.ts";
 import { digest } from "../run/run.ts";
 

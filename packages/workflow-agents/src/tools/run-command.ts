@@ -1,4 +1,4 @@
-import { maskOf } from "@uncaged/workflow";
+import { maskOf } from "@uncaged/workflow/interpreter";
 import { ownProcesses } from "@uncaged/workflow/sandbox";
 import * as z from "zod/mini";
 import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";

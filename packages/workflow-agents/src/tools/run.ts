@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isWorkflowError, truncated, type WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { truncated } from "@uncaged/workflow/interpreter";
 import { isPart, noteOf, type Part, readPart } from "../content/part.ts";
 import { copyOf, threadCopy } from "../run/copy.ts";
 import { failure } from "../run/error.ts";

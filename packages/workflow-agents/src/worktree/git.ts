@@ -1,4 +1,5 @@
-import { gitSettings, gitVariables, isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { gitSettings, gitVariables } from "@uncaged/workflow/interpreter";
+import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
 import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";

@@ -9,7 +9,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { cp, mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type WorktreeMeta, worktreeRef } from "@uncaged/workflow";
+import type { WorktreeMeta } from "@uncaged/workflow";
+import { worktreeRef } from "@uncaged/workflow/interpreter";
 import { failure } from "../run/error.ts";
 import { type GitContext, type GitEnd, git } from "./git.ts";
 import {

@@ -1,15 +1,13 @@
 import { dirname, join, resolve } from "node:path";
 import { mkdir } from "node:fs/promises";
-import {
-  type Journal,
-  type JsonSchema,
-  type Role,
-  type RoleResult,
-  type Step,
-  type ThreadContext,
-  usesAttempt,
-  worktreeIn,
-  type WorktreeMeta,
+import { type Journal, usesAttempt, worktreeIn } from "@uncaged/workflow/interpreter";
+import type {
+  JsonSchema,
+  Role,
+  RoleResult,
+  Step,
+  ThreadContext,
+  WorktreeMeta,
 } from "@uncaged/workflow";
 import { failure, isObject, misuse } from "../run/error.ts";
 import { cwdOf, digest, publish, withRun } from "../run/run.ts";
@@ -25,6 +23,7 @@ import {
 } from "./repository.ts";
 import { type Begun, begunIn, Tree } from "./tree.ts";
 
+/** Options of {@link worktree}. The defaults are in parentheses. */
 export type WorktreeOptions = {
   /**
    * What it begins with: a branch, a tag or a commit of the repository (`HEAD`). A function is asked before each step, and
@@ -52,11 +51,12 @@ export type WorktreeRole<R> =
 /** What a merge gives: the names of the worktrees that were merged, and the files in which they conflict. */
 export type MergeMeta = { merged: string[]; conflicts: string[] };
 
+/** A role that merges worktrees, as {@link Worktree.merge} returns it, with its descriptor entry. */
 export type MergeRole = Role<MergeMeta & { worktree: WorktreeMeta }> & {
   readonly descriptor: { description: string; schema: JsonSchema };
 };
 
-/** @see worktree */
+/** Places roles in one worktree, as {@link worktree} returns it. */
 export type Worktree = {
   /** The same role, in the worktree. */
   <R extends Role<object>>(role: R): WorktreeRole<R>;

@@ -1,5 +1,7 @@
-import { type AgentFn, createRoleModerator, END, noUsage } from "@uncaged/workflow";
-import { currentRun, describe, publish, role } from "@uncaged/workflow-agents";
+import { type AgentFn, createRoleModerator, END } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
+import { currentRun, describe, role } from "@uncaged/workflow-agents";
+import { publish } from "@uncaged/workflow-agents/interpreter";
 import * as z from "zod/mini";
 
 /** An agent that spends 1,000 tokens in and 100 out, $0.003, of at most 2,000 and 1,000, $0.015. */

@@ -2,7 +2,6 @@ import { type AgentFn, WorkflowError } from "@uncaged/workflow";
 import {
   editFile,
   listFiles,
-  paid,
   readFile,
   runCommand,
   search,
@@ -10,6 +9,7 @@ import {
   toolRegistry,
   writeFile,
 } from "@uncaged/workflow-agents";
+import { paid } from "@uncaged/workflow-agents/interpreter";
 import type { GraphAgents } from "../agent/agent.ts";
 
 /** The built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */

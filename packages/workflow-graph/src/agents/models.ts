@@ -1,19 +1,21 @@
 import { isWorkflowError, type ThreadContext, WorkflowError } from "@uncaged/workflow";
 import {
   type ContextOptions,
-  converse,
   currentRun,
   type Effort,
-  inOwnAttempt,
   type Models,
-  namedTools,
-  paid,
-  publish,
   type ToolContext,
   type ToolRegistry,
   type ToolRunner,
   withRun,
 } from "@uncaged/workflow-agents";
+import {
+  converse,
+  inOwnAttempt,
+  namedTools,
+  paid,
+  publish,
+} from "@uncaged/workflow-agents/interpreter";
 import type { AgentAnswer, AgentSurroundings, AgentTree, GraphAgents } from "../agent/agent.ts";
 import { CallIds, type CallPlace, SubagentTools } from "./subagent-tools.ts";
 

@@ -1,15 +1,17 @@
 import {
   answersFromFixture,
+  noAnswer,
+  opensAttempts,
+  QuestionLog,
+  stepKey,
+} from "@uncaged/workflow/interpreter";
+import {
   type Bundle,
   type Descriptor,
   eventsChannel,
   INPUT,
-  noAnswer,
-  opensAttempts,
-  QuestionLog,
   type RoleOutput,
   START,
-  stepKey,
   type ThreadContext,
   type ThreadInput,
   WAIT,

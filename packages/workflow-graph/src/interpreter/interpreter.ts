@@ -1,16 +1,18 @@
 import {
   type Attempts,
-  INPUT,
   Limit,
   noAnswer,
   openAttempt,
   type PathPart,
   type QuestionLog,
+  Scheduler,
+  type Turn,
+} from "@uncaged/workflow/interpreter";
+import {
+  INPUT,
   type RecordedAnswers,
   type RoleOutput,
-  Scheduler,
   type ThreadContext,
-  type Turn,
   WAIT,
   type WorkflowEvent,
   WorkflowError,

@@ -1,4 +1,5 @@
-import type { EventRecord, WorkflowEvent } from "@uncaged/workflow";
+import type { EventRecord } from "@uncaged/workflow/records";
+import type { WorkflowEvent } from "@uncaged/workflow";
 
 /** The types of the lines in a run's log. They are wire format: added to, never renamed. */
 export type LogType =

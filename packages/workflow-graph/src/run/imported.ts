@@ -1,4 +1,5 @@
-import { decisionOf, type RoleOutput, WAIT } from "@uncaged/workflow";
+import { decisionOf } from "@uncaged/workflow/interpreter";
+import { type RoleOutput, WAIT } from "@uncaged/workflow";
 import { type Graph, readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
 import { answerSchema, tokenOf } from "../interpreter/interpreter.ts";

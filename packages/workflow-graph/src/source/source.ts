@@ -1,4 +1,5 @@
-import { foundProblems, WorkflowError } from "@uncaged/workflow";
+import { foundProblems } from "@uncaged/workflow/interpreter";
+import { WorkflowError } from "@uncaged/workflow";
 import {
   entryFiles,
   locatedProblems,
@@ -101,7 +102,7 @@ export function isGraph(text: string, file: string): boolean {
 const packageName = "@uncaged/workflow-graph";
 const agentsName = `${packageName}/agents`;
 
-const ownFiles = () => entryFiles(import.meta, { [packageName]: "index", [agentsName]: "agents" });
+const ownFiles = () => entryFiles(import.meta, [packageName, agentsName]);
 
 /** The source of a bundle: the same for the same graph, with no provider and no tools that it does not use. */
 function moduleCode(document: GraphDocument): string {

@@ -1,4 +1,5 @@
-import { type ApprovalDecision, decisionOf, type JsonSchema } from "@uncaged/workflow";
+import { type ApprovalDecision, decisionOf } from "@uncaged/workflow/interpreter";
+import type { JsonSchema } from "@uncaged/workflow";
 
 /** The answer to an approval. */
 export type ApprovalInput = ApprovalDecision;

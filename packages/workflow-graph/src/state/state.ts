@@ -1,4 +1,5 @@
-import { INPUT, isStepQuestion, type JsonSchema, type RoleOutput, WAIT } from "@uncaged/workflow";
+import { INPUT, type JsonSchema, type RoleOutput, WAIT } from "@uncaged/workflow";
+import { isStepQuestion } from "@uncaged/workflow/interpreter";
 import type { GraphNode } from "../document/graph.ts";
 import type { Origins, Outline } from "../outline/outline.ts";
 import { type ApprovalInput, type Review, reviewOf } from "./review.ts";

@@ -1,4 +1,5 @@
-import { claudeCode, currentRun, paid } from "@uncaged/workflow-agents";
+import { claudeCode, currentRun } from "@uncaged/workflow-agents";
+import { paid } from "@uncaged/workflow-agents/interpreter";
 import { basename } from "node:path";
 import type { AgentProcess, StepAgent } from "./agent.ts";
 

@@ -1,8 +1,6 @@
+import { answersFromFixture, drainsOnPause, opensAttempts } from "@uncaged/workflow/interpreter";
 import {
-  answersFromFixture,
   type Bundle,
-  drainsOnPause,
-  opensAttempts,
   type RoleOutput,
   START,
   type ThreadContext,

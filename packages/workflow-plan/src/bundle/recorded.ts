@@ -1,4 +1,5 @@
-import { type Fixture, WorkflowError, type WorkflowOptions } from "@uncaged/workflow";
+import type { Fixture } from "@uncaged/workflow/interpreter";
+import { WorkflowError, type WorkflowOptions } from "@uncaged/workflow";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StepAgent, StepAnswer, StepRequest, StepSurroundings } from "../agent/agent.ts";
 import { ExecutorError } from "../error/error.ts";

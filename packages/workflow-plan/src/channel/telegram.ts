@@ -1,5 +1,5 @@
 import { Bot, type Context, GrammyError, HttpError } from "grammy/web";
-import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents";
+import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents/interpreter";
 import { ConfigError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow } from "../plan/plan.ts";

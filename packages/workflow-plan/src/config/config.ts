@@ -1,6 +1,7 @@
 import { nearestName, readDocument } from "@uncaged/workflow/document";
 import { isWorkflowError } from "@uncaged/workflow";
-import { type Environment, takeLock, writeFileAtomic } from "@uncaged/workflow/host";
+import type { Environment } from "@uncaged/workflow/host";
+import { takeLock, writeFileAtomic } from "@uncaged/workflow/internal";
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Document, isMap, parseDocument } from "yaml";

@@ -1,4 +1,5 @@
-import { foundProblems, isWorkflowError } from "@uncaged/workflow";
+import { foundProblems } from "@uncaged/workflow/interpreter";
+import { isWorkflowError } from "@uncaged/workflow";
 import { join } from "node:path";
 import { checkPlan, metadataProblems } from "../check/check.ts";
 import { ExecutorError, PlannerError } from "../error/error.ts";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { checkAnswerer } from "@uncaged/workflow/host";
+import { checkAnswerer } from "@uncaged/workflow/internal";
 import { ExecutorError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";

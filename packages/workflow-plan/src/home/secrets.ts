@@ -1,4 +1,4 @@
-import { takeLock } from "@uncaged/workflow/host";
+import { takeLock } from "@uncaged/workflow/internal";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "../error/error.ts";

@@ -1,15 +1,11 @@
 import {
   type Attempts,
-  INPUT,
   noAnswer,
   type OpenAttempt,
   openAttempt,
-  type Pause,
-  type RoleOutput,
   Scheduler,
-  type ThreadContext,
-  WAIT,
-} from "@uncaged/workflow";
+} from "@uncaged/workflow/interpreter";
+import { INPUT, type Pause, type RoleOutput, type ThreadContext, WAIT } from "@uncaged/workflow";
 import {
   openEnvironment,
   type StepAgent,

@@ -1,6 +1,6 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import { maskOf } from "@uncaged/workflow";
+import { maskOf } from "@uncaged/workflow/interpreter";
 import type { Environment } from "@uncaged/workflow/host";
 import { z } from "zod";
 import { secretsVariable, type StepMessage } from "../ipc/message.ts";

@@ -24,9 +24,13 @@ export const decisions = ["retry", "skip", "abort"] as const;
 /** What a poll compares of two outputs of its script. */
 export const diffModes = ["new_items", "any_change"] as const;
 
+/** One of {@link phases}. */
 export type WorkflowPhase = (typeof phases)[number];
+/** One of {@link runStatuses}. */
 export type RunStatus = (typeof runStatuses)[number];
+/** One of {@link stepStatuses}. */
 export type StepStatus = (typeof stepStatuses)[number];
+/** One of {@link decisions}. */
 export type Decision = (typeof decisions)[number];
 
 /** How the ids begin: of a plan, a run, a step's run, and a conversation with the planner. */

@@ -29,6 +29,7 @@ export type StreamCallbacks = { onToken?: (token: string) => void; signal?: Abor
 /** Where credentials are: their values are known by `all`, and `set` throws when a key or a value is refused. */
 export type SecretStore = { all: () => Secrets; set: (key: string, value: string) => void };
 
+/** Options of {@link Planner}, {@link generatePlan} and {@link modifyPlan}. `now` is in milliseconds since the epoch. */
 export type PlannerOptions = {
   /** The variables with the model's key and address. */
   env: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 import { isWorkflowError } from "@uncaged/workflow";
-import { type Lock, takeLock } from "@uncaged/workflow/host";
+import { type Lock, takeLock } from "@uncaged/workflow/internal";
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { PlannerError } from "../error/error.ts";

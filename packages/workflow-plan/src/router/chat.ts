@@ -1,4 +1,4 @@
-import { writeFileAtomic } from "@uncaged/workflow/host";
+import { writeFileAtomic } from "@uncaged/workflow/internal";
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-import { decisionOf } from "@uncaged/workflow";
+import { decisionOf } from "@uncaged/workflow/interpreter";
 import { type Button, buttonHashLength } from "../channel/channel.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow } from "../plan/plan.ts";

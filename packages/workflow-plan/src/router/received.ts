@@ -1,4 +1,5 @@
-import { type AnsweredBy, terminalUser } from "@uncaged/workflow/host";
+import type { AnsweredBy } from "@uncaged/workflow/host";
+import { terminalUser } from "@uncaged/workflow/internal";
 import type { Channel, NewMessage, Sent } from "../channel/channel.ts";
 import { terminalName } from "../channel/terminal.ts";
 import type { Workflow } from "../plan/plan.ts";

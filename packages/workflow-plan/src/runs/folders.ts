@@ -1,4 +1,5 @@
-import { type Environment, type Host, isThreadId } from "@uncaged/workflow/host";
+import type { Environment, Host } from "@uncaged/workflow/host";
+import { isThreadId } from "@uncaged/workflow/internal";
 import { runIdOf } from "../plan/terms.ts";
 import { removeRunFolder, runFolder, runFolders } from "@uncaged/workflow/sandbox";
 import { checkPrefix } from "../step/check-folder.ts";

@@ -2,11 +2,11 @@ import type { Step } from "@uncaged/workflow";
 import {
   type EndRecord,
   type Host,
-  isThreadId,
   isWorkflowError,
   type StartRecord,
   type ThreadRef,
 } from "@uncaged/workflow/host";
+import { isThreadId } from "@uncaged/workflow/internal";
 import { type PlanDescriptor, planIn } from "../bundle/describe.ts";
 import type { PlanDefinition } from "../plan/definition.ts";
 import { threadIdOf } from "../plan/terms.ts";

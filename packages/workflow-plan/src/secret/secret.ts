@@ -1,4 +1,4 @@
-import { maskOf } from "@uncaged/workflow";
+import { maskOf } from "@uncaged/workflow/interpreter";
 import type { Environment } from "@uncaged/workflow/host";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

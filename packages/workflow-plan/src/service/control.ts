@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type Lock, takeLock, writeFileAtomic } from "@uncaged/workflow/host";
+import { type Lock, takeLock, writeFileAtomic } from "@uncaged/workflow/internal";
 import { ExecutorError } from "../error/error.ts";
 import type { HeldLock, PlanStore } from "../store/store.ts";
 

@@ -1,4 +1,5 @@
-import { type Environment, writeFileAtomic } from "@uncaged/workflow/host";
+import type { Environment } from "@uncaged/workflow/host";
+import { writeFileAtomic } from "@uncaged/workflow/internal";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";

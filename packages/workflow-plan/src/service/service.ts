@@ -1,4 +1,5 @@
-import { type Environment, type Host, isAnythingDue, type ThreadRef } from "@uncaged/workflow/host";
+import type { Environment, Host, ThreadRef } from "@uncaged/workflow/host";
+import { isAnythingDue } from "@uncaged/workflow/internal";
 import { threadIdOf } from "../plan/terms.ts";
 import { removeCheckFolders } from "../runs/folders.ts";
 import { openHome } from "../store/home.ts";

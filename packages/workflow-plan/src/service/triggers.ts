@@ -1,4 +1,4 @@
-import { Limit } from "@uncaged/workflow";
+import { Limit } from "@uncaged/workflow/interpreter";
 import type { PlanMetadata, TriggerConfig, Workflow } from "../plan/plan.ts";
 import { noticeOf } from "../home/notice.ts";
 import type { Plans } from "../home/plans.ts";

@@ -1,6 +1,10 @@
-import { foundProblems } from "@uncaged/workflow";
-import { locatedProblems, type Position, readDocument } from "@uncaged/workflow/document";
-import { fileURLToPath } from "node:url";
+import { foundProblems } from "@uncaged/workflow/interpreter";
+import {
+  entryFiles,
+  locatedProblems,
+  type Position,
+  readDocument,
+} from "@uncaged/workflow/document";
 import { checkPlan, metadataProblems } from "../check/check.ts";
 import { PlannerError } from "../error/error.ts";
 import { placed } from "../layout/layout.ts";
@@ -58,16 +62,7 @@ function metadataIn(document: unknown): Pick<Workflow, "metadata"> {
 
 const packageName = "@uncaged/workflow-plan";
 
-// Packed, this file may stand in the dist of a program that depends on the package.
-function ownFiles(): Record<string, string> {
-  // Its builds get them from its inside.
-  if (Bun.isStandaloneExecutable) return {};
-  const isSource = import.meta.url.endsWith(".ts");
-  const file = isSource
-    ? fileURLToPath(new URL("../entry/index.ts", import.meta.url))
-    : Bun.resolveSync(packageName, import.meta.dir);
-  return { [packageName]: file };
-}
+const ownFiles = () => entryFiles(import.meta, [packageName]);
 
 /**
  * The source of a plan's bundle: the same for the same definition, whatever the plan's phase and times are, so that

@@ -1,5 +1,7 @@
-import { maskOf, type ThreadContext, type WorkflowOptions } from "@uncaged/workflow";
-import { publish, withRun } from "@uncaged/workflow-agents";
+import { maskOf } from "@uncaged/workflow/interpreter";
+import type { ThreadContext, WorkflowOptions } from "@uncaged/workflow";
+import { publish } from "@uncaged/workflow-agents/interpreter";
+import { withRun } from "@uncaged/workflow-agents";
 import type { Environment } from "@uncaged/workflow/host";
 import { removeRunFolder, runFolder } from "@uncaged/workflow/sandbox";
 import { existsSync } from "node:fs";

@@ -1,4 +1,4 @@
-import { maskOf } from "@uncaged/workflow";
+import { maskOf } from "@uncaged/workflow/interpreter";
 import type { Environment } from "@uncaged/workflow/host";
 import { removeRunFolder, runFolder } from "@uncaged/workflow/sandbox";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";

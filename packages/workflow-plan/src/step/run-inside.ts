@@ -1,4 +1,4 @@
-import { type ChildEnd, runChild } from "@uncaged/workflow-agents";
+import { type ChildEnd, runChild } from "@uncaged/workflow-agents/interpreter";
 import { removeRunFolder, runFolder } from "@uncaged/workflow/sandbox";
 import { mkdirSync } from "node:fs";
 import { launchIn, type LaunchRequest } from "./launch.ts";

@@ -1,4 +1,5 @@
-import { type Environment, findProject, writeFileAtomic } from "@uncaged/workflow/host";
+import { type Environment, findProject } from "@uncaged/workflow/host";
+import { writeFileAtomic } from "@uncaged/workflow/internal";
 import { createHash } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";

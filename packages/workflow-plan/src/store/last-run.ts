@@ -1,4 +1,4 @@
-import { isThreadId } from "@uncaged/workflow/host";
+import { isThreadId } from "@uncaged/workflow/internal";
 import { threadIdOf } from "../plan/terms.ts";
 import type { PlanDatabase } from "./database.ts";
 import type { RunRow } from "./rows.ts";

@@ -1,4 +1,4 @@
-import { waitForLock } from "@uncaged/workflow/host";
+import { waitForLock } from "@uncaged/workflow/internal";
 import { join } from "node:path";
 import type { PlanDatabase } from "./database.ts";
 

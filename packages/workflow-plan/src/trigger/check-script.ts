@@ -1,4 +1,4 @@
-import { type ChildEnd, runChild } from "@uncaged/workflow-agents";
+import { type ChildEnd, runChild } from "@uncaged/workflow-agents/interpreter";
 import { TriggerError } from "../error/error.ts";
 
 /** A check script's command: `sh -c` with the script, in the sandbox of the plan's steps. */

@@ -1,4 +1,5 @@
-import { type Environment, show, WorkflowError } from "@uncaged/workflow/host";
+import { type Environment, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
 
 /** Where a cluster's two HTTP interfaces are, without a slash at their end, and the token that they ask for. */
 export type ClusterAddress = { ingress: string; admin: string; token: string | null };

@@ -1,4 +1,5 @@
-import { show, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterAddress, hostUrl } from "./address.ts";
 import { serviceMetadata, serviceNames } from "./names.ts";
 import { connectable } from "./socket.ts";

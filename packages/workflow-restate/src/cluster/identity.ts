@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, verify } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { show, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 
 /*
  * Restate's request identity: a server signs each request to a worker with a JWT (EdDSA) of the path and the time. The SDK

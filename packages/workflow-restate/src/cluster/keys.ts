@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeFolder, writeFileAtomic } from "@uncaged/workflow/host";
+import { makeFolder, writeFileAtomic } from "@uncaged/workflow/internal";
 import { identityKeyOf } from "./identity.ts";
 
 /** The keys of a cluster on this machine. They are files in its folder that its user alone can read. */

@@ -1,12 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import {
-  type Environment,
-  makeFolder,
-  takeLock,
-  WorkflowError,
-  writeFileAtomic,
-} from "@uncaged/workflow/host";
+import { type Environment, WorkflowError } from "@uncaged/workflow/host";
+import { makeFolder, takeLock, writeFileAtomic } from "@uncaged/workflow/internal";
 import { type ClusterAddress, hostUrl, readHostUrl, tokenVariable } from "./address.ts";
 import { clusterState, isHealthy, registerWorker } from "./admin.ts";
 import { type Backend, startBalancer } from "./balancer.ts";

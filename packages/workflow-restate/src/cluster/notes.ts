@@ -1,7 +1,8 @@
 import { readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { type Environment, makeFolder } from "@uncaged/workflow/host";
+import type { Environment } from "@uncaged/workflow/host";
+import { makeFolder } from "@uncaged/workflow/internal";
 import type { ClusterAddress } from "./address.ts";
 
 /*

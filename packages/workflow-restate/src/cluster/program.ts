@@ -2,7 +2,8 @@ import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { arch, homedir, platform } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Environment, makeFolder, show, WorkflowError } from "@uncaged/workflow/host";
+import { type Environment, WorkflowError } from "@uncaged/workflow/host";
+import { makeFolder, show } from "@uncaged/workflow/internal";
 
 /** The version that this package is tested with. */
 export const serverVersion = "1.7.12";

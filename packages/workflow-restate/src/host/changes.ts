@@ -1,4 +1,5 @@
-import { type HostChange, isMoving, type ThreadRow } from "@uncaged/workflow/host";
+import type { HostChange, ThreadRow } from "@uncaged/workflow/host";
+import { isMoving } from "@uncaged/workflow/internal";
 import type { RegistryState } from "../service/store.ts";
 import { listLive, overStatuses, readNewest, rowsOfMetas } from "./list.ts";
 import type { HostContext } from "./context.ts";

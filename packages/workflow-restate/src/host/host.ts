@@ -1,5 +1,6 @@
 import { refusals } from "@uncaged/workflow/store";
-import type { Host, MovingHost, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
+import type { Host, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
+import type { MovingHost } from "@uncaged/workflow/internal";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { familyPeriod, originOf } from "../thread/row.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";

@@ -1,13 +1,6 @@
 import { type Selector, wordsOf } from "@uncaged/workflow/store";
-import {
-  isMoving,
-  isThreadId,
-  type LiveRow,
-  type Status,
-  type ThreadPage,
-  type ThreadQuery,
-  type ThreadRow,
-} from "@uncaged/workflow/host";
+import { isMoving, isThreadId } from "@uncaged/workflow/internal";
+import type { LiveRow, Status, ThreadPage, ThreadQuery, ThreadRow } from "@uncaged/workflow/host";
 import { quoted } from "../client/client.ts";
 import {
   type IndexRow,

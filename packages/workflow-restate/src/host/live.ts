@@ -1,4 +1,4 @@
-import { readEvent } from "@uncaged/workflow";
+import { readEvent } from "@uncaged/workflow/records";
 import type { InfoRecord, Observed } from "@uncaged/workflow/host";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { LiveAddress } from "../thread/thread.ts";

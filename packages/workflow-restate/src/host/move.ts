@@ -10,15 +10,14 @@ import {
   type ThreadInfo,
   type ThreadLog,
 } from "@uncaged/workflow/store";
-import {
-  type Arrival,
-  type HostIdentity,
-  type MoveOptions,
-  type MovingHost,
-  type Presence,
-  type ThreadRef,
-  WorkflowError,
-} from "@uncaged/workflow/host";
+import type {
+  Arrival,
+  HostIdentity,
+  MoveOptions,
+  MovingHost,
+  Presence,
+} from "@uncaged/workflow/internal";
+import { type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
 import { batchKey, frame, numbered } from "../client/frame.ts";
 import { type Kept, blobIds, messagesOf } from "../client/transfer.ts";
 import { hostUrl } from "../cluster/address.ts";

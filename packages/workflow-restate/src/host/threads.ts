@@ -1,6 +1,5 @@
 import {
   checkedStart,
-  checkThreadId,
   forkRequest,
   newThread,
   pickThread,
@@ -9,13 +8,11 @@ import {
   type Resolved,
   type StartRequest,
 } from "@uncaged/workflow/store";
+import { checkAnswerer, checkThreadId, isThreadId, newThreadId } from "@uncaged/workflow/internal";
 import {
-  checkAnswerer,
   type ControlResult,
   type Forked,
   type ForkOptions,
-  isThreadId,
-  newThreadId,
   type StartedThread,
   type StartOptions,
   type ThreadCommand,

@@ -9,7 +9,8 @@ import {
   selectorsIn,
   type RegistryState,
 } from "@uncaged/workflow/store";
-import { type Host, type MovingHost, movingRoot, WorkflowError } from "@uncaged/workflow/host";
+import { type Host, WorkflowError } from "@uncaged/workflow/host";
+import { type MovingHost, movingRoot } from "@uncaged/workflow/internal";
 import { joined } from "../client/joined.ts";
 import { allRows } from "./list.ts";
 import type { HostContext } from "./context.ts";

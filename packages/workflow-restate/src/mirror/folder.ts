@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Lock, takeLock } from "@uncaged/workflow/host";
+import { type Lock, takeLock } from "@uncaged/workflow/internal";
 
 const prefix = "uncaged-cluster-";
 const mostTries = 20;

@@ -1,5 +1,5 @@
 import { handlers, type ObjectContext, serde } from "@restatedev/restate-sdk";
-import type { HostIdentity } from "@uncaged/workflow/host";
+import type { HostIdentity } from "@uncaged/workflow/internal";
 import { unframe } from "../client/frame.ts";
 import * as rules from "../thread/move.ts";
 import type { Refusal, ThreadMeta } from "../thread/thread.ts";

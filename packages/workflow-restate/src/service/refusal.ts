@@ -1,7 +1,7 @@
 import { type ObjectContext, serde } from "@restatedev/restate-sdk";
-import type { Mask } from "@uncaged/workflow";
+import type { Mask } from "@uncaged/workflow/interpreter";
 import { refusalLines } from "@uncaged/workflow/store";
-import { readEvent } from "@uncaged/workflow/host";
+import { readEvent } from "@uncaged/workflow/records";
 import { batchKey, frame, oldBatchKey, unframe } from "../client/frame.ts";
 import { standOf, type ThreadMeta } from "../thread/thread.ts";
 

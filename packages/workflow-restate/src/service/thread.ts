@@ -6,7 +6,7 @@ import {
   type ObjectSharedContext,
   serde,
 } from "@restatedev/restate-sdk";
-import type { Mask } from "@uncaged/workflow";
+import type { Mask } from "@uncaged/workflow/interpreter";
 import {
   answerAt,
   type GivenAnswer,

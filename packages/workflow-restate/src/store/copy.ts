@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { DiskStore, type Root, threadFiles } from "@uncaged/workflow/store";
-import { isWorkflowError, openRoot, WorkflowError } from "@uncaged/workflow/host";
+import { DiskStore, type Root, threadFiles, openRoot } from "@uncaged/workflow/store";
+import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { ThreadMeta } from "../thread/thread.ts";

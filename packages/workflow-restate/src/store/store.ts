@@ -17,8 +17,10 @@ import {
   type ThreadInfo,
   type ThreadRef,
   type ThreadStore,
+  openRoot,
 } from "@uncaged/workflow/store";
-import { isThreadId, isWorkflowError, openRoot, WorkflowError } from "@uncaged/workflow/host";
+import { isThreadId } from "@uncaged/workflow/internal";
+import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
 import { ClusterClient, quoted } from "../client/client.ts";
 import { blobIds } from "../client/transfer.ts";
 import type { ClusterAddress } from "../cluster/address.ts";

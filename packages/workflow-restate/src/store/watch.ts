@@ -1,5 +1,6 @@
 import type { StoreChange, ThreadRef } from "@uncaged/workflow/store";
-import { isThreadId, WorkflowError } from "@uncaged/workflow/host";
+import { isThreadId } from "@uncaged/workflow/internal";
+import { WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { numbered } from "../client/frame.ts";
 import type { NotedChange, RegistryState } from "../service/store.ts";

@@ -1,10 +1,6 @@
 import { type Location, refusals } from "@uncaged/workflow/store";
-import {
-  type HostIdentity,
-  movedError,
-  toErrorRecord,
-  WorkflowError,
-} from "@uncaged/workflow/host";
+import { type HostIdentity, movedError } from "@uncaged/workflow/internal";
+import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import {
   isLeased,
   movedAway,

@@ -1,5 +1,6 @@
 import { ulidTime } from "@uncaged/workflow/store";
-import { endedStatus, type ThreadRow } from "@uncaged/workflow/host";
+import { endedStatus } from "@uncaged/workflow/internal";
+import type { ThreadRow } from "@uncaged/workflow/host";
 import { standOf, type ThreadMeta } from "./thread.ts";
 
 /** A thread as the index has it. `text` is what it is searched by. */

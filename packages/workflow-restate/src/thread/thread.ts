@@ -1,10 +1,6 @@
 import { type Location, refusals } from "@uncaged/workflow/store";
-import {
-  type ErrorRecord,
-  movedError,
-  toErrorRecord,
-  type WorkflowError,
-} from "@uncaged/workflow/host";
+import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/workflow/host";
+import { movedError } from "@uncaged/workflow/internal";
 
 /*
  * The rules of a thread in a cluster, as functions of what it is and what is asked of it. Nothing here reads a clock or

@@ -10,7 +10,7 @@ import {
   rootPlace,
 } from "@uncaged/workflow/store";
 import { type Environment, isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
-import { type Mask, maskOf } from "@uncaged/workflow";
+import { type Mask, maskOf } from "@uncaged/workflow/interpreter";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { ClusterClaim } from "../store/claim.ts";

@@ -1,4 +1,4 @@
-import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents";
+import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents/interpreter";
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
 import { decoded } from "../expression/value.ts";

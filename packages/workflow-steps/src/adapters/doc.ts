@@ -1,4 +1,4 @@
-import { readConfined } from "@uncaged/workflow-agents";
+import { readConfined } from "@uncaged/workflow-agents/interpreter";
 import type { DocAdapter } from "../adapter/adapter.ts";
 import { LLMError, nullIfMissing } from "../adapter/error.ts";
 

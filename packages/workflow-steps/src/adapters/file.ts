@@ -1,5 +1,5 @@
 import { isWorkflowError } from "@uncaged/workflow";
-import { confinedPath, readConfined, writeConfined } from "@uncaged/workflow-agents";
+import { confinedPath, readConfined, writeConfined } from "@uncaged/workflow-agents/interpreter";
 import { unzipSync } from "fflate/browser";
 import type { Dirent } from "node:fs";
 import { lstat, readdir, rm, rmdir } from "node:fs/promises";

@@ -4,19 +4,21 @@ import {
   type ThreadContext,
   type WorkflowOptions,
 } from "@uncaged/workflow";
+import type {
+  ContextOptions,
+  Message,
+  Models,
+  ModelRequest,
+  ToolContext,
+  ToolRegistry,
+} from "@uncaged/workflow-agents";
 import {
-  type ContextOptions,
   converse,
-  type Message,
   type ModelCallbacks,
-  type Models,
   namedTools,
-  type ModelRequest,
   paid,
   type Toolbox,
-  type ToolContext,
-  type ToolRegistry,
-} from "@uncaged/workflow-agents";
+} from "@uncaged/workflow-agents/interpreter";
 import type { LLMAdapter, LLMParams, LLMTool } from "../adapter/adapter.ts";
 import { LLMError } from "../adapter/error.ts";
 import { failure } from "../document/document.ts";

@@ -1,7 +1,6 @@
 import {
   editFile,
   listFiles,
-  ownToolName,
   readFile,
   runCommand,
   runTool,
@@ -13,6 +12,7 @@ import {
   withRun,
   writeFile,
 } from "@uncaged/workflow-agents";
+import { ownToolName } from "@uncaged/workflow-agents/interpreter";
 import type { Blobs } from "@uncaged/workflow";
 import type { ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
 import { isPlain } from "../expression/value.ts";

@@ -1,4 +1,5 @@
-import type { Fixture, ThreadInput, WorkflowOptions } from "@uncaged/workflow";
+import type { Fixture } from "@uncaged/workflow/interpreter";
+import type { ThreadInput, WorkflowOptions } from "@uncaged/workflow";
 import type { Adapters, FileAdapter } from "../adapter/adapter.ts";
 import type { ErrorMap } from "../adapter/error.ts";
 import type { RecordedRuns } from "../context/run.ts";

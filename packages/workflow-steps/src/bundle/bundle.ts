@@ -1,12 +1,14 @@
 import {
   answersFromFixture,
   type Attempts,
-  type Bundle,
-  eventsChannel,
   noAnswer,
   opensAttempts,
-  type RoleOutput,
   stepKey,
+} from "@uncaged/workflow/interpreter";
+import {
+  type Bundle,
+  eventsChannel,
+  type RoleOutput,
   type ThreadInput,
   type WorkflowEvent,
   type WorkflowFn,

@@ -1,4 +1,5 @@
-import { INPUT, isWorkflowError, type PathPart, WAIT } from "@uncaged/workflow";
+import { INPUT, isWorkflowError, WAIT } from "@uncaged/workflow";
+import type { PathPart } from "@uncaged/workflow/interpreter";
 import { valuesOf, type WorkflowSnapshot } from "../context/context.ts";
 import { ExecutionStatus, failure, RETURN } from "../document/document.ts";
 import { isPlain, sameValue } from "../expression/value.ts";

@@ -1,4 +1,5 @@
-import { INPUT, type PathPart, type RoleOutput, type ThreadInput, WAIT } from "@uncaged/workflow";
+import { INPUT, type RoleOutput, type ThreadInput, WAIT } from "@uncaged/workflow";
+import type { PathPart } from "@uncaged/workflow/interpreter";
 import type { PauseRequest } from "../context/run.ts";
 import { type ExecutionStatus, failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";

@@ -1,10 +1,5 @@
-import {
-  type Attempts,
-  type JsonSchema,
-  type Path,
-  type PathPart,
-  Scheduler,
-} from "@uncaged/workflow";
+import { type Attempts, type Path, type PathPart, Scheduler } from "@uncaged/workflow/interpreter";
+import type { JsonSchema } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
 import type { ErrorMap } from "../adapter/error.ts";
 import { type ExecutionStatus, failure, type ParallelErrorStrategy } from "../document/document.ts";

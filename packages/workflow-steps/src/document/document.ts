@@ -1,4 +1,5 @@
-import { type ErrorKind, foundProblems, WorkflowError } from "@uncaged/workflow";
+import { type ErrorKind, WorkflowError } from "@uncaged/workflow";
+import { foundProblems } from "@uncaged/workflow/interpreter";
 
 /** Names as constants: `constants("a", "b").a` is `"a"`. */
 const constants = <const Name extends string>(...names: Name[]) =>

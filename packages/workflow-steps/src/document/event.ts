@@ -1,4 +1,5 @@
-import type { EventType, Path } from "@uncaged/workflow";
+import type { EventType } from "@uncaged/workflow";
+import type { Path } from "@uncaged/workflow/interpreter";
 
 /** The types of the events of a run, by their own names. They are wire format: added to, never renamed. */
 export const RunEventType = {

@@ -1,4 +1,4 @@
-import { attemptIds, type Attempts } from "@uncaged/workflow";
+import { attemptIds, type Attempts } from "@uncaged/workflow/interpreter";
 import type { Adapters, ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
 import { validate } from "../check/check.ts";
 import { ExecutionContext, type Handler } from "../context/context.ts";

@@ -1,4 +1,4 @@
-import { maskOf } from "@uncaged/workflow";
+import { maskOf } from "@uncaged/workflow/interpreter";
 import { buildErrorMap } from "../adapter/error.ts";
 import type { StepAt, Write } from "../state/state.ts";
 import type { Task } from "./interpreter.ts";

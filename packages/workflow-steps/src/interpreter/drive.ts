@@ -1,4 +1,4 @@
-import { truncated } from "@uncaged/workflow";
+import { truncated } from "@uncaged/workflow/interpreter";
 import { buildErrorMap, messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
 import type { EngineEvent } from "../context/run.ts";

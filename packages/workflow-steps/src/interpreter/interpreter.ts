@@ -1,4 +1,9 @@
-import { openAttempt, type OpenAttempt, type PathPart, type Turn } from "@uncaged/workflow";
+import {
+  openAttempt,
+  type OpenAttempt,
+  type PathPart,
+  type Turn,
+} from "@uncaged/workflow/interpreter";
 import type { ErrorMap } from "../adapter/error.ts";
 import type { ChildExecutionContext, ExecutionContext, Handler } from "../context/context.ts";
 import { deferred, type EngineEvent, type Run, Written } from "../context/run.ts";

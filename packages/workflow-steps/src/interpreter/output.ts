@@ -1,4 +1,4 @@
-import { listNames, truncated } from "@uncaged/workflow";
+import { listNames, truncated } from "@uncaged/workflow/interpreter";
 import picomatch from "picomatch/posix.js";
 import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
 import type { ChildExecutionContext, ExecutionContext } from "../context/context.ts";

@@ -1,4 +1,5 @@
-import { concurrently, isWorkflowError, WorkflowError } from "@uncaged/workflow";
+import { concurrently } from "@uncaged/workflow/interpreter";
+import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
 import { messageOf } from "../adapter/error.ts";
 import type { ParallelErrorStrategy } from "../document/document.ts";
 

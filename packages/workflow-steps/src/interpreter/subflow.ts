@@ -1,4 +1,4 @@
-import type { PathPart } from "@uncaged/workflow";
+import type { PathPart } from "@uncaged/workflow/interpreter";
 import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
 import { validate } from "../check/check.ts";

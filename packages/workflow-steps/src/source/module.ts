@@ -134,8 +134,7 @@ const unreadable = (path: string, step: string, by: string, cause?: unknown) =>
 const packageName = "@uncaged/workflow-steps";
 const adaptersName = `${packageName}/adapters`;
 
-const ownFiles = () =>
-  entryFiles(import.meta, { [packageName]: "entry/index", [adaptersName]: "entry/adapters" });
+const ownFiles = () => entryFiles(import.meta, [packageName, adaptersName]);
 
 /** The source of a bundle: the same for the same documents, with no adapter that they do not use. */
 function moduleCode({ document, subflows }: Gathered): string {

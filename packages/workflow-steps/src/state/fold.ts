@@ -1,4 +1,5 @@
-import { type PathPart, WorkflowError } from "@uncaged/workflow";
+import type { PathPart } from "@uncaged/workflow/interpreter";
+import { WorkflowError } from "@uncaged/workflow";
 import { ENTRY } from "../document/document.ts";
 import { ExpressionEvaluator } from "../expression/expression.ts";
 import { isPlain } from "../expression/value.ts";

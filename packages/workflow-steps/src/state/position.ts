@@ -1,4 +1,4 @@
-import type { PathPart } from "@uncaged/workflow";
+import type { PathPart } from "@uncaged/workflow/interpreter";
 import { BREAK, ENTRY, getStepType, LoopMode, RETURN } from "../document/document.ts";
 import { distinctWays, type Outline } from "../document/outline.ts";
 import type { Commit, Inside, Position, RunState, StepAt, Workflow } from "./state.ts";

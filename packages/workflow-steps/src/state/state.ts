@@ -1,4 +1,4 @@
-import type { PathPart } from "@uncaged/workflow";
+import type { PathPart } from "@uncaged/workflow/interpreter";
 import type { LLMUsage } from "../adapter/adapter.ts";
 import type { ErrorMap } from "../adapter/error.ts";
 import { ENTRY, failure } from "../document/document.ts";

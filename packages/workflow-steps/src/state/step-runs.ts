@@ -1,4 +1,5 @@
-import { INPUT, type PathPart, WAIT } from "@uncaged/workflow";
+import { INPUT, WAIT } from "@uncaged/workflow";
+import type { PathPart } from "@uncaged/workflow/interpreter";
 import { type Outline } from "../document/outline.ts";
 import { isParallel } from "./position.ts";
 import type { StepAt } from "./state.ts";

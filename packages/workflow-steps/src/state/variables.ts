@@ -1,4 +1,4 @@
-import { type TruncatedValue, truncated } from "@uncaged/workflow";
+import { type TruncatedValue, truncated } from "@uncaged/workflow/interpreter";
 import { copyOf, sameValue } from "../expression/value.ts";
 import { applyWrite } from "./fold.ts";
 import type { Write } from "./state.ts";

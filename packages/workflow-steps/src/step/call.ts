@@ -1,4 +1,4 @@
-import { truncated } from "@uncaged/workflow";
+import { truncated } from "@uncaged/workflow/interpreter";
 import type { Adapters, CallSurroundings, LLMUsage } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
 import { isPlain } from "../expression/value.ts";

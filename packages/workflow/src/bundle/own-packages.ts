@@ -17,10 +17,13 @@ export type OwnPackages = {
 const coreName = "@uncaged/workflow";
 const ofCore = `node_modules/${coreName}/**`;
 
+/** The entry points of the core that a bundle may have parts of. */
+const forBundles = [coreName, `${coreName}/interpreter`, `${coreName}/records`];
+
 /** @param folder where a standalone binary may write its packages for one build, when they are needed */
 export async function findOwnPackages(folder: string): Promise<OwnPackages> {
   if (!Bun.isStandaloneExecutable) {
-    return { names: [coreName], fileOf: async (name) => (name === coreName ? coreIndex() : null) };
+    return { names: [coreName], fileOf: async (name) => coreFiles()[name] ?? null };
   }
   // A project whose dependencies are these packages; it is put here by the script that makes the binary.
   const path = fileURLToPath(new URL("./library.tar", import.meta.url));
@@ -33,15 +36,15 @@ export async function findOwnPackages(folder: string): Promise<OwnPackages> {
     names: Object.keys(dependencies),
     async fileOf(specifier) {
       await extract();
-      // It depends on nothing, and most sources import nothing else.
-      if (specifier !== coreName) await extractRest();
+      // The core depends on nothing, and most sources import nothing else.
+      if (!forBundles.includes(specifier)) await extractRest();
       return resolved(specifier, folder);
     },
   };
 }
 
-function once(act: () => Promise<unknown>): () => Promise<unknown> {
-  let done: Promise<unknown> | null = null;
+function once<Result>(act: () => Result): () => Result {
+  let done: Result | null = null;
   return () => (done ??= act());
 }
 
@@ -53,7 +56,7 @@ function resolved(specifier: string, folder: string): string | null {
   }
 }
 
-const coreIndex = () => entryFiles(import.meta, { [coreName]: "entry/index" })[coreName] ?? null;
+const coreFiles = once(() => entryFiles(import.meta, forBundles));
 
 /**
  * A path to the same file without two dots in a row: of a plugin Bun takes none that has them, as in a folder `a..b`.

@@ -6,7 +6,6 @@ export {
   type Bubblewrap,
   findBubblewrap,
   systemPaths,
-  systemProgram,
 } from "../sandbox/bubblewrap.ts";
 export { type Container, findContainer, type NoContainer } from "../sandbox/container.ts";
 export {
@@ -26,9 +25,8 @@ export {
   type SandboxRequest,
   type Wall,
 } from "../sandbox/launch.ts";
-export { found, placeOf, type Program, programOf } from "../sandbox/programs.ts";
+export { placeOf, type Program, programOf } from "../sandbox/programs.ts";
 export { type EgressPolicy, endpointOf } from "../sandbox/addresses.ts";
-export { type Tried, tried } from "../sandbox/tried.ts";
 export { type OwnProcesses, ownProcesses } from "../sandbox/own-processes.ts";
 export { bubblewrapFor, type SandboxMode, sandboxMissing } from "../sandbox/mode.ts";
 export { removeRunFolder, runFolder, runFolders, runsFolder } from "../sandbox/run-folder.ts";

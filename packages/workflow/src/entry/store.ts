@@ -1,4 +1,7 @@
-// Entry point 5: for a thread store on other machines, and for a host that drives its threads.
+/**
+ * `@uncaged/workflow/store`: what a thread store on other machines needs, and a worker that drives its threads. Only packages of
+ * the same version may import it: it changes in any version. Needs Bun.
+ */
 
 // The store
 export {
@@ -28,7 +31,6 @@ export { DiskStore } from "../disk/store.ts";
 export { sealed } from "../record/sum.ts";
 export { blobIdOf } from "../record/blob-names.ts";
 export { ulidTime } from "../contract/base32.ts";
-export { checkThreadId } from "../contract/names.ts";
 export { pickThread, requestIdOf } from "../record/selection.ts";
 export { SearchText, wordsOf } from "../record/search.ts";
 export { readLog, type ThreadLog } from "../disk/log.ts";
@@ -55,6 +57,7 @@ export { refusalLines, refusals } from "../worker/refusal.ts";
 
 // A storage root with copies of threads and bundles
 export { type Root, registryPath, type ThreadFiles, threadFiles } from "../disk/paths.ts";
+export { openRoot } from "../disk/root.ts";
 export { noteLocation } from "../disk/location.ts";
 export type { Location } from "../control/control.ts";
 export type { Drivers } from "../local/workers/live.ts";

@@ -300,17 +300,17 @@ export class Threads {
     claim: Claim,
     surroundings: Surroundings,
     orphans: Pick<Controlled, "orphans">,
-  ): Promise<Live> {
+    onBegin: (live: Live) => void = () => undefined,
+  ): Promise<void> {
     const { store, place } = this.#parts;
-    const { start, steps } = claim;
-    const { threadId, name: workflow } = start;
+    const { threadId, name: workflow } = claim.start;
     const reader = await JournalReader.open(store, claim);
     const env = this.#parts.env.with(surroundings.env);
     const mask = maskLater(() => maskOf(env, surroundings.secrets));
     const info = new InfoLog(claim, mask);
     const { engine, fail } = engineFor({
       ...{ store, claim, bundle, place, env, info, mask },
-      journal: { reader, old: () => place.oldEntries(start) },
+      journal: { reader, old: () => place.oldEntries(claim.start) },
       onWait: () => this.#parts.onChange(),
     });
     const gone = this.#settle(claim, engine.done, info);
@@ -318,12 +318,12 @@ export class Threads {
     this.#onlyDriven = other ? null : threadId;
     const live: Live = { engine, info, workflow, since: system.clock.elapsed(), fail, gone };
     this.#live.set(threadId, live);
-    const payload = { pid: system.processes.pid, steps: steps.length, ...orphans };
+    const payload = { pid: system.processes.pid, steps: claim.steps.length, ...orphans };
     info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     if (claim.cut) info.noteCut(claim.cut);
     engine.start();
+    onBegin(live);
     this.#parts.onChange();
-    return live;
   }
 
   async #settle(claim: Claim, done: Promise<Outcome>, info: InfoLog): Promise<void> {
@@ -355,7 +355,7 @@ export class Threads {
     threadId: string,
     request: Surroundings,
     surroundings: (claim: Claim) => Surroundings | null,
-    onBegin: (live: Live) => void = () => undefined,
+    onBegin?: (live: Live) => void,
   ): Promise<void> {
     const { store, hash, note, orphans } = this.#parts;
     // First of all: a worker that waits for its disk is not stuck in its bundle.
@@ -369,7 +369,7 @@ export class Threads {
       if (other) throw other;
       const own = surroundings(claim);
       if (!own) return;
-      onBegin(await this.#drive(bundle, claim, own, orphans.report));
+      await this.#drive(bundle, claim, own, orphans.report, onBegin);
       isDriven = true;
     } finally {
       if (!isDriven) await this.#letGo(threadId, claim);

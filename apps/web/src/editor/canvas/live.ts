@@ -1,4 +1,4 @@
-import { totalTokens } from "@uncaged/workflow";
+import { totalTokens } from "@uncaged/workflow/records";
 import { createContext, useContext, useEffect, useState, useSyncExternalStore } from "react";
 import { type Card, durationOf } from "../../lib/thread-log.ts";
 import type { LiveNode } from "../kind.ts";

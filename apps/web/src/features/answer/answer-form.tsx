@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { decisionOf } from "@uncaged/workflow";
+import { decisionOf } from "@uncaged/workflow/records";
 import type { AnswerThread, NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
 import { Check, Send, X } from "lucide-react";
 import { type ReactNode, type SubmitEvent, useEffect, useMemo, useRef, useState } from "react";

@@ -1,4 +1,4 @@
-import { isApproval } from "@uncaged/workflow";
+import { isApproval } from "@uncaged/workflow/records";
 import type { AnswerThread, NumberedStep } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "../../lib/json.ts";
 

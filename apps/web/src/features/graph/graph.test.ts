@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Path } from "@uncaged/workflow";
+import type { Path } from "@uncaged/workflow/records";
 import { ThreadLog } from "../../lib/thread-log.ts";
 import { documentGraph, documentSteps, roleGraph } from "./graph.ts";
 

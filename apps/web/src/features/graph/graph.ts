@@ -1,4 +1,4 @@
-import { sleepsUntil } from "@uncaged/workflow";
+import { sleepsUntil } from "@uncaged/workflow/records";
 import { referencesOf } from "@uncaged/workflow-steps/document";
 import { sleepRole } from "../../lib/format.ts";
 import { isRecord, readJson } from "../../lib/json.ts";

@@ -1,4 +1,4 @@
-import { readEvent } from "@uncaged/workflow";
+import { readEvent } from "@uncaged/workflow/records";
 import type { LogLine, NumberedStep, ThreadEvents } from "@uncaged/workflow-server/api-types";
 import { useEffect, useMemo, useState } from "react";
 import { counted, size } from "../../lib/format.ts";

@@ -1,4 +1,4 @@
-import { sleepsUntil } from "@uncaged/workflow";
+import { sleepsUntil } from "@uncaged/workflow/records";
 import type { Status } from "@uncaged/workflow-server/api-types";
 import { sleepRole } from "../../lib/format.ts";
 import { type Card, nameOf } from "../../lib/thread-log.ts";

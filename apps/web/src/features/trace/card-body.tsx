@@ -1,4 +1,4 @@
-import type { EventRecord } from "@uncaged/workflow";
+import type { EventRecord } from "@uncaged/workflow/records";
 import {
   CircleAlert,
   CircleCheck,

@@ -1,4 +1,4 @@
-import { type Attempt, type EventRecord, knownEvent, totalTokens } from "@uncaged/workflow";
+import { type Attempt, type EventRecord, knownEvent, totalTokens } from "@uncaged/workflow/records";
 import { duration, size } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";

@@ -1,4 +1,10 @@
-import { answererIn, answererText, type Attempt, type Path, sleepsUntil } from "@uncaged/workflow";
+import {
+  answererIn,
+  answererText,
+  type Attempt,
+  type Path,
+  sleepsUntil,
+} from "@uncaged/workflow/records";
 import {
   AlarmClock,
   CircleCheck,

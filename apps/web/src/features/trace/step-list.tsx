@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { nestedAttempts } from "@uncaged/workflow";
+import { nestedAttempts } from "@uncaged/workflow/records";
 import type { Status } from "@uncaged/workflow-server/api-types";
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { type Card, failedAmong } from "../../lib/thread-log.ts";

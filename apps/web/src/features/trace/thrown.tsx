@@ -1,9 +1,5 @@
-import {
-  type AttemptError,
-  type ErrorPart,
-  type ErrorPosition,
-  errorParts,
-} from "@uncaged/workflow";
+import { type AttemptError, type ErrorPart, errorParts } from "@uncaged/workflow/records";
+import type { ErrorPosition } from "@uncaged/workflow/records";
 import { lazy, Suspense } from "react";
 import { Section } from "../../ui/section.tsx";
 

@@ -1,4 +1,4 @@
-import { sleepsUntil } from "@uncaged/workflow";
+import { sleepsUntil } from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ArrowDownToLine, Hourglass, LoaderCircle, Moon, RotateCcw } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";

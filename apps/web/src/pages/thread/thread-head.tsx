@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { sleepsUntil } from "@uncaged/workflow";
+import { sleepsUntil } from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ChevronRight } from "lucide-react";
 import { StatusBadge } from "../../features/status/status.tsx";

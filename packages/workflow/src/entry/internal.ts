@@ -1,0 +1,64 @@
+/**
+ * `@uncaged/workflow/internal`: what the command line, the server, the evals, the service of plans and the worker of a
+ * cluster share with the host. Only packages of the same version may import it: it changes in any version. Needs Bun.
+ */
+
+// Errors
+export { foundProblems } from "../contract/error.ts";
+export { diskError } from "../disk/disk-error.ts";
+export { show } from "../contract/show.ts";
+
+// Threads
+export { checkAnswerer } from "../local/threads/answerer.ts";
+export { newThreadId } from "../local/threads/start.ts";
+export { fileDiff, type WorktreeDiff } from "../local/threads/file-diff.ts";
+export { endedStatus, goesOn, isMoving, movedError } from "../record/thread.ts";
+export { keptSteps } from "../record/selection.ts";
+export { checkFixture } from "../contract/fixture.ts";
+export { recordedInput } from "../host/fixture.ts";
+export {
+  checkThreadId,
+  checkWorkflowName,
+  isThreadId,
+  threadIdPattern,
+} from "../contract/names.ts";
+export { defaultMaxRounds, mostRounds } from "../control/control.ts";
+export { durationMs } from "../contract/duration.ts";
+export { maxJsonDepth } from "../contract/json.ts";
+
+// Moving threads and workflows to another host
+export {
+  type Arrival,
+  type Copied,
+  copyBundle,
+  copyWorkflow,
+  type Moved,
+  type MoveOptions,
+  moveThread,
+  type MovingHost,
+  type Presence,
+} from "../host/move.ts";
+export { movingRoot } from "../local/upkeep/move.ts";
+export type { HostIdentity } from "../control/control.ts";
+
+// Bundles
+export { buildBundle } from "../bundle/build.ts";
+export { hashOf } from "../bundle/hash.ts";
+export { bundleHash, lockDevelopment } from "../local/workflows.ts";
+export { makeTemporary, temporaryProblem } from "../bundle/child.ts";
+
+// Files and locks
+export { makeFolder, writeFileAtomic, writeFileLater } from "../disk/files.ts";
+export { type Lock, takeLock, waitForLock } from "../disk/lock.ts";
+export { hostVariable, rootVariable } from "../disk/root.ts";
+
+// Processes
+export { terminalUser } from "../system/terminal-user.ts";
+export { threadEnv } from "../local/workers/surroundings.ts";
+export { isAnythingDue } from "../disk/due.ts";
+export { keepAwake } from "../local/workers/keep-awake.ts";
+export {
+  type ServerAddress,
+  readServerAddress,
+  writeServerAddress,
+} from "../local/workers/server-address.ts";

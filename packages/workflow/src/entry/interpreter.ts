@@ -1,0 +1,50 @@
+/**
+ * `@uncaged/workflow/interpreter`: for front ends, whose bundles interpret a document of another form (steps, a graph, a
+ * plan) or make roles of models and commands. Pure, as the entry point for authors is; an author does not need it.
+ */
+
+// Work at the same time
+export { concurrently, Limit, Scheduler, type Turn } from "../durable/scheduler.ts";
+export { drainsOnPause } from "../contract/contract.ts";
+export { durationHint, durationMs } from "../contract/duration.ts";
+
+// Attempts
+export {
+  attemptIds,
+  type Attempts,
+  type AttemptSpec,
+  type OpenAttempt,
+  openAttempt,
+  opensAttempts,
+  type Path,
+  type PathPart,
+  usesAttempt,
+} from "../contract/attempt.ts";
+export { listNames, type TruncatedValue, truncated } from "../contract/event.ts";
+export { type Mask, maskOf } from "../contract/mask.ts";
+
+// Questions and answers
+export {
+  type Answered,
+  type AskOutside,
+  isStepQuestion,
+  QuestionLog,
+  type Questions,
+} from "../contract/question.ts";
+export { type ApprovalDecision, decisionOf } from "../contract/decision.ts";
+export { noAnswer } from "../contract/wait.ts";
+
+// Recorded values
+export type { Journal, JournalEntry, PaidCall } from "../contract/journal.ts";
+export type { SharedValues } from "../contract/shared-values.ts";
+export { stepKey } from "../contract/key.ts";
+export { answersFromFixture, type Fixture } from "../contract/fixture.ts";
+
+// Usage
+export { addUsage, noUsage, totalTokens } from "../contract/usage.ts";
+
+// Worktrees
+export { gitSettings, gitVariables, worktreeIn, worktreeRef } from "../contract/worktree.ts";
+
+// Errors
+export { foundProblems, messageOf } from "../contract/error.ts";

@@ -1,0 +1,36 @@
+/**
+ * `@uncaged/workflow/records`: for programs that show threads, also in a browser. Folds the records and events of a
+ * thread to attempts, and reads what waits and answers say. Pure.
+ */
+
+// Attempts
+export {
+  type Attempt,
+  attemptJson,
+  type AttemptTurn,
+  type ErrorPart,
+  errorParts,
+  nestedAttempts,
+  type Retry,
+} from "../record/attempt.ts";
+export { AttemptLog } from "../record/attempt-log.ts";
+export { spendingOf } from "../record/spending.ts";
+export type { Path } from "../contract/attempt.ts";
+export { totalTokens } from "../contract/usage.ts";
+
+// Events
+export {
+  type AttemptError,
+  type ErrorPosition,
+  type EventRecord,
+  type KnownEvent,
+  knownEvent,
+  type Orphan,
+  readEvent,
+  type TruncatedValue,
+} from "../contract/event.ts";
+
+// Waits and answers
+export { answererIn, answererText } from "../contract/answerer.ts";
+export { type ApprovalDecision, decisionOf, isApproval } from "../contract/decision.ts";
+export { sleepsUntil } from "../contract/wait.ts";
