@@ -123,14 +123,21 @@ const packages = [
   },
   {
     home: "packages/workflow-restate",
-    layers: [["cluster", "thread"], "client", ["mirror", "service"], ["worker", "host"], "entry"],
+    layers: [
+      ["cluster", "thread"],
+      "client",
+      ["mirror", "service"],
+      "store",
+      ["worker", "host"],
+      "entry",
+    ],
     mayImport: [
       "@uncaged/workflow",
-      "@uncaged/workflow/driver",
       "@uncaged/workflow/host",
       "@uncaged/workflow/internal",
       "@uncaged/workflow/interpreter",
       "@uncaged/workflow/records",
+      "@uncaged/workflow/store",
     ],
   },
   {

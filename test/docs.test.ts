@@ -104,9 +104,7 @@ describe("the documents", () => {
 });
 
 /** Packages whose README does not explain their inside yet. */
-const unexplained = new Set(
-  ["workflow-plan", "workflow-restate"].map((name) => `packages/${name}/README.md`),
-);
+const unexplained = new Set(["workflow-plan"].map((name) => `packages/${name}/README.md`));
 
 describe.each(readmes)("$path", ({ path, text }) => {
   const folder = join(top, dirname(path));

@@ -1,6 +1,6 @@
 // @cluster: it starts a server.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { sealed, textOf } from "@uncaged/workflow/driver";
+import { sealed } from "@uncaged/workflow/store";
 import type { HostChange, ThreadRow } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
@@ -42,8 +42,8 @@ async function begin(client: ClusterClient, threadId: string): Promise<void> {
   const parameters = { prompt: "", options: { maxRounds: 10 } };
   const start = { name: "list", hash, threadId, parameters, timestamp };
   const last = { role: "__wait__", content: "?", meta: { for: "an answer" }, timestamp };
-  const first = sealed(textOf(start), 0n);
-  const second = sealed(textOf(last), first.sum);
+  const first = sealed(JSON.stringify(start));
+  const second = sealed(JSON.stringify(last), first.sum);
   const header = {
     ...{ threadId, hash, workflow: "list", createdAt: timestamp, records: 2, text: "", taken: [] },
     ...{ sum: second.sum.toString(16), last: { role: last.role, timestamp, waits: true } },

@@ -1,11 +1,12 @@
 // @cluster: it starts a server.
+import { openRoot } from "@uncaged/workflow/store";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Host, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
 import { moveThread, type MovingHost, movingRoot } from "@uncaged/workflow/internal";
-import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/driver";
+import { threadFiles } from "@uncaged/workflow/store";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, untilNoWorker } from "./fixtures/cluster.ts";
@@ -92,11 +93,11 @@ const move = async (way: Way, ref: ThreadRef) => {
 
 const nothing = Buffer.alloc(0);
 
-const textsOf = async (side: Side, { hash, threadId }: ThreadRef) => {
+const textsOf = async (side: Side, ref: ThreadRef) => {
   const on = sides[side].host;
-  await on.read({ hash, threadId });
-  const root = openRoot({ path: on.root });
-  return [dataPath, infoPath, valuesPath].map((path) => readFileSync(path(root, hash, threadId)));
+  await on.read(ref);
+  const { data, info, values } = threadFiles(openRoot({ path: on.root }), ref);
+  return [data, info, values].map((path) => readFileSync(path));
 };
 
 /** The hosts on which a thread is. */

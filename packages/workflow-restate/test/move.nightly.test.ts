@@ -1,4 +1,5 @@
 // @cluster: it starts a server.
+import { openRoot } from "@uncaged/workflow/store";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +12,7 @@ import {
   type ThreadRef,
 } from "@uncaged/workflow/host";
 import { moveThread, type MovingHost, movingRoot } from "@uncaged/workflow/internal";
-import { dataPath, infoPath, openRoot, valuesPath } from "@uncaged/workflow/driver";
+import { threadFiles } from "@uncaged/workflow/store";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
 import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, untilNoWorker } from "./fixtures/cluster.ts";
@@ -83,12 +84,12 @@ const answer = (on: Host, ref: ThreadRef, content: string, requestId = content) 
   on.control(ref, { kind: "answer", input: { content, meta: { requestId } }, env: {} });
 const push = (ref: ThreadRef) => moveThread(laptop, host.moving, ref);
 const pull = (ref: ThreadRef) => moveThread(host.moving, laptop, ref);
-const textsOf = async (on: Host, { hash, threadId }: ThreadRef) => {
-  await on.read({ hash, threadId });
-  const root = openRoot({ path: on.root });
-  return [dataPath, infoPath, valuesPath].map((path) => {
+const textsOf = async (on: Host, ref: ThreadRef) => {
+  await on.read(ref);
+  const { data, info, values } = threadFiles(openRoot({ path: on.root }), ref);
+  return [data, info, values].map((path) => {
     try {
-      return readFileSync(path(root, hash, threadId), "utf8");
+      return readFileSync(path, "utf8");
     } catch {
       return "";
     }

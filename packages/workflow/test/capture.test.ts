@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 
 const script = `
-  import { capturePrints } from ${JSON.stringify(import.meta.resolve("../src/worker/isolate.ts"))};
+  import { isolate } from ${JSON.stringify(import.meta.resolve("../src/worker/isolate.ts"))};
   import { runInContext } from ${JSON.stringify(import.meta.resolve("../src/worker/context.ts"))};
   import { writeSync } from "node:fs";
   const noted = [];
   const context = { threadId: "T", info: { log: (_tag, text) => noted.push(text) }, fail() {} };
-  capturePrints();
+  isolate({ failOnly: null, noteUncaught() {} });
   const print = (stream, text) => new Promise((done) => stream.write(text, "latin1", done));
   await runInContext(context, async () => {
     process.stdout.write("by stdout\\n");

@@ -1,16 +1,17 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 import type { NotStaged } from "../thread/staging.ts";
+import type { ThreadMeta } from "../thread/thread.ts";
 import type { ClusterClient } from "./client.ts";
 import { frame } from "./frame.ts";
 
-/** A value that a thread's object keeps: a record (`s:…`), a batch of its debug log (`t:…`), or a blob (`b:…`). */
+/** A value that a thread's object keeps: a record (`s:…`) or one of its journal (`j:…`), a batch of its debug log (`t:…`), or a blob (`b:…`). */
 export type Kept = { key: string; bytes: Uint8Array };
 
 /** The values of a thread that is to be made, in any order; asked for again when they must be sent again. */
 export type KeptValues = () => Iterable<Kept> | AsyncIterable<Kept>;
 
 /** The thread that a start has made, or that had its id before. */
-export type Begun = { started: boolean; hash: string; workflow: string };
+export type Begun = { started: boolean; hash: string; workflow: string; meta: ThreadMeta };
 
 type Answer<T> = T | { refused: NotStaged };
 

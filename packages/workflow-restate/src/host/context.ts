@@ -1,11 +1,10 @@
-import { join } from "node:path";
-import { createRoot, type Drivers, openRoot, type Root } from "@uncaged/workflow/driver";
-import { type Host, type LiveRow, openLocalHost, type ThreadRef } from "@uncaged/workflow/host";
+import { type CopyHost, copyHost, type Drivers, type Root } from "@uncaged/workflow/store";
+import type { LiveRow, ThreadRef } from "@uncaged/workflow/host";
 import { ClusterClient, quoted } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
-import { Bundles } from "../mirror/bundles.ts";
-import { TemporaryFolder } from "../mirror/folder.ts";
-import { Mirror } from "../mirror/mirror.ts";
+import type { Bundles } from "../mirror/bundles.ts";
+import type { Mirror } from "../mirror/mirror.ts";
+import { RestateStore } from "../store/store.ts";
 import { rowOf } from "../thread/row.ts";
 import { standOf, type ThreadMeta } from "../thread/thread.ts";
 
@@ -24,23 +23,22 @@ const mostRetries = 7;
  */
 export class HostContext {
   readonly client: ClusterClient;
+  readonly store: RestateStore;
   readonly root: Root;
   readonly mirror: Mirror;
   readonly bundles: Bundles;
-  readonly local: Host;
+  readonly local: CopyHost;
   /** The threads that were started here, and when: the index may not show them yet. */
   readonly recent = new Map<string, ThreadRef & { at: number }>();
-  readonly #folder: TemporaryFolder | null;
   readonly #health = new Map<string, { at: number; isDriven: Promise<boolean> }>();
 
   constructor(address: ClusterAddress, cache?: string) {
     this.client = new ClusterClient(address);
-    this.#folder = cache === undefined ? new TemporaryFolder() : null;
-    this.root = openRoot({ path: cache ?? join(this.#folder?.path ?? "", "mirror") });
-    createRoot(this.root);
-    this.mirror = new Mirror(this.root, this.client);
-    this.bundles = new Bundles(this.root, this.client);
-    this.local = openLocalHost({ path: this.root });
+    this.store = new RestateStore(this.client, cache === undefined ? {} : { cache });
+    this.root = this.store.root;
+    this.mirror = this.store.mirror;
+    this.bundles = this.store.bundles;
+    this.local = copyHost(this.root, this.drivers);
   }
 
   /** A thread as the cluster has it now; null when there is none with this hash and id. */
@@ -121,7 +119,8 @@ export class HostContext {
     return new Set(driven.map(({ key }) => key));
   }
 
-  close(): void {
-    this.#folder?.remove();
+  async close(): Promise<void> {
+    await this.local.close();
+    await this.store.close();
   }
 }

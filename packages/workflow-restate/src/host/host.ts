@@ -1,11 +1,4 @@
-import {
-  Marks,
-  notFound,
-  readAttempts,
-  readLines,
-  readValue,
-  readView,
-} from "@uncaged/workflow/driver";
+import { refusals } from "@uncaged/workflow/store";
 import type { Host, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
 import type { MovingHost } from "@uncaged/workflow/internal";
 import type { ClusterAddress } from "../cluster/address.ts";
@@ -42,14 +35,13 @@ export function openRestateHost(
   { cache }: RestateHostOptions = {},
 ): RestateHost {
   const context = new HostContext(address, cache);
-  const { client, mirror, drivers, root } = context;
-  const marks = new Marks();
+  const { client, mirror, local, root } = context;
   const { registered, selectors, moving, ...names } = workflowsOf(context);
 
   /** Has a thread's files up to date. */
   async function fetched(ref: ThreadRef): Promise<ThreadMeta> {
     const meta = await mirror.sync(ref.threadId);
-    if (meta?.hash !== ref.hash) throw notFound(ref.threadId);
+    if (meta?.hash !== ref.hash) throw refusals.notFound(ref.threadId);
     return meta;
   }
 
@@ -69,11 +61,11 @@ export function openRestateHost(
     },
     async read(ref) {
       await fetched(ref);
-      return await readView(root, ref, drivers);
+      return await local.read(ref);
     },
     async family(ref) {
       const meta = await context.metaOf(ref);
-      if (!meta) throw notFound(ref.threadId);
+      if (!meta) throw refusals.notFound(ref.threadId);
       const origin = originOf(meta);
       const forks = await client.keys("index", familyPeriod(origin));
       const ids = new Set([origin, ...forks, ref.threadId, ...context.recent.keys()]);
@@ -91,25 +83,25 @@ export function openRestateHost(
     async attempts(ref) {
       let { forkFrom } = await fetched(ref);
       while (forkFrom) forkFrom = (await mirror.sync(forkFrom.threadId))?.forkFrom;
-      return await readAttempts(root, ref, drivers);
+      return await local.attempts(ref);
     },
     async *log(ref, options) {
       await fetched(ref);
-      yield* readLines(root, ref, options, drivers);
+      yield* local.log(ref, options);
     },
     async value(ref, at) {
       await fetched(ref);
-      return readValue(root, ref, at);
+      return await local.value(ref, at);
     },
     async *observe(ref, cursor, options = {}) {
       await fetched(ref);
-      yield* observeThread(context, marks, ref, cursor, options);
+      yield* observeThread(context, ref, cursor, options);
     },
     control: (ref, command) => controlThread(context, ref, command),
     fork: (ref, options) => forkThread(context, names.resolve, ref, options),
     async remove(ref, { force = false } = {}) {
       const meta = await context.metaOf(ref);
-      if (!meta) throw notFound(ref.threadId);
+      if (!meta) throw refusals.notFound(ref.threadId);
       const mayForce = force || !(await context.isDriven(meta));
       const body = { force: mayForce };
       const removed = await client.call<{ threadId: string }>(
@@ -131,8 +123,7 @@ export function openRestateHost(
     collect: (options) => collectGarbage(context, options ?? {}, registered),
     workers: async () => [],
     async close() {
-      await context.local.close();
-      context.close();
+      await context.close();
     },
   };
 }

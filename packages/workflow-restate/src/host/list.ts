@@ -1,5 +1,5 @@
-import { hasWords, isThreadId, type Selector, wordsOf } from "@uncaged/workflow/driver";
-import { isMoving } from "@uncaged/workflow/internal";
+import { type Selector, wordsOf } from "@uncaged/workflow/store";
+import { isMoving, isThreadId } from "@uncaged/workflow/internal";
 import type { LiveRow, Status, ThreadPage, ThreadQuery, ThreadRow } from "@uncaged/workflow/host";
 import { quoted } from "../client/client.ts";
 import {
@@ -147,7 +147,7 @@ export async function listThreads(
   const wanted = offset + limit + 1;
   const isWanted = (row: IndexRow) =>
     isSelected(row) &&
-    hasWords(`${row.threadId.toLowerCase()}\n${row.text ?? ""}`, words) &&
+    hasAll(`${row.threadId.toLowerCase()}\n${row.text ?? ""}`, words) &&
     (!statuses || !overStatuses.has(row.status) || statuses.has(row.status));
   const newest = isCounted ? await readNewest(context) : null;
   let rows = newest && (await newestRows(context, newest, { before, wanted }));
@@ -200,6 +200,9 @@ async function rowsNow(context: HostContext, indexed: readonly IndexRow[]): Prom
     return found?.hash === row.hash ? [found] : [];
   });
 }
+
+const hasAll = (text: string, words: readonly string[]): boolean =>
+  words.every((word) => text.includes(word));
 
 const isSelectedBy =
   (selectors: readonly Selector[]) =>

@@ -1,22 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
-  blobsDir,
-  dataPath,
-  infoPath,
-  isBlobId,
-  journalPath,
-  namesIn,
-  readBlob,
+  DiskStore,
   readBundle,
   readLog,
   type Root,
-  searchText,
-  sha256,
-  takenIds,
+  SearchText,
+  threadFiles,
+  type ThreadInfo,
   type ThreadLog,
-  valuesPath,
-} from "@uncaged/workflow/driver";
+} from "@uncaged/workflow/store";
 import type {
   Arrival,
   HostIdentity,
@@ -30,10 +23,13 @@ import { type Kept, blobIds, messagesOf } from "../client/transfer.ts";
 import { hostUrl } from "../cluster/address.ts";
 import { Bundles } from "../mirror/bundles.ts";
 import type { ArriveHeader, ReceiveHeader } from "../service/move.ts";
+import { lastOf, takenIds } from "../thread/record.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 import type { HostContext } from "./context.ts";
-import { batchesOf, lastOf, linesOf, sumOf } from "./threads.ts";
 import type { MovedNames } from "./workflows.ts";
+
+/** So much of a debug log is one batch, unless it is one line. */
+const batchBytes = 512 * 1024;
 
 /** A cluster as threads leave it and arrive in it. */
 export function movingCluster(context: HostContext, names: MovedNames): MovingHost {
@@ -59,8 +55,8 @@ export function movingCluster(context: HostContext, names: MovedNames): MovingHo
     ...names,
     check: (from, ref) => check(context, from as Root, ref),
     async takeBundle(from, hash) {
-      const own = sha256(await readBundle(from as Root, hash));
-      if (!(await bundles.has(hash, own))) await new Bundles(from as Root, client).put(hash);
+      const code = await readBundle(from as Root, hash);
+      if (!(await bundles.has(hash, code))) await new Bundles(from as Root, client).put(hash);
     },
     async leave({ threadId }, to) {
       const meta = await metaOf(threadId);
@@ -81,7 +77,7 @@ async function identityOf({ client }: HostContext): Promise<HostIdentity> {
 }
 
 async function fetchBlobs({ client, root }: HostContext, { hash, threadId }: ThreadRef) {
-  const folder = blobsDir(root, hash, threadId);
+  const folder = threadFiles(root, { hash, threadId }).blobs;
   for (const id of await blobIds(client, threadId)) {
     const path = join(folder, id);
     if (existsSync(path)) continue;
@@ -91,61 +87,67 @@ async function fetchBlobs({ client, root }: HostContext, { hash, threadId }: Thr
   }
 }
 
-const largest = (lines: readonly Buffer[]): number =>
+const largest = (lines: readonly Uint8Array[]): number =>
   lines.reduce((most, { length }) => Math.max(most, length), 0);
-
-const readIfThere = (path: string): Buffer =>
-  existsSync(path) ? readFileSync(path) : Buffer.alloc(0);
 
 /** @throws WorkflowError `RECORD_TOO_LARGE`, `NO_SUMS`, `LOG_CORRUPT`, `THREAD_EXISTS`. */
 async function check(context: HostContext, root: Root, ref: ThreadRef): Promise<void> {
-  const { hash, threadId } = ref;
+  const { threadId } = ref;
   const { sum } = logOf(root, ref);
-  const data = readFileSync(dataPath(root, hash, threadId));
   if (sum === null) throw withoutSums(threadId);
-  const values = readIfThere(valuesPath(root, hash, threadId));
-  const journal = wholeLines(readIfThere(journalPath(root, hash, threadId)));
-  const blobs = blobsIn(root, ref).map((path) => readIfThere(path));
+  const { data, journal, values } = logsOf(root, ref);
   for (const [what, lines] of [
     ["a record", linesOf(data)],
-    ["a value of its debug log", linesOf(values)],
     ["a record of its journal", linesOf(journal)],
-    ["something that it keeps", blobs],
+    ["a value of its debug log", linesOf(values)],
+    ["something that it keeps", await blobsIn(root, ref)],
   ] as const) {
     if (largest(lines) > maxRecordBytes) throw tooLarge(threadId, what, largest(lines));
   }
-  const there = await older(context, ref);
-  if (there && !startsWith(data, there.data)) throw differs(threadId);
+  const before = (await older(context, ref))?.logs;
+  if (!before) return;
+  const isSame = startsWith(data, before.data) && startsWith(journal, before.journal);
+  if (!isSame) throw differs(threadId);
 }
 
 /** A thread's log. @throws WorkflowError `LOG_CORRUPT`. */
-function logOf(root: Root, { hash, threadId }: ThreadRef): ThreadLog {
-  const log = readLog(dataPath(root, hash, threadId));
+function logOf(root: Root, ref: ThreadRef): ThreadLog {
+  const log = readLog(threadFiles(root, ref).data);
   if (log.kind === "thread" && !log.broken) return log;
-  const message = `the log of ${threadId} is broken`;
+  const message = `the log of ${ref.threadId} is broken`;
   throw WorkflowError.failed("LOG_CORRUPT", message, "see where: uncaged-workflow verify");
 }
 
-const blobsIn = (root: Root, { hash, threadId }: ThreadRef): string[] => {
-  const folder = blobsDir(root, hash, threadId);
-  return namesIn(folder)
-    .filter(isBlobId)
-    .map((id) => join(folder, id));
-};
+/** The whole lines of a thread's files. */
+type Logs = Record<"data" | "journal" | "info" | "values", Buffer>;
+
+function logsOf(root: Root, ref: ThreadRef): Logs {
+  const { data, journal, info, values } = threadFiles(root, ref);
+  const read = (path: string): Buffer =>
+    existsSync(path) ? wholeLines(readFileSync(path)) : nothing;
+  return { data: read(data), journal: read(journal), info: read(info), values: read(values) };
+}
+
+/** The blobs of a thread of a storage root. */
+async function blobsIn(root: Root, ref: ThreadRef): Promise<Uint8Array[]> {
+  const store = new DiskStore(root);
+  const blobs: Uint8Array[] = [];
+  for (const id of await store.listBlobs(ref)) {
+    const bytes = await store.readBlob(ref, id);
+    if (bytes) blobs.push(bytes);
+  }
+  return blobs;
+}
 
 const startsWith = (whole: Buffer, beginning: Buffer): boolean =>
   beginning.length <= whole.length && whole.subarray(0, beginning.length).equals(beginning);
 
 /** What the cluster has of a thread from before it left. */
-type Older = { meta: ThreadMeta; data: Buffer; info: Buffer; values: Buffer; journal: Buffer };
+type Older = { meta: ThreadMeta; logs: Logs };
 
 async function older({ mirror, root }: HostContext, ref: ThreadRef): Promise<Older | null> {
   const meta = await mirror.sync(ref.threadId);
-  if (!meta) return null;
-  const [data, info, values, journal] = [dataPath, infoPath, valuesPath, journalPath].map((path) =>
-    readIfThere(path(root, ref.hash, ref.threadId)),
-  ) as [Buffer, Buffer, Buffer, Buffer];
-  return { meta, data, info, values, journal };
+  return meta && { meta, logs: logsOf(root, ref) };
 }
 
 /** Sends what the cluster lacks of a thread, and then what it is. */
@@ -158,33 +160,34 @@ async function arriveWhole(
 ): Promise<void> {
   const { client, recent } = context;
   const { threadId, hash } = ref;
-  const { start, steps, end, ...log } = logOf(root, ref);
-  const lines = linesOf(readFileSync(dataPath(root, hash, threadId)).subarray(0, log.size));
+  const { start, steps, end } = logOf(root, ref);
+  const { data, journal, info, values } = logsOf(root, ref);
+  const [lines, entries] = [linesOf(data), linesOf(journal)];
   const before = await older(context, ref);
-  const files = { info: infoPath, values: valuesPath, journal: journalPath };
-  const names = Object.keys(files) as (keyof typeof files)[];
-  const beside = names.map((name) => wholeLines(readIfThere(files[name](root, hash, threadId))));
-  const goesOn = before && names.every((name, n) => startsWith(beside[n] ?? nothing, before[name]));
+  const goesOn =
+    before && startsWith(info, before.logs.info) && startsWith(values, before.logs.values);
   const from = goesOn ? before : null;
-  const batches = names.flatMap((name, n) =>
-    batchesOf((beside[n] ?? nothing).subarray(from?.[name].length ?? 0)).map((piece) =>
-      names.map((_, at) => (at === n ? piece : nothing)),
-    ),
-  );
+  const batches = [
+    ...batchesOf(info.subarray(from?.logs.info.length ?? 0)).map((piece) => [piece, nothing]),
+    ...batchesOf(values.subarray(from?.logs.values.length ?? 0)).map((piece) => [nothing, piece]),
+  ] as [Buffer, Buffer][];
   const firstRecord = before?.meta.records ?? 0;
+  const firstEntry = before?.meta.journal?.records ?? 0;
   const firstBatch = from?.meta.batches ?? 0;
-  function* kept(): Generator<Kept> {
+  const store = new DiskStore(root);
+  async function* kept(): AsyncGenerator<Kept> {
     for (let n = firstRecord; n < lines.length; n += 1)
       yield { key: numbered("s", n), bytes: lines[n] as Buffer };
+    for (let n = firstEntry; n < entries.length; n += 1)
+      yield { key: numbered("j", n), bytes: entries[n] as Buffer };
     for (const [n, parts] of batches.entries())
       yield { key: batchKey(firstBatch + n), bytes: frame({}, parts) };
-    for (const path of blobsIn(root, ref)) {
-      const id = path.slice(-32);
-      const bytes = readBlob(path, id);
+    for (const id of await store.listBlobs(ref)) {
+      const bytes = await store.readBlob(ref, id);
       if (bytes) yield { key: `b:${id}`, bytes };
     }
   }
-  const all = [...lines, ...beside].reduce((sum, { length }) => sum + length, 0);
+  const all = [data, journal, info, values].reduce((sum, { length }) => sum + length, 0);
   let sent = 0;
   for await (const group of messagesOf(kept())) {
     const header: ReceiveHeader = { moves, keys: group.map(({ key }) => key) };
@@ -196,22 +199,24 @@ async function arriveWhole(
     sent = parts.reduce((sum, { length }) => sum + length, sent);
     onProgress?.(Math.min(sent, all), all);
   }
+  const last = lines.at(-1) as Buffer;
+  const entry = entries.at(-1);
+  const { state, updatedAt } = (await store.find(threadId)) as ThreadInfo;
+  const text = new SearchText();
+  for (const step of steps) text.add(step);
   const header: ArriveHeader = {
-    threadId,
-    hash,
-    workflow: start.name,
-    createdAt: start.timestamp,
-    updatedAt: (end ?? steps.at(-1) ?? start).timestamp,
+    ...{ threadId, hash, workflow: start.name, createdAt: start.timestamp, updatedAt },
     ...(start.forkFrom && { forkFrom: start.forkFrom }),
     records: lines.length,
     batches: firstBatch + batches.length,
-    sum: sumOf(lines.at(-1) as Buffer),
-    last: lastOf(steps, start.parameters.options.maxRounds),
+    sum: sumOf(last),
+    ...(entry && { journal: { records: entries.length, sum: sumOf(entry) } }),
+    last: lastOf(steps, state),
     end: end && { returnCode: end.meta.returnCode, reason: end.meta.reason },
     moves,
     paused,
     isNew: from === null,
-    text: searchText(root, ref),
+    text: text.of(start, end),
     taken: takenIds(steps),
   };
   const { arrived } = await client.call<{ arrived: boolean }>("thread", threadId, "arrive", header);
@@ -219,9 +224,35 @@ async function arriveWhole(
   recent.set(threadId, { threadId, hash, at: Date.now() });
 }
 
+/** The lines of a log. */
+function linesOf(log: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let from = 0; from < log.length; ) {
+    const end = log.indexOf("\n", from);
+    lines.push(log.subarray(from, end));
+    from = end + 1;
+  }
+  return lines;
+}
+
+/** The checksum that a record has as its last field. */
+const sumOf = (line: Buffer): string => (JSON.parse(line.toString("utf8")) as { sum: string }).sum;
+
 const nothing = Buffer.alloc(0);
 
 const wholeLines = (text: Buffer): Buffer => text.subarray(0, text.lastIndexOf("\n") + 1);
+
+/** Whole lines in pieces of which each is one batch. */
+function batchesOf(text: Buffer): Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let from = 0; from < text.length; ) {
+    const last = text.lastIndexOf("\n", Math.min(from + batchBytes, text.length) - 1);
+    const end = (last >= from ? last : text.indexOf("\n", from)) + 1;
+    pieces.push(text.subarray(from, end));
+    from = end;
+  }
+  return pieces;
+}
 
 const tooLarge = (threadId: string, what: string, length: number): WorkflowError =>
   WorkflowError.failed(

@@ -1,4 +1,4 @@
-import { type Drivers, type Marks, observe } from "@uncaged/workflow/driver";
+import type { Drivers } from "@uncaged/workflow/store";
 import type { Observed, ObserveOptions, ThreadRef } from "@uncaged/workflow/host";
 import type { HostContext } from "./context.ts";
 import { LiveTail } from "./live.ts";
@@ -9,8 +9,7 @@ import { Place } from "./place.ts";
  * drives it has just written. Either is given once. @see Host.observe
  */
 export async function* observeThread(
-  { mirror, drivers, root }: HostContext,
-  marks: Marks,
+  { mirror, drivers, local }: HostContext,
   ref: ThreadRef,
   cursor: string | undefined,
   options: ObserveOptions,
@@ -34,7 +33,7 @@ export async function* observeThread(
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, ...(options.signal ? [options.signal] : [])]);
   const begin = cursor === undefined ? undefined : place.recorded;
-  const recorded = observe(root, ref, { live, marks }, begin, { ...options, until: to, signal });
+  const recorded = local.observe(ref, begin, { ...options, until: to, signal }, live);
   let next: Promise<IteratorResult<Observed>> | null = null;
   try {
     for (;;) {

@@ -1,4 +1,4 @@
-import { cursorOf, positionOf } from "@uncaged/workflow/driver";
+import { cursorOf, positionOf } from "@uncaged/workflow/store";
 import type { Observed } from "@uncaged/workflow/host";
 import type { Shown } from "../mirror/mirror.ts";
 import { inCopy, isLost, recordedOf, type Seen, seenAt, type Span } from "../thread/spans.ts";

@@ -1,49 +1,29 @@
 import {
-  blobsNamedIn,
-  checkAnswerer,
-  checkGiven,
-  checkParams,
+  checkedStart,
   checkThreadId,
-  DiskStore,
-  firstSum,
   forkRequest,
-  isThreadId,
-  newThreadId,
-  notFound,
+  newThread,
   pickThread,
-  prepareThread,
   readBundle,
-  requestIdOf,
+  refusals,
   type Resolved,
-  roundsOf,
-  sealed,
-  SearchText,
-  sha256,
   type StartRequest,
-  withValue,
-  wakesAt,
-} from "@uncaged/workflow/driver";
-import { INPUT, WAIT } from "@uncaged/workflow";
+} from "@uncaged/workflow/store";
+import { checkAnswerer, isThreadId, newThreadId } from "@uncaged/workflow/internal";
 import {
   type ControlResult,
   type Forked,
   type ForkOptions,
   type StartedThread,
   type StartOptions,
-  type Step,
   type ThreadCommand,
   type ThreadRef,
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { isPassing } from "../client/client.ts";
-import { batchKey, frame, numbered } from "../client/frame.ts";
-import { createThread, type Kept, keptBlobs } from "../client/transfer.ts";
-import {
-  type LastRecord,
-  movedAway,
-  type StartMessage,
-  type ThreadMeta,
-} from "../thread/thread.ts";
+import { sha256 } from "../mirror/bundles.ts";
+import { createIn } from "../store/create.ts";
+import { movedAway, type ThreadMeta } from "../thread/thread.ts";
 import { allRows } from "./list.ts";
 import type { HostContext } from "./context.ts";
 
@@ -57,12 +37,11 @@ export async function startThread(
   options: StartOptions,
 ): Promise<StartedThread> {
   // Workers have an environment of their own, and each append is durable.
-  const { threadId, cwd, env: _, name, durability: __, ...given } = options;
-  checkGiven(given);
+  const { threadId, cwd, env: _, name, durability: __, ...others } = options;
+  const given = checkedStart(others);
   const { name: resolved, hash } = await resolve(given.workflow);
   return await begin(context, hash, threadId, {
     ...given,
-    input: given.input && withValue(given.input),
     workflow: name ?? resolved,
     options: { ...given.options, cwd },
   });
@@ -77,20 +56,20 @@ export async function forkThread(
 ): Promise<Forked> {
   const { env: _, threadId, durability: __, ...given } = options;
   const source = await context.mirror.sync(ref.threadId);
-  if (source?.hash !== ref.hash) throw notFound(ref.threadId);
+  if (source?.hash !== ref.hash) throw refusals.notFound(ref.threadId);
   const { hash, steps, request } = await forkRequest(context.root, ref, given, resolve);
   const started = await begin(context, hash, threadId, request);
   return { ...started, forkFrom: { threadId: ref.threadId, steps } };
 }
 
-/** Makes the log of a new thread here, as the local host makes it, and has the cluster take it whole. */
+/** Creates a thread, and has the cluster's workers drive it. */
 async function begin(
   context: HostContext,
   hash: string,
   given: string | undefined,
   request: Request,
 ): Promise<StartedThread> {
-  const { client, root, bundles, local, recent } = context;
+  const { client, store, bundles, local, recent } = context;
   const threadId = given === undefined ? await newThreadId() : checkThreadId(given);
   const before =
     given === undefined ? null : await client.value<ThreadMeta>("thread", threadId, "meta");
@@ -100,41 +79,9 @@ async function begin(
   await bundles.fetch(hash);
   const descriptor = await local.descriptor(hash);
   if (descriptor === null) throw descriptorDamaged(hash);
-  const bundle = { descriptor, run: notRun };
-  const whole = { ...request, threadId, env: {} };
-  await checkParams(bundle, whole);
-  const store = new DiskStore(root);
-  const facts = { rounds: roundsOf(bundle), sha256: sha256(await readBundle(root, hash)) };
-  const { thread, start, steps } = await prepareThread(store, hash, whole, facts);
-  const lines = sealedLines(thread.records);
-  const batches = batchesOf(
-    Buffer.concat(sealedLines(thread.journal ?? []).flatMap((line) => [line, Buffer.from("\n")])),
-  );
-  const text = new SearchText();
-  for (const step of steps) text.add(step);
-  const header: StartMessage = {
-    threadId,
-    hash,
-    workflow: start.name,
-    createdAt: start.timestamp,
-    ...(start.forkFrom && { forkFrom: start.forkFrom }),
-    records: lines.length,
-    batches: batches.length,
-    sum: sumOf(lines.at(-1) as Buffer),
-    last: lastOf(steps, start.parameters.options.maxRounds),
-    text: text.of(start, null),
-    taken: steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : [])),
-  };
-  async function* values(): AsyncGenerator<Kept> {
-    for (const [n, bytes] of lines.entries()) yield { key: numbered("s", n), bytes };
-    for (const [n, piece] of batches.entries()) {
-      const none = Buffer.alloc(0);
-      yield { key: batchKey(n), bytes: frame({}, [none, none, piece]) };
-    }
-    const named = new Set(request.fork ? steps.flatMap(blobsNamedIn) : []);
-    if (request.fork && named.size > 0) yield* keptBlobs(client, request.fork.threadId, named);
-  }
-  const started = await createThread(client, header, values).catch((error: unknown) => {
+  const bundle = { descriptor, sha256: sha256(await readBundle(store.root, hash)) };
+  const thread = await newThread(store, hash, bundle, { ...request, threadId, env: {} });
+  const started = await createIn(client, thread).catch((error: unknown) => {
     throw isPassing(error) ? inDoubt(error, threadId) : error;
   });
   recent.set(threadId, { threadId, hash: started.hash, at: Date.now() });
@@ -155,71 +102,11 @@ function inDoubt({ code, message }: WorkflowError, threadId: string): WorkflowEr
   return WorkflowError.failed(code, what, hint);
 }
 
-// What a thread is started with is checked against the descriptor alone.
-const notRun = (): never => {
-  throw new Error("a host runs no bundle");
-};
-
-/** Records with the chained checksums of a log. */
-function sealedLines(records: readonly string[]): Buffer[] {
-  let last = firstSum;
-  return records.map((record) => {
-    const { text, sum } = sealed(record, last);
-    last = sum;
-    return Buffer.from(text);
-  });
-}
-
-/** The lines of a log. */
-export function linesOf(log: Buffer): Buffer[] {
-  const lines: Buffer[] = [];
-  for (let from = 0; from < log.length; ) {
-    const end = log.indexOf("\n", from);
-    lines.push(log.subarray(from, end));
-    from = end + 1;
-  }
-  return lines;
-}
-
-/** So much of a log is one batch, unless it is one line. */
-const batchBytes = 512 * 1024;
-
-/** Whole lines in pieces of which each is one batch. */
-export function batchesOf(text: Buffer): Buffer[] {
-  const pieces: Buffer[] = [];
-  for (let from = 0; from < text.length; ) {
-    const last = text.lastIndexOf("\n", Math.min(from + batchBytes, text.length) - 1);
-    const end = (last >= from ? last : text.indexOf("\n", from)) + 1;
-    pieces.push(text.subarray(from, end));
-    from = end;
-  }
-  return pieces;
-}
-
-/** The checksum that a record has as its last field. */
-export const sumOf = (line: Buffer): string =>
-  (JSON.parse(line.toString("utf8")) as { sum: string }).sum;
-
-/** What the object keeps of a log's last step. */
-export function lastOf(steps: readonly Step[], maxRounds: number): LastRecord | null {
-  const last = steps.at(-1);
-  if (!last) return null;
-  const { role, timestamp, meta } = last;
-  const at = wakesAt(last);
-  return {
-    role,
-    timestamp,
-    waits: role === WAIT && steps.length < maxRounds,
-    ...(meta.sleep === true && { sleeps: true }),
-    ...(at !== null && { wakesAt: at }),
-  };
-}
-
 /** @see Host.find */
 export async function findThread(context: HostContext, text: string): Promise<ThreadRef> {
   if (isThreadId(text)) {
     const meta = await context.client.value<ThreadMeta>("thread", text, "meta");
-    if (!meta) throw notFound(text);
+    if (!meta) throw refusals.notFound(text);
     return { hash: meta.hash, threadId: text };
   }
   const refs: ThreadRef[] = [];
@@ -239,7 +126,7 @@ export async function controlThread<Command extends ThreadCommand>(
   const call = (handler: string, body: object = {}) =>
     context.client.call<{ threadId: string }>("thread", ref.threadId, handler, body);
   const meta = await context.metaOf(ref);
-  if (!meta) throw notFound(ref.threadId);
+  if (!meta) throw refusals.notFound(ref.threadId);
   const act = async () => {
     switch (command.kind) {
       case "pause":
@@ -249,7 +136,7 @@ export async function controlThread<Command extends ThreadCommand>(
       case "answer":
         checkAnswerer(context.root);
         return await call("answer", {
-          input: withValue(command.input),
+          input: command.input,
           question: command.question,
         });
       case "kill":

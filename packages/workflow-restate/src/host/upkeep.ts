@@ -1,11 +1,11 @@
 import {
   blobIdOf,
   type CollectOptions,
-  dataPath,
   readBundle,
   readLog,
+  threadFiles,
   type VerifyOptions,
-} from "@uncaged/workflow/driver";
+} from "@uncaged/workflow/store";
 import {
   type Garbage,
   isWorkflowError,
@@ -64,7 +64,7 @@ function problemOf(path: string, error: unknown): Problem {
 }
 
 async function bundleProblems({ bundles, root }: HostContext, hash: string): Promise<Problem[]> {
-  bundles.forget(hash);
+  await bundles.forget(hash);
   await bundles.fetch(hash);
   await readBundle(root, hash);
   return [];
@@ -79,7 +79,7 @@ async function threadProblems(
   const problems: Problem[] = [];
   await mirror.forget(threadId);
   if (!(await mirror.sync(threadId))) return [];
-  const log = readLog(dataPath(root, hash, threadId));
+  const log = readLog(threadFiles(root, { hash, threadId }).data);
   const broken = log.kind === "empty" ? null : log.broken;
   if (broken) {
     const { line, offset, reason } = broken;

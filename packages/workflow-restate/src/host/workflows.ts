@@ -1,20 +1,17 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import {
-  hashesOf,
   readRegistry,
+  type RegisteredWorkflow,
   registryPath,
   resolve,
   type Resolved,
   type Selector,
   selectorsIn,
-  serialiseRegistry,
-  takeWorkflow,
-  workflowOf,
-} from "@uncaged/workflow/driver";
+  type RegistryState,
+} from "@uncaged/workflow/store";
 import { type Host, WorkflowError } from "@uncaged/workflow/host";
-import type { MovingHost } from "@uncaged/workflow/internal";
+import { type MovingHost, movingRoot } from "@uncaged/workflow/internal";
 import { joined } from "../client/joined.ts";
-import type { RegistryState } from "../service/store.ts";
 import { allRows } from "./list.ts";
 import type { HostContext } from "./context.ts";
 
@@ -48,7 +45,8 @@ export function workflowsOf(context: HostContext): Names & {
   selectors: (text: string) => Promise<Selector[]>;
   moving: MovedNames;
 } {
-  const { local, bundles, root } = context;
+  const { local, bundles, root, store } = context;
+  const names = movingRoot(root, "");
   let last: Promise<unknown> = Promise.resolve();
 
   /** Has what is done with the mirrored registry done by one at a time. */
@@ -59,15 +57,20 @@ export function workflowsOf(context: HostContext): Names & {
   }
 
   async function pull(): Promise<RegistryState> {
-    const state = await context.client.value<RegistryState>("workflow", "registry", "registry");
-    if (state) writeFileSync(registryPath(root), state.text, { mode: 0o600 });
+    const state = await store.readRegistry();
+    if (state.text !== "") writeFileSync(registryPath(root), state.text, { mode: 0o600 });
     else {
       for (const path of [registryPath(root), `${registryPath(root)}.bak`]) {
         rmSync(path, { force: true });
       }
     }
-    return state ?? { text: serialiseRegistry(new Map()), revision: 0 };
+    return state;
   }
+
+  const textNow = (): string => {
+    const path = registryPath(root);
+    return existsSync(path) ? readFileSync(path, "utf8") : "";
+  };
 
   const reading = <T>(act: () => Promise<T>): Promise<T> =>
     alone(async () => {
@@ -78,18 +81,10 @@ export function workflowsOf(context: HostContext): Names & {
   function changing<T>(act: () => Promise<T>): Promise<T> {
     return alone(async () => {
       for (let tries = 0; tries < mostTries; tries += 1) {
-        const { text, revision } = await pull();
+        const { text, version } = await pull();
         const result = await act();
-        const changed = serialiseRegistry(await readRegistry(root));
-        if (changed === text) return result;
-        const state: RegistryState = { text: changed, revision };
-        const { isSet } = await context.client.call<{ isSet: boolean }>(
-          "workflow",
-          "registry",
-          "set",
-          state,
-        );
-        if (isSet) return result;
+        const changed = textNow();
+        if (changed === text || (await store.replaceRegistry(changed, version))) return result;
       }
       const message = "the registry of the cluster is being changed by others again and again";
       throw WorkflowError.failed("REGISTRY_LOCKED", message, "try again");
@@ -114,10 +109,10 @@ export function workflowsOf(context: HostContext): Names & {
 
   return {
     moving: {
-      workflow: (name) => reading(async () => workflowOf(await readRegistry(root), name)),
-      takeWorkflow: (...given) => changing(() => takeWorkflow(root, ...given)),
+      workflow: (name) => reading(() => names.workflow(name)),
+      takeWorkflow: (...given) => changing(() => names.takeWorkflow(...given)),
     },
-    registered: () => reading(async () => hashesOf(await readRegistry(root))),
+    registered: () => reading(async () => versionsIn((await readRegistry(root)).values())),
     async selectors(text) {
       const registry = await reading(() => readRegistry(root));
       // No thread is there whose bundle is not stored.
@@ -157,7 +152,7 @@ export function workflowsOf(context: HostContext): Names & {
     rollback: (name, version) =>
       changing(async () => {
         const workflow = (await readRegistry(root)).get(name);
-        if (workflow) await fetchAll(hashesOf(new Map([[name, workflow]])));
+        if (workflow) await fetchAll(versionsIn([workflow]));
         return await local.rollback(name, version);
       }),
     unregister: (name) => changing(() => local.unregister(name)),
@@ -179,3 +174,7 @@ export function workflowsOf(context: HostContext): Names & {
     },
   };
 }
+
+/** The hashes of workflows, the earlier ones too. */
+const versionsIn = (workflows: Iterable<RegisteredWorkflow>): Set<string> =>
+  new Set([...workflows].flatMap(({ hash, history }) => [hash, ...history.map((one) => one.hash)]));

@@ -1,15 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
-import {
-  bundlePath,
-  createRoot,
-  descriptorPath,
-  hashCollision,
-  mapPath,
-  type Root,
-  sha256,
-  typesPath,
-} from "@uncaged/workflow/driver";
+import { createHash } from "node:crypto";
+import { DiskStore, refusals, type Root, type StoredBundle } from "@uncaged/workflow/store";
 import { WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { frame, numbered } from "../client/frame.ts";
@@ -23,24 +13,17 @@ type BundleInfo = { bytes: number; sha256?: string; files: { name: string; piece
 
 const pieceBytes = 512 * 1024;
 
-/** The files of a bundle, the bundle itself last: once it is there, all are. */
-const paths = {
-  descriptor: descriptorPath,
-  types: typesPath,
-  map: mapPath,
-  code: bundlePath,
-} as const;
-type FileName = keyof typeof paths;
-const names = Object.keys(paths) as FileName[];
+/** The files of a bundle, by the names that the cluster has for them. */
+const names = ["descriptor", "types", "map", "code"] as const;
 
 /** The bundles of a cluster, kept in a storage root as they are read. */
 export class Bundles {
-  readonly #root: Root;
+  readonly #store: DiskStore;
   readonly #client: ClusterClient;
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(root: Root, client: ClusterClient) {
-    this.#root = root;
+    this.#store = new DiskStore(root);
     this.#client = client;
   }
 
@@ -65,7 +48,6 @@ export class Bundles {
    * those that were stored first.
    */
   fetch(hash: string): Promise<void> {
-    if (existsSync(bundlePath(this.#root, hash))) return Promise.resolve();
     const running = this.#running.get(hash) ?? this.#fetch(hash);
     this.#running.set(hash, running);
     const forget = () => void this.#running.delete(hash);
@@ -77,65 +59,78 @@ export class Bundles {
   async fetchProven(hash: string): Promise<void> {
     await this.fetch(hash);
     const first = await this.#first(hash);
-    const own = sha256(readFileSync(bundlePath(this.#root, hash)));
-    if (first === null || first === own) return;
-    this.forget(hash);
+    const own = await this.#store.readBundle(hash);
+    if (first === null || (own && first === sha256(own.code))) return;
+    await this.forget(hash);
     await this.fetch(hash);
   }
 
   async #fetch(hash: string): Promise<void> {
-    const info = (await this.#info(hash)) ?? (await this.#restore(hash));
-    if (!info) throw bundleMissing(hash);
-    createRoot(this.#root);
-    const rows = await this.#client.state("bundle", hash, " AND key <> 'info'");
-    const pieces = new Map(rows.map(({ key, bytes }) => [key, bytes]));
-    for (const name of names) {
-      const file = info.files.find((one) => one.name === name);
-      if (!file) continue;
-      const found = Array.from({ length: file.pieces }, (_, n) => pieces.get(numbered(name, n)));
-      const whole = found.filter((piece) => piece !== undefined);
-      if (whole.length < file.pieces) throw bundleMissing(hash);
-      const content = Buffer.concat(whole);
-      const isOther =
-        name === "code" && info.sha256 !== undefined && sha256(content) !== info.sha256;
-      if (isOther) throw bundleChanged(hash);
-      const path = paths[name](this.#root, hash);
-      const aside = `${path}.${process.pid}.tmp`;
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      writeFileSync(aside, content, { mode: 0o600 });
-      renameSync(aside, path);
-    }
+    if ((await this.#store.listBundles()).includes(hash)) return;
+    const bundle = await this.read(hash);
+    if (!bundle) throw bundleMissing(hash);
+    await this.#store.putBundle(bundle);
   }
 
   /**
-   * Stores a bundle of the storage root in the cluster. One that is there is stored again: its pieces are the same.
-   *
+   * A bundle as the cluster has it; null when it has none, or lacks a part of it. One that was put aside is restored.
+   * @throws WorkflowError `BUNDLE_CHANGED` when its bytes are not those that were stored first
+   */
+  async read(hash: string): Promise<StoredBundle | null> {
+    const info = (await this.#info(hash)) ?? (await this.#restore(hash));
+    if (!info) return null;
+    const rows = await this.#client.state("bundle", hash, " AND key <> 'info'");
+    const pieces = new Map(rows.map(({ key, bytes }) => [key, bytes]));
+    const files = new Map<string, Buffer>();
+    for (const { name, pieces: count } of info.files) {
+      const found = Array.from({ length: count }, (_, n) => pieces.get(numbered(name, n)));
+      const whole = found.filter((piece) => piece !== undefined);
+      if (whole.length < count) return null;
+      files.set(name, Buffer.concat(whole));
+    }
+    const [descriptor = "", types, map] = ["descriptor", "types", "map"].map((name) =>
+      files.get(name)?.toString("utf8"),
+    );
+    const code = new Uint8Array(files.get("code") ?? []);
+    if (info.sha256 !== undefined && sha256(code) !== info.sha256) throw bundleChanged(hash);
+    return {
+      hash,
+      code,
+      descriptor,
+      ...(types !== undefined && { types }),
+      ...(map !== undefined && { map }),
+    };
+  }
+
+  /** Stores a bundle of the storage root in the cluster. */
+  async put(hash: string): Promise<void> {
+    const bundle = await this.#store.readBundle(hash);
+    if (bundle) await this.write(bundle);
+  }
+
+  /**
+   * Stores a bundle in the cluster. Files that are there are stored again: their pieces are the same.
    * @throws WorkflowError `HASH_COLLISION` when another bundle has the hash there
    */
-  async put(hash: string): Promise<void> {
-    const files: BundleInfo["files"] = [];
-    const code = readFileSync(bundlePath(this.#root, hash));
-    const bytes = code.length;
+  async write(bundle: StoredBundle): Promise<void> {
+    const { hash, code } = bundle;
     const own = sha256(code);
     const first = await this.#first(hash);
-    if (first !== null && first !== own) throw hashCollision(hash);
+    if (first !== null && first !== own) throw refusals.hashCollision(hash);
+    const files: BundleInfo["files"] = [];
     for (const name of names) {
-      const path = paths[name](this.#root, hash);
-      if (!existsSync(path)) continue;
-      const content = name === "code" ? code : readFileSync(path);
+      const file = bundle[name];
+      if (file === undefined) continue;
+      const content = Buffer.from(file);
       const pieces = Math.max(1, Math.ceil(content.length / pieceBytes));
       for (let n = 0; n < pieces; n += 1) {
         const piece = content.subarray(n * pieceBytes, (n + 1) * pieceBytes);
-        await this.#client.call(
-          "bundle",
-          hash,
-          "piece",
-          frame({ key: numbered(name, n) }, [piece]),
-        );
+        const message = frame({ key: numbered(name, n) }, [piece]);
+        await this.#client.call("bundle", hash, "piece", message);
       }
       files.push({ name, pieces });
     }
-    await this.#client.call("bundle", hash, "seal", { bytes, sha256: own, files });
+    await this.#client.call("bundle", hash, "seal", { bytes: code.length, sha256: own, files });
   }
 
   /** The SHA-256 that a bundle was first stored with; null where none is. */
@@ -146,9 +141,11 @@ export class Bundles {
   }
 
   /** Whether the cluster has a bundle. @throws WorkflowError `HASH_COLLISION` when it has another one of this hash. */
-  async has(hash: string, own: string): Promise<boolean> {
+  async has(hash: string, code: Uint8Array): Promise<boolean> {
     const info = await this.#info(hash);
-    if (info?.sha256 !== undefined && info.sha256 !== own) throw hashCollision(hash);
+    if (info?.sha256 !== undefined && info.sha256 !== sha256(code)) {
+      throw refusals.hashCollision(hash);
+    }
     return info !== null;
   }
 
@@ -173,7 +170,7 @@ export class Bundles {
     const { discarded } = await this.#client.call<{ discarded: boolean }>(
       ...(["bundle", hash, "discard", body] as const),
     );
-    if (discarded) this.forget(hash);
+    if (discarded) await this.forget(hash);
     return discarded;
   }
 
@@ -187,8 +184,8 @@ export class Bundles {
   }
 
   /** Removes a bundle's files from the storage root; the next {@link fetch} makes them anew. */
-  forget(hash: string): void {
-    for (const name of names) rmSync(paths[name](this.#root, hash), { force: true });
+  async forget(hash: string): Promise<void> {
+    await this.#store.removeBundle(hash);
   }
 }
 
@@ -205,3 +202,6 @@ const bundleMissing = (hash: string): WorkflowError =>
     `the cluster has no bundle ${hash}`,
     "add the same file again, or push it from a storage root that has it",
   );
+
+/** The SHA-256 of a bundle's code, as its first version and the start records of its threads have it. */
+export const sha256 = (code: Uint8Array): string => createHash("sha256").update(code).digest("hex");

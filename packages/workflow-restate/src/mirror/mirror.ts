@@ -1,13 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import {
-  dataPath,
-  infoPath,
-  journalPath,
-  noteLocation,
-  type Root,
-  valuesPath,
-} from "@uncaged/workflow/driver";
+import { noteLocation, type Root, threadFiles } from "@uncaged/workflow/store";
 import type { ClusterClient } from "../client/client.ts";
 import { batchKey, numbered, oldBatchKey, unframe } from "../client/frame.ts";
 import { continued, extended, type Span, type Writer } from "../thread/spans.ts";
@@ -19,6 +12,7 @@ type Mirrored = {
   hash: string;
   records: number;
   batches: number;
+  journal: number;
   info: number;
   spans: readonly Span[];
 };
@@ -101,7 +95,8 @@ export class Mirror {
     if (!meta) return null;
     const { incarnation, hash } = meta;
     const now = this.#known.get(threadId) ?? { incarnation, hash, ...nothing };
-    if (now.records < meta.records || now.batches < meta.batches) {
+    const hasMore = now.records < meta.records || now.batches < meta.batches;
+    if (hasMore || now.journal < journalOf(meta)) {
       if (!(await this.#fetch(threadId, now, meta, lines))) return await this.#sync(threadId);
     }
     this.#metas.set(threadId, meta);
@@ -117,7 +112,8 @@ export class Mirror {
     if (location) this.#moves.set(threadId, location.moves);
   }
 
-  // The debug log and the journal first: who reads a step finds what was recorded before it. Gives false when the thread was removed meanwhile.
+  // The debug log and the journal come first: a reader of a step finds what was recorded before it. Returns false when the
+  // thread was removed meanwhile.
   async #fetch(
     threadId: string,
     from: Mirrored,
@@ -127,72 +123,75 @@ export class Mirror {
     const range = (keyOf: (n: number) => string, start: number, end: number) =>
       `(key >= '${keyOf(start)}' AND key < '${keyOf(end)}')`;
     const batches = [batchKey, oldBatchKey].map((key) => range(key, from.batches, meta.batches));
-    const where = ` AND (${[range(lineKey, from.records, meta.records), ...batches].join(" OR ")})`;
+    const logs = [
+      range(lineKey, from.records, meta.records),
+      range(journalKey, from.journal, journalOf(meta)),
+    ];
+    const where = ` AND (${[...logs, ...batches].join(" OR ")})`;
     const rows =
       lines.length > 0
         ? lines.map((bytes, n) => ({ key: lineKey(n), bytes }))
         : await this.#client.state("thread", threadId, where);
     const values = new Map(rows.map(({ key, bytes }) => [key, bytes]));
     const { hash, incarnation } = meta;
-    if (rows.length < meta.records - from.records + meta.batches - from.batches) {
+    const wanted = [
+      [from.records, meta.records],
+      [from.journal, journalOf(meta)],
+      [from.batches, meta.batches],
+    ] as const;
+    if (rows.length < wanted.reduce((sum, [first, end]) => sum + end - first, 0)) {
       const after = await this.#client.value<ThreadMeta>("thread", threadId, "meta");
       if (after?.incarnation !== incarnation) return false;
     }
-    const paths = {
-      data: dataPath(this.root, hash, threadId),
-      info: infoPath(this.root, hash, threadId),
-      values: valuesPath(this.root, hash, threadId),
-      journal: journalPath(this.root, hash, threadId),
-    };
+    const paths = threadFiles(this.root, { hash, threadId });
     if (from.records === 0 && from.batches === 0) {
       this.#removeFiles(threadId, hash);
       mkdirSync(dirname(paths.data), { recursive: true, mode: 0o700 });
     }
     const info: Buffer[] = [];
     const kept: Buffer[] = [];
-    const recorded: Buffer[] = [];
     let { info: bytes, spans } = from;
     for (let n = from.batches; n < meta.batches; n += 1) {
       const batch = values.get(batchKey(n)) ?? values.get(oldBatchKey(n));
       const { header, parts } = batch ? unframe(batch) : { header: {}, parts: [] };
-      const [events, more, entries] = parts;
+      const [events, more] = parts;
       if (events && events.length > 0) {
         spans = extended(spans, header as Writer, bytes);
         bytes += events.length;
         info.push(events);
       }
       if (more) kept.push(more);
-      if (entries) recorded.push(entries);
     }
-    const data: Buffer[] = [];
-    let records = from.records;
-    for (; records < meta.records; records += 1) {
-      const line = values.get(lineKey(records));
-      // A gap is no thread's log: the reader finds that what follows does not fit.
-      data.push(line ?? Buffer.from("null"), newline);
-    }
+    // A gap is not a thread's log: the reader finds that the checksums do not follow.
+    const linesOf = (keyOf: (n: number) => string, start: number, end: number): Buffer[] =>
+      Array.from({ length: end - start }, (_, n) =>
+        Buffer.concat([values.get(keyOf(start + n)) ?? Buffer.from("null"), newline]),
+      );
+    const { records, batches: count } = meta;
+    const journal = journalOf(meta);
     append(paths.values, kept);
-    // A thread without a journal has no file of one.
-    if (recorded.some(({ length }) => length > 0)) append(paths.journal, recorded);
     append(paths.info, info);
-    append(paths.data, data);
-    const mirrored = { incarnation, hash, records, batches: meta.batches, info: bytes, spans };
+    if (journal > from.journal) append(paths.journal, linesOf(journalKey, from.journal, journal));
+    append(paths.data, linesOf(lineKey, from.records, records));
+    const mirrored = { incarnation, hash, records, journal, batches: count, info: bytes, spans };
     this.#known.set(threadId, mirrored);
     return true;
   }
 
   #removeFiles(threadId: string, hash: string): void {
-    for (const path of [dataPath, infoPath, valuesPath, journalPath]) {
-      rmSync(path(this.root, hash, threadId), { force: true });
+    for (const path of Object.values(threadFiles(this.root, { hash, threadId }))) {
+      rmSync(path, { recursive: true, force: true });
     }
     this.#moves.delete(threadId);
     noteLocation(this.root, { hash, threadId }, null);
   }
 }
 
-const nothing = { records: 0, batches: 0, info: 0, spans: [] };
+const nothing = { records: 0, batches: 0, journal: 0, info: 0, spans: [] };
 const newline = Buffer.from("\n");
 const lineKey = (n: number): string => numbered("s", n);
+const journalKey = (n: number): string => numbered("j", n);
+const journalOf = ({ journal }: ThreadMeta): number => journal?.records ?? 0;
 
 function append(path: string, pieces: Buffer[]): void {
   if (pieces.length > 0 || !existsSync(path))

@@ -1,58 +1,72 @@
 import { type ObjectContext, serde } from "@restatedev/restate-sdk";
 import { familyPeriod, livePeriod, originOf, periodOf, rowOf } from "../thread/row.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
-import type { Counted } from "./store.ts";
+import type { Counted, LiveChange } from "./store.ts";
 
 /*
- * What the index has of a thread. Its rows are sent one-way: they are there a moment after the thread has changed.
+ * What the index has of a thread. Its rows are sent one-way: they are there a moment after the thread has changed. A store waits
+ * for them when it creates a thread.
  */
 
-const send = (ctx: ObjectContext, key: string, rows: Record<string, unknown>): void =>
-  void ctx.genericSend({
-    service: "index",
-    method: "set",
-    key,
-    parameter: rows,
-    inputSerde: serde.json,
-  });
+type Sent = { key: string; method: "set" | "count" | "live"; parameter: object };
 
-/** Has the index know that a thread was created, or removed. */
-const count = (ctx: ObjectContext, parameter: Counted): void =>
-  void ctx.genericSend({
-    service: "index",
-    method: "count",
-    key: livePeriod,
-    parameter,
-    inputSerde: serde.json,
-  });
+const rows = (key: string, parameter: Record<string, unknown>): Sent => ({
+  ...{ key, method: "set", parameter },
+});
+const count = (parameter: Counted): Sent => ({ key: livePeriod, method: "count", parameter });
+const live = (parameter: LiveChange): Sent => ({ key: livePeriod, method: "live", parameter });
+
+const sendAll = (ctx: ObjectContext, all: readonly Sent[]): void => {
+  for (const sent of all) ctx.genericSend({ service: "index", ...sent, inputSerde: serde.json });
+};
 
 /** What is known of a change: whether the thread rests now, is counted already, and what it is searched by besides. */
-type Changed = { isResting: boolean; isKnown: boolean; more: string };
+type Changed = { isResting: boolean; isKnown: boolean; more: string; awaits?: boolean };
+
+/** Whether somebody drives a thread, may do so at any time, or has it paused. */
+const isLive = ({ end, drive, pause, byClaims, lease }: ThreadMeta): boolean =>
+  !end && (drive !== null || pause || byClaims !== undefined || lease !== undefined);
 
 /** Lists a thread as it is now: when it begins and when it rests, and whether it is live. */
 export async function listThread(
   ctx: ObjectContext,
   meta: ThreadMeta,
   before: ThreadMeta | null,
-  { isResting, isKnown, more }: Changed,
+  { isResting, isKnown, more, awaits = false }: Changed,
 ): Promise<void> {
-  const { threadId, drive, end, pause, forkFrom } = meta;
-  const isLive = !end && (drive !== null || pause);
-  const wasLive = before && !before.end && (before.drive !== null || before.pause);
-  if (!isKnown) count(ctx, { threadId, isThere: true, isLive });
-  else if (isLive !== wasLive) send(ctx, livePeriod, { [threadId]: isLive ? {} : null });
-  if (before !== null && (!isResting || pause)) return;
-  const text = `${(await ctx.get<string>("text")) ?? ""}\n${more.toLowerCase().slice(0, 4000)}`;
-  const row = { ...rowOf(meta), text, ...(forkFrom && { forkFrom }) };
-  send(ctx, periodOf(threadId), { [threadId]: row });
-  // A thread that is no fork has its family by its own id.
-  if (before === null && forkFrom) send(ctx, familyPeriod(originOf(meta)), { [threadId]: {} });
+  const { threadId, hash, pause, forkFrom } = meta;
+  const now = isLive(meta);
+  const sent: Sent[] = [];
+  if (!isKnown) sent.push(count({ threadId, hash, isThere: true, isLive: now }));
+  else if (!before || now !== isLive(before)) sent.push(live({ threadId, hash, isLive: now }));
+  if (before === null || (isResting && !pause)) {
+    const text = `${(await ctx.get<string>("text")) ?? ""}\n${more.toLowerCase().slice(0, 4000)}`;
+    const row = { ...rowOf(meta), text, ...(forkFrom && { forkFrom }) };
+    sent.push(rows(periodOf(threadId), { [threadId]: row }));
+    // A thread that is no fork has its family by its own id.
+    if (before === null && forkFrom)
+      sent.push(rows(familyPeriod(originOf(meta)), { [threadId]: {} }));
+  }
+  if (!awaits) return sendAll(ctx, sent);
+  for (const one of sent) {
+    const serdes = { inputSerde: serde.json, outputSerde: serde.json };
+    await ctx.genericCall({ service: "index", ...one, ...serdes });
+  }
+}
+
+/** Has those who watch the threads look at one that is not live. */
+export function noteChange(ctx: ObjectContext, meta: ThreadMeta): void {
+  const { threadId, hash } = meta;
+  if (!isLive(meta)) sendAll(ctx, [live({ threadId, hash, isLive: false })]);
 }
 
 /** Takes a removed thread out of the index. */
 export function unlistThread(ctx: ObjectContext, meta: ThreadMeta): void {
-  const { threadId } = meta;
-  count(ctx, { threadId, isThere: false, isLive: false });
-  const keys = [periodOf(threadId), familyPeriod(originOf(meta))];
-  for (const key of keys) send(ctx, key, { [threadId]: null });
+  const { threadId, hash } = meta;
+  sendAll(ctx, [
+    count({ threadId, hash, isThere: false, isLive: false }),
+    ...[periodOf(threadId), familyPeriod(originOf(meta))].map((key) =>
+      rows(key, { [threadId]: null }),
+    ),
+  ]);
 }

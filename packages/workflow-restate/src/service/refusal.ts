@@ -1,5 +1,6 @@
 import { type ObjectContext, serde } from "@restatedev/restate-sdk";
-import { type Mask, refusalLines } from "@uncaged/workflow/driver";
+import type { Mask } from "@uncaged/workflow/interpreter";
+import { refusalLines } from "@uncaged/workflow/store";
 import { readEvent } from "@uncaged/workflow/records";
 import { batchKey, frame, oldBatchKey, unframe } from "../client/frame.ts";
 import { standOf, type ThreadMeta } from "../thread/thread.ts";

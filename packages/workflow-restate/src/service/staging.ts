@@ -11,7 +11,10 @@ const setAll = (ctx: ObjectContext, { keys }: StagedValues, parts: readonly Uint
 const stagingOf = (ctx: ObjectContext) => ctx.get<rules.Staging>("staging");
 
 /** What answers a start of a thread that is there. */
-export const begunBefore = ({ hash, workflow }: ThreadMeta) => ({ started: false, hash, workflow });
+export const begunBefore = (meta: ThreadMeta) => {
+  const { hash, workflow } = meta;
+  return { started: false, hash, workflow, meta };
+};
 
 /** Takes one message of a start in several. The thread is not there. */
 export async function stageValues(

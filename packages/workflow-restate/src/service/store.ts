@@ -1,5 +1,5 @@
 import { handlers, object, type ObjectContext, serde } from "@restatedev/restate-sdk";
-import { unframe } from "../client/frame.ts";
+import { numbered, unframe } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
 import { type BundleRow, bundlesPeriod, newestPrefix, periodsPeriod } from "../thread/row.ts";
 import { brief } from "./options.ts";
@@ -34,8 +34,12 @@ export const bundleObject = object({
         return {};
       },
     ),
-    seal: async (ctx: ObjectContext, info: BundleInfo) => {
+    seal: async (ctx: ObjectContext, { files, ...others }: BundleInfo) => {
       const at = await ctx.date.now();
+      const before =
+        (await ctx.get<BundleInfo>("info")) ?? (await ctx.get<Trash>("trash"))?.info ?? null;
+      const stay = before?.files.filter(({ name }) => files.every((file) => file.name !== name));
+      const info: BundleInfo = { ...others, files: [...(stay ?? []), ...files] };
       ctx.set("info", info);
       ctx.set("at", at);
       ctx.clear("trash");
@@ -114,8 +118,26 @@ export const workflowObject = object({
   },
 });
 
-/** A thread that was created, or removed, and whether it is driven or paused. */
-export type Counted = { threadId: string; isThere: boolean; isLive: boolean };
+/** A thread that is driven or paused now, or is not, or has changed otherwise. */
+export type LiveChange = { threadId: string; hash: string; isLive: boolean };
+
+/** A thread that was created, or removed. */
+export type Counted = LiveChange & { isThere: boolean };
+
+/** A change of a thread that may be over before anybody looks at the live threads. */
+export type NotedChange = { threadId: string; hash: string };
+
+/** So many changes are kept for those who watch the threads. */
+export const keptChanges = 1_000;
+
+async function noteLive(ctx: ObjectContext, { threadId, hash, isLive }: LiveChange): Promise<void> {
+  if (isLive) ctx.set(threadId, {});
+  else ctx.clear(threadId);
+  const version = ((await ctx.get<number>("changes")) ?? 0) + 1;
+  ctx.set("changes", version);
+  ctx.set(numbered("c", version), { threadId, hash });
+  ctx.clear(numbered("c", version - keptChanges));
+}
 
 /** Between so many of the newest threads and this many more are listed: what is too many goes, some at a time. */
 const newestListed = 256;
@@ -139,14 +161,19 @@ export const indexObject = object({
   options: brief,
   handlers: {
     /** How many threads there are, and which are the newest: beside those that run. */
-    count: async (ctx: ObjectContext, { threadId, isThere, isLive }: Counted) => {
-      if (isLive) ctx.set(threadId, {});
-      else ctx.clear(threadId);
+    count: async (ctx: ObjectContext, counted: Counted) => {
+      const { threadId, isThere } = counted;
+      await noteLive(ctx, counted);
       if (isThere) ctx.set(newestPrefix + threadId, {});
       else ctx.clear(newestPrefix + threadId);
       const total = ((await ctx.get<number>("total")) ?? 0) + (isThere ? 1 : -1);
       ctx.set("total", total);
       if (isThere && total % pruneEvery === 0) await pruneNewest(ctx);
+      return {};
+    },
+    /** That a thread has begun to be driven, is no longer, or has changed otherwise. */
+    live: async (ctx: ObjectContext, change: LiveChange) => {
+      await noteLive(ctx, change);
       return {};
     },
     set: async (ctx: ObjectContext, rows: Record<string, unknown>) => {
@@ -157,12 +184,14 @@ export const indexObject = object({
       const isHour = /^\d{4}-/.test(ctx.key);
       if (isHour && (await ctx.get("known")) === null) {
         ctx.set("known", true);
-        ctx.genericSend({
+        // The first thread of an hour is found when this returns.
+        await ctx.genericCall({
           service: "index",
           method: "set",
           key: periodsPeriod,
           parameter: { [ctx.key]: {} },
           inputSerde: serde.json,
+          outputSerde: serde.json,
         });
       }
       return {};

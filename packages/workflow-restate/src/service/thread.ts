@@ -6,42 +6,33 @@ import {
   type ObjectSharedContext,
   serde,
 } from "@restatedev/restate-sdk";
+import type { Mask } from "@uncaged/workflow/interpreter";
 import {
-  answerStep,
-  compileForAnswer,
+  answerAt,
   type GivenAnswer,
   killed,
-  type Mask,
-  notFound,
+  refusals,
   requestIdOf,
   sealed,
-  textOf,
   timeoutStep,
-} from "@uncaged/workflow/driver";
+} from "@uncaged/workflow/store";
 import { type EndRecord, type ErrorRecord, type Step, toErrorRecord } from "@uncaged/workflow/host";
 import { batchKey, frame, numbered, unframe } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
 import { tombstoneOf } from "../thread/move.ts";
 import * as rules from "../thread/thread.ts";
-import type { StageRequest } from "../thread/staging.ts";
 import type { AppendedRecord, AppendRequest, ThreadMeta } from "../thread/thread.ts";
-import { listThread, unlistThread } from "./listing.ts";
+import { listThread, noteChange, unlistThread } from "./listing.ts";
+import { claimHandlers } from "./claim.ts";
 import { moveHandlers } from "./move.ts";
 import { brief, long } from "./options.ts";
 import { logRefusal } from "./refusal.ts";
-import {
-  begunBefore,
-  discardValues,
-  sealValues,
-  type StagedValues,
-  stageValues,
-} from "./staging.ts";
+import { startHandlers } from "./start.ts";
 
-type StartHeader = rules.StartMessage & StagedValues & { token: string | null };
 type Refusal = { error: ErrorRecord };
 type Object = ObjectContext;
 
-/** An append as a message: its parts are the record, if there is one, and lines of the debug log, the values and the journal. */
+/** An append as a message: its parts are the record, if there is one, lines of the debug log, and of the values. */
 export type AppendMessage = Omit<AppendRequest, "batch"> & {
   /** Where the lines are in the worker's copy of the debug log. */
   at?: number;
@@ -73,8 +64,7 @@ async function become(
   ctx: Object,
   meta: ThreadMeta,
   before: ThreadMeta | null,
-  more = "",
-  isKnown = before !== null,
+  { more = "", isKnown = before !== null, awaits = false } = {},
 ) {
   ctx.set("meta", meta);
   const { threadId, epoch, drive, end, last } = meta;
@@ -88,10 +78,11 @@ async function become(
       inputSerde: serde.json,
     });
   }
-  const isResting = !drive && (before === null || before.drive !== null || end !== before.end);
-  await listThread(ctx, meta, before, { isResting, isKnown, more });
-  const isHere = !meta.location?.host;
-  if (isResting && isHere && last?.waits && last.wakesAt !== undefined && !end) {
+  const isHeld = (one: ThreadMeta) => one.drive !== null || one.lease !== undefined;
+  const isResting = !isHeld(meta) && (before === null || isHeld(before) || end !== before.end);
+  await listThread(ctx, meta, before, { isResting, isKnown, more, awaits });
+  const isWoken = !meta.location?.host && !meta.byClaims;
+  if (isResting && isWoken && last?.waits && last.wakesAt !== undefined && !end) {
     const delay = Math.max(0, last.wakesAt - (await ctx.date.now()));
     const parameter = { n: meta.records - 1 };
     ctx.genericSend({
@@ -112,14 +103,20 @@ function sealedRecord(
   record: Step | EndRecord,
   end?: AppendedRecord["end"],
 ): AppendedRecord {
-  const { text, sum } = sealed(textOf(record), sumOf(meta));
+  const { text, sum } = sealed(JSON.stringify(record), sumOf(meta));
   setLine(ctx, meta.records, Buffer.from(text));
   const { role, timestamp } = record;
   return { sum: sum.toString(16), last: { role, timestamp, waits: false }, ...(end && { end }) };
 }
 
-const missing = (threadId: string): Refusal => ({ error: toErrorRecord(notFound(threadId)) });
+const missing = (threadId: string): Refusal => ({
+  error: toErrorRecord(refusals.notFound(threadId)),
+});
 const done = ({ threadId }: ThreadMeta) => ({ threadId });
+
+/** A clock is read only where a lease may be over. */
+const nowFor = async (ctx: Object, meta: ThreadMeta | null): Promise<number> =>
+  meta?.lease ? await ctx.date.now() : 0;
 
 /** Lets a rule decide on a thread that must be there, and stores what it becomes. */
 async function change(
@@ -159,23 +156,30 @@ async function kill(ctx: Object): Promise<{ threadId: string } | Refusal> {
 async function append(ctx: Object, message: Uint8Array) {
   const { header, parts } = unframe(message);
   const { record, at, ...request } = header as AppendMessage;
-  const [line, ...beside] = parts as [Buffer, Buffer, Buffer, Buffer];
+  const [line, lines, values] = parts as [Buffer, Buffer, Buffer];
   const before = await metaOf(ctx);
-  const batch = beside.some(({ length }) => length > 0);
-  const appended = rules.append(before, { ...request, ...(record && { record }), batch });
+  const batch = lines.length + values.length > 0;
+  const now = await nowFor(ctx, before);
+  const appended = rules.append(before, { ...request, ...(record && { record }), batch }, now);
   if (appended.kind === "fenced") return { fenced: true };
+  if (appended.kind === "ended") return { ended: true };
   const { meta, kind } = appended;
   if (kind === "done") {
     if (record) setLine(ctx, meta.records - 1, line);
+    if (request.journal) ctx.set(numbered("j", request.n), line, serde.binary);
     if (batch) {
       const { claim } = meta;
-      const written = frame({ claim, at }, beside);
+      const written = frame({ claim, at }, [lines, values]);
       ctx.set(batchKey(meta.batches - 1), written, serde.binary);
     }
-    if (record) await become(ctx, meta, before, record.text);
-    else ctx.set("meta", meta);
+    if (record)
+      await become(ctx, meta, before, record.text === undefined ? {} : { more: record.text });
+    else {
+      ctx.set("meta", meta);
+      noteChange(ctx, meta);
+    }
   }
-  return { fenced: false, pause: meta.pause };
+  return { pause: meta.pause };
 }
 
 async function lineOf(ctx: Object, n: number): Promise<Buffer | null> {
@@ -211,40 +215,10 @@ export const threadObject = (drive: Drive, mask: Mask) =>
     metadata: serviceMetadata,
     options: brief,
     handlers: {
-      start: handlers.object.exclusive(
-        { input: serde.binary, accept: "*/*" },
-        async (ctx: Object, message: Uint8Array) => {
-          const before = await metaOf(ctx);
-          if (before) return begunBefore(before);
-          const { header, parts } = unframe(message);
-          const { text, taken, token, keys, ...given } = header as StartHeader;
-          const refused = await sealValues(ctx, { token, keys }, parts);
-          if (refused) return refused;
-          for (const id of taken) ctx.set(`r:${id}`, 1);
-          ctx.set("text", text);
-          const incarnation = ctx.rand.uuidv4();
-          const { meta } = rules.start({ ...given, incarnation });
-          // What was staged, and blobs, nobody has counted.
-          const isLarge = token !== null || keys.some((key) => key.startsWith("b:"));
-          await become(ctx, isLarge ? { ...meta, isLarge } : meta, null);
-          return { started: true, hash: given.hash, workflow: given.workflow };
-        },
-      ),
-
-      stage: handlers.object.exclusive(
-        { input: serde.binary, accept: "*/*" },
-        async (ctx: Object, message: Uint8Array) => {
-          const before = await metaOf(ctx);
-          if (before) return begunBefore(before);
-          const { header, parts } = unframe(message);
-          return await stageValues(ctx, header as StageRequest & StagedValues, parts);
-        },
-      ),
-
-      discard: async (ctx: Object, { now }: { now: number }) => {
-        const isThread = (await metaOf(ctx)) !== null;
-        return { discarded: !isThread && (await discardValues(ctx, now)) };
-      },
+      ...startHandlers({
+        metaOf,
+        become: (ctx, meta, awaits) => become(ctx, meta, null, awaits ? { awaits } : {}),
+      }),
 
       claim: async (ctx: Object, request: rules.ClaimRequest) => {
         const before = await metaOf(ctx);
@@ -277,18 +251,25 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         { input: serde.binary, accept: "*/*" },
         async (ctx: Object, message: Uint8Array) => {
           const { header, parts } = unframe(message);
-          const { id, ...holder } = header as { id: string; epoch: number; claim: number };
+          const { id, ...holder } = header as rules.Holder & { id: string };
           const meta = await metaOf(ctx);
-          if (!rules.isHeldBy(meta, holder)) return { fenced: true };
+          if (!rules.isHeldBy(meta, holder, await nowFor(ctx, meta))) return { fenced: true };
           ctx.set(`b:${id}`, parts[0] as Uint8Array, serde.binary);
           if (!meta.isLarge) ctx.set("meta", { ...meta, isLarge: true });
           return { fenced: false };
         },
       ),
 
-      park: async (ctx: Object, request: { epoch: number; claim: number }) => {
+      ...claimHandlers({
+        metaOf,
+        stopDrive,
+        missing,
+        become: (ctx, meta, before) => become(ctx, meta, before),
+      }),
+
+      park: async (ctx: Object, request: rules.Holder) => {
         const before = await metaOf(ctx);
-        const parked = rules.park(before, request);
+        const parked = rules.park(before, request, await nowFor(ctx, before));
         if ("parked" in parked) return parked;
         await become(ctx, parked.meta, before);
         return { parked: true };
@@ -323,7 +304,10 @@ export const threadObject = (drive: Drive, mask: Mask) =>
             reason: error.message,
             stepID: typeof stepID === "string" ? stepID : null,
           };
-          if (!meta.end) ctx.set("meta", await logRefusal(ctx, meta, entry, mask));
+          if (!meta.end) {
+            ctx.set("meta", await logRefusal(ctx, meta, entry, mask));
+            noteChange(ctx, meta);
+          }
           return { error };
         };
         const refusal = rules.refusalOfAnswer(meta);
@@ -331,10 +315,9 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         if (!question) return await refused(refusal ?? missing(ctx.key));
         const now = await ctx.date.now();
         const wait = question.meta as Parameters<typeof timeoutStep>[0];
-        const parts = { judge: compileForAnswer, now: () => now };
         // The start record is the first one.
         const asked = { number: meta.records - 1, wait };
-        const step = await answerStep(meta.threadId, asked, given, parts).catch(
+        const step = await answerAt(meta.threadId, asked, given, now).catch(
           (error: unknown): Refusal => ({ error: toErrorRecord(error) }),
         );
         if ("error" in step) return await refused(step, wait.stepID);
@@ -351,9 +334,9 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         await commitInput(ctx, meta, timeoutStep(wait), await ctx.date.now());
       },
 
-      remove: async (ctx: Object, { force }: { force: boolean }) => {
+      remove: async (ctx: Object, { force, hash }: { force: boolean; hash?: string }) => {
         const meta = await metaOf(ctx);
-        if (!meta) return missing(ctx.key);
+        if (!meta || (hash !== undefined && hash !== meta.hash)) return missing(ctx.key);
         const refusal = rules.refusalOfRemoval(meta, force);
         if (refusal) return refusal;
         stopDrive(ctx, meta);
@@ -366,7 +349,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
 
       ...moveHandlers({
         ...{ metaOf, stopDrive, missing },
-        become: (ctx, meta, isKnown) => become(ctx, meta, null, "", isKnown),
+        become: (ctx, meta, isKnown) => become(ctx, meta, null, { isKnown }),
       }),
 
       drive: handlers.object.shared(

@@ -8,18 +8,24 @@ const laptop = { id: "a", name: "laptop:/root" };
 const other = { id: "b", name: "other:/root" };
 const waits = { role: "__wait__", timestamp: 2, waits: true, wakesAt: 9 };
 const given = { threadId, hash: "EYHPV6X8XHTCS", workflow: "w", createdAt: 1, sum: "1" };
-const waiting: ThreadMeta = thread.start({
-  ...given,
-  incarnation: "i",
-  records: 2,
-  last: waits,
-}).meta;
-const driven: ThreadMeta = thread.start({
-  ...given,
-  incarnation: "i",
-  records: 1,
-  last: null,
-}).meta;
+const waiting: ThreadMeta = thread.start(
+  {
+    ...given,
+    incarnation: "i",
+    records: 2,
+    last: waits,
+  },
+  1,
+).meta;
+const driven: ThreadMeta = thread.start(
+  {
+    ...given,
+    incarnation: "i",
+    records: 1,
+    last: null,
+  },
+  1,
+).meta;
 
 const leave = (meta: ThreadMeta, to = laptop, force = false) =>
   rules.leave(meta, { to, at: 5, force });
@@ -57,7 +63,7 @@ describe("a thread that leaves a cluster", () => {
     ];
     expect(refused.map(codeOf)).toEqual(refused.map(() => "THREAD_MOVED"));
     expect(thread.expires(meta, meta.records - 1)).toBe(false);
-    expect(thread.isHeldBy(meta, waiting)).toBe(false);
+    expect(thread.isHeldBy(meta, waiting, 1)).toBe(false);
     expect(thread.refusalOfRemoval(meta, false)).toBeNull();
   });
 

@@ -1,7 +1,14 @@
-import { type Location, movedError, movesNotRunning } from "@uncaged/workflow/driver";
-import type { HostIdentity } from "@uncaged/workflow/internal";
+import { type Location, refusals } from "@uncaged/workflow/store";
+import { type HostIdentity, movedError } from "@uncaged/workflow/internal";
 import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
-import { movedAway, type Refusal, standOf, type Started, type ThreadMeta } from "./thread.ts";
+import {
+  isLeased,
+  movedAway,
+  type Refusal,
+  standOf,
+  type Started,
+  type ThreadMeta,
+} from "./thread.ts";
 
 /*
  * The rules by which a thread leaves a cluster and arrives in one, as functions of what it is. The order of the acts is
@@ -21,15 +28,17 @@ export function leave(meta: ThreadMeta, { to, at, force }: LeaveRequest): Left {
   const away = movedAway(meta);
   if (away) return away;
   const stand = standOf(meta);
-  if (stand === "driven" && !force) return { error: toErrorRecord(movesNotRunning(meta.threadId)) };
+  if ((stand === "driven" || isLeased(meta, at)) && !force)
+    return { error: toErrorRecord(refusals.moves(meta.threadId)) };
   const location: Location = {
     moves: (before?.moves ?? 0) + 1,
     host: to,
     at,
     ...(stand === "paused" && { paused: true }),
   };
+  const { lease: _, byClaims: __, ...rest } = meta;
   const released = { drive: null, pause: false, claim: meta.claim + 1, appends: 0 };
-  return { meta: { ...meta, ...released, location }, location };
+  return { meta: { ...rest, ...released, location }, location };
 }
 
 /** What is left of a thread that was removed after it had moved: it must not come back by an old move. */
@@ -39,7 +48,7 @@ export const tombstoneOf = ({ location, hash }: ThreadMeta): Tombstone | null =>
   location ? { ...location, hash } : null;
 
 /** A thread that arrives, as its log and its debug log have it. */
-export type ArrivingThread = Omit<Started, "incarnation"> &
+export type ArrivingThread = Omit<Started, "incarnation" | "byClaims"> &
   Pick<ThreadMeta, "updatedAt" | "batches" | "end"> & { moves: number; paused: boolean };
 
 /** Whether a thread may arrive with this number of its moves: `null`; or it has, or must not. */

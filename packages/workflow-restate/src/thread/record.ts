@@ -1,7 +1,6 @@
-import { wakesAt } from "@uncaged/workflow/driver";
-import type { ThreadState } from "@uncaged/workflow/driver";
+import { requestIdOf, type ThreadState } from "@uncaged/workflow/store";
 import type { Step } from "@uncaged/workflow/host";
-import { END } from "@uncaged/workflow";
+import { END, INPUT } from "@uncaged/workflow";
 import type { AppendedRecord, LastRecord } from "./thread.ts";
 
 /** What the object keeps of a record, and the text that the thread is searched by from then on. */
@@ -9,20 +8,30 @@ export function described(
   record: string,
   state: ThreadState,
 ): Omit<AppendedRecord, "sum"> & { text?: string } {
-  const { role, content, meta, timestamp } = JSON.parse(record) as Step;
+  const step = JSON.parse(record) as Step;
+  const { role, content, meta, timestamp } = step;
   if (role === END) {
     const { returnCode, reason } = meta as { returnCode: number; reason: string };
     const last: LastRecord = { role, timestamp, waits: false };
     return { last, end: { returnCode, reason }, text: content.slice(0, 4000) };
   }
-  const waits = state.kind === "waiting";
-  const at = wakesAt({ role, meta });
-  const last: LastRecord = {
-    role,
-    timestamp,
-    waits,
-    ...(meta.sleep === true && { sleeps: true }),
-    ...(at !== null && { wakesAt: at }),
-  };
-  return { last, ...(waits && { text: content.slice(0, 4000) }) };
+  const last = lastOf([step], state) as LastRecord;
+  return { last, ...(last.waits && { text: content.slice(0, 4000) }) };
 }
+
+/** What the object keeps of the last of a thread's steps, when that is what it does. */
+export function lastOf(steps: readonly Step[], state: ThreadState): LastRecord | null {
+  const last = steps.at(-1);
+  if (!last) return null;
+  const { role, meta, timestamp } = last;
+  const waits = state.kind === "waiting";
+  return {
+    ...{ role, timestamp, waits },
+    ...(meta.sleep === true && { sleeps: true }),
+    ...(waits && state.dueAt !== null && { wakesAt: state.dueAt }),
+  };
+}
+
+/** The ids of the answers among steps. */
+export const takenIds = (steps: readonly Step[]): string[] =>
+  steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : []));

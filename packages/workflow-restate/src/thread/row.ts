@@ -1,4 +1,4 @@
-import { ulidTime } from "@uncaged/workflow/driver";
+import { ulidTime } from "@uncaged/workflow/store";
 import { endedStatus } from "@uncaged/workflow/internal";
 import type { ThreadRow } from "@uncaged/workflow/host";
 import { standOf, type ThreadMeta } from "./thread.ts";

@@ -1,20 +1,27 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import * as leases from "./lease.ts";
 import * as rules from "./thread.ts";
 import type { AppendRequest, LastRecord, ThreadMeta } from "./thread.ts";
 
 const last = (role: string, waits = false): LastRecord => ({ role, timestamp: 2, waits });
-const begun = (waits = false) =>
-  rules.start({
-    incarnation: "i",
-    threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-    hash: "EYHPV6X8XHTCS",
-    workflow: "w",
-    createdAt: 1,
-    records: waits ? 2 : 1,
-    sum: "0",
-    last: waits ? last("__wait__", true) : null,
-  }).meta;
+const claimedAt = 3;
+const append = (meta: ThreadMeta | null, request: AppendRequest) =>
+  rules.append(meta, request, claimedAt);
+const park = (meta: ThreadMeta | null, holder: rules.Holder) => rules.park(meta, holder, claimedAt);
+const given: rules.Started = {
+  incarnation: "i",
+  threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+  hash: "EYHPV6X8XHTCS",
+  workflow: "w",
+  createdAt: 1,
+  records: 1,
+  sum: "0",
+  last: null,
+};
+const begun = (waits = false): ThreadMeta =>
+  rules.start({ ...given, ...(waits && { records: 2, last: last("__wait__", true) }) }, claimedAt)
+    .meta;
 
 function claimed(meta: ThreadMeta): ThreadMeta {
   const request = { epoch: meta.epoch, invocation: "inv_1", pid: 7, now: 3 };
@@ -35,7 +42,7 @@ const next = (meta: ThreadMeta, more: Partial<AppendRequest> = {}): AppendReques
 });
 
 const stepped = (meta: ThreadMeta, more: Partial<AppendRequest> = {}): ThreadMeta => {
-  const result = rules.append(meta, next(meta, more));
+  const result = append(meta, next(meta, more));
   if (result.kind !== "done") throw new Error(result.kind);
   return result.meta;
 };
@@ -48,9 +55,9 @@ describe("a thread of a cluster", () => {
   test("takes appends of the last claim alone (T1)", () => {
     const first = claimed(begun());
     const second = claimed(first);
-    expect(rules.append(second, next(first)).kind).toBe("fenced");
-    expect(rules.append(second, next(second)).kind).toBe("done");
-    expect(rules.append(null, next(first)).kind).toBe("fenced");
+    expect(append(second, next(first)).kind).toBe("fenced");
+    expect(append(second, next(second)).kind).toBe("done");
+    expect(append(null, next(first)).kind).toBe("fenced");
   });
 
   test("knows an invocation whose worker was lost from one that fails at once, and is ordered anew where it asks for that", () => {
@@ -71,7 +78,7 @@ describe("a thread of a cluster", () => {
     expect(ordered.meta).toMatchObject({ epoch: meta.epoch + 1, claim: 2, pause: true });
     expect(ordered.meta.drive).toEqual({ invocation: null, pid: 0, since: 3 });
     expect(rules.claim(ordered.meta, again)).toEqual({ over: "superseded" });
-    expect(rules.append(ordered.meta, next(lost.meta)).kind).toBe("fenced");
+    expect(append(ordered.meta, next(lost.meta)).kind).toBe("fenced");
     // Another worker has claimed it since.
     const late = rules.claim(lost.meta, { ...again, renews: 1 });
     expect("meta" in late && late.meta.epoch).toBe(meta.epoch);
@@ -81,18 +88,18 @@ describe("a thread of a cluster", () => {
     const meta = claimed(begun());
     const request = next(meta);
     const after = stepped(meta);
-    expect(rules.append(after, request)).toEqual({ kind: "again", meta: after });
-    expect(rules.append(after, next(after, { append: 3 })).kind).toBe("fenced");
-    expect(rules.append(after, next(after, { n: 1 })).kind).toBe("fenced");
+    expect(append(after, request)).toEqual({ kind: "again", meta: after });
+    expect(append(after, next(after, { append: 3 })).kind).toBe("fenced");
+    expect(append(after, next(after, { n: 1 })).kind).toBe("fenced");
   });
 
   test("takes nothing behind its end, but lines of the debug log (T3)", () => {
     const driven = claimed(begun());
     const killed = rules.kill(driven, killedBy);
     if ("error" in killed) throw new Error(killed.error.message);
-    expect(rules.append(killed.meta, next(driven)).kind).toBe("fenced");
+    expect(append(killed.meta, next(driven)).kind).toBe("ended");
     const lines = next(driven, { record: undefined, batch: true });
-    expect(rules.append(killed.meta, lines).kind).toBe("done");
+    expect(append(killed.meta, lines).kind).toBe("done");
     expect(codeOf(rules.kill(killed.meta, killedBy))).toBe("THREAD_ENDED");
     for (const refused of [rules.pause(killed.meta), rules.resume(killed.meta, 4)]) {
       expect(codeOf(refused)).toBe("THREAD_ENDED");
@@ -120,12 +127,56 @@ describe("a thread of a cluster", () => {
     if ("error" in wanted) throw new Error(wanted.error.message);
     const resumed = rules.resume(wanted.meta, 4);
     if ("error" in resumed) throw new Error(resumed.error.message);
-    expect(rules.park(resumed.meta, resumed.meta)).toEqual({ parked: false });
-    const parked = rules.park(wanted.meta, wanted.meta);
+    expect(park(resumed.meta, resumed.meta)).toEqual({ parked: false });
+    const parked = park(wanted.meta, wanted.meta);
     if (!("meta" in parked)) throw new Error("it did not park");
     expect(rules.standOf(parked.meta)).toBe("paused");
     const again = rules.resume(parked.meta, 5);
     expect("meta" in again && again.meta.epoch).toBe(2);
+  });
+
+  test("is held by a lease until its time, by one holder", () => {
+    const lease = { owner: "a", leaseMs: 10, takeOver: false };
+    const taken = (result: object): ThreadMeta => (result as { meta: ThreadMeta }).meta;
+    const free = rules.start({ ...given, byClaims: {} }, 0).meta;
+    expect(rules.standOf(free)).toBe("idle");
+    const first = taken(leases.hold(free, lease, 3));
+    expect(leases.hold(first, lease, 12)).toEqual({ held: true });
+    expect(rules.append(first, next(first), 12).kind).toBe("done");
+    expect(rules.append(first, next(first), 13).kind).toBe("fenced");
+    expect(leases.renew(first, first, 13)).toBeNull();
+    const renewed = leases.renew(first, first, 12) as ThreadMeta;
+    expect(rules.append(renewed, next(renewed), 13).kind).toBe("done");
+    const second = taken(leases.hold(renewed, { ...lease, takeOver: true }, 12));
+    expect(rules.append(second, next(renewed), 12).kind).toBe("fenced");
+    expect([leases.renew(second, first, 12), leases.release(second, first)]).toEqual([null, null]);
+    const other = { ...second, incarnation: "j" };
+    expect(rules.append(other, { ...next(second), incarnation: "i" }, 12).kind).toBe("fenced");
+    expect(rules.isLeased(leases.release(second, second) as ThreadMeta, 12)).toBe(false);
+  });
+
+  test("is taken from a worker by a claim that takes over, and given to one when it is resumed", () => {
+    const driven = claimed(begun());
+    const lease = { owner: "a", leaseMs: 10, takeOver: false };
+    expect(leases.hold(driven, lease, 3)).toEqual({ held: true });
+    const held = leases.hold(driven, { ...lease, takeOver: true }, 3);
+    if (!("meta" in held)) throw new Error("it was not taken over");
+    expect(append(held.meta, next(driven)).kind).toBe("fenced");
+    const request = { epoch: driven.epoch, invocation: "inv_1", pid: 7, now: 3 };
+    expect(rules.claim(held.meta, request)).toEqual({ over: "superseded" });
+    const resumed = rules.resume(held.meta, 4);
+    if ("error" in resumed) throw new Error(resumed.error.message);
+    expect(append(resumed.meta, next(held.meta)).kind).toBe("fenced");
+  });
+
+  test("takes records of its journal in their order", () => {
+    const meta = claimed(begun());
+    const entry = { ...next(meta), record: undefined, journal: { sum: "7" }, n: 0 };
+    const result = append(meta, entry);
+    if (result.kind !== "done") throw new Error(result.kind);
+    expect(result.meta).toMatchObject({ records: 1, journal: { records: 1, sum: "7" } });
+    expect(append(result.meta, entry).kind).toBe("again");
+    expect(append(result.meta, { ...entry, append: 2 }).kind).toBe("fenced");
   });
 
   test("keeps its rules whatever comes in whatever order", () => {
@@ -141,6 +192,8 @@ describe("a thread of a cluster", () => {
         "takeUp",
         "answer",
         "kill",
+        "hold",
+        "release",
       ),
       worker: fc.nat(2),
       isStale: fc.boolean(),
@@ -154,7 +207,7 @@ describe("a thread of a cluster", () => {
           const mine = isStale ? (known[worker] ?? meta) : meta;
           const changed = changeOf(kind, meta, mine);
           if (changed) meta = changed;
-          if (kind === "claim") known[worker] = meta;
+          if (kind === "claim" || kind === "hold") known[worker] = meta;
           expect(meta.records - before.records).toBeGreaterThanOrEqual(0);
           expect(meta.records - before.records).toBeLessThanOrEqual(1);
           expect(meta.epoch).toBeGreaterThanOrEqual(before.epoch);
@@ -178,15 +231,17 @@ function changeOf(kind: string, meta: ThreadMeta, mine: ThreadMeta): ThreadMeta 
     case "claim":
       return of(rules.claim(meta, { epoch: mine.epoch, invocation: "inv_1", pid: 1, now: 1 }));
     case "step":
-      return of(rules.append(meta, next(mine)));
+      return of(append(meta, next(mine)));
     case "wait":
-      return of(
-        rules.append(meta, next(mine, { record: { sum: "1", last: last("__wait__", true) } })),
-      );
+      return of(append(meta, next(mine, { record: { sum: "1", last: last("__wait__", true) } })));
     case "end":
-      return of(rules.append(meta, next(mine, { record: killedBy })));
+      return of(append(meta, next(mine, { record: killedBy })));
     case "park":
-      return of(rules.park(meta, mine));
+      return of(park(meta, mine));
+    case "hold":
+      return of(leases.hold(meta, { owner: "a", leaseMs: 9, takeOver: mine === meta }, claimedAt));
+    case "release":
+      return leases.release(meta, mine);
     case "pause":
       return of(rules.pause(meta));
     case "resume":

@@ -1,12 +1,6 @@
-import {
-  endedError,
-  type Location,
-  movedError,
-  notWaiting,
-  refuse,
-  waiting,
-} from "@uncaged/workflow/driver";
+import { type Location, refusals } from "@uncaged/workflow/store";
 import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/workflow/host";
+import { movedError } from "@uncaged/workflow/internal";
 
 /*
  * The rules of a thread in a cluster, as functions of what it is and what is asked of it. Nothing here reads a clock or
@@ -56,6 +50,14 @@ export type ThreadMeta = {
   isLarge?: boolean;
   /** Where it is, once it has moved between hosts. While it is on another one nothing is done to it here. */
   location?: Location;
+  /** How many records its journal has, and the checksum of the last. */
+  journal?: { records: number; sum: string };
+  /** Holders of claims drive it: the cluster orders no worker to, and does not wake it. */
+  byClaims?: true;
+  /** The claim of a holder outside of an invocation. It is over at `until`. */
+  lease?: { owner: string; ms: number; until: number };
+  /** Until when a store does not list it as runnable. */
+  postponedUntil?: number;
 };
 
 /** Where the worker that drives a thread streams what it writes, to whoever has the key of its claim. */
@@ -83,32 +85,38 @@ export function movedAway({ threadId, location }: ThreadMeta): Refusal | null {
 const closed = (meta: ThreadMeta): Refusal => movedAway(meta) ?? ended(meta);
 const ended = ({ threadId, end }: ThreadMeta): Refusal => {
   const { reason = "", returnCode = 0 } = end ?? {};
-  return refusal(endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason));
+  return refusal(
+    refusals.ended(threadId, reason === "returned" ? `returned ${returnCode}` : reason),
+  );
 };
 
 export type Started = Pick<
   ThreadMeta,
   "incarnation" | "threadId" | "hash" | "workflow" | "createdAt" | "forkFrom" | "records" | "sum"
-> & {
-  last: LastRecord | null;
-  /** How many batches it begins with: what it goes on from in another thread's journal. */
-  batches?: number;
-};
+> &
+  Pick<ThreadMeta, "journal"> & {
+    last: LastRecord | null;
+    /** Set when holders of claims drive the thread; `claim` is the first of them. */
+    byClaims?: { claim?: LeaseRequest };
+  };
+
+/** Who claims a thread, and for how long unless the claim is renewed. */
+export type LeaseRequest = { owner: string; leaseMs: number };
 
 /** What a thread is started with, beside its values. `text` is what it is searched by. */
-export type StartMessage = Omit<Started, "incarnation"> & {
+export type StartMessage = Omit<Started, "incarnation" | "byClaims"> & {
   text: string;
   /** The ids of the answers that its copied steps are. */
   taken: string[];
 };
 
-/** A new thread. It is driven at once, unless its last step waits. */
-export function start({ createdAt, last, batches = 0, ...given }: Started): Change {
+/** A new thread. It is driven at once, unless its last step waits or holders of claims drive it. `now` is when it is claimed. */
+export function start({ createdAt, last, byClaims, ...given }: Started, now: number): Change {
   const meta: ThreadMeta = {
     ...given,
     createdAt,
     updatedAt: last?.timestamp ?? createdAt,
-    batches,
+    batches: 0,
     last,
     epoch: 0,
     claim: 0,
@@ -117,16 +125,19 @@ export function start({ createdAt, last, batches = 0, ...given }: Started): Chan
     pause: false,
     end: null,
   };
+  if (byClaims) {
+    const { claim: first } = byClaims;
+    const free = { ...meta, byClaims: true as const };
+    return { meta: first ? leased(free, first, now) : free };
+  }
   return { meta: last?.waits ? meta : driven(meta, createdAt) };
 }
 
-const driven = (meta: ThreadMeta, now: number): ThreadMeta => ({
-  ...meta,
-  epoch: meta.epoch + 1,
-  appends: 0,
-  pause: false,
-  drive: { invocation: null, pid: 0, since: now },
-});
+function driven(meta: ThreadMeta, now: number): ThreadMeta {
+  const { byClaims: _, lease: __, ...free } = meta;
+  const drive = { invocation: null, pid: 0, since: now };
+  return { ...free, epoch: meta.epoch + 1, appends: 0, pause: false, drive };
+}
 
 /** A claim that was held for so long did not end by what the bundle does whenever it is loaded. */
 const soundMs = 1_000;
@@ -176,6 +187,24 @@ export function look(meta: ThreadMeta | null, { epoch }: { epoch: number }): Cla
   return { meta };
 }
 
+/** A thread as the holder of a new lease has it; whoever had it before is fenced. */
+export const leased = (
+  meta: ThreadMeta,
+  { owner, leaseMs }: LeaseRequest,
+  now: number,
+): ThreadMeta => ({
+  ...meta,
+  epoch: meta.drive ? meta.epoch + 1 : meta.epoch,
+  claim: meta.claim + 1,
+  appends: 0,
+  drive: null,
+  lease: { owner, ms: leaseMs, until: now + leaseMs },
+});
+
+/** Whether a holder outside of an invocation has the thread now. */
+export const isLeased = ({ lease }: ThreadMeta, now: number): boolean =>
+  lease !== undefined && now < lease.until;
+
 /** A record that is appended: what its last field is, what it is of, and whether it ends the thread. */
 export type AppendedRecord = {
   sum: string;
@@ -183,31 +212,45 @@ export type AppendedRecord = {
   end?: { returnCode: number; reason: string };
 };
 
-/** One append of a claim: its number among them, from 1; the record's number, from 0; `batch`: lines of the debug log. */
-export type AppendRequest = {
-  epoch: number;
-  claim: number;
+/** A claim. `incarnation` tells the thread from one that had its id before. */
+export type Holder = { epoch: number; claim: number; incarnation?: string };
+
+/**
+ * One append of a claim: its number among them, from 1; the record's number in its log, from 0; `batch`: lines of the debug log.
+ * `journal` is the checksum of a record of the journal.
+ */
+export type AppendRequest = Holder & {
   append: number;
   n: number;
   record?: AppendedRecord;
+  journal?: { sum: string };
   batch: boolean;
 };
 
 export type Appended =
   | (Change & { kind: "done" })
   | { kind: "again"; meta: ThreadMeta }
+  | { kind: "ended" }
   | { kind: "fenced" };
+
+/** Whether this was the last claim on a thread. */
+export const isClaimOf = (meta: ThreadMeta, { epoch, claim: held, incarnation }: Holder): boolean =>
+  meta.epoch === epoch &&
+  meta.claim === held &&
+  (incarnation === undefined || meta.incarnation === incarnation);
 
 /** Whether this is the claim that a thread is held by (T1). */
 export const isHeldBy = (
   meta: ThreadMeta | null,
-  { epoch, claim: held }: { epoch: number; claim: number },
-): meta is ThreadMeta => meta?.epoch === epoch && meta.claim === held;
+  holder: Holder,
+  now: number,
+): meta is ThreadMeta =>
+  meta !== null && isClaimOf(meta, holder) && (!meta.lease || isLeased(meta, now));
 
 /** Compare and append (T1, T2). Lines of the debug log are taken also when the claim's epoch is over (T4). */
-export function append(meta: ThreadMeta | null, request: AppendRequest): Appended {
+export function append(meta: ThreadMeta | null, request: AppendRequest, now: number): Appended {
   const fenced = { kind: "fenced" } as const;
-  if (!isHeldBy(meta, request)) return fenced;
+  if (!isHeldBy(meta, request, now)) return fenced;
   if (request.append === meta.appends) return { kind: "again", meta };
   if (request.append !== meta.appends + 1) return fenced;
   const counted = {
@@ -215,20 +258,29 @@ export function append(meta: ThreadMeta | null, request: AppendRequest): Appende
     appends: request.append,
     batches: meta.batches + (request.batch ? 1 : 0),
   };
-  if (!request.record) return { kind: "done", meta: counted };
-  if (meta.end || !meta.drive || request.n !== meta.records) return fenced;
-  return { kind: "done", meta: withRecord(counted, request.record) };
+  const { record, journal, n } = request;
+  if (!record && !journal) return { kind: "done", meta: counted };
+  if (meta.end) return { kind: "ended" };
+  if (!meta.drive && !meta.lease) return fenced;
+  if (journal) {
+    const { records } = meta.journal ?? { records: 0 };
+    if (n !== records) return fenced;
+    return { kind: "done", meta: { ...counted, journal: { ...journal, records: records + 1 } } };
+  }
+  if (!record || n !== meta.records) return fenced;
+  return { kind: "done", meta: withRecord(counted, record) };
 }
 
 /** A thread with one record more. */
 export function withRecord(meta: ThreadMeta, { sum, last, end }: AppendedRecord): ThreadMeta {
+  const { postponedUntil: _, ...before } = meta;
   const rests = end !== undefined || last.waits;
   return {
-    ...meta,
+    ...before,
     records: meta.records + 1,
     sum,
     updatedAt: last.timestamp,
-    ...(end ? { end, pause: false } : { last }),
+    ...(end ? { end } : { last }),
     ...(rests && { drive: null }),
   };
 }
@@ -236,9 +288,10 @@ export function withRecord(meta: ThreadMeta, { sum, last, end }: AppendedRecord)
 /** The claim's worker has stopped at a pause, or waits: nobody drives it from now on, unless it was resumed since. */
 export function park(
   meta: ThreadMeta | null,
-  request: { epoch: number; claim: number },
+  request: Holder,
+  now: number,
 ): Change | { parked: boolean } {
-  if (!isHeldBy(meta, request) || !meta.drive || meta.end) return { parked: true };
+  if (!isHeldBy(meta, request, now) || !meta.drive || meta.end) return { parked: true };
   if (!meta.pause && !meta.last?.waits) return { parked: false };
   return { meta: { ...meta, drive: null } };
 }
@@ -259,7 +312,7 @@ export function pause(meta: ThreadMeta): Change | Refusal {
   if (stand === "ended" || stand === "moved") return closed(meta);
   if (stand === "driven" || stand === "paused") return { meta: { ...meta, pause: true } };
   const { threadId } = meta;
-  return refusal(refuse("NOT_RUNNING", threadId, `does not run: it is ${stand}`));
+  return refusal(refusals.of("NOT_RUNNING", threadId, `does not run: it is ${stand}`));
 }
 
 /** Continues what is paused. `now` is when. */
@@ -270,10 +323,10 @@ export function resume(meta: ThreadMeta, now: number): Change | Refusal {
     case "moved":
       return closed(meta);
     case "waiting":
-      return refusal(waiting(threadId, stepOf(last)));
+      return refusal(refusals.waiting(threadId, stepOf(last)));
     case "driven":
       if (meta.pause) return { meta: { ...meta, pause: false } };
-      return refusal(refuse("ALREADY_RUNNING", threadId, "runs already"));
+      return refusal(refusals.of("ALREADY_RUNNING", threadId, "runs already"));
     case "paused":
     case "idle":
       return { meta: driven(meta, now) };
@@ -298,7 +351,7 @@ export function kill(meta: ThreadMeta, record: AppendedRecord): Change | Refusal
 /** Whether an answer may be looked at; null: it may. */
 export function refusalOfAnswer(meta: ThreadMeta): Refusal | null {
   if (meta.end || meta.location?.host) return closed(meta);
-  return standOf(meta) === "waiting" ? null : refusal(notWaiting(meta.threadId));
+  return standOf(meta) === "waiting" ? null : refusal(refusals.notWaiting(meta.threadId));
 }
 
 /** Commits the `__input__` step, and has the thread driven. */
@@ -308,12 +361,16 @@ export function answer(meta: ThreadMeta, record: AppendedRecord, now: number): C
 
 /** Whether the step with this number is what the thread waits at: its time is over then. */
 export const expires = (meta: ThreadMeta | null, n: number): meta is ThreadMeta =>
-  meta !== null && standOf(meta) === "waiting" && meta.records === n + 1;
+  meta !== null &&
+  standOf(meta) === "waiting" &&
+  meta.records === n + 1 &&
+  !meta.byClaims &&
+  !meta.lease;
 
 /** Why a thread must not be removed; null: it may. */
 export function refusalOfRemoval(meta: ThreadMeta, force: boolean): Refusal | null {
   const stand = standOf(meta);
   if (force || stand === "ended" || stand === "moved" || stand === "idle") return null;
   const status = stand === "driven" ? "running" : stand;
-  return refusal(refuse("THREAD_RUNNING", meta.threadId, `is ${status}`));
+  return refusal(refusals.of("THREAD_RUNNING", meta.threadId, `is ${status}`));
 }

@@ -1,44 +1,21 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import {
-  createRoot,
-  dataPath,
-  DiskStore,
-  describeOutcome,
+  type Driving,
   engineFor,
   InfoLog,
-  infoPath,
-  JournalReader,
   type LoadedBundle,
-  loadBundle,
-  type Mask,
-  maskOf,
-  oldJournals,
-  openRoot,
-  outcomeTag,
+  loadDriven,
   markVariable,
-  otherBundle,
-  readLog,
-  type Root,
-  SharedEnv,
-  sharedIn,
-  StackMapper,
-  withStrictSchemas,
-  worktreesDir,
-} from "@uncaged/workflow/driver";
-import {
-  type Environment,
-  isWorkflowError,
-  type StartRecord,
-  WorkflowError,
-} from "@uncaged/workflow/host";
-import type { SharedValues } from "@uncaged/workflow/interpreter";
+  refusals,
+  rootJournal,
+  rootPlace,
+} from "@uncaged/workflow/store";
+import { type Environment, isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
+import { type Mask, maskOf } from "@uncaged/workflow/interpreter";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
-import { blobIds } from "../client/transfer.ts";
-import { Bundles } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
+import type { ClusterClaim } from "../store/claim.ts";
+import { RestateStore } from "../store/store.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
-import { Claim } from "./claim.ts";
 import type { LiveClaim, LiveClaims } from "./live.ts";
 
 /** What a worker drives threads with. */
@@ -63,6 +40,8 @@ export type Order = { threadId: string; epoch: number; invocation: string; signa
 /** The attempts of one invocation; the next one waits 0.4 s, and each further one twice as long, up to 5 s. */
 const mostAttempts = 4;
 
+const seqsOfClaim = 1_000_000;
+
 /** A thread that was claimed; `start` is the record of one that has no other yet, `again`: this invocation had lost a worker. */
 type Held = { meta: ThreadMeta; start?: string; again?: true };
 type Claimed = Held | { over: string };
@@ -74,12 +53,10 @@ type Driven = { fail: (thrown: unknown) => void; note: (content: string) => void
  */
 export class Driver {
   readonly #parts: DriverParts;
-  readonly #root: Root;
-  readonly #bundles: Bundles;
-  readonly #shared: SharedValues;
   readonly #env: Readonly<Record<string, string>>;
   readonly #loaded = new Map<string, Promise<LoadedBundle>>();
   readonly #driven = new Map<string, Driven>();
+  readonly #store: RestateStore;
   #onlyDriven: string | null | undefined;
   readonly #reported = new Map<string, string>();
   #isDraining = false;
@@ -87,11 +64,9 @@ export class Driver {
 
   constructor(parts: DriverParts) {
     this.#parts = parts;
-    this.#root = openRoot({ path: parts.cache });
-    createRoot(this.#root);
-    this.#bundles = new Bundles(this.#root, parts.client);
-    this.#shared = sharedIn(this.#root);
-    this.#env = new SharedEnv({ [markVariable]: mark }).with(definedEnv(parts.env));
+    const { cache, hasStateLimit = false } = parts;
+    this.#store = new RestateStore(parts.client, { cache, hasStateLimit });
+    this.#env = Object.freeze({ ...definedEnv(parts.env), [markVariable]: mark });
   }
 
   /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
@@ -163,73 +138,62 @@ export class Driver {
   }
 
   async #driveClaimed(held: Held, live: LiveClaim, order: Order): Promise<string> {
-    const folder = mkdtempSync(join(this.#root, "run", "drive-"));
     try {
-      return await this.#driveIn(openRoot({ path: folder }), held, live, order);
+      return await this.#driveHeld(held, live, order);
     } catch (error) {
       if (isWorkflowError(error) && !isPassing(error)) this.#report(held.meta.threadId, error);
       throw error;
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
     }
   }
 
-  async #driveIn(
-    root: Root,
-    { meta, start: line, again }: Held,
-    live: LiveClaim,
-    order: Order,
-  ): Promise<string> {
+  async #driveHeld({ meta, start, again }: Held, live: LiveClaim, order: Order): Promise<string> {
     const { threadId, hash } = meta;
     const { client } = this.#parts;
     const { signal } = order;
-    const [bundle, now, waitsLong] = await Promise.all([
+    const claiming = this.#store.claimOf(meta, start, { onWrite: () => live.wrote() });
+    const [bundle, claim, waitsLong] = await Promise.all([
       this.#load(hash),
-      new Mirror(root, client).sync(threadId, meta, line === undefined ? [] : [Buffer.from(line)]),
+      claiming,
       again === true && this.#waitsLong(order.invocation),
-    ]);
+    ]).catch(async (error: unknown) => {
+      const claimed = await claiming.catch(() => null);
+      claimed?.abandon();
+      throw error;
+    });
     if (waitsLong) {
+      claim?.abandon();
       const renewed = await this.#claim(order, live, meta.claim);
       if ("over" in renewed) return renewed.over;
       throw new Error(`${threadId} was claimed by a worker of another version`);
     }
-    if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
-    const log = readLog(dataPath(root, hash, threadId));
-    if (log.kind !== "thread" || log.broken) throw corrupt(threadId);
-    const other = otherBundle(threadId, log.start, { hash, sha256: bundle.sha256 });
-    if (other) throw other;
-    const { start, steps } = log;
-    const hasLimit = this.#parts.hasStateLimit === true;
-    const claim = new Claim(
-      client,
-      meta,
-      { root, start, steps, journal: log.journal },
-      { hasLimit, onWrite: () => live.wrote() },
-    );
+    if (!claim) throw new Error(`${threadId} was taken by another worker`);
+    const journal = await this.#journalOf(claim, bundle).catch((error: unknown) => {
+      claim.abandon();
+      throw error;
+    });
     const { mask } = this;
-    const info = new InfoLog(claim, mask);
-    live.begin(infoPath(root, hash, threadId), claim.began);
-    const { cwd } = this.#parts;
-    // The files have what the cluster has.
-    const reader = await JournalReader.open(new DiskStore(root), claim);
-    const driven = engineFor({
-      store: {
-        listBlobs: ({ threadId: id }) => blobIds(client, id),
-        readBlob: async ({ threadId: id }, blob) =>
-          (await client.state("thread", id, ` AND key = 'b:${blob}'`))[0]?.bytes ?? null,
+    // An event's number is that of no other, though a claim was lost with the last numbers that it gave.
+    const lastSeq = Math.max(claim.lastSeq, (claim.fence - 1) * seqsOfClaim);
+    const info = new InfoLog(
+      {
+        lastSeq,
+        event: (lines) => claim.event(lines),
+        keepValue: (json) => claim.keepValue(json),
       },
+      mask,
+    );
+    live.begin(claim.files.info, claim.began);
+    const { cwd } = this.#parts;
+    const driven = engineFor({
+      store: this.#store,
       claim,
       bundle,
-      place: {
-        shared: this.#shared,
-        // They stay on this machine when the thread is no longer driven.
-        worktrees: (id) => worktreesDir(this.#root, id),
-        stacks: new StackMapper(this.#root, hash),
-      },
+      // Worktrees stay on this machine when the thread is no longer driven.
+      place: rootPlace(this.#store.root, hash),
       env: this.#env,
       ...(cwd !== undefined && { options: { cwd } }),
       info,
-      journal: { reader, old: () => this.#oldEntries(root, start) },
+      journal,
       mask,
       onWait: () => void rest().catch(() => void engine.release()),
     });
@@ -251,11 +215,10 @@ export class Driver {
     this.#begin(threadId, { fail, note: (content) => info.log("R5DM7YB3", content) });
     try {
       if (signal.aborted || this.#isDraining) throw new Error("the thread was taken away");
-      const payload = { pid: process.pid, steps: steps.length };
+      const payload = { pid: process.pid, steps: claim.steps.length };
       info.event({ tag: "E9K2TNWE", type: "worker_start", stepID: null, payload });
       engine.start();
       const outcome = await engine.done;
-      if (outcome.kind !== "ended") info.log(outcomeTag, describeOutcome(outcome));
       info.close();
       await claim.release();
       if (outcome.kind === "ended") return "ended";
@@ -271,10 +234,13 @@ export class Driver {
     }
   }
 
-  /** What an earlier version has recorded. What a thread is a fork of is fetched when its roles ask for it. */
-  #oldEntries(root: Root, start: StartRecord): ReturnType<typeof oldJournals> {
+  /** The journal of a claimed thread. @throws WorkflowError `BUNDLE_CHANGED`, `LOG_CORRUPT` */
+  async #journalOf(claim: ClusterClaim, { sha256 }: LoadedBundle): Promise<Driving["journal"]> {
+    const { root, start, ref } = claim;
+    const other = refusals.otherBundle(ref.threadId, start, { hash: ref.hash, sha256 });
+    if (other) throw other;
     const mirror = new Mirror(root, this.#parts.client);
-    return oldJournals(root, start, async (threadId) => {
+    return await rootJournal(root, claim, async (threadId) => {
       const meta = await mirror.sync(threadId);
       return meta && { hash: meta.hash, threadId };
     });
@@ -291,12 +257,13 @@ export class Driver {
   }
 
   async #bundle(hash: string): Promise<LoadedBundle> {
-    await this.#bundles.fetchProven(hash);
+    await this.#store.bundles.fetchProven(hash);
     try {
-      return await withStrictSchemas(loadBundle(this.#root, hash));
+      return await loadDriven(this.#store.root, hash);
     } catch (error) {
       // The cluster may have it whole the next time.
-      if (isWorkflowError(error) && error.code === "BUNDLE_CHANGED") this.#bundles.forget(hash);
+      if (isWorkflowError(error) && error.code === "BUNDLE_CHANGED")
+        await this.#store.bundles.forget(hash);
       throw error;
     }
   }
@@ -323,11 +290,4 @@ const mark = crypto.randomUUID().slice(0, 8);
 const definedEnv = (env: Environment): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-
-const corrupt = (threadId: string): WorkflowError =>
-  WorkflowError.failed(
-    "LOG_CORRUPT",
-    `the records of ${threadId} in the cluster are damaged`,
-    "see which: uncaged-workflow verify",
   );

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { LiveAddress } from "../thread/thread.ts";
-import { gainOf } from "./claim.ts";
+import { gainOf } from "../store/tail.ts";
 
 const livePath = "/live";
 const bearer = /^Bearer ([0-9a-f]{32})$/;

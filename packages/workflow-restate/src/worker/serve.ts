@@ -3,7 +3,7 @@ import { networkInterfaces } from "node:os";
 import { createServer as createHttp2Server, type Http2Server, type Http2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { createEndpointHandler } from "@restatedev/restate-sdk";
-import { capturePrints, catchCrashes, guardExit, recordEvents } from "@uncaged/workflow/driver";
+import { isolate as isolateBundles, recordEvents } from "@uncaged/workflow/store";
 import { type Environment, WorkflowError } from "@uncaged/workflow/host";
 import { ClusterClient } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
@@ -79,11 +79,7 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
   const driver = new Driver({ ...options, client: new ClusterClient(address), live });
   if (!isRecording) recordEvents();
   isRecording = true;
-  if (isolate) {
-    guardExit();
-    capturePrints();
-    catchCrashes(driver);
-  }
+  if (isolate) isolateBundles(driver);
   let isDraining = false;
   const services = [
     threadObject((order) => driver.drive(order), driver.mask),

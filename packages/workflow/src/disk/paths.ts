@@ -34,6 +34,20 @@ export const postponedPath = (root: Root, hash: string, threadId: string) =>
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);
 /** Where the thread is, once it has moved between hosts. */
+/** The files of a thread: its records, its journal, its debug log, the values that this refers to, and the folder of its blobs. */
+export type ThreadFiles = Record<"data" | "journal" | "info" | "values" | "blobs", string>;
+
+/** The paths of a thread's files in a storage root. The thread need not be there. */
+export const threadFiles = (
+  root: Root,
+  { hash, threadId }: { hash: string; threadId: string },
+): ThreadFiles => ({
+  data: dataPath(root, hash, threadId),
+  journal: journalPath(root, hash, threadId),
+  info: infoPath(root, hash, threadId),
+  values: valuesPath(root, hash, threadId),
+  blobs: blobsDir(root, hash, threadId),
+});
 export const locationPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.location.json`);
 /** An empty file for each thread that has moved between hosts. */

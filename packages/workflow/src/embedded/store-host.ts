@@ -14,7 +14,7 @@ import type {
   Woken,
 } from "../host/host.ts";
 import { Families } from "../local/threads/family.ts";
-import { checkGiven, forkRequestOf, newThreadId } from "../local/threads/start.ts";
+import { checkedStart, forkRequestOf, newThreadId } from "../local/threads/start.ts";
 import { definedEnv, envsOf, folderIn, surroundingsIn } from "../local/workers/surroundings.ts";
 import { notFound } from "../record/selection.ts";
 import { endedError, movedError, type ThreadRef } from "../record/thread.ts";
@@ -97,14 +97,13 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     return { threadId, workflow: name, hash: of };
   }
 
-  async function start({ threadId, cwd, env: own, name, ...given }: StartOptions) {
-    checkGiven(given);
+  async function start({ threadId, cwd, env: own, name, ...others }: StartOptions) {
+    const given = checkedStart(others);
     const resolved = await workflows.resolve(given.workflow);
     const options = { ...given.options, cwd };
-    const input = given.input && withValue(given.input);
     const surroundings = await surroundingsIn(cwd, own);
     const workflow = name ?? resolved.name;
-    const request = { ...given, input, workflow, options, ...surroundings };
+    const request = { ...given, workflow, options, ...surroundings };
     return await send(resolved.hash, threadId, request);
   }
 

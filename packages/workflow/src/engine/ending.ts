@@ -37,6 +37,7 @@ export const outOfRounds = (steps: number, now: number): EndRecord =>
 const stoppedAt = (steps: number): string =>
   `stopped at ${steps} ${steps === 1 ? "step" : "steps"}`;
 
+/** The record that ends a killed thread. */
 export const killed = (now: number): EndRecord =>
   endOf("killed", { returnCode: killedCode, reason: "killed" }, now);
 

@@ -1,4 +1,5 @@
-import type { ControlResult, Host, ThreadCommand } from "../host/host.ts";
+import type { ControlResult, Host, Observed, ObserveOptions, ThreadCommand } from "../host/host.ts";
+import type { Root } from "../disk/paths.ts";
 import { openRoot, type RootOptions } from "../disk/root.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import { changes } from "./threads/changes.ts";
@@ -7,7 +8,7 @@ import { readAttempts, readLines, readValue } from "./threads/events.ts";
 import { familiesIn } from "./threads/family.ts";
 import { collectGarbage } from "./upkeep/gc.ts";
 import { listThreads, readIndexed, readRow, worthIndexing } from "./threads/list.ts";
-import { LiveWorkers, listLive, listWorkers } from "./workers/live.ts";
+import { type Drivers, LiveWorkers, listLive, listWorkers } from "./workers/live.ts";
 import { Marks, observe } from "./threads/observe.ts";
 import { forkThread, resolveWorkflow, startThread } from "./threads/start.ts";
 import { ThreadIndex } from "./threads/thread-index.ts";
@@ -40,7 +41,27 @@ const freshMs = 250;
  * @example const host = openLocalHost({ path: "/srv/workflows" });
  */
 export function openLocalHost(options: RootOptions = {}): Host {
-  const root = openRoot(options);
+  return hostOf(openRoot(options));
+}
+
+/** A host of a storage root that has copies of another host's threads. */
+export type CopyHost = Omit<Host, "observe"> & {
+  /** `drivers` knows what drives the thread, as far as this observer is concerned. */
+  observe(
+    ref: ThreadRef,
+    cursor?: string,
+    options?: ObserveOptions,
+    drivers?: Drivers,
+  ): AsyncGenerator<Observed>;
+};
+
+/**
+ * The host of a storage root that has copies of another host's threads and bundles. It reads as the local host does; `drivers` knows
+ * what drives a thread.
+ */
+export const copyHost = (root: Root, drivers: Drivers): CopyHost => hostOf(root, drivers);
+
+function hostOf(root: Root, drivers?: Drivers): CopyHost {
   const workers = new LiveWorkers(root, freshMs);
   const marks = new Marks();
   const families = familiesIn(root);
@@ -79,13 +100,13 @@ export function openLocalHost(options: RootOptions = {}): Host {
     },
     live: async () => listLive(root),
     row: async (ref) => readRow(root, ref),
-    read: async (ref) => readView(root, ref),
+    read: async (ref) => readView(root, ref, drivers),
     family: async ({ threadId }) => families.of(threadId),
-    attempts: async (ref) => readAttempts(root, ref),
-    log: (...given) => readLines(root, ...given),
+    attempts: async (ref) => readAttempts(root, ref, drivers),
+    log: (ref, given) => readLines(root, ref, given, drivers),
     value: async (...given) => readValue(root, ...given),
-    observe: (ref, cursor, given = {}) =>
-      observe(root, ref, { live: workers, marks }, cursor, given),
+    observe: (ref, cursor, given = {}, live = drivers ?? workers) =>
+      observe(root, ref, { live, marks }, cursor, given),
     async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
       const done = await control(root, ref, command);
       workers.forget(ref.hash);

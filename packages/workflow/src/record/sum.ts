@@ -65,8 +65,8 @@ export function seal(body: Uint8Array, previous: Sum): { tail: string; sum: Sum 
   return { tail: tailOf(sum), sum };
 }
 
-/** A record's JSON text with its sum. `previous` is that of the record before it. */
-export function sealed(json: string, previous: Sum): { text: string; sum: Sum } {
+/** A record's JSON text with its sum. `previous` is that of the record before it, if there is one. */
+export function sealed(json: string, previous: Sum = firstSum): { text: string; sum: Sum } {
   const body = openEnd(json);
   const { tail, sum } = seal(encode(body), previous);
   return { text: body + tail, sum };

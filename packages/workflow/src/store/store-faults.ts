@@ -41,11 +41,13 @@ const script: Act[] = [
 /** What every store keeps when its processes crash, and when its medium is damaged. */
 export const faultRules = {
   async "a holder that dies between any two calls leaves what was acknowledged"(trial: Trial) {
-    for (let at = 0; at <= script.length; at += 1) await dieAt(trial, at, false);
+    const { deathsEvery = 1 } = trial.under;
+    for (let at = 0; at <= script.length; at += deathsEvery) await dieAt(trial, at, false);
   },
 
   async "a holder that dies within any call leaves it done or not done"(trial: Trial) {
-    for (let at = 0; at < script.length; at += 1) await dieAt(trial, at, true);
+    const { deathsEvery = 1 } = trial.under;
+    for (let at = 0; at < script.length; at += deathsEvery) await dieAt(trial, at, true);
   },
 
   async "half a record at the end of a log is cut off, and reported once"(trial: Trial) {

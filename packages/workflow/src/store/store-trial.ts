@@ -29,6 +29,8 @@ export type StoreUnderTest = {
   damage?: (ref: ThreadRef, log: LogName, line: number) => Promise<void>;
   /** How many random sessions the model is compared with; 300 without it. */
   seeds?: number;
+  /** A holder dies at every so-manyth place of a session; at each place without it. */
+  deathsEvery?: number;
   /** Closes the stores that are still open, and removes the medium. */
   close: () => Promise<void>;
 };

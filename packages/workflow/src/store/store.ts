@@ -158,7 +158,8 @@ export interface Claim {
   event(lines: readonly string[]): void;
   /**
    * Keeps a value that is too long for its event, for {@link ThreadStore.readValue}, and returns its number, which no other value
-   * of the thread has; null when it can't be kept. It is there before any event that was added later. Best effort.
+   * of the thread has; null when it can't be kept. It is there before any event that was added later. Best effort: a claim that
+   * another process has fenced may return a number until it is known to be over, and that value is lost as its events are.
    */
   keepValue(json: string): number | null;
   /**

@@ -1,8 +1,10 @@
+import type { LoadedBundle } from "../bundle/store.ts";
 import { compileSchema, type Validate } from "../bundle/schema.ts";
 import {
   type Bundle,
   INPUT,
   type JsonSchema,
+  type RoleOutput,
   type Step,
   WAIT,
   type WaitMeta,
@@ -19,7 +21,13 @@ import {
   type StepEdit,
   withValue,
 } from "../control/control.ts";
-import { type SchemaJudge, withDecision } from "../engine/answer.ts";
+import {
+  answerStep,
+  type AskedQuestion,
+  type GivenAnswer,
+  type SchemaJudge,
+  withDecision,
+} from "../engine/answer.ts";
 import { blobsNamedIn } from "../record/blob-names.ts";
 import { LogFold } from "../record/fold.ts";
 import type { JournalRecord } from "../record/journal.ts";
@@ -94,6 +102,21 @@ export async function prepareThread(
     ...(fork && source && { blobsFrom: await namedBlobs(store, fork, source.steps) }),
   };
   return { thread, start, steps };
+}
+
+/**
+ * The thread that a request starts, once what it is started with fits the bundle.
+ * @throws WorkflowError those of {@link checkParams} and {@link prepareThread}
+ */
+export async function newThread(
+  store: ThreadStore,
+  hash: string,
+  bundle: Pick<LoadedBundle, "descriptor" | "sha256">,
+  request: StartRequest,
+): Promise<NewThread> {
+  await checkParams(bundle, request);
+  const facts = { rounds: roundsOf(bundle), sha256: bundle.sha256 };
+  return (await prepareThread(store, hash, request, facts)).thread;
 }
 
 /** The maxRounds of a bundle's threads when their starter gives none: that of its descriptor, else 100. */
@@ -309,3 +332,17 @@ export const compileForAnswer: SchemaJudge = async (schema) => {
   if ("validate" in compiled) return compiled;
   return { problem: `${compiled.path.join(".") || "it"} ${compiled.message}` };
 };
+
+/** The `__input__` step that an answer becomes at this time. @see answerStep */
+export const answerAt = (
+  threadId: string,
+  asked: AskedQuestion,
+  given: GivenAnswer,
+  now: number,
+): Promise<RoleOutput> =>
+  answerStep(
+    threadId,
+    asked,
+    { ...given, input: withValue(given.input) },
+    { judge: compileForAnswer, now: () => now },
+  );

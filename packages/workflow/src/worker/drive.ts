@@ -1,22 +1,31 @@
-import type { StackMapper } from "../bundle/stack.ts";
+import { withStrictSchemas } from "../bundle/role-schemas.ts";
+import { StackMapper } from "../bundle/stack.ts";
+import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import type { Blobs, Bundle, WorkflowOptions } from "../contract/contract.ts";
 import type { Mask } from "../contract/mask.ts";
 import type { SharedValues } from "../contract/shared-values.ts";
 import { describeOutcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
+import type { Root } from "../disk/paths.ts";
+import { DiskStore } from "../disk/store.ts";
+import { sharedIn } from "../disk/shared-values.ts";
+import { worktreesDir } from "../disk/worktrees.ts";
 import { isBlobId } from "../record/blob-names.ts";
 import { type EndRecord, withHead } from "../record/record.ts";
+import type { ThreadRef } from "../record/thread.ts";
 import type { Claim, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { journalOf, partsIn, type ThreadContext } from "./context.ts";
 import { compileForAnswer } from "./create.ts";
 import type { InfoLog } from "./info.ts";
+import { JournalReader } from "./journal-reader.ts";
 import type { JournalParts } from "./journal.ts";
+import { oldJournals } from "./old-journal.ts";
 import { recordRefusal } from "./refusal.ts";
 
 const closingMs = 5_000;
 /** The tag of the line that says how the driving of a thread ended. */
-export const outcomeTag = "4SHB0GXR";
+const outcomeTag = "4SHB0GXR";
 
 /** What the threads of a bundle have of the machine that drives them. */
 export type ThreadPlace = {
@@ -27,6 +36,35 @@ export type ThreadPlace = {
   /** Maps positions in the bundle to the author's sources. */
   stacks: StackMapper;
 };
+
+/** What the threads of a bundle have of a storage root. */
+export const rootPlace = (root: Root, hash: string): ThreadPlace => ({
+  shared: sharedIn(root),
+  worktrees: (threadId) => worktreesDir(root, threadId),
+  stacks: new StackMapper(root, hash),
+});
+
+/**
+ * The journal of a claimed thread that a storage root has, and what an earlier version has kept of it elsewhere. `find` has the
+ * root have a thread that it is a fork of.
+ * @throws WorkflowError `LOG_CORRUPT`
+ */
+export async function rootJournal(
+  root: Root,
+  claim: Pick<Claim, "ref" | "start" | "journalHead">,
+  find: (threadId: string) => Promise<ThreadRef | null>,
+): Promise<Driving["journal"]> {
+  const reader = await JournalReader.open(new DiskStore(root), claim);
+  return { reader, old: () => oldJournals(root, claim.start, find) };
+}
+
+/**
+ * Loads a bundle of a storage root, to drive its threads: it is hashed, imported, and its schemas are compiled if its steps must
+ * pass them.
+ * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`
+ */
+export const loadDriven = (root: Root, hash: string): Promise<LoadedBundle> =>
+  withStrictSchemas(loadBundle(root, hash));
 
 /** A claimed thread, the code that it runs, and where its debug log goes. */
 export type Driving = {
@@ -48,7 +86,7 @@ export type Driving = {
 
 /**
  * The engine of a claimed thread, in an async context of its own, and a function that fails the thread for something thrown
- * outside its generator. The engine lets go when the claim is lost; the claim is released by the caller.
+ * outside its generator. How the driving ends is noted in the debug log. The engine lets go when the claim is lost; the claim is released by the caller.
  */
 export function engineFor({ store, claim, bundle, place, env, ...driving }: Driving): {
   engine: ThreadEngine;
@@ -107,6 +145,9 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
       closingMs,
     },
   );
+  void engine.done.then((outcome) => {
+    if (outcome.kind !== "ended") info.log(outcomeTag, describeOutcome(outcome));
+  });
   claim.lost.addEventListener("abort", () => void engine.release());
   return { engine, fail };
 }

@@ -22,8 +22,18 @@ const printing = [
   ...(["time", "timeLog", "timeEnd", "clear"] as const),
 ];
 
+/**
+ * Gives bundles this process to themselves: what they print goes to their threads' debug logs, and `process.exit` and what nothing
+ * catches fail the thread that they come from.
+ */
+export function isolate(threads: Driven): void {
+  guardExit();
+  capturePrints();
+  catchCrashes(threads);
+}
+
 /** Takes what a bundle prints to its thread's debug log; what no thread printed, to the worker's own log. */
-export function capturePrints(): void {
+function capturePrints(): void {
   const streams = { stdout: streamTo(1), stderr: streamTo(2) };
   for (const name of ["stdout", "stderr"] as const) {
     Object.defineProperty(process, name, {
@@ -52,7 +62,7 @@ function streamTo(fd: number): Writable {
  * Keeps a bundle from ending the process that its siblings run in: `process.exit` fails the thread that
  * calls it.
  */
-export function guardExit(): void {
+function guardExit(): void {
   process.exit = (code) => {
     const error = WorkflowError.failed(
       "BUNDLE_EXITED",
@@ -76,7 +86,7 @@ export type Driven = {
  * only thread that this worker has ever driven. When it has driven several it is not known whose it
  * is, for one that has ended may have left it: it is noted in the debug log of each, and they go on.
  */
-export function catchCrashes(threads: Driven): void {
+function catchCrashes(threads: Driven): void {
   const onUncaught = (thrown: unknown) => {
     const fail = currentContext()?.fail ?? threads.failOnly;
     if (fail) fail(thrown);

@@ -7,7 +7,7 @@ import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
 import type { Root } from "../disk/paths.ts";
 import { markVariable } from "../system/worker-env.ts";
 import { recordEvents } from "./context.ts";
-import { capturePrints, catchCrashes, guardExit } from "./isolate.ts";
+import { isolate } from "./isolate.ts";
 import { runWorker } from "./worker.ts";
 
 process.umask(0o077);
@@ -15,10 +15,8 @@ const [root, hash, idleMs] = process.argv.slice(2) as [Root, string, string];
 try {
   const mark = process.env[markVariable] ?? "";
   runWorker({ root, hash, idleMs: Number(idleMs), mark }, (threads) => {
-    guardExit();
-    capturePrints();
+    isolate(threads);
     recordEvents();
-    catchCrashes(threads);
   });
 } catch (error) {
   // Clients read the last line of this log when the worker exits before it answers.

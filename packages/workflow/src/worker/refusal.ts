@@ -3,10 +3,14 @@ import { WorkflowError } from "../contract/error.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { Surroundings } from "../control/control.ts";
-import { isOver, refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
+import { isOver, notWaiting, refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
 import { payloadJson } from "../record/payload.ts";
+import { notFound } from "../record/selection.ts";
+import { endedError, movesNotRunning } from "../record/thread.ts";
 import type { Claim } from "../store/store.ts";
+import { hashCollision } from "../registry/versions.ts";
 import { system } from "../system/system.ts";
+import { otherBundle } from "./create.ts";
 import { InfoLog } from "./info.ts";
 import { linesOf, type Source } from "./info-batch.ts";
 
@@ -24,6 +28,19 @@ export function waiting(threadId: string, last: Step | null): WorkflowError {
   const hint = `answer it: uncaged-workflow resume ${threadId} --input TEXT`;
   return WorkflowError.failed("WAITING", `${threadId} waits for an answer`, hint);
 }
+
+/** The errors with which every host refuses what the state of a thread or a bundle does not allow. */
+export const refusals = {
+  ended: endedError,
+  moves: movesNotRunning,
+  notFound,
+  notWaiting,
+  waiting,
+  hashCollision,
+  otherBundle,
+  /** Any other: its code, and what the thread does instead. */
+  of: refuse,
+} as const;
 
 /** The error that a thread can't be resumed, by its log: it waits, for longer than until now. */
 export function stillWaiting({

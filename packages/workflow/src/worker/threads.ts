@@ -17,7 +17,7 @@ import type {
   WakeRequest,
   WokenHere,
 } from "../control/control.ts";
-import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
+import { killed, type Outcome } from "../engine/ending.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
 import { textOf } from "../record/record.ts";
 import { notFound } from "../record/selection.ts";
@@ -25,7 +25,7 @@ import { endedError, movedError, movesNotRunning } from "../record/thread.ts";
 import type { Claim, ClaimOptions, ThreadInfo } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { checkParams, hasTaken, otherBundle, prepareThread, roundsOf } from "./create.ts";
-import { engineFor, outcomeTag } from "./drive.ts";
+import { engineFor } from "./drive.ts";
 import { JournalReader } from "./journal-reader.ts";
 import { InfoLog } from "./info.ts";
 import { isSoonAtWork, type Live, liveThreadOf } from "./live.ts";
@@ -328,8 +328,7 @@ export class Threads {
 
   async #settle(claim: Claim, done: Promise<Outcome>, info: InfoLog): Promise<void> {
     const { threadId } = claim.ref;
-    const outcome = await done;
-    if (outcome.kind !== "ended") info.log(outcomeTag, describeOutcome(outcome));
+    await done;
     info.close();
     await claim.release();
     this.#live.delete(threadId);

@@ -1,17 +1,16 @@
 import { join } from "node:path";
-import { StackMapper } from "../bundle/stack.ts";
 import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
-import { sharedIn } from "../disk/shared-values.ts";
 import { DiskStore } from "../disk/store.ts";
 import { noteLeft, threadWithId } from "../disk/threads.ts";
-import { CopiedCommits, worktreesDir } from "../disk/worktrees.ts";
+import { CopiedCommits } from "../disk/worktrees.ts";
 import { takeLock } from "../disk/lock.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { markVariable } from "../system/worker-env.ts";
 import { SharedEnv } from "./context.ts";
+import { rootPlace } from "./drive.ts";
 import { Orphans } from "./orphans.ts";
 import { ControlServer } from "./server.ts";
 import { oldJournals } from "./old-journal.ts";
@@ -140,9 +139,7 @@ export function runWorker(
 
 /** What the threads of a bundle have of a storage root beside their store. */
 export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
-  shared: sharedIn(root),
-  worktrees: (threadId) => worktreesDir(root, threadId),
-  stacks: new StackMapper(root, hash),
+  ...rootPlace(root, hash),
   noteCopied(threadId, steps) {
     const commits = new CopiedCommits();
     for (const step of steps) commits.add(step);

@@ -52,14 +52,17 @@ export function checkStored(root: Root, name: string, hash: string): void {
  */
 export async function startThread(
   root: Root,
-  { threadId, cwd, env, name, ...given }: StartOptions,
+  { threadId, cwd, env, name, ...options }: StartOptions,
 ): Promise<StartedThread> {
-  checkGiven(given);
+  const given = checkedStart(options);
   const { name: resolved, hash } = await resolveWorkflow(root, given.workflow);
-  const options = { ...given.options, cwd };
   const surroundings = await surroundingsIn(cwd, env);
-  const input = given.input && withValue(given.input);
-  const request = { ...given, input, workflow: name ?? resolved, options, ...surroundings };
+  const request = {
+    ...given,
+    workflow: name ?? resolved,
+    options: { ...given.options, cwd },
+    ...surroundings,
+  };
   return await sendStart(root, hash, threadId, request);
 }
 
@@ -125,11 +128,19 @@ async function startNew(root: Root, hash: string, body: StartRequest): Promise<S
   return { threadId: body.threadId, workflow: body.workflow, hash };
 }
 
+/**
+ * Checks what a thread is to be started with, and reads its answer's value.
+ * @throws WorkflowError `BAD_MAX_ROUNDS`, `BAD_OPTION`
+ */
+export function checkedStart<Given extends Pick<StartOptions, "maxRounds" | "options" | "input">>(
+  given: Given,
+) {
+  checkGiven(given);
+  return { ...given, input: given.input && withValue(given.input) };
+}
+
 /** @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name that is the engine's own. */
-export function checkGiven({
-  maxRounds,
-  options = {},
-}: Pick<StartOptions, "maxRounds" | "options">) {
+function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" | "options">) {
   if (maxRounds !== undefined && !isRounds(maxRounds)) {
     throw WorkflowError.usage(
       "BAD_MAX_ROUNDS",

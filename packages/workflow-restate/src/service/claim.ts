@@ -1,0 +1,81 @@
+import { type ObjectContext, serde } from "@restatedev/restate-sdk";
+import * as rules from "../thread/lease.ts";
+import type { Holder, LeaseRequest, Refusal, ThreadMeta } from "../thread/thread.ts";
+
+/** What a holder outside of an invocation asks for. */
+export type HoldRequest = LeaseRequest & { hash: string; takeOver: boolean };
+
+/** What the object of a thread has others do when its claims change. */
+export type ClaimParts = {
+  metaOf: (ctx: ObjectContext) => Promise<ThreadMeta | null>;
+  become: (ctx: ObjectContext, meta: ThreadMeta, before: ThreadMeta | null) => Promise<void>;
+  stopDrive: (ctx: ObjectContext, meta: ThreadMeta) => void;
+  missing: (threadId: string) => Refusal;
+};
+
+/** The handlers by which a store claims a thread outside of an invocation, pauses it and postpones it. */
+export const claimHandlers = ({ metaOf, become, stopDrive, missing }: ClaimParts) => ({
+  hold: async (ctx: ObjectContext, { hash, ...request }: HoldRequest) => {
+    const meta = await metaOf(ctx);
+    if (meta?.hash !== hash) return missing(ctx.key);
+    const now = await ctx.date.now();
+    const held = rules.hold(meta, request, now);
+    if (!("meta" in held)) return held;
+    stopDrive(ctx, meta);
+    await become(ctx, held.meta, meta);
+    // The cluster goes on to wake a thread that its holder has lost.
+    if (!meta.byClaims) sendLapse(ctx, held.meta, request.leaseMs);
+    return held;
+  },
+
+  renew: async (ctx: ObjectContext, holder: Holder) => {
+    const renewed = rules.renew(await metaOf(ctx), holder, await ctx.date.now());
+    if (renewed) ctx.set("meta", renewed);
+    return { isHeld: renewed !== null };
+  },
+
+  release: async (ctx: ObjectContext, holder: Holder) => {
+    const meta = await metaOf(ctx);
+    const released = rules.release(meta, holder);
+    if (released) await become(ctx, released, meta);
+    return {};
+  },
+
+  /** Ends a lease that was not renewed. */
+  lapse: async (ctx: ObjectContext, holder: Holder) => {
+    const meta = await metaOf(ctx);
+    const released = rules.release(meta, holder);
+    if (!meta?.lease || !released) return;
+    const left = meta.lease.until - (await ctx.date.now());
+    if (left > 0) sendLapse(ctx, meta, left);
+    else await become(ctx, released, meta);
+  },
+
+  mark: async (ctx: ObjectContext, { hash, paused }: { hash: string; paused: boolean }) => {
+    const before = await metaOf(ctx);
+    if (before?.hash !== hash) return missing(ctx.key);
+    if (before.end || before.pause === paused) return { meta: before };
+    const meta = { ...before, pause: paused };
+    await become(ctx, meta, before);
+    return { meta };
+  },
+
+  postpone: async (ctx: ObjectContext, { hash, until }: { hash: string; until: number }) => {
+    const meta = await metaOf(ctx);
+    if (meta?.hash === hash) ctx.set("meta", { ...meta, postponedUntil: until });
+    return {};
+  },
+});
+
+function sendLapse(ctx: ObjectContext, meta: ThreadMeta, delay: number): void {
+  const { epoch, claim, incarnation } = meta;
+  const parameter = { epoch, claim, incarnation };
+  ctx.genericSend({
+    service: "thread",
+    method: "lapse",
+    key: ctx.key,
+    parameter,
+    delay,
+    inputSerde: serde.json,
+  });
+}

@@ -1,0 +1,63 @@
+import { handlers, type ObjectContext, serde } from "@restatedev/restate-sdk";
+import { unframe } from "../client/frame.ts";
+import * as rules from "../thread/thread.ts";
+import type { StageRequest } from "../thread/staging.ts";
+import type { ThreadMeta } from "../thread/thread.ts";
+import {
+  begunBefore,
+  discardValues,
+  sealValues,
+  type StagedValues,
+  stageValues,
+} from "./staging.ts";
+
+/** `awaits`: the start is answered when the index has the thread, too. */
+export type StartHeader = rules.StartMessage &
+  Pick<rules.Started, "byClaims"> &
+  StagedValues & { token: string | null; awaits?: boolean };
+
+/** What the object of a thread has others do when it is started. */
+export type StartParts = {
+  metaOf: (ctx: ObjectContext) => Promise<ThreadMeta | null>;
+  become: (ctx: ObjectContext, meta: ThreadMeta, awaits: boolean) => Promise<void>;
+};
+
+/** The handlers by which a thread is started, in one message or in several. Their rules are `thread/staging.ts`. */
+export const startHandlers = ({ metaOf, become }: StartParts) => ({
+  start: handlers.object.exclusive(
+    { input: serde.binary, accept: "*/*" },
+    async (ctx: ObjectContext, message: Uint8Array) => {
+      const before = await metaOf(ctx);
+      if (before) return begunBefore(before);
+      const { header, parts } = unframe(message);
+      const { text, taken, token, keys, awaits = false, ...given } = header as StartHeader;
+      const refused = await sealValues(ctx, { token, keys }, parts);
+      if (refused) return refused;
+      for (const id of taken) ctx.set(`r:${id}`, 1);
+      ctx.set("text", text);
+      const incarnation = ctx.rand.uuidv4();
+      const now = given.byClaims?.claim ? await ctx.date.now() : 0;
+      const { meta } = rules.start({ ...given, incarnation }, now);
+      // The bytes of what was staged, and of blobs, are not counted.
+      const isLarge = token !== null || keys.some((key) => key.startsWith("b:"));
+      const started = isLarge ? { ...meta, isLarge } : meta;
+      await become(ctx, started, awaits);
+      return { started: true, hash: given.hash, workflow: given.workflow, meta: started };
+    },
+  ),
+
+  stage: handlers.object.exclusive(
+    { input: serde.binary, accept: "*/*" },
+    async (ctx: ObjectContext, message: Uint8Array) => {
+      const before = await metaOf(ctx);
+      if (before) return begunBefore(before);
+      const { header, parts } = unframe(message);
+      return await stageValues(ctx, header as StageRequest & StagedValues, parts);
+    },
+  ),
+
+  discard: async (ctx: ObjectContext, { now }: { now: number }) => {
+    const isThread = (await metaOf(ctx)) !== null;
+    return { discarded: !isThread && (await discardValues(ctx, now)) };
+  },
+});

@@ -1,0 +1,379 @@
+import {
+  type Appended,
+  blobIdOf,
+  type Claim,
+  refusals,
+  FencedError,
+  type Root,
+  sealed,
+  type ThreadFiles,
+  type ThreadInfo,
+  type ThreadState,
+} from "@uncaged/workflow/store";
+import { type EndRecord, type StartRecord, type Step, WorkflowError } from "@uncaged/workflow/host";
+import { type ClusterClient, isPassing } from "../client/client.ts";
+import { frame } from "../client/frame.ts";
+import type { AppendMessage } from "../service/thread.ts";
+import { infoOf } from "../thread/info.ts";
+import { described } from "../thread/record.ts";
+import { type Holder, maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
+import { gainOf, sizeOf, type Tail } from "./tail.ts";
+
+/** What the debug log has gained goes with the next record, unless that is not made for so long. */
+const flushAfterMs = 1000;
+/**
+ * An append brings a thread's values along as long as they have so many bytes, unless the servers limit what they send: it
+ * need not ask for them.
+ */
+const mostWithAppend = 32 * 1024;
+const retryMs = [50, 100, 200, 500, 1000, 2000];
+
+type Header = Pick<AppendMessage, "n" | "record" | "journal">;
+
+/** What the object answers to an append. */
+type Answer = { fenced: true } | { ended: true } | { pause: boolean };
+
+/** A copy of the thread as it was claimed, in a storage root of its own: its files, and a claim on them. */
+export type ClaimedCopy = { root: Root; files: ThreadFiles; copy: Claim };
+
+export type ClaimOptions = {
+  /** The servers send but the first of a thread's values along with a call, however many there are. */
+  hasStateLimit?: boolean;
+  /** Called when the debug log has grown. */
+  onWrite?: () => void;
+  /** Called once, when the claim is over. */
+  onOver?: () => void;
+};
+
+/**
+ * A claim on a thread of a cluster: that of the worker which an invocation has drive it, or that of a holder outside, which has a
+ * lease. It sends one append after the other, and with each the lines that the debug log has gained. While none is made, the lines
+ * alone are sent. An append whose answer is lost is sent again: the object takes it once.
+ */
+export class ClusterClaim implements Claim {
+  readonly ref: { hash: string; threadId: string };
+  readonly fence: number;
+  readonly thread: ThreadInfo;
+  readonly start: StartRecord;
+  readonly steps: readonly Step[];
+  readonly end: EndRecord | null;
+  readonly journalHead: Claim["journalHead"];
+  readonly cut = null;
+  readonly lastSeq: number;
+  readonly lost: AbortSignal;
+  /** The storage root of the copy, and the thread's files there. Its journal has what was appended since, too. */
+  readonly root: Root;
+  readonly files: ThreadFiles;
+  /** How many bytes of the debug log the cluster had. */
+  readonly began: number;
+  /** Called when lines were sent and the thread is to stop at its next yield. */
+  onPause: () => void = () => undefined;
+  /** Called after each append. */
+  onAppend: () => void = () => undefined;
+  readonly #lost = new AbortController();
+  /** Aborted when nothing is sent any more. */
+  readonly #over = new AbortController();
+  readonly #client: ClusterClient;
+  readonly #holder: Required<Holder>;
+  readonly #leaseMs: number | null;
+  readonly #onOver: () => void;
+  readonly #info: Tail;
+  readonly #values: Tail;
+  readonly #copy: Claim;
+  readonly #onWrite: () => void;
+  #flush: { at: number; timer: ReturnType<typeof setTimeout> } | null = null;
+  #records: number;
+  #sum: bigint;
+  #journal: { records: number; sum: bigint };
+  #appends = 0;
+  /** Until when the lease holds at least, by this process's clock. */
+  #holdsUntil = Infinity;
+  /** Whether this holder has seen or written the record that ends the thread. */
+  #isEnded: boolean;
+  /** How many bytes the thread's object keeps, as far as that matters; with how many at most they come along. */
+  #kept: number;
+  readonly #mostWithAppend: number;
+  #last: Promise<unknown> = Promise.resolve();
+  #isFlushing = false;
+  #released: Promise<void> | null = null;
+
+  constructor(
+    client: ClusterClient,
+    meta: ThreadMeta,
+    { root, files, copy }: ClaimedCopy,
+    {
+      hasStateLimit = false,
+      onWrite = () => undefined,
+      onOver = () => undefined,
+    }: ClaimOptions = {},
+  ) {
+    const { hash, threadId, epoch, claim, incarnation, journal, lease } = meta;
+    this.#client = client;
+    this.#holder = { epoch, claim, incarnation };
+    this.#leaseMs = lease?.ms ?? null;
+    this.#onOver = onOver;
+    this.#renewed(performance.now());
+    this.lost = this.#lost.signal;
+    this.ref = { hash, threadId };
+    this.fence = claim;
+    this.thread = infoOf(meta, lease ? lease.until - lease.ms : 0);
+    this.root = root;
+    this.files = files;
+    this.start = copy.start;
+    this.steps = copy.steps;
+    this.end = copy.end;
+    this.journalHead = copy.journalHead;
+    this.lastSeq = copy.lastSeq;
+    this.#copy = copy;
+    this.#onWrite = onWrite;
+    this.#isEnded = copy.end !== null;
+    const tail = (path: string): Tail => ({ path, sent: sizeOf(path) });
+    this.#info = tail(files.info);
+    this.#values = tail(files.values);
+    this.began = this.#info.sent;
+    this.#records = meta.records;
+    this.#sum = BigInt(`0x${meta.sum}`);
+    this.#journal = { records: journal?.records ?? 0, sum: BigInt(`0x${journal?.sum ?? "0"}`) };
+    this.#mostWithAppend = hasStateLimit ? Number.MAX_VALUE : mostWithAppend;
+    const { data, journal: entries } = files;
+    const sizes = [data, entries, files.info, files.values].map(sizeOf);
+    this.#kept = meta.isLarge ? Infinity : sizes.reduce((sum, size) => sum + size, 0);
+  }
+
+  async renew(): Promise<boolean> {
+    if (this.#over.signal.aborted) return false;
+    if (this.#leaseMs === null) return true;
+    const asked = performance.now();
+    try {
+      const { isHeld } = await this.#again(() =>
+        this.#call<{ isHeld: boolean }>("renew", this.#holder),
+      );
+      if (isHeld) this.#renewed(asked);
+      else this.abandon();
+      return isHeld;
+    } catch (error) {
+      if (error instanceof FencedError) return false;
+      throw error;
+    }
+  }
+
+  async append(record: string, state: ThreadState): Promise<Appended> {
+    checkLength(record);
+    return await this.#alone(async () => {
+      const { text, sum } = sealed(record, this.#sum);
+      const kept = described(record, state);
+      const header = { n: this.#records, record: { ...kept, sum: sum.toString(16) } };
+      const { pause } = await this.#send(header, Buffer.from(text));
+      this.#records += 1;
+      this.#sum = sum;
+      if (state.kind === "ended") this.#isEnded = true;
+      return { paused: pause };
+    });
+  }
+
+  async journal(record: string): Promise<void> {
+    checkLength(record);
+    await this.#alone(async () => {
+      const { records, sum: before } = this.#journal;
+      const { text, sum } = sealed(record, before);
+      await this.#send({ n: records, journal: { sum: sum.toString(16) } }, Buffer.from(text));
+      this.#journal = { records: records + 1, sum };
+      await this.#copy.journal(record);
+    });
+  }
+
+  event(lines: readonly string[]): void {
+    if (this.#over.signal.aborted || lines.length === 0) return;
+    this.#copy.event(lines);
+    this.#onWrite();
+    this.#plan();
+  }
+
+  keepValue(json: string): number | null {
+    return this.#over.signal.aborted ? null : this.#copy.keepValue(json);
+  }
+
+  async putBlob(bytes: Uint8Array): Promise<string | null> {
+    if (bytes.length > maxRecordBytes) return null;
+    const id = blobIdOf(bytes);
+    const message = frame({ ...this.#holder, id }, [bytes]);
+    this.#kept = Infinity;
+    const kept = await this.#again(() => this.#call<{ fenced: boolean }>("keep", message));
+    if (kept.fenced) throw this.#fenced();
+    return id;
+  }
+
+  /** Ends the drive when the thread is to pause, or waits; false when it was resumed meanwhile. */
+  async park(): Promise<boolean> {
+    const { parked } = await this.#again(() =>
+      this.#call<{ parked: boolean }>("park", this.#holder),
+    );
+    return parked;
+  }
+
+  release(): Promise<void> {
+    this.#released ??= this.#release();
+    return this.#released;
+  }
+
+  async #release(): Promise<void> {
+    const { signal } = this.#over;
+    const sendRest = async (): Promise<void> => {
+      if (this.#isBehind) await this.#send({ n: this.#records }, none);
+    };
+    if (!signal.aborted) await this.#alone(sendRest).catch(() => undefined);
+    if (signal.aborted) return;
+    this.#end();
+    // Without it the lease runs out.
+    if (this.#leaseMs !== null) await this.#call("release", this.#holder).catch(() => undefined);
+  }
+
+  /** Gives the thread up: what is being sent is not waited for. */
+  abandon(): void {
+    if (this.#over.signal.aborted) return;
+    this.#lost.abort();
+    this.#end();
+  }
+
+  #end(): void {
+    this.#unplan();
+    this.#over.abort();
+    this.#onOver();
+  }
+
+  get #isBehind(): boolean {
+    return [this.#info, this.#values].some(({ path, sent }) => sizeOf(path) > sent);
+  }
+
+  #plan(): void {
+    const at = performance.now() + flushAfterMs;
+    if (this.#over.signal.aborted || (this.#flush && this.#flush.at <= at)) return;
+    this.#unplan();
+    this.#flush = { at, timer: setTimeout(() => void this.#sendLines(), flushAfterMs) };
+  }
+
+  #unplan(): void {
+    clearTimeout(this.#flush?.timer);
+    this.#flush = null;
+  }
+
+  /** Sends what the debug log has gained, without a record. */
+  async #sendLines(): Promise<void> {
+    this.#unplan();
+    if (this.#isFlushing || this.#over.signal.aborted) return;
+    this.#isFlushing = true;
+    try {
+      await this.#alone(async () => {
+        // What was sent before this may have taken it along.
+        if (!this.#isBehind) return;
+        const { pause } = await this.#send({ n: this.#records }, none);
+        if (pause) this.onPause();
+      });
+    } catch {
+      // Whoever appends the next record meets the same error.
+    } finally {
+      this.#isFlushing = false;
+    }
+  }
+
+  async #alone<T>(act: () => Promise<T>): Promise<T> {
+    const next = this.#last.then(act, act);
+    this.#last = next.catch(() => undefined);
+    return await next;
+  }
+
+  /**
+   * Sends what the debug log has gained, and with the last of it a record. A value goes before the lines that may name it, and all
+   * lines go before the record.
+   */
+  async #send(header: Header, line: Buffer): Promise<{ pause: boolean }> {
+    this.#unplan();
+    for (;;) {
+      const values = gainOf(this.#values);
+      const hasValues = this.#values.sent + values.length >= sizeOf(this.#values.path);
+      const info = hasValues ? gainOf(this.#info) : none;
+      const gained = values.length + info.length;
+      const isAll = hasValues && this.#info.sent + info.length >= sizeOf(this.#info.path);
+      const isFit = line.length === 0 || gained + line.length <= maxRecordBytes;
+      if (gained === 0 || (isAll && isFit)) return await this.#post(header, line, info, values);
+      await this.#post({ n: this.#records }, none, info, values);
+    }
+  }
+
+  async #post(
+    header: Header,
+    line: Buffer,
+    info: Buffer,
+    values: Buffer,
+  ): Promise<{ pause: boolean }> {
+    const append = this.#appends + 1;
+    const at = this.#info.sent;
+    const message = frame({ ...this.#holder, append, at, ...header }, [line, info, values]);
+    const answer = await this.#again((tries) => {
+      // What was refused may have been so for what comes with it.
+      if (tries > 0) this.#kept = Infinity;
+      const handler = this.#kept <= this.#mostWithAppend ? "appendEager" : "append";
+      return this.#call<Answer>(handler, message);
+    });
+    if ("ended" in answer && this.#isEnded) throw refusals.ended(this.ref.threadId, "ended");
+    if (!("pause" in answer)) throw this.#fenced();
+    this.#appends = append;
+    this.#kept += message.length;
+    this.#info.sent += info.length;
+    this.#values.sent += values.length;
+    if (this.#isBehind) this.#plan();
+    this.onAppend();
+    return answer;
+  }
+
+  #call<T>(handler: string, body: object): Promise<T> {
+    const { signal } = this.#over;
+    const isLast = handler === "release";
+    return this.#client.call<T>(
+      "thread",
+      this.ref.threadId,
+      handler,
+      body,
+      isLast ? {} : { signal },
+    );
+  }
+
+  #renewed(asked: number): void {
+    if (this.#leaseMs !== null) this.#holdsUntil = asked + this.#leaseMs;
+  }
+
+  #fenced(): FencedError {
+    this.abandon();
+    return new FencedError(this.ref.threadId);
+  }
+
+  /** Makes a call until it is answered, or the claim is over: the object takes once what is sent twice. */
+  async #again<T>(call: (tries: number) => Promise<T>): Promise<T> {
+    for (let tries = 0; ; tries += 1) {
+      if (this.#over.signal.aborted) throw new FencedError(this.ref.threadId);
+      try {
+        return await call(tries);
+      } catch (error) {
+        if (this.#over.signal.aborted) throw new FencedError(this.ref.threadId);
+        if (!isPassing(error)) throw error;
+        if (performance.now() > this.#holdsUntil) {
+          this.abandon();
+          throw error;
+        }
+        await Bun.sleep(retryMs[Math.min(tries, retryMs.length - 1)] ?? 0);
+      }
+    }
+  }
+}
+
+const none = Buffer.alloc(0);
+/** @throws WorkflowError `RECORD_TOO_LARGE` */
+export function checkLength(record: string): void {
+  const length = Buffer.byteLength(record);
+  if (length <= maxRecordBytes) return;
+  throw WorkflowError.failed(
+    "RECORD_TOO_LARGE",
+    `a record of ${(length / 1048576).toFixed(1)} MiB is too large`,
+    "put large data into a file and give its path",
+  );
+}

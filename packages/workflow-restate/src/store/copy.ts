@@ -1,0 +1,55 @@
+import { openRoot } from "@uncaged/workflow/store";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { DiskStore, type Root, threadFiles } from "@uncaged/workflow/store";
+import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
+import type { ClusterClient } from "../client/client.ts";
+import { Mirror } from "../mirror/mirror.ts";
+import type { ThreadMeta } from "../thread/thread.ts";
+import type { ClaimedCopy } from "./claim.ts";
+
+/** A claimed thread's copy, which goes with `remove`. */
+export type OwnCopy = ClaimedCopy & { remove: () => void };
+
+/**
+ * Copies a thread that was claimed, and checks it. `line` is its start record, where that is all it has. Null when the thread was
+ * removed meanwhile.
+ * @throws WorkflowError `LOG_CORRUPT`
+ */
+export async function copyClaimed(
+  client: ClusterClient,
+  parent: Root,
+  meta: ThreadMeta,
+  line?: string,
+): Promise<OwnCopy | null> {
+  const { hash, threadId, records } = meta;
+  const root = openRoot({ path: mkdtempSync(join(parent, "run", "claim-")) });
+  const store = new DiskStore(root);
+  const remove = (): void => {
+    void store.close();
+    rmSync(root, { recursive: true, force: true });
+  };
+  try {
+    mkdirSync(join(root, "run"), { mode: 0o700 });
+    const lines = line === undefined ? [] : [Buffer.from(line)];
+    const now = await new Mirror(root, client).sync(threadId, meta, lines);
+    if (now?.records !== records) {
+      remove();
+      return null;
+    }
+    const ref = { hash, threadId };
+    const copy = await store.claim(ref, { owner: "copy", leaseMs: 0, durability: "os" });
+    if (!copy || copy.cut) throw corrupt(threadId);
+    return { root, files: threadFiles(root, ref), copy, remove };
+  } catch (error) {
+    remove();
+    throw isWorkflowError(error) && error.code === "LOG_CORRUPT" ? corrupt(threadId) : error;
+  }
+}
+
+const corrupt = (threadId: string): WorkflowError =>
+  WorkflowError.failed(
+    "LOG_CORRUPT",
+    `the records of ${threadId} in the cluster are damaged`,
+    "see which: uncaged-workflow verify",
+  );

@@ -1,0 +1,30 @@
+import { closeSync, openSync, readSync, statSync } from "node:fs";
+
+/** So much of a file is sent at once, unless one line is longer. */
+const mostAtOnce = 512 * 1024;
+
+/** A file, and how many bytes of it were sent. */
+export type Tail = { path: string; sent: number };
+
+/** A file's length in bytes; 0 where it is missing. */
+export const sizeOf = (path: string): number =>
+  statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+
+/** The whole lines of a file behind those that were sent, up to a bound. Each step waits for it: it is not left to other threads. */
+export function gainOf({ path, sent }: Tail): Buffer {
+  const size = sizeOf(path);
+  if (size <= sent) return Buffer.alloc(0);
+  const file = openSync(path, "r");
+  try {
+    let length = Math.min(size - sent, mostAtOnce);
+    for (;;) {
+      const bytes = Buffer.alloc(length);
+      readSync(file, bytes, 0, length, sent);
+      const end = bytes.lastIndexOf("\n") + 1;
+      if (end > 0 || length >= size - sent) return bytes.subarray(0, end);
+      length = Math.min(size - sent, length * 4);
+    }
+  } finally {
+    closeSync(file);
+  }
+}

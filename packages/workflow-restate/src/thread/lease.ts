@@ -1,0 +1,43 @@
+import {
+  type Holder,
+  isClaimOf,
+  isHeldBy,
+  isLeased,
+  leased,
+  type LeaseRequest,
+  movedAway,
+  type Refusal,
+  type ThreadMeta,
+} from "./thread.ts";
+
+/*
+ * The rules of claims outside of an invocation, as functions of what a thread is.
+ */
+
+/**
+ * Claims the thread for a holder outside of an invocation. A drive, ordered or begun, holds it, and so does a lease; with
+ * `takeOver` that claim is fenced.
+ */
+export function hold(
+  meta: ThreadMeta,
+  request: LeaseRequest & { takeOver: boolean },
+  now: number,
+): { meta: ThreadMeta } | { held: true } | Refusal {
+  const away = movedAway(meta);
+  if (away) return away;
+  if (!request.takeOver && (meta.drive || isLeased(meta, now))) return { held: true };
+  return { meta: leased(meta, request, now) };
+}
+
+/** Extends a lease; null when the claim is over. */
+export function renew(meta: ThreadMeta | null, holder: Holder, now: number): ThreadMeta | null {
+  if (!isHeldBy(meta, holder, now) || !meta.lease) return null;
+  return { ...meta, lease: { ...meta.lease, until: now + meta.lease.ms } };
+}
+
+/** Ends a lease; null when this holder has none. */
+export function release(meta: ThreadMeta | null, holder: Holder): ThreadMeta | null {
+  if (!meta || !isClaimOf(meta, holder) || !meta.lease) return null;
+  const { lease: _, ...free } = meta;
+  return free;
+}

@@ -1,0 +1,68 @@
+// Entry point 5: for a thread store on other machines, and for a host that drives its threads.
+
+// The store
+export {
+  type Appended,
+  type Claim,
+  type ClaimOptions,
+  type Cut,
+  FencedError,
+  type ListQuery,
+  type LogName,
+  type LogPage,
+  type NewThread,
+  type RegistryState,
+  type RunnableOptions,
+  type StoreChange,
+  type StoredBundle,
+  type ThreadInfo,
+  type ThreadState,
+  type ThreadStore,
+} from "../store/store.ts";
+export { storeContract, type StoreRule } from "../store/store-contract.ts";
+export type { StoreUnderTest } from "../store/store-trial.ts";
+export { memoryStore } from "../store/memory-store.ts";
+export { DiskStore } from "../disk/store.ts";
+
+// Records
+export { sealed } from "../record/sum.ts";
+export { blobIdOf } from "../record/blob-names.ts";
+export { ulidTime } from "../contract/base32.ts";
+export { checkThreadId } from "../contract/names.ts";
+export { pickThread, requestIdOf } from "../record/selection.ts";
+export { SearchText, wordsOf } from "../record/search.ts";
+export { readLog, type ThreadLog } from "../disk/log.ts";
+export { cursorOf, positionOf } from "../record/reader.ts";
+export type { ThreadRef } from "../record/thread.ts";
+
+// A new thread
+export { newThread } from "../worker/create.ts";
+export { checkedStart, forkRequest } from "../local/threads/start.ts";
+export type { InputRequest, StartRequest } from "../control/control.ts";
+
+// Driving a claimed thread
+export { type Driving, engineFor, loadDriven, rootJournal, rootPlace } from "../worker/drive.ts";
+export { InfoLog } from "../worker/info.ts";
+export { recordEvents } from "../worker/context.ts";
+export { type Driven, isolate } from "../worker/isolate.ts";
+export { markVariable } from "../system/worker-env.ts";
+
+// Records that are made outside of an engine, and what is refused
+export { killed } from "../engine/ending.ts";
+export { type GivenAnswer, timeoutStep } from "../engine/answer.ts";
+export { answerAt } from "../worker/create.ts";
+export { refusalLines, refusals } from "../worker/refusal.ts";
+
+// A storage root with copies of threads and bundles
+export { openRoot } from "../disk/root.ts";
+export { type Root, registryPath, type ThreadFiles, threadFiles } from "../disk/paths.ts";
+export { noteLocation } from "../disk/location.ts";
+export type { Location } from "../control/control.ts";
+export type { Drivers } from "../local/workers/live.ts";
+export { type CopyHost, copyHost } from "../local/host.ts";
+export { type LoadedBundle, readBundle } from "../bundle/store.ts";
+export { readRegistry } from "../registry/read.ts";
+export type { Workflow as RegisteredWorkflow } from "../registry/registry.ts";
+export { resolve, type Resolved } from "../registry/versions.ts";
+export { type Selector, selectorsIn } from "../local/threads/list.ts";
+export type { CollectOptions, VerifyOptions } from "../host/host.ts";
