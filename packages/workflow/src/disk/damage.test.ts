@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { endLine, logOf, sealedLogOf, startLine, stepLine } from "../../test/fixtures/records.ts";
 import { readLog } from "./log.ts";
-import { LogReader } from "./reader.ts";
+import { FileReader } from "./reader.ts";
 import type { Break } from "../record/record.ts";
 
 const hash = "EYHPV6X8XHTCS";
@@ -64,7 +64,7 @@ function seen(bytes: Uint8Array): Seen {
   const log = readLog(path);
   const broken = log.kind === "empty" ? null : log.broken;
   const steps = log.kind === "thread" ? [...log.steps, ...(log.end ? [log.end] : [])] : [];
-  const reader = new LogReader({ data: path });
+  const reader = new FileReader({ data: path });
   const followed: string[] = [];
   for (const item of reader.read()) {
     if (item.kind === "step") followed.push(item.step.content);

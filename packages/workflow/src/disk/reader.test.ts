@@ -14,7 +14,8 @@ import { isWorkflowError } from "../contract/error.ts";
 import { dataPath, infoPath, type Root } from "./paths.ts";
 import { openRoot } from "./root.ts";
 import { LineFile } from "./line-file.ts";
-import { cursorOf, type LogItem, LogReader, type Position, positionOf } from "./reader.ts";
+import { cursorOf, type LogItem, type Position, positionOf } from "../record/reader.ts";
+import { FileReader } from "./reader.ts";
 
 const ref = { hash: "EYHPV6X8XHTCS", threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
 let root: Root;
@@ -44,7 +45,7 @@ const shown = (item: LogItem): string =>
       ? `event ${item.event.seq}`
       : item.kind;
 
-const reader = (from?: Position) => new LogReader({ data, info, ...(from && { from }) });
+const reader = (from?: Position) => new FileReader({ data, info, ...(from && { from }) });
 const all = (from?: Position, to?: Position) => [...reader(from).read(to)];
 const thrown = (act: () => unknown): string => {
   try {
@@ -167,12 +168,12 @@ test("with the mark of a reading that has stopped there another one goes on, and
       .map((line) => `${line}\n`)
       .join("");
   appendFileSync(data, upTo(3));
-  const first = new LogReader({ data });
+  const first = new FileReader({ data });
   expect([...first.read()].map(shown)).toEqual(["start", "step 1", "step 2"]);
   const mark = first.mark ?? undefined;
   appendFileSync(data, upTo(5).slice(upTo(3).length));
   const counts = spyOn(LineFile.prototype, "countTo");
-  const again = () => new LogReader({ data, from: first.position, ...(mark && { mark }) });
+  const again = () => new FileReader({ data, from: first.position, ...(mark && { mark }) });
   try {
     expect([...again().read()].map(shown)).toEqual(["step 3", "end"]);
     expect(counts).not.toHaveBeenCalled();

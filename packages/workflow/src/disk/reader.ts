@@ -1,261 +1,39 @@
-import { END, type Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
-import { type EventRecord, readEvent } from "../contract/event.ts";
-import { show } from "../contract/show.ts";
-import { FileWatch } from "./watch.ts";
+import { LogReader, type Mark, type Position } from "../record/reader.ts";
 import { system } from "../system/system.ts";
 import { LineFile } from "./line-file.ts";
-import { type Line } from "../record/lines.ts";
-import { LogFold } from "../record/fold.ts";
-import {
-  type EndRecord,
-  type InfoRecord,
-  isEnd,
-  type StartRecord,
-  violationOfRecord,
-} from "../record/record.ts";
-import { type Sum, sumIn } from "../record/sum.ts";
+import { FileWatch } from "./watch.ts";
 
-/** A position in a thread's two files: bytes of the log, and of the debug log. */
-export type Position = { data: number; info: number };
+/** A {@link LogReader} of the files of a thread: its log, and its debug log where that is wanted. */
+export class FileReader extends LogReader {
+  readonly #paths: [data: string, info?: string];
 
-/** The position before everything. */
-const origin: Position = { data: 0, info: 0 };
-const unbounded: Position = { data: Number.POSITIVE_INFINITY, info: Number.POSITIVE_INFINITY };
-const pattern = /^d(\d{1,15})\.i(\d{1,15})$/;
-
-/** A position as a cursor, which is text: `d512.i2048`. */
-export const cursorOf = ({ data, info }: Position): string => `d${data}.i${info}`;
-
-/** The position of a cursor; the one before everything without it. @throws WorkflowError `BAD_POSITION` (usage). */
-export function positionOf(cursor: string | undefined): Position {
-  if (cursor === undefined) return origin;
-  const [, data, info] = pattern.exec(cursor) ?? [];
-  if (data === undefined || info === undefined) throw badPosition(cursor);
-  return { data: Number(data), info: Number(info) };
-}
-
-/**
- * What a reading knew of a log where it has stopped: the number of lines before, and the last of them with its checksum,
- * which is one over all. So another reading can go on there without counting them.
- */
-export type Mark = { data: number; lines: number; lastStart: number; sum: Sum };
-
-/** What a thread's files hold, with the position behind it. Steps are counted from 1. */
-export type LogItem = { position: Position } & (
-  | { kind: "start"; start: StartRecord }
-  | { kind: "step"; number: number; step: Step }
-  | { kind: "event"; event: EventRecord & InfoRecord }
-  | { kind: "end"; end: EndRecord }
-);
-
-/**
- * Reads a thread's log and its events as one stream that can be left and continued at any item's position,
- * also by another process: what comes behind a position is what was not given before it.
- *
- * Each event comes before the step that it led to: it is written to the debug log before that step is written to
- * the log, and carries its number. No file is held open between two reads.
- */
-export class LogReader {
-  /** What the log shows of the thread's status up to the position. */
-  readonly facts: LogFold;
-  readonly #data: LineFile;
-  readonly #info: LineFile | null;
-  #position: Position;
-  #lastStart: number;
-
-  /**
-   * Reads from a position on; without `info` the log alone. With the mark of a reading that has stopped there nothing that
-   * comes before is read, unless it is not the same any more.
-   * @throws WorkflowError `BAD_POSITION` (usage) when no line ends at `from`.
-   */
   constructor({
     data,
     info,
-    from = origin,
-    mark,
+    ...where
   }: {
     data: string;
     info?: string;
     from?: Position;
     mark?: Mark;
   }) {
-    this.#data = new LineFile(data);
-    this.facts = new LogFold(data);
-    this.#info = info === undefined ? null : new LineFile(info);
-    this.#position = from;
-    const lines = this.#marked(from, mark) ?? this.#data.countTo(from.data);
-    if (lines === null || this.#info?.endsAt(from.info) === false)
-      throw badPosition(cursorOf(from));
-    this.#lastStart = lines.lastStart;
-    const [last] = lines.count > 0 ? this.#data.forward(lines.lastStart) : [];
-    if (last) this.facts.skip(lines.count, last);
-  }
-
-  /** What a mark holds, if the log is still the one that it was made of. */
-  #marked({ data }: Position, mark?: Mark): { count: number; lastStart: number } | null {
-    if (!mark || mark.data !== data || !this.#data.endsAt(data)) return null;
-    const [last] = this.#data.forward(mark.lastStart);
-    if (last?.value === undefined || last.position !== data) return null;
-    if (sumIn(last.value) !== mark.sum) return null;
-    return { count: mark.lines, lastStart: mark.lastStart };
-  }
-
-  /** What another reading needs to go on here; null in a log without checksums, or before its first line. */
-  get mark(): Mark | null {
-    const { broken, lines, sum } = this.facts;
-    if (broken || lines === 0 || sum === null) return null;
-    return { data: this.#position.data, lines, lastStart: this.#lastStart, sum };
-  }
-
-  /** Behind the last item that was given. */
-  get position(): Position {
-    return this.#position;
+    super({
+      data: new LineFile(data),
+      ...(info !== undefined && { info: new LineFile(info) }),
+      ...where,
+    });
+    this.#paths = info === undefined ? [data] : [data, info];
   }
 
   /** Whether the log is there: a thread may be removed while it is read. */
   get exists(): boolean {
-    return system.files.exists(this.#data.path);
-  }
-
-  /** Whether the log has records that were not given yet. */
-  get isBehind(): boolean {
-    if (this.facts.broken) return false;
-    for (const _ of this.#data.forward(this.#position.data)) return true;
-    return false;
-  }
-
-  /** The position behind all that is whole in the files now. */
-  newest(): Position {
-    // The log first: an event is in its file before the step that it led to is in the log.
-    const data = this.#data.end();
-    return { data, info: this.#info?.end() ?? 0 };
+    return system.files.exists(this.#paths[0]);
   }
 
   watch(signal?: AbortSignal): FileWatch {
-    return new FileWatch([this.#data.path, ...(this.#info ? [this.#info.path] : [])], signal);
-  }
-
-  /** The items that are new, up to the position `to`. It may be left before it is through. */
-  *read(to: Position = unbounded): Generator<LogItem> {
-    if (this.facts.broken) return;
-    const events = this.#info && new Lookahead(this.#info, this.#position.info);
-    try {
-      yield* this.#records(events, to);
-    } finally {
-      events?.close();
-    }
-  }
-
-  *#records(events: Lookahead | null, to: Position): Generator<LogItem> {
-    const { facts } = this;
-    let end: Line | null = null;
-    for (const line of this.#data.forward(this.#position.data, undefined, () =>
-      events?.refresh(),
-    )) {
-      if (line.position > to.data) break;
-      if (end === null && facts.lines > 0 && isEndRecord(line.value)) {
-        end = line;
-        continue;
-      }
-      if (events && facts.lines > 0 && end === null)
-        yield* this.#events(events, facts.steps + 1, to.info);
-      // A record behind an end breaks the log, and it has none.
-      if (end) facts.take(end);
-      const record = facts.take(line);
-      if (record === null) {
-        facts.end = null;
-        return;
-      }
-      yield this.#give(record, line);
-    }
-    const isOver = end !== null || facts.end !== null;
-    events?.refresh();
-    if (events) yield* this.#events(events, isOver ? unbounded.info : facts.steps + 1, to.info);
-    const record = end && facts.take(end);
-    if (to.data === unbounded.data) this.#takeRest(end);
-    if (end && record && !facts.broken) yield this.#give(record, end);
-  }
-
-  // A whole record behind the last newline is given when its newline is there.
-  #takeRest(end: Line | null): void {
-    const from = end?.position ?? this.#position.data;
-    this.facts.takeRest(this.#data.rest(from), from);
-    if (this.facts.broken) this.facts.end = null;
-  }
-
-  #give(record: StartRecord | Step | EndRecord, { position: data, start }: Line): LogItem {
-    this.#lastStart = start;
-    const position = (this.#position = { ...this.#position, data });
-    if ("parameters" in record) return { kind: "start", start: record, position };
-    if (isEnd(record)) return { kind: "end", end: record, position };
-    return { kind: "step", number: this.facts.steps, step: record, position };
-  }
-
-  /** The new events that come before a step. */
-  *#events(events: Lookahead, step: number, to: number): Generator<LogItem> {
-    for (let next = events.peek(); next && next.position <= to; next = events.peek()) {
-      const event = readEvent(next.value);
-      if (event && (event.step ?? 0) > step) return;
-      events.take();
-      this.#position = { ...this.#position, info: next.position };
-      if (!event) continue;
-      const whole = { ...(next.value as InfoRecord), ...event };
-      yield { kind: "event", event: whole, position: this.#position };
-    }
+    return new FileWatch(
+      this.#paths.filter((path) => path !== undefined),
+      signal,
+    );
   }
 }
-
-/** The lines of a debug log, with one that was looked at and not taken yet. */
-class Lookahead {
-  readonly #file: LineFile;
-  #position: number;
-  #lines: Generator<Line> | null = null;
-  #next: Line | null = null;
-  #mayHaveGrown = true;
-
-  constructor(file: LineFile, position: number) {
-    this.#file = file;
-    this.#position = position;
-  }
-
-  /** The line that comes next, of those that were there at the last {@link refresh}. */
-  peek(): Line | null {
-    while (!this.#next) {
-      if (!this.#lines && !this.#mayHaveGrown) return null;
-      if (!this.#lines) {
-        this.#mayHaveGrown = false;
-        this.#lines = this.#file.forward(this.#position);
-      }
-      const { value, done } = this.#lines.next();
-      if (done) this.#lines = null;
-      else this.#next = value;
-    }
-    this.#position = this.#next.position;
-    return this.#next;
-  }
-
-  /** Has a file that was read to its end looked at again. */
-  refresh(): void {
-    this.#mayHaveGrown = true;
-  }
-
-  take(): void {
-    this.#next = null;
-  }
-
-  close(): void {
-    this.#lines?.return(undefined);
-  }
-}
-
-const isEndRecord = (value: unknown): boolean =>
-  (value as { role?: unknown } | null | undefined)?.role === END &&
-  violationOfRecord(value) === null;
-
-const badPosition = (cursor: string): WorkflowError =>
-  WorkflowError.usage(
-    "BAD_POSITION",
-    `${show(cursor)} is no position in this thread`,
-    "give the id of an event that this thread's stream has sent, or none to read from the start",
-  );

@@ -31,7 +31,7 @@ import { realSystem } from "../system/real.ts";
 import { useSystem } from "../system/system.ts";
 import { readLog } from "./log.ts";
 import { maxRecordBytes } from "../record/record.ts";
-import { LogReader } from "./reader.ts";
+import { FileReader } from "./reader.ts";
 import { LogWriter } from "./writer.ts";
 import { durableWriting, type Writing } from "./writing.ts";
 
@@ -123,7 +123,7 @@ describe("an append", () => {
     const seen: (number | null)[] = [];
     const steps = () => {
       const log = readLog(path);
-      const followed = [...new LogReader({ data: path }).read()].length - 1;
+      const followed = [...new FileReader({ data: path }).read()].length - 1;
       expect(log.kind === "thread" && log.steps.length).toBe(followed);
       return followed;
     };

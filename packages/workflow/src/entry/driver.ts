@@ -49,7 +49,7 @@ export type { Drivers } from "../local/workers/live.ts";
 export { readView } from "../local/threads/view.ts";
 export { readAttempts, readLines, readValue } from "../local/threads/events.ts";
 export { Marks, observe } from "../local/threads/observe.ts";
-export { cursorOf, positionOf } from "../disk/reader.ts";
+export { cursorOf, positionOf } from "../record/reader.ts";
 export { searchText } from "../local/threads/search.ts";
 export { hasWords, SearchText, wordsOf } from "../record/search.ts";
 export { type Selector, selectorsIn } from "../local/threads/list.ts";

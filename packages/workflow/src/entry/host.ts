@@ -54,6 +54,7 @@ export { threadEnv } from "../local/workers/surroundings.ts";
 
 // Stores
 export { Memory } from "../store/memory.ts";
+export { openMemoryHost, openStoreHost, type StoreHostOptions } from "../embedded/store-host.ts";
 export { memoryStore } from "../store/memory-store.ts";
 export { storeContract, type StoreRule } from "../store/store-contract.ts";
 export type { StoreUnderTest } from "../store/store-trial.ts";

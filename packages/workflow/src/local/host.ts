@@ -4,7 +4,7 @@ import type { ThreadRef } from "../record/thread.ts";
 import { changes } from "./threads/changes.ts";
 import { control, removeThread } from "./workers/control.ts";
 import { readAttempts, readLines, readValue } from "./threads/events.ts";
-import { Families } from "./threads/family.ts";
+import { familiesIn } from "./threads/family.ts";
 import { collectGarbage } from "./upkeep/gc.ts";
 import { listThreads, readIndexed, readRow, worthIndexing } from "./threads/list.ts";
 import { LiveWorkers, listLive, listWorkers } from "./workers/live.ts";
@@ -43,7 +43,7 @@ export function openLocalHost(options: RootOptions = {}): Host {
   const root = openRoot(options);
   const workers = new LiveWorkers(root, freshMs);
   const marks = new Marks();
-  const families = new Families(root);
+  const families = familiesIn(root);
   const index = new ThreadIndex(root, (ref) => readIndexed(root, ref));
   let lists = 0;
 

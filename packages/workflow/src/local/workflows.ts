@@ -131,9 +131,16 @@ const isTextPair = (pair: readonly [unknown, unknown]): pair is [string, string]
 function sourcesOf(root: Root, hash: string): Map<string, string> {
   try {
     const bytes = readOwnFile(mapPath(root, hash), maxMapBytes);
-    if (!bytes) return new Map();
-    const map = JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown[]>;
-    const { sources = [], sourcesContent = [] } = map;
+    return bytes ? sourcesIn(new TextDecoder().decode(bytes)) : new Map();
+  } catch {
+    return new Map();
+  }
+}
+
+/** The texts of the files that a bundle was built from, by its source map. */
+export function sourcesIn(map: string): Map<string, string> {
+  try {
+    const { sources = [], sourcesContent = [] } = JSON.parse(map) as Record<string, unknown[]>;
     const pairs = sources.map((source, index) => [source, sourcesContent[index]] as const);
     return new Map(pairs.filter(isTextPair));
   } catch {

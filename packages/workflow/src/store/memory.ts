@@ -136,6 +136,8 @@ export class Memory {
         thread.state = { ...state };
         thread.postponedUntil = 0;
         this.changed(thread);
+        // As other media take time: a workflow that never waits must not keep the process from everything else.
+        await system.clock.turn();
         return { paused: thread.paused };
       },
       journal: async (json: string) => {

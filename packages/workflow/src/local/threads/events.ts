@@ -5,14 +5,21 @@ import { type EventRecord, knownEvent, readEvent } from "../../contract/event.ts
 import type { LogLine, LogOptions } from "../../host/host.ts";
 import { LineFile } from "../../disk/line-file.ts";
 import { type Line } from "../../record/lines.ts";
-import { LogReader } from "../../disk/reader.ts";
+import { FileReader } from "../../disk/reader.ts";
 import type { InfoRecord } from "../../record/record.ts";
 import { valueAt } from "../../disk/values.ts";
 import { diskError } from "../../disk/disk-error.ts";
 import { dataPath, infoPath, type Root, valuesPath } from "../../disk/paths.ts";
 import { FileWatch } from "../../disk/watch.ts";
 import { notFound } from "../../record/selection.ts";
-import { type ForkFrom, isMoving, statusOf, type ThreadRef } from "../../record/thread.ts";
+import type { Lines, LogReader } from "../../record/reader.ts";
+import {
+  type ForkFrom,
+  isMoving,
+  type LiveFacts,
+  statusOf,
+  type ThreadRef,
+} from "../../record/thread.ts";
 import { type Drivers, LiveWorkers } from "../workers/live.ts";
 import { threadWithId } from "../../disk/threads.ts";
 import { readView, startOf } from "./view.ts";
@@ -52,7 +59,11 @@ export async function* readLines(
   }
 }
 
-function* wantedOf(lines: Iterable<Line>, { since = 0, only }: LogOptions): Generator<LogLine> {
+/** The lines that the options ask for. */
+export function* wantedOf(
+  lines: Iterable<Line>,
+  { since = 0, only }: LogOptions,
+): Generator<LogLine> {
   const isWanted = (name: string | undefined): boolean => only?.includes(name ?? "") ?? true;
   for (const { value, position } of lines) {
     const record = value as InfoRecord | undefined;
@@ -61,7 +72,8 @@ function* wantedOf(lines: Iterable<Line>, { since = 0, only }: LogOptions): Gene
   }
 }
 
-function* eventsIn(lines: Iterable<Line>): Generator<LogLine> {
+/** The events among lines. */
+export function* eventsIn(lines: Iterable<Line>): Generator<LogLine> {
   for (const { value, position } of lines) {
     if (readEvent(value)) yield { record: value as InfoRecord, position };
   }
@@ -91,29 +103,41 @@ export async function readAttempts(
   live: Drivers = new LiveWorkers(root),
 ): Promise<readonly Attempt[]> {
   const { hash, threadId } = ref;
-  const reader = new LogReader({
+  const reader = new FileReader({
     data: dataPath(root, hash, threadId),
     info: infoPath(root, hash, threadId),
   });
   if (!reader.exists) throw notFound(threadId);
   // Asked first: a thread that ends meanwhile has its end in the log.
   const driver = await live.find(ref);
+  return await attemptsIn(reader, driver, async (from) => eventsOfCopied(root, ref, from));
+}
+
+/** The events of copied steps, by the attempt that they are of. */
+export type CopiedEvents = ReadonlyMap<string, EventRecord[]>;
+
+/** The attempts of a thread that is read from its start. `copied` has the events of the steps that it has copied. */
+export async function attemptsIn(
+  reader: LogReader,
+  driver: LiveFacts | null,
+  copied: (forkFrom: ForkFrom) => Promise<CopiedEvents>,
+): Promise<readonly Attempt[]> {
   let log = new AttemptLog();
-  let copied: ReadonlyMap<string, EventRecord[]> = new Map();
+  let events: CopiedEvents = new Map();
   for (const item of reader.read()) {
     if (item.kind === "start") {
       const { forkFrom } = item.start;
       log = new AttemptLog({ saved: forkFrom?.steps ?? 0 });
-      copied = forkFrom ? eventsOfCopied(root, ref, forkFrom) : copied;
+      if (forkFrom) events = await copied(forkFrom);
     } else if (item.kind === "event") log.event(item.event);
     else if (item.kind === "step") {
       // What a fork has copied came with its records alone: its events are in the thread that it is of.
-      for (const event of copied.get(item.step.attempt ?? "") ?? []) log.event(event);
+      for (const event of events.get(item.step.attempt ?? "") ?? []) log.event(event);
       log.step(item.number, item.step);
     }
   }
   const { status } = statusOf(reader.facts, driver);
-  if (status !== "running" && status !== "paused") log.close(reader.facts.end);
+  if (!isMoving(status)) log.close(reader.facts.end);
   return log.attempts;
 }
 
@@ -126,30 +150,35 @@ function eventsOfCopied(
   { hash, threadId }: ThreadRef,
   forkFrom: ForkFrom,
 ): ReadonlyMap<string, EventRecord[]> {
-  const wanted = new Map<string, EventRecord[]>();
-  for (const { value } of new LineFile(dataPath(root, hash, threadId)).forward()) {
-    const attempt = (value as { attempt?: unknown } | undefined)?.attempt;
-    if (typeof attempt === "string") wanted.set(attempt, []);
-    if (wanted.size >= forkFrom.steps) break;
-  }
+  const wanted = copiedAttempts(new LineFile(dataPath(root, hash, threadId)), forkFrom);
   const seen = new Set<string>();
   for (let from: string | undefined = forkFrom.threadId; from && !seen.has(from); ) {
     seen.add(from);
     const open = new Map([...wanted].filter(([, events]) => events.length === 0));
     const source: ThreadRef | null = open.size > 0 ? threadWithId(root, from) : null;
-    if (source) collect(root, source, open);
+    if (source) {
+      const { hash: ofHash, threadId: id } = source;
+      collectEvents(new LineFile(infoPath(root, ofHash, id)), open);
+    }
     from = source ? startOf(root, source)?.forkFrom?.threadId : undefined;
   }
   return wanted;
 }
 
-/** Adds the events of a thread to the list of their attempt, or of its parent. */
-function collect(
-  root: Root,
-  { hash, threadId }: ThreadRef,
-  lists: Map<string, EventRecord[]>,
-): void {
-  for (const { value } of new LineFile(infoPath(root, hash, threadId)).forward(0, ['"attempt":'])) {
+/** The attempts of the steps that a fork has copied, with an empty list each. */
+export function copiedAttempts(data: Lines, { steps }: ForkFrom): Map<string, EventRecord[]> {
+  const wanted = new Map<string, EventRecord[]>();
+  for (const { value } of data.forward()) {
+    const attempt = (value as { attempt?: unknown } | undefined)?.attempt;
+    if (typeof attempt === "string") wanted.set(attempt, []);
+    if (wanted.size >= steps) break;
+  }
+  return wanted;
+}
+
+/** Adds the events of a debug log to the list of their attempt, or of its parent. */
+export function collectEvents(info: Lines, lists: Map<string, EventRecord[]>): void {
+  for (const { value } of info.forward(0, ['"attempt":'])) {
     const event = readEvent(value);
     if (event?.attempt === undefined) continue;
     const known = knownEvent(event);

@@ -1,19 +1,41 @@
 import type { Relative } from "../../host/host.ts";
 import type { Root } from "../../disk/paths.ts";
-import { forkFromIn, type ThreadRef } from "../../record/thread.ts";
+import type { StartRecord } from "../../record/record.ts";
+import { forkFromIn, type ThreadRef, type ThreadRow } from "../../record/thread.ts";
 import { readRow } from "./list.ts";
 import { LiveWorkers } from "../workers/live.ts";
 import { allThreads, findThread, startOf } from "./view.ts";
 
 type Known = { ref: ThreadRef; forkFrom: Relative["forkFrom"] };
 
-/** The forks of a storage root. A thread's first line never changes, so that each is read once. */
+/** The threads of a host, as families are made of them. */
+export type FamilySource = {
+  find: (text: string) => Promise<ThreadRef>;
+  all: () => Promise<ThreadRef[]>;
+  start: (ref: ThreadRef) => Promise<StartRecord | null>;
+  /** Begins a look at many rows. */
+  rows: () => (ref: ThreadRef) => Promise<ThreadRow | null>;
+};
+
+/** The threads of a storage root. */
+export const familiesIn = (root: Root): Families =>
+  new Families({
+    find: (text) => findThread(root, text),
+    all: async () => allThreads(root),
+    start: async (ref) => startOf(root, ref),
+    rows() {
+      const live = new LiveWorkers(root);
+      return (ref) => readRow(root, ref, live);
+    },
+  });
+
+/** The forks of a host. A thread's first line never changes, so that each is read once. */
 export class Families {
-  readonly #root: Root;
+  readonly #source: FamilySource;
   #known = new Map<string, Known>();
 
-  constructor(root: Root) {
-    this.#root = root;
+  constructor(source: FamilySource) {
+    this.#source = source;
   }
 
   /**
@@ -23,15 +45,15 @@ export class Families {
    * @throws WorkflowError those of `findThread`.
    */
   async of(id: string): Promise<Relative[]> {
-    const { threadId } = await findThread(this.#root, id);
-    this.#learn();
+    const { threadId } = await this.#source.find(id);
+    await this.#learn();
     const first = this.#firstOf(threadId);
     const members = [...this.#known.keys()].filter((other) => this.#firstOf(other) === first);
-    const live = new LiveWorkers(this.#root);
+    const readOne = this.#source.rows();
     const found: Relative[] = [];
     for (const member of members.toSorted()) {
       const known = this.#known.get(member);
-      const row = known && (await readRow(this.#root, known.ref, live));
+      const row = known && (await readOne(known.ref));
       if (!row) continue;
       const { updatedAt: _, ...rest } = row;
       found.push({ ...rest, forkFrom: known.forkFrom });
@@ -40,11 +62,11 @@ export class Families {
   }
 
   // One that can't be read is in no family.
-  #learn(): void {
+  async #learn(): Promise<void> {
     const known = new Map<string, Known>();
-    for (const ref of allThreads(this.#root)) {
+    for (const ref of await this.#source.all()) {
       const before = this.#known.get(ref.threadId);
-      const start = before ? null : startOf(this.#root, ref);
+      const start = before ? null : await this.#source.start(ref);
       const now = before ?? (start && { ref, forkFrom: forkFromIn(start) });
       if (now) known.set(ref.threadId, now);
     }

@@ -1,7 +1,5 @@
-import { sleepsUntil } from "../../contract/wait.ts";
-import { ulidTime } from "../../contract/base32.ts";
 import type { ThreadPage, ThreadQuery } from "../../host/host.ts";
-import { type LogOutline, outlineLog, readLast, readStart } from "../../disk/log.ts";
+import { outlineLog, readLast, readStart } from "../../disk/log.ts";
 import { isEnd } from "../../record/record.ts";
 import { readRegistry } from "../../registry/read.ts";
 import type { Registry } from "../../registry/registry.ts";
@@ -17,8 +15,8 @@ import {
   statusOf,
   type ThreadRef,
   type ThreadRow,
-  type ThreadStatus,
 } from "../../record/thread.ts";
+import { rowFrom, unknownRow } from "../../record/row.ts";
 import { LiveWorkers, listLive } from "../workers/live.ts";
 import { searchText } from "./search.ts";
 import { hasWords, wordsOf } from "../../record/search.ts";
@@ -211,36 +209,6 @@ export function readIndexed(root: Root, ref: ThreadRef): IndexedRow | null {
   } catch {
     return { ...unknownRow(ref), isOver: false };
   }
-}
-
-/** The row of a thread whose log can't be read. */
-function unknownRow({ threadId, hash }: ThreadRef): ThreadRow {
-  const createdAt = ulidTime(threadId);
-  const unknown = { workflow: "", steps: 0, createdAt, updatedAt: createdAt };
-  return { threadId, hash, status: "corrupt", ...unknown };
-}
-
-function rowFrom(
-  { threadId, hash }: ThreadRef,
-  { start, end, last, steps }: LogOutline,
-  state: ThreadStatus,
-  away: string | null,
-): ThreadRow {
-  const { status } = state;
-  const until = status === "waiting" ? sleepsUntil(last) : null;
-  const reason = "result" in state ? state.result.reason : undefined;
-  return {
-    threadId,
-    workflow: start.name,
-    hash,
-    status,
-    ...(reason !== undefined && { reason }),
-    steps,
-    createdAt: start.timestamp,
-    updatedAt: (end ?? last ?? start).timestamp,
-    ...(until !== null && { sleepingUntil: until }),
-    ...(away !== null && { movedTo: away }),
-  };
 }
 
 /** Whether a thread matches, as far as the first and the last line of its log show; `maybe`: read it whole. */

@@ -1,12 +1,13 @@
 import type { Observed, ObserveOptions } from "../../host/host.ts";
+import { FileReader } from "../../disk/reader.ts";
 import {
   cursorOf,
   type LogItem,
-  LogReader,
+  type LogReader,
   type Mark,
   type Position,
   positionOf,
-} from "../../disk/reader.ts";
+} from "../../record/reader.ts";
 import { diskError, systemCode } from "../../disk/disk-error.ts";
 import { movedTo } from "../../disk/location.ts";
 import { dataPath, infoPath, type Root } from "../../disk/paths.ts";
@@ -53,7 +54,7 @@ export async function* observe(
   const { hash, threadId } = ref;
   const from = positionOf(cursor);
   const mark = marks.take(ref, from);
-  const reader = new LogReader({
+  const reader = new FileReader({
     data: dataPath(root, hash, threadId),
     ...(events && { info: infoPath(root, hash, threadId) }),
     ...{ from, mark },
@@ -65,7 +66,7 @@ export async function* observe(
   let changedAt = system.clock.elapsed();
   try {
     while (!signal?.aborted) {
-      const batch = take(reader, to ?? undefined);
+      const batch = takeBatch(reader, to ?? undefined);
       for (const item of batch) yield item;
       if (batch.at(-1)?.kind === "end") return;
       if (batch.length > 0) {
@@ -95,7 +96,8 @@ export async function* observe(
   }
 }
 
-function take(reader: LogReader, to?: Position): Observed[] {
+/** The next items, up to a position: so many that a slow observer holds little. */
+export function takeBatch(reader: LogReader, to?: Position): Observed[] {
   const batch: Observed[] = [];
   const from = reader.position.data + reader.position.info;
   for (const item of reader.read(to)) {

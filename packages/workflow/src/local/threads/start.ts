@@ -20,7 +20,8 @@ import { syncFolder } from "../../disk/files.ts";
 import { system } from "../../system/system.ts";
 import { checkHere, threadWithId } from "../../disk/threads.ts";
 import { keptSteps } from "../../record/selection.ts";
-import { corruptError, type ThreadRef } from "../../record/thread.ts";
+import type { StartRecord } from "../../record/record.ts";
+import { corruptError, type ThreadRef, type ThreadView } from "../../record/thread.ts";
 import { answerFromStep, isFromStep } from "./answerer.ts";
 import { surroundingsIn, surroundingsOf } from "../workers/surroundings.ts";
 import { readView, startOf } from "./view.ts";
@@ -161,14 +162,39 @@ export async function forkThread(
   return { ...started, forkFrom: { threadId: ref.threadId, steps } };
 }
 
+/** The thread that a fork is made of. `isFromStep`: this process was started by a step, which can't answer. */
+export type ForkSource = {
+  start: () => Promise<StartRecord | null>;
+  view: () => Promise<ThreadView>;
+  isFromStep: () => boolean;
+  /** Names the thread's log in messages. */
+  path: string;
+};
+
 /**
  * What starts a fork, the version that it runs, and how many steps it keeps. Of the storage root only the log of the
  * thread is read.
  * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, `ANSWER_FROM_STEP`, and what
  * `resolve` throws.
  */
-export async function forkRequest(
+export function forkRequest(
   root: Root,
+  ref: ThreadRef,
+  options: Omit<ForkOptions, "env" | "threadId">,
+  resolve: (on: string) => Promise<Resolved>,
+): ReturnType<typeof forkRequestOf> {
+  const source: ForkSource = {
+    start: async () => startOf(root, ref),
+    view: () => readView(root, ref),
+    isFromStep: () => isFromStep(root),
+    path: dataPath(root, ref.hash, ref.threadId),
+  };
+  return forkRequestOf(source, ref, options, resolve);
+}
+
+/** {@link forkRequest} for a thread of any place. */
+export async function forkRequestOf(
+  source: ForkSource,
   ref: ThreadRef,
   { keep: chosen, edit, input, on, name, ...given }: Omit<ForkOptions, "env" | "threadId">,
   resolve: (on: string) => Promise<Resolved>,
@@ -177,7 +203,7 @@ export async function forkRequest(
   steps: number;
   request: Omit<StartRequest, "threadId" | "env">;
 }> {
-  const { keep, workflow } = await keptOf(root, ref, chosen);
+  const { keep, workflow } = await keptOf(source, chosen);
   checkGiven(given);
   const steps = "first" in keep ? keep.first : keep.length;
   if (edit && steps === 0) {
@@ -196,38 +222,32 @@ export async function forkRequest(
     input: input && withValue(input),
   };
   const isChanged = edit !== undefined || input !== undefined;
-  if (isChanged && isFromStep(root) && (await answers(root, ref, fork))) throw answerFromStep();
+  if (isChanged && source.isFromStep() && (await answers(source, fork))) throw answerFromStep();
   const request = { ...given, workflow: name ?? resolved.name, fork };
   return { hash: resolved.hash, steps, request };
 }
 
 /** Whether what a fork changes is an answer: one that is edited, or one to the last kept step. */
-async function answers(
-  root: Root,
-  ref: ThreadRef,
-  { edit, input, keep }: ForkRequest,
-): Promise<boolean> {
-  const { steps } = await readView(root, ref);
+async function answers(source: ForkSource, { edit, input, keep }: ForkRequest): Promise<boolean> {
+  const { steps } = await source.view();
   const last = steps["first" in keep ? keep.first - 1 : (keep.at(-1) ?? -1)];
   return (last?.role === WAIT && !!input) || (last?.role === INPUT && !!edit);
 }
 
 /** Which steps of a thread a fork keeps, and the name of the workflow that it runs. */
 async function keptOf(
-  root: Root,
-  ref: ThreadRef,
+  source: ForkSource,
   keep: ForkOptions["keep"],
 ): Promise<{ keep: ForkRequest["keep"]; workflow: string }> {
   if (keep && "atStep" in keep && Number.isSafeInteger(keep.atStep) && keep.atStep >= 0) {
     // How many steps there are, the worker will see: it reads the log in any case.
-    const start = startOf(root, ref);
+    const start = await source.start();
     if (start) return { keep: { first: keep.atStep }, workflow: start.name };
   }
-  const view = await readView(root, ref);
+  const view = await source.view();
   const { steps, workflow } = view;
   // Without its start record nothing of it can be kept.
-  if (view.status === "corrupt" && workflow === "")
-    throw corruptError(dataPath(root, ref.hash, ref.threadId), view.broken);
+  if (view.status === "corrupt" && workflow === "") throw corruptError(source.path, view.broken);
   const kept = keptSteps(steps, keep);
   const areFirst = kept.every((index, at) => index === at);
   return { keep: areFirst ? { first: kept.length } : kept, workflow };

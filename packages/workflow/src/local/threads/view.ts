@@ -1,4 +1,3 @@
-import { ulidTime } from "../../contract/base32.ts";
 import {
   type LogOutline,
   readLog,
@@ -14,13 +13,8 @@ import { isThreadId } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
 import { threadWithId } from "../../disk/threads.ts";
 import { notFound, pickThread } from "../../record/selection.ts";
-import {
-  forkFromIn,
-  type LiveFacts,
-  statusOf,
-  type ThreadRef,
-  type ThreadView,
-} from "../../record/thread.ts";
+import type { LiveFacts, ThreadRef, ThreadView } from "../../record/thread.ts";
+import { headlessView, viewOf } from "../../record/view.ts";
 import { type Drivers, LiveWorkers } from "../workers/live.ts";
 
 /** All threads of the storage root, in no order. */
@@ -77,34 +71,6 @@ export async function readView(
     throw diskError(error, "read", dataPath(root, hash, threadId));
   });
   if (log.kind === "empty") throw notFound(threadId);
-  if (log.kind === "headless") {
-    return {
-      status: "corrupt",
-      broken: log.broken,
-      threadId,
-      workflow: "",
-      hash,
-      prompt: "",
-      maxRounds: 0,
-      createdAt: ulidTime(threadId),
-      steps: [],
-      forkFrom: null,
-    };
-  }
-  const { start, steps } = log;
-  const { prompt, params, options } = start.parameters;
-  const away = movedTo(root, ref);
-  return {
-    ...statusOf({ ...log, last: steps.at(-1) ?? null }, driver, away),
-    ...(away !== null && { movedTo: away }),
-    threadId,
-    workflow: start.name,
-    hash,
-    prompt,
-    ...(params === undefined ? {} : { params }),
-    maxRounds: options.maxRounds,
-    createdAt: start.timestamp,
-    steps,
-    forkFrom: forkFromIn(start),
-  };
+  if (log.kind === "headless") return headlessView(ref, log.broken);
+  return viewOf(ref, log, driver, movedTo(root, ref));
 }

@@ -4,6 +4,7 @@ import { readEnvFile } from "../../project/env-file.ts";
 import { findProject } from "../../project/project.ts";
 import type { Root } from "../../disk/paths.ts";
 import type { Environment } from "../../system/port.ts";
+import type { StartRecord } from "../../record/record.ts";
 import type { ThreadRef } from "../../record/thread.ts";
 import { startOf } from "../threads/view.ts";
 
@@ -40,9 +41,19 @@ export async function folderEnvs(
   refs: readonly ThreadRef[],
   env: Record<string, string>,
 ): Promise<Record<string, FolderEnv>> {
+  return await envsOf(
+    refs.map((ref) => folderOf(root, ref)),
+    env,
+  );
+}
+
+/** The variables of the `.env` files of each of these folders. */
+export async function envsOf(
+  folders: readonly (string | null)[],
+  env: Record<string, string>,
+): Promise<Record<string, FolderEnv>> {
   const found = new Map<string, FolderEnv>();
-  for (const ref of refs) {
-    const folder = folderOf(root, ref);
+  for (const folder of folders) {
     if (folder === null || found.has(folder)) continue;
     const failed = (error: unknown) => ({ error: toErrorRecord(error) });
     found.set(folder, await projectEnv(folder, env).then((own) => ({ env: own }), failed));
@@ -61,8 +72,11 @@ async function projectEnv(folder: string, env: Environment): Promise<Record<stri
   return Object.fromEntries(variables.filter(([name]) => !ownersAlone.test(name)));
 }
 
-function folderOf(root: Root, ref: ThreadRef): string | null {
-  const folder = startOf(root, ref)?.parameters.options.cwd;
+const folderOf = (root: Root, ref: ThreadRef): string | null => folderIn(startOf(root, ref));
+
+/** The folder in which a thread was started. */
+export function folderIn(start: StartRecord | null): string | null {
+  const folder = start?.parameters.options.cwd;
   return typeof folder === "string" ? folder : null;
 }
 

@@ -1,0 +1,116 @@
+import { hashOf } from "../bundle/hash.ts";
+import { makeTemporary } from "../bundle/child.ts";
+import { loadBundle } from "../bundle/store.ts";
+import type { Bundle } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { writeBundleFiles } from "../disk/bundle-files.ts";
+import { createRoot, openRoot } from "../disk/root.ts";
+import type { Root } from "../disk/paths.ts";
+import type { LiveFacts, LiveRow, ThreadRef } from "../record/thread.ts";
+import type { ThreadStore } from "../store/store.ts";
+import { system } from "../system/system.ts";
+import { recordEvents, SharedEnv } from "../worker/context.ts";
+import { Threads } from "../worker/threads.ts";
+import { placeIn } from "../worker/worker.ts";
+
+/** Workflows publish on one channel of the process, and it is recorded once. */
+let isRecording = false;
+
+/** What drives the threads of a store in this process, a part for each bundle. */
+export class Drivers {
+  readonly #store: ThreadStore;
+  readonly #onChange: () => void;
+  readonly #byHash = new Map<string, Threads>();
+  /** Where modules are loaded from, and worktrees are made. */
+  #folder: Root | null = null;
+
+  constructor(store: ThreadStore, onChange: () => void) {
+    this.#store = store;
+    this.#onChange = onChange;
+  }
+
+  /** The threads of a bundle. */
+  of(hash: string): Threads {
+    const known = this.#byHash.get(hash);
+    if (known) return known;
+    if (!isRecording) recordEvents();
+    isRecording = true;
+    const root = this.#root();
+    let bundle: Promise<Bundle> | null = null;
+    const load = (): Promise<Bundle> => {
+      bundle ??= this.#load(root, hash).catch((error: unknown) => {
+        bundle = null;
+        throw error;
+      });
+      return bundle;
+    };
+    const threads = new Threads({
+      store: this.#store,
+      hash,
+      place: placeIn(root, hash),
+      // Processes that steps have started end with this one.
+      orphans: { ended: Promise.resolve(), report: {}, besideFork: async () => ({}) },
+      env: new SharedEnv({}),
+      load,
+      note: () => undefined,
+      onChange: this.#onChange,
+    });
+    this.#byHash.set(hash, threads);
+    return threads;
+  }
+
+  /** The threads that are driven, oldest first. */
+  live(): LiveRow[] {
+    const { pid } = system.processes;
+    return [...this.#byHash]
+      .flatMap(([hash, threads]) => threads.list().map((thread) => ({ ...thread, hash, pid })))
+      .sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
+  }
+
+  find({ hash, threadId }: ThreadRef): LiveFacts | null {
+    const row = this.#byHash
+      .get(hash)
+      ?.list()
+      .find((live) => live.threadId === threadId);
+    if (!row) return null;
+    const { status, pausing } = row;
+    return { status, pid: system.processes.pid, ...(pausing && { pausing }) };
+  }
+
+  /** Stops driving all threads; each can be resumed. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#byHash.values()].map((threads) => threads.release()));
+    if (this.#folder !== null) system.files.removeTree(this.#folder);
+    this.#folder = null;
+  }
+
+  #root(): Root {
+    if (this.#folder === null) {
+      this.#folder = openRoot({ path: makeTemporary("uncaged-embedded-") });
+      createRoot(this.#folder);
+    }
+    return this.#folder;
+  }
+
+  async #load(root: Root, hash: string): Promise<Bundle> {
+    const bundle = await this.#store.readBundle(hash);
+    if (!bundle) throw bundleMissing(hash);
+    const now = hashOf(bundle.code);
+    if (now !== hash) {
+      throw WorkflowError.failed(
+        "BUNDLE_CHANGED",
+        `the bundle ${hash} was changed after it was added: its bytes now have the hash ${now}`,
+        "add the original file again to bring it back, or the changed one as a new version",
+      );
+    }
+    writeBundleFiles(root, bundle);
+    return await loadBundle(root, hash);
+  }
+}
+
+export const bundleMissing = (hash: string, name = hash): WorkflowError =>
+  WorkflowError.missing(
+    "BUNDLE_MISSING",
+    `the bundle ${hash} of ${name} is missing`,
+    "add the same file again, or roll back to another version",
+  );

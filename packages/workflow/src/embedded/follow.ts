@@ -1,0 +1,162 @@
+import type { HostChange, Observed, ObserveOptions } from "../host/host.ts";
+import { takeBatch } from "../local/threads/observe.ts";
+import { cursorOf, LogReader, positionOf } from "../record/reader.ts";
+import { statusOf, type ThreadRef } from "../record/thread.ts";
+import type { ThreadStore } from "../store/store.ts";
+import { system } from "../system/system.ts";
+import type { Bell } from "./bell.ts";
+import type { Drivers } from "./drivers.ts";
+import { StoredLines } from "./stored-lines.ts";
+import { isMissing, type StoredThreads } from "./stored-threads.ts";
+
+export type Following = {
+  store: ThreadStore;
+  threads: StoredThreads;
+  drivers: Drivers;
+  /** Rings at every change of what is driven. */
+  bell: Bell;
+  closed: AbortSignal;
+};
+
+/** An expired lease is no change of a store. */
+const lookEveryMs = 300;
+const mostOftenMs = 20;
+
+/** @see Host.observe */
+export async function* observe(
+  { store, drivers, bell, closed }: Following,
+  ref: ThreadRef,
+  cursor: string | undefined,
+  { signal, events = true, until }: ObserveOptions,
+): AsyncGenerator<Observed> {
+  const from = positionOf(cursor);
+  const data = new StoredLines(store, ref, "data");
+  const info = new StoredLines(store, ref, "events");
+  // The data log first: an event is in the debug log before the step that it led to is in the data log.
+  const refresh = async (): Promise<void> => {
+    await data.refresh();
+    if (events) await info.refresh();
+  };
+  const stop = stopped(signal, closed);
+  const watched = watch(store, bell, stop, ref);
+  await watched.ready;
+  try {
+    await refresh();
+    const reader = new LogReader({ data, ...(events && { info }), from });
+    const to = until === "now" ? reader.newest() : until === undefined ? null : positionOf(until);
+    let shown = "";
+    while (!stop.signal.aborted) {
+      const ring = bell.next();
+      // Asked first: a thread that ends meanwhile has its end in the log.
+      const driver = drivers.find(ref);
+      try {
+        await refresh();
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+        return yield { kind: "removed", cursor: cursorOf(reader.position) };
+      }
+      const batch = takeBatch(reader, to ?? undefined);
+      for (const item of batch) yield item;
+      if (batch.at(-1)?.kind === "end") return;
+      if (batch.length > 0) continue;
+      const { facts } = reader;
+      if (facts.end || (to && !facts.broken)) return;
+      const { movedTo = null } = (await store.find(ref.threadId)) ?? {};
+      const state = statusOf(facts, facts.broken ? null : driver, movedTo);
+      const text = JSON.stringify(state);
+      if (text !== shown) yield { kind: "status", state, cursor: cursorOf(reader.position) };
+      if (state.status === "corrupt" || state.status === "moved") return;
+      shown = text;
+      await bell.within(ring, lookEveryMs);
+    }
+  } finally {
+    stop.abort();
+    await watched.ended;
+  }
+}
+
+/** @see Host.changes */
+export async function* changesOf(
+  { store, threads, drivers, bell, closed }: Following,
+  signal: AbortSignal,
+): AsyncGenerator<HostChange> {
+  const seen = new Map<string, { ref: ThreadRef; shown: string; isLive: boolean }>();
+  const dirty = new Map<string, ThreadRef>();
+  let isRegistryChanged = false;
+  const stop = stopped(signal, closed);
+  const watched = watch(store, bell, stop, undefined, (change) => {
+    if (change.kind === "registry") isRegistryChanged = true;
+    if ("ref" in change) dirty.set(change.ref.threadId, change.ref);
+  });
+  await watched.ready;
+  try {
+    for (const { hash, threadId } of await threads.all()) {
+      seen.set(threadId, { ref: { hash, threadId }, shown: "", isLive: false });
+    }
+    yield { kind: "ready" };
+    while (!stop.signal.aborted) {
+      const ring = bell.next();
+      const live = new Map(drivers.live().map((row) => [row.threadId, row]));
+      const toRead = new Map(dirty);
+      dirty.clear();
+      for (const [threadId, { hash }] of live) toRead.set(threadId, { hash, threadId });
+      for (const [threadId, { ref, isLive }] of seen) if (isLive) toRead.set(threadId, ref);
+      for (const [threadId, ref] of toRead) {
+        const row = await threads.row(ref);
+        const before = seen.get(threadId);
+        if (!row) {
+          if (seen.delete(threadId)) yield { kind: "removed", threadId };
+          continue;
+        }
+        const shown = `${row.status} ${row.steps}`;
+        seen.set(threadId, { ref, shown, isLive: live.has(threadId) });
+        if (shown !== before?.shown) yield { kind: "thread", row };
+      }
+      if (isRegistryChanged) yield { kind: "workflows" };
+      isRegistryChanged = false;
+      if (!stop.signal.aborted) await system.clock.sleep(mostOftenMs);
+      await bell.within(ring, lookEveryMs);
+    }
+  } finally {
+    stop.abort();
+    await watched.ended;
+  }
+}
+
+/** A controller that is aborted with any of these signals. */
+function stopped(...signals: (AbortSignal | undefined)[]): AbortController {
+  const stop = new AbortController();
+  for (const signal of signals) {
+    if (signal?.aborted) stop.abort();
+    signal?.addEventListener("abort", () => stop.abort(), { signal: stop.signal });
+  }
+  return stop;
+}
+
+type OnChange = (
+  change: Awaited<ReturnType<ReturnType<ThreadStore["watch"]>["next"]>>["value"],
+) => void;
+
+/** Rings the bell for what changes in the store, until `stop` is aborted. */
+function watch(
+  store: ThreadStore,
+  bell: Bell,
+  { signal }: AbortController,
+  ref?: ThreadRef,
+  onChange?: OnChange,
+): { ready: Promise<void>; ended: Promise<void> } {
+  const ready = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => bell.ring());
+  const ended = (async () => {
+    try {
+      for await (const change of store.watch(signal, ref)) {
+        onChange?.(change);
+        ready.resolve();
+        bell.ring();
+      }
+    } finally {
+      ready.resolve();
+    }
+  })().catch(() => undefined);
+  return { ready: ready.promise, ended };
+}

@@ -1,0 +1,83 @@
+import { WorkflowError } from "../contract/error.ts";
+import { type Line, lineOffsets, linesOf, newline } from "../record/lines.ts";
+import type { Lines } from "../record/reader.ts";
+import type { ThreadRef } from "../record/thread.ts";
+import type { LogName, ThreadStore } from "../store/store.ts";
+
+const none = Buffer.alloc(0);
+
+/**
+ * One of a thread's logs as it was read from its store, with the positions that the same log has in a file. `refresh` adds the
+ * lines that are new.
+ */
+export class StoredLines implements Lines {
+  readonly path: string;
+  readonly #read: (cursor?: string) => ReturnType<ThreadStore["read"]>;
+  #cursor: string | undefined;
+  #buffer = none;
+  #length = 0;
+
+  constructor(store: ThreadStore, ref: ThreadRef, log: LogName) {
+    this.path = store.where(ref, log);
+    this.#read = (cursor) => store.read(ref, log, cursor);
+  }
+
+  /** @throws WorkflowError `THREAD_NOT_FOUND` */
+  async refresh(): Promise<void> {
+    for (;;) {
+      const { lines, cursor, isEnd } = await this.#read(this.#cursor);
+      this.#cursor = cursor;
+      if (lines.length > 0) this.#add(Buffer.from(`${lines.join("\n")}\n`));
+      if (isEnd) return;
+    }
+  }
+
+  *forward(from = 0, holding?: readonly string[], onRead?: () => void): Generator<Line> {
+    if (from > this.#length) throw replaced(this.path);
+    onRead?.();
+    const bytes = this.#buffer.subarray(from, this.#length);
+    yield* linesOf({ bytes, start: from, rest: none }, undefined, holding);
+  }
+
+  *backward(): Generator<Line> {
+    yield* [...this.forward()].toReversed();
+  }
+
+  /** A store shows whole lines alone. */
+  rest(): Buffer {
+    return none;
+  }
+
+  end(): number {
+    return this.#length;
+  }
+
+  endsAt(position: number): boolean {
+    if (position === 0) return true;
+    return position <= this.#length && this.#buffer[position - 1] === newline;
+  }
+
+  countTo(position: number): { count: number; lastStart: number } | null {
+    if (!this.endsAt(position)) return null;
+    const offsets = lineOffsets(this.#buffer.subarray(0, position));
+    return { count: offsets.length - 1, lastStart: offsets.at(-2) ?? 0 };
+  }
+
+  #add(bytes: Buffer): void {
+    const length = this.#length + bytes.length;
+    if (length > this.#buffer.length) {
+      const grown = Buffer.alloc(Math.max(length, this.#buffer.length * 2));
+      this.#buffer.copy(grown, 0, 0, this.#length);
+      this.#buffer = grown;
+    }
+    bytes.copy(this.#buffer, this.#length);
+    this.#length = length;
+  }
+}
+
+const replaced = (path: string): WorkflowError =>
+  WorkflowError.failed(
+    "LOG_REPLACED",
+    `${path} is shorter than what was read of it`,
+    "read it again from the start",
+  );

@@ -1,0 +1,219 @@
+import type { Attempt } from "../record/attempt.ts";
+import type { EventRecord } from "../contract/event.ts";
+import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import { isThreadId } from "../contract/names.ts";
+import type { Step } from "../contract/contract.ts";
+import type { LogLine, LogOptions, ThreadPage, ThreadQuery } from "../host/host.ts";
+import {
+  attemptsIn,
+  type CopiedEvents,
+  collectEvents,
+  copiedAttempts,
+  eventsIn,
+  wantedOf,
+} from "../local/threads/events.ts";
+import type { Selector } from "../local/threads/list.ts";
+import { LogFold } from "../record/fold.ts";
+import { LogReader } from "../record/reader.ts";
+import type { StartRecord } from "../record/record.ts";
+import { rowFrom, unknownRow } from "../record/row.ts";
+import { hasWords, SearchText, wordsOf } from "../record/search.ts";
+import { notFound, pickThread } from "../record/selection.ts";
+import {
+  type ForkFrom,
+  isMoving,
+  statusOf,
+  type ThreadRef,
+  type ThreadRow,
+  type ThreadView,
+} from "../record/thread.ts";
+import { headlessView, viewOf } from "../record/view.ts";
+import type { ThreadInfo, ThreadStore } from "../store/store.ts";
+import type { Drivers } from "./drivers.ts";
+import { StoredLines } from "./stored-lines.ts";
+
+/** The threads of a store, as a host shows them. */
+export class StoredThreads {
+  readonly #store: ThreadStore;
+  readonly #drivers: Drivers;
+
+  constructor(store: ThreadStore, drivers: Drivers) {
+    this.#store = store;
+    this.#drivers = drivers;
+  }
+
+  /** All threads, the newest first. */
+  all(hash?: string): Promise<ThreadInfo[]> {
+    return this.#store.list({
+      limit: Number.MAX_SAFE_INTEGER,
+      ...(hash !== undefined && { hash }),
+    });
+  }
+
+  /** The thread that a text selects. @throws WorkflowError those of `pickThread`. */
+  async find(text: string): Promise<ThreadRef> {
+    const found = isThreadId(text) ? await this.#store.find(text) : null;
+    if (!found && isThreadId(text)) throw notFound(text);
+    const { hash, threadId } = found ?? pickThread(await this.all(), text);
+    return { hash, threadId };
+  }
+
+  /** A thread's start record; null when there is none that can be read. */
+  async start(ref: ThreadRef): Promise<StartRecord | null> {
+    const { facts } = await this.#fold(ref);
+    return facts.start;
+  }
+
+  /** @throws WorkflowError `THREAD_NOT_FOUND` */
+  async read(ref: ThreadRef): Promise<ThreadView> {
+    const { facts, steps, driver, movedTo } = await this.#driven(ref);
+    const { start, broken, end } = facts;
+    if (start) return viewOf(ref, { start, steps, broken, end }, driver, movedTo);
+    return headlessView(ref, broken ?? { line: 1, offset: 0, reason: "no start record" });
+  }
+
+  async row(ref: ThreadRef): Promise<ThreadRow | null> {
+    try {
+      const { facts, driver, movedTo } = await this.#driven(ref);
+      if (!facts.start) return unknownRow(ref);
+      const { start, end, last, steps } = facts;
+      return rowFrom(ref, { start, end, last, steps }, statusOf(facts, driver, movedTo), movedTo);
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw error;
+    }
+  }
+
+  /** `selectors` are those of the query's workflow. */
+  async page(query: ThreadQuery, selectors: readonly Selector[] | null): Promise<ThreadPage> {
+    const { limit = 20, offset = 0, before, status, search = "" } = query;
+    const statuses = status === undefined ? null : new Set([status].flat());
+    const words = wordsOf(search);
+    const all = await this.all();
+    const isSelected = ({ name, hash }: ThreadInfo): boolean =>
+      !selectors ||
+      selectors.some((one) => (one.name ?? name) === name && (one.hash ?? hash) === hash);
+    const rows: ThreadRow[] = [];
+    let count = 0;
+    for (const info of all.filter(isSelected)) {
+      if (before !== undefined && info.threadId >= before) continue;
+      if (words.length > 0 && !hasWords(await this.#searchText(info), words)) continue;
+      const row = await this.row(info);
+      if (!row || (statuses && !statuses.has(row.status))) continue;
+      count += 1;
+      if (count > offset && rows.length <= limit) rows.push(row);
+      if (rows.length > limit) break;
+    }
+    const isMore = rows.length > limit;
+    const shown = rows.slice(0, limit);
+    const isCounted = !statuses && !selectors && words.length === 0;
+    return {
+      rows: shown,
+      total: isCounted ? all.length : null,
+      next: isMore ? (shown.at(-1)?.threadId ?? null) : null,
+    };
+  }
+
+  async attempts(ref: ThreadRef): Promise<readonly Attempt[]> {
+    // Asked first: a thread that ends meanwhile has its end in the log.
+    const driver = this.#drivers.find(ref);
+    const { data, reader } = await this.reader(ref);
+    return await attemptsIn(reader, driver, (from) => this.#eventsOfCopied(data, from));
+  }
+
+  /** A reader of a thread's logs, and these. */
+  async reader(ref: ThreadRef) {
+    // The data log first: an event is in the debug log before the step that it led to is in the data log.
+    const data = new StoredLines(this.#store, ref, "data");
+    const info = new StoredLines(this.#store, ref, "events");
+    await data.refresh();
+    await info.refresh();
+    return { data, info, reader: new LogReader({ data, info }) };
+  }
+
+  async *log(
+    ref: ThreadRef,
+    { backward, tail, follow, signal, ...options }: LogOptions,
+    changed: () => Promise<void>,
+  ): AsyncGenerator<LogLine> {
+    const info = new StoredLines(this.#store, ref, "events");
+    await info.refresh();
+    if (backward) return yield* eventsIn(info.backward());
+    let { after = 0 } = options;
+    const holding = options.only?.map((name) => `"${name}"`);
+    const read = function* (): Generator<LogLine> {
+      for (const line of wantedOf(info.forward(after, holding), options)) {
+        after = line.position;
+        yield line;
+      }
+    };
+    yield* tail === undefined ? read() : [...read()].slice(tail === 0 ? Infinity : -tail);
+    for (let goesOn = follow === true; goesOn && !signal?.aborted; ) {
+      const wait = changed();
+      const row = await this.row(ref);
+      goesOn = row !== null && (isMoving(row.status) || row.status === "waiting");
+      if (goesOn) await wait;
+      await info.refresh();
+      yield* read();
+    }
+  }
+
+  async value({ hash, threadId }: ThreadRef, at: number): Promise<string> {
+    const json = await this.#store.readValue({ hash, threadId }, at);
+    if (json !== null) return json;
+    throw WorkflowError.missing(
+      "VALUE_NOT_FOUND",
+      `${threadId} has no value at ${at}`,
+      `see the "at" of its events: uncaged-workflow logs ${threadId} --json`,
+    );
+  }
+
+  async #driven(ref: ThreadRef) {
+    // Asked first: a thread that ends meanwhile has its end in the log.
+    const driver = this.#drivers.find(ref);
+    const info = await this.#store.find(ref.threadId);
+    return { ...(await this.#fold(ref)), driver, movedTo: info?.movedTo ?? null };
+  }
+
+  async #fold(ref: ThreadRef): Promise<{ facts: LogFold; steps: Step[] }> {
+    const { hash, threadId } = ref;
+    const data = new StoredLines(this.#store, ref, "data");
+    await data.refresh();
+    const facts = new LogFold({ hash, threadId });
+    const steps: Step[] = [];
+    for (const line of data.forward()) {
+      const record = facts.take(line);
+      if (record === null) break;
+      if (record === facts.last) steps.push(facts.last);
+    }
+    return { facts, steps };
+  }
+
+  async #searchText(ref: ThreadRef): Promise<string> {
+    const { facts, steps } = await this.#fold(ref);
+    if (!facts.start) return ref.threadId.toLowerCase();
+    const text = new SearchText();
+    for (const step of steps) text.add(step);
+    return text.of(facts.start, facts.end);
+  }
+
+  /** The events of copied steps: of the thread that a fork was made of, or of the one that that was made of. */
+  async #eventsOfCopied(data: StoredLines, forkFrom: ForkFrom): Promise<CopiedEvents> {
+    const wanted: Map<string, EventRecord[]> = copiedAttempts(data, forkFrom);
+    const seen = new Set<string>();
+    for (let from: string | undefined = forkFrom.threadId; from && !seen.has(from); ) {
+      seen.add(from);
+      const open = new Map([...wanted].filter(([, events]) => events.length === 0));
+      const source: ThreadInfo | null = open.size > 0 ? await this.#store.find(from) : null;
+      if (!source) break;
+      const info = new StoredLines(this.#store, source, "events");
+      await info.refresh();
+      collectEvents(info, open);
+      from = (await this.start(source))?.forkFrom?.threadId;
+    }
+    return wanted;
+  }
+}
+
+export const isMissing = (error: unknown): boolean =>
+  isWorkflowError(error) && error.code === "THREAD_NOT_FOUND";

@@ -1,0 +1,202 @@
+import { descriptorYaml, readDescriptor } from "../bundle/descriptor.ts";
+import { hashOf } from "../bundle/hash.ts";
+import type { PrepareOptions, PreparedBundle } from "../bundle/prepare.ts";
+import { SourceMap } from "../bundle/source-map.ts";
+import type { Descriptor } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { checkWorkflowName, devNameOf } from "../contract/names.ts";
+import { show } from "../contract/show.ts";
+import type { Added, RegisterOptions, VersionRow, WorkflowRow } from "../host/host.ts";
+import { type Selector, selectorsIn } from "../local/threads/list.ts";
+import { sourcesIn } from "../local/workflows.ts";
+import { parseRegistry } from "../registry/parse.ts";
+import { type Registry, serialiseRegistry } from "../registry/registry.ts";
+import {
+  checkNewName,
+  register,
+  type Resolved,
+  resolve,
+  rollBack,
+  unregister,
+  versionsOf,
+  workflowOf,
+} from "../registry/versions.ts";
+import type { StoredBundle, ThreadStore } from "../store/store.ts";
+import { system } from "../system/system.ts";
+import { bundleMissing } from "./drivers.ts";
+
+/** The bundles and the registry of a store, as a host shows them. */
+export class StoredWorkflows {
+  readonly #store: ThreadStore;
+
+  constructor(store: ThreadStore) {
+    this.#store = store;
+  }
+
+  async resolve(text: string): Promise<Resolved & { bundle: StoredBundle }> {
+    const stored = await this.#store.listBundles();
+    const found = resolve(await this.#registry(), text, () => stored);
+    return { ...found, bundle: await this.#bundle(found.hash, found.name) };
+  }
+
+  async selectors(text: string): Promise<Selector[]> {
+    const stored = await this.#store.listBundles();
+    const threads = await this.#store.list({ limit: Number.MAX_SAFE_INTEGER });
+    const logged = [...new Set(threads.map(({ hash }) => hash))];
+    return selectorsIn(await this.#registry(), text, {
+      stored: () => stored,
+      logged: () => logged,
+    });
+  }
+
+  /** Judges a bundle and stores it. */
+  async put(file: string, options: PrepareOptions = {}): Promise<string> {
+    const { prepareBundle } = await import("../bundle/prepare.ts");
+    return await this.#put(await prepareBundle(file, options));
+  }
+
+  async register(
+    name: string,
+    file: string,
+    { dev = false, expected, ...options }: RegisterOptions = {},
+  ): Promise<Added> {
+    const registered = dev ? devNameOf(checkWorkflowName(name)) : checkWorkflowName(name);
+    checkNewName(await this.#registry(), registered);
+    const { prepareBundle } = await import("../bundle/prepare.ts");
+    const bundle = await prepareBundle(file, options);
+    const hash = await this.#put(bundle);
+    const { unchanged } = await this.#change((registry) =>
+      register(registry, registered, hash, system.clock.now(), expected),
+    );
+    return { name: registered, hash, unchanged };
+  }
+
+  async list(): Promise<WorkflowRow[]> {
+    const rows: WorkflowRow[] = [];
+    for (const [name, { hash, timestamp, history }] of await this.#registry()) {
+      const description = (await this.descriptor(hash))?.description ?? "";
+      rows.push({ name, hash, timestamp, description, versions: history.length + 1 });
+    }
+    return rows.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async show(name: string) {
+    const workflow = workflowOf(await this.#registry(), name);
+    const { hash, timestamp } = workflow;
+    const history = versionsOf(workflow).filter((version) => version.hash !== hash);
+    return { name, hash, timestamp, history, descriptor: await this.descriptor(hash) };
+  }
+
+  async history(name: string): Promise<VersionRow[]> {
+    const workflow = workflowOf(await this.#registry(), name);
+    const rows: VersionRow[] = [];
+    for (const { hash, timestamp } of versionsOf(workflow)) {
+      const threads = await this.#store.list({ hash, limit: Number.MAX_SAFE_INTEGER });
+      rows.push({ hash, timestamp, current: hash === workflow.hash, threads: threads.length });
+    }
+    return rows;
+  }
+
+  async rollback(name: string, version?: string) {
+    const { hash, previous } = await this.#change(async (registry) => {
+      const moved = rollBack(registry, name, version);
+      await this.#bundle(moved.hash, name);
+      return moved;
+    });
+    return { name, hash, previous };
+  }
+
+  async unregister(name: string): Promise<{ name: string }> {
+    await this.#change(async (registry) => ({ registry: unregister(registry, name) }));
+    return { name };
+  }
+
+  async version(text: string) {
+    const { name, hash, bundle } = await this.resolve(text);
+    const { map } = bundle;
+    return {
+      workflow: name,
+      hash,
+      bytes: bundle.code.length,
+      descriptor: await this.descriptor(hash),
+      sources: [...sourcesOf(bundle).keys()],
+      document: map === undefined ? null : (new SourceMap(map).document ?? null),
+    };
+  }
+
+  async source(text: string, file?: string): Promise<string> {
+    const { name, bundle } = await this.resolve(text);
+    if (file === undefined) return new TextDecoder().decode(bundle.code);
+    const found = sourcesOf(bundle).get(file);
+    if (found !== undefined) return found;
+    throw WorkflowError.missing(
+      "NO_SUCH_SOURCE",
+      `${name} was not built from a file ${show(file)}`,
+      "ask without a file for the bundle itself",
+    );
+  }
+
+  async changedRoles(
+    [before, after]: readonly [string, string],
+    roles: readonly string[],
+  ): Promise<string[]> {
+    const { changedRoles } = await import("../bundle/roles.ts");
+    const sources = async (text: string) => {
+      const { bundle } = await this.resolve(text);
+      const found = sourcesOf(bundle);
+      return found.size > 0
+        ? found
+        : new Map([["bundle.js", new TextDecoder().decode(bundle.code)]]);
+    };
+    return changedRoles(await sources(before), await sources(after), roles);
+  }
+
+  /** The descriptor of a stored bundle; null when it can't be read. */
+  async descriptor(hash: string): Promise<Descriptor | null> {
+    try {
+      const bundle = await this.#store.readBundle(hash);
+      return bundle && readDescriptor(bundle.descriptor, `${hash}.yaml`);
+    } catch {
+      return null;
+    }
+  }
+
+  async #put({ bytes, descriptor, ...beside }: PreparedBundle): Promise<string> {
+    const hash = hashOf(bytes);
+    await this.#store.putBundle({
+      ...{ hash, code: bytes, descriptor: descriptorYaml(descriptor) },
+      ...beside,
+    });
+    return hash;
+  }
+
+  async #bundle(hash: string, name: string): Promise<StoredBundle> {
+    const bundle = await this.#store.readBundle(hash);
+    if (bundle) return bundle;
+    throw bundleMissing(hash, name);
+  }
+
+  async #registry(): Promise<Registry> {
+    const { text } = await this.#store.readRegistry();
+    return parsed(text);
+  }
+
+  /** Changes the registry. Of changes at once none is lost. */
+  async #change<Change extends { registry: Registry }>(
+    change: (registry: Registry) => Change | Promise<Change>,
+  ): Promise<Change> {
+    for (;;) {
+      const { text, version } = await this.#store.readRegistry();
+      const registry = parsed(text);
+      const changed = await change(registry);
+      if (changed.registry === registry) return changed;
+      const written = serialiseRegistry(changed.registry);
+      if (await this.#store.replaceRegistry(written, version)) return changed;
+    }
+  }
+}
+
+const parsed = (text: string): Registry => (text === "" ? new Map() : parseRegistry(text).registry);
+
+const sourcesOf = ({ map }: StoredBundle): Map<string, string> =>
+  map === undefined ? new Map() : sourcesIn(map);

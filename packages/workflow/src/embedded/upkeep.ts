@@ -1,0 +1,80 @@
+import { hashOf } from "../bundle/hash.ts";
+import { isWorkflowError, messageOf } from "../contract/error.ts";
+import type {
+  CollectOptions,
+  Garbage,
+  Problem,
+  Verification,
+  VerifyOptions,
+} from "../host/host.ts";
+import { LogFold } from "../record/fold.ts";
+import { parseRegistry } from "../registry/parse.ts";
+import { hashesOf } from "../registry/versions.ts";
+import type { ThreadStore } from "../store/store.ts";
+import { StoredLines } from "./stored-lines.ts";
+
+const most = Number.MAX_SAFE_INTEGER;
+
+/** @see Host.verify */
+export async function verify(
+  store: ThreadStore,
+  { onProgress }: VerifyOptions = {},
+): Promise<Verification> {
+  const checked = { bundles: 0, threads: 0 };
+  const problems: Problem[] = [];
+  const withoutSums: string[] = [];
+  for (const hash of await store.listBundles()) {
+    const bundle = await store.readBundle(hash);
+    if (bundle && hashOf(bundle.code) !== hash) {
+      problems.push({ path: hash, message: "its bytes have another hash" });
+    }
+    checked.bundles += 1;
+    onProgress?.({ ...checked });
+  }
+  for (const { hash, threadId } of await store.list({ limit: most })) {
+    const ref = { hash, threadId };
+    const path = store.where(ref, "data");
+    try {
+      const data = new StoredLines(store, ref, "data");
+      await data.refresh();
+      const fold = new LogFold(ref);
+      for (const line of data.forward()) if (fold.take(line) === null) break;
+      const { broken, sum } = fold;
+      if (broken) {
+        const { line, offset, reason } = broken;
+        problems.push({ path, line, offset, message: reason });
+      }
+      if (sum === null) withoutSums.push(threadId);
+    } catch (error) {
+      // It was removed meanwhile.
+      if (isWorkflowError(error) && error.code === "THREAD_NOT_FOUND") continue;
+      problems.push({ path, message: messageOf(error) });
+    }
+    checked.threads += 1;
+    onProgress?.({ ...checked });
+  }
+  return { checked, problems, withoutSums };
+}
+
+/** @see Host.collect */
+export async function collect(
+  store: ThreadStore,
+  { dryRun = false }: CollectOptions = {},
+): Promise<Garbage> {
+  const { text } = await store.readRegistry();
+  const named = text === "" ? [] : hashesOf(parseRegistry(text).registry);
+  const threads = await store.list({ limit: most });
+  const needed = new Set([...named, ...threads.map(({ hash }) => hash)]);
+  const removed: string[] = [];
+  let kept = 0;
+  let bytes = 0;
+  for (const hash of await store.listBundles()) {
+    if (needed.has(hash)) kept += 1;
+    else {
+      removed.push(hash);
+      bytes += (await store.readBundle(hash))?.code.length ?? 0;
+      if (!dryRun) await store.removeBundle(hash);
+    }
+  }
+  return { removed, kept, bytes, leftovers: [], emptied: [] };
+}

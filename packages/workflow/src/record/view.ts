@@ -1,0 +1,43 @@
+import { ulidTime } from "../contract/base32.ts";
+import type { Step } from "../contract/contract.ts";
+import type { Break, LogFacts, StartRecord } from "./record.ts";
+import { forkFromIn, type LiveFacts, statusOf, type ThreadRef, type ThreadView } from "./thread.ts";
+
+/** A thread whose start record can't be read. */
+export function headlessView({ hash, threadId }: ThreadRef, broken: Break): ThreadView {
+  return {
+    status: "corrupt",
+    broken,
+    threadId,
+    workflow: "",
+    hash,
+    prompt: "",
+    maxRounds: 0,
+    createdAt: ulidTime(threadId),
+    steps: [],
+    forkFrom: null,
+  };
+}
+
+/** A whole thread, by its log, what drives it, and the host that it has moved to. */
+export function viewOf(
+  { hash, threadId }: ThreadRef,
+  { start, steps, broken, end }: Omit<LogFacts, "last"> & { start: StartRecord; steps: Step[] },
+  driver: LiveFacts | null,
+  away: string | null,
+): ThreadView {
+  const { prompt, params, options } = start.parameters;
+  return {
+    ...statusOf({ broken, end, last: steps.at(-1) ?? null }, driver, away),
+    ...(away !== null && { movedTo: away }),
+    threadId,
+    workflow: start.name,
+    hash,
+    prompt,
+    ...(params === undefined ? {} : { params }),
+    maxRounds: options.maxRounds,
+    createdAt: start.timestamp,
+    steps,
+    forkFrom: forkFromIn(start),
+  };
+}
