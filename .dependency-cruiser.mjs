@@ -19,6 +19,7 @@ const packages = [
       ["engine", "host"],
       "worker",
       "local",
+      "embedded",
       "entry",
     ],
     mayImport: [],

@@ -1,8 +1,12 @@
-import { afterEach, describe, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { descriptorYaml } from "../bundle/descriptor.ts";
 import { hashOf } from "../bundle/hash.ts";
 import { hostContract } from "../host/host-contract.ts";
 import type { Host } from "../host/host.ts";
+import { settled } from "../host/rules.ts";
 import { Memory } from "../store/memory.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { openMemoryHost } from "./store-host.ts";
@@ -28,5 +32,36 @@ describe("the host over a store in memory", () => {
       };
       await check({ host, put });
     });
+  }
+});
+
+test("a host over a store in memory wakes what sleeps, keeps versions, and collects what nothing needs", async () => {
+  const host = openMemoryHost();
+  open.push(host);
+  const folder = mkdtempSync(join(tmpdir(), "embedded-"));
+  try {
+    const source = (summary: string): string => `
+      export const descriptor = { description: ${JSON.stringify(summary)}, roles: {} };
+      export async function* run({ steps }) {
+        if (steps.length === 0) {
+          yield { role: "__wait__", content: "", meta: { for: "a while", sleep: true, expiresAt: Date.now() + 1 } };
+        }
+        return { returnCode: 0, summary: ${JSON.stringify(summary)} };
+      }`;
+    const file = join(folder, "sleeper.esm.js");
+    const hashes: string[] = [];
+    for (const summary of ["one", "two"]) {
+      writeFileSync(file, source(summary));
+      hashes.push((await host.register("sleeper", file, { sandbox: "off" })).hash);
+    }
+    expect((await host.workflows())[0]).toMatchObject({ name: "sleeper", versions: 2 });
+    const { threadId, hash } = await host.start({ workflow: "sleeper", cwd: folder, env: {} });
+    expect(await settled(host, { threadId, hash })).toMatchObject({ result: { summary: "two" } });
+    expect(await host.rollback("sleeper")).toMatchObject({ hash: hashes[0], previous: hash });
+    await host.unregister("sleeper");
+    expect(await host.collect()).toMatchObject({ removed: [hashes[0]], kept: 1 });
+    expect((await host.verify()).problems).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });
