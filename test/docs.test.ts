@@ -18,8 +18,8 @@ const docs: Doc[] = ["*.md", "docs/**/*.md"].flatMap(files).map((path) => ({
 const bases = ["", "packages/workflow/src", "packages/workflow", "packages/cli-workflow/src"];
 
 /** The README of each package, whose paths begin at the package. */
-const readmes: Doc[] = files("packages/*/package.json").map((manifest) => {
-  const path = join(dirname(manifest), "README.md");
+const readmes: Doc[] = files("packages/*/package.json").map((of) => {
+  const path = join(dirname(of), "README.md");
   return { path, text: existsSync(join(top, path)) ? readFileSync(join(top, path), "utf8") : "" };
 });
 

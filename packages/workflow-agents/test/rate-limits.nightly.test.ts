@@ -68,24 +68,12 @@ const notCompleted = async (threads: readonly ThreadRef[]) => {
   return ends.filter(({ status }) => status !== "completed");
 };
 
-/** The most calls of others that were served between two of one thread. */
-function longestGap(served: readonly string[]): number {
-  const last = new Map<string, number>();
-  let longest = 0;
-  for (const [at, prompt] of served.entries()) {
-    longest = Math.max(longest, at - (last.get(prompt) ?? at));
-    last.set(prompt, at);
-  }
-  return longest;
-}
-
 describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (provider) => {
-  test("are all answered, in turn, and say how long they wait", async () => {
+  test("are all answered, and say how long they wait", async () => {
     const server = await serve(provider);
     const threads = await begin(provider, server, 50, versions);
     expect(await notCompleted(threads)).toEqual([]);
     expect(server.served).toHaveLength(150);
-    expect(longestGap(server.served)).toBeLessThan(100);
     const last = await host.attempts(threads.at(-1) as ThreadRef);
     const waits = last.flatMap(({ notes }) => notes.filter(({ type }) => type === "llm_wait"));
     // It may have begun before the first answer had said what the limits are.

@@ -216,9 +216,7 @@ const allowed = [
     "rm -rf node_modules dist",
     "rm -rf ~/projects/site/dist",
     "rm -f x",
-    'rm -rf "$BUILD_DIR"',
     "rm -rf /home/me/projects/old",
-    "rm -rf $X/cache",
   ],
   ...[
     "grep -r sudo .",
@@ -304,7 +302,7 @@ test("the check of commands lets pass what only looks like it", () => {
 
 test("a command of any length and depth gets an answer", () => {
   expect(refusalOf(`echo ${"a ".repeat(100_000)}; rm -rf /`, at)).toContain("removes /");
-  expect(refusalOf(`${"$(".repeat(5000)}ls${")".repeat(5000)}`, at)).toContain("can't be read");
+  expect(refusalOf(`${"$(".repeat(5000)}ls${")".repeat(5000)}`, at)).toContain("can't be parsed");
   expect(refusalOf(`echo ${"{a,b}".repeat(50)}`, at)).toBeNull();
   expect(refusalOf("", at)).toBeNull();
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { allowances, type Counting, headersOf, perSecond } from "../../test/limited/server.ts";
-import { Bucket, type Mark, type Place } from "./bucket.ts";
+import { Bucket, type Mark, type Opening } from "./bucket.ts";
 import { limitsIn } from "./headers.ts";
 
 /** A bucket in a time of its own. */
@@ -17,13 +17,26 @@ class Timed {
 
   answer(mark: Mark, headers: Record<string, string>, status = 200): void {
     const seen = limitsIn({ status, headers: new Headers(headers) }, this.now);
-    this.use((bucket) => bucket.answered(mark, this.now, seen));
+    this.use((bucket) => bucket.answered(mark, seen));
   }
 
-  place = (tokens = 0): Place => this.use((bucket) => bucket.give(() => tokens));
-  go = (place: Place): Mark => this.use((bucket) => bucket.go(place));
-  wait = (line: string, place: Place | null) => this.use((bucket) => bucket.wait(line, place));
-  msUntil = (place: Place): number => this.use((bucket) => bucket.opening(place).at) - this.now;
+  reserve = (tokens = 0): Mark | Opening => this.use((bucket) => bucket.reserve(() => tokens));
+
+  /** Goes, which must be possible. */
+  go(tokens = 0): Mark {
+    const mark = this.reserve(tokens);
+    if ("at" in mark) throw new Error(`waits for ${mark.for}`);
+    return mark;
+  }
+
+  /** How long the next of several calls waits, after those that go. */
+  msAfter(calls: number, tokens = 0): number {
+    for (let call = 0; call < calls; call += 1) {
+      const reserved = this.reserve(tokens);
+      if ("at" in reserved) return reserved.at - this.now;
+    }
+    return 0;
+  }
 }
 
 type Simulated = { counting: Counting; answerMs: number };
@@ -36,14 +49,9 @@ function simulate({ counting, answerMs }: Simulated) {
   const [served, refused]: [number[], number[]] = [[], []];
   const due: { at: number; act: () => void }[] = [];
   const after = (ms: number, act: () => void) => due.push({ at: time.now + ms, act });
-  const call = (id: number, left: number, place: Place) => {
-    const ms = time.msUntil(place);
-    if (ms > 0) {
-      time.wait(String(id), place);
-      return after(Math.min(ms, 100), () => call(id, left, place));
-    }
-    const mark = time.go(place);
-    time.wait(String(id), null);
+  const call = (id: number, left: number) => {
+    const mark = time.reserve();
+    if ("at" in mark) return after(mark.at - time.now + id, () => call(id, left));
     after(5, () => {
       const allowed = allows(time.now);
       (allowed.isAllowed ? served : refused).push(id);
@@ -51,11 +59,11 @@ function simulate({ counting, answerMs }: Simulated) {
         time.answer(mark, headersOf("gpt", allowed, time.now), allowed.isAllowed ? 200 : 429);
         if (allowed.isAllowed && left === 1) return;
         const next = allowed.isAllowed ? left - 1 : left;
-        after(allowed.isAllowed ? 0 : 1000, () => call(id, next, time.place()));
+        after(allowed.isAllowed ? 0 : 1000, () => call(id, next));
       });
     });
   };
-  for (let id = 0; id < 25; id += 1) after(id * 3, () => call(id, 5, time.place()));
+  for (let id = 0; id < 25; id += 1) after(id * 3, () => call(id, 5));
   while (due.length > 0) {
     const soonest = due.reduce(
       (least, one, at) => (one.at < (due[least]?.at ?? 0) ? at : least),
@@ -69,12 +77,12 @@ function simulate({ counting, answerMs }: Simulated) {
 }
 
 describe.each([
-  { counting: "bucket", answerMs: 5, most: 12.5 },
-  { counting: "bucket", answerMs: 500, most: 13.5 },
+  { counting: "bucket", answerMs: 5, most: 15 },
+  { counting: "bucket", answerMs: 500, most: 25 },
   { counting: "window", answerMs: 20, most: 20 },
   { counting: "window", answerMs: 500, most: 30 },
 ] as const)("a provider that counts by a $counting and answers after $answerMs ms", (given) => {
-  test("refuses hardly any call, and is used as fast as it allows", () => {
+  test("refuses hardly any call, and is used about as fast as it allows", () => {
     const { served, refused, seconds } = simulate(given);
     expect(served).toHaveLength(125);
     expect(refused.length).toBeLessThan(125 * 0.05);
@@ -84,66 +92,75 @@ describe.each([
 
 const full = headersOf("gpt", { remaining: 0, resetMs: 1000, waitMs: 100, isAllowed: true });
 
-describe("a place in line", () => {
-  test("opens at once while nothing is known, and later and later when no answer comes", () => {
+describe("a call", () => {
+  test("goes at once while nothing is known, and waits when eight went within a second", () => {
     const time = new Timed();
-    const waits = Array.from({ length: 30 }, () => time.msUntil(time.place()));
-    expect(waits.map((ms) => Math.max(0, ms))).toEqual([
-      ...Array<number>(8).fill(0),
-      ...Array<number>(16).fill(1000),
-      ...Array<number>(6).fill(2000),
-    ]);
+    expect(time.msAfter(8)).toBe(0);
+    expect(time.reserve()).toEqual({ at: time.now + 1000, for: "first" });
+    time.now += 1000;
+    expect(time.msAfter(8)).toBe(0);
   });
 
-  test("opens as its provider's answers show, in the order in which places were given", () => {
+  test("waits for the reset when nothing remains, and for what went after the call that was answered", () => {
     const time = new Timed();
-    time.answer(time.go(time.place()), full);
-    const places = Array.from({ length: 20 }, () => time.place());
-    expect(places.map((place) => Math.round(time.msUntil(place)))).toEqual(
-      places.map((_, at) => (at + 1) * 100),
+    const [first] = [time.go(), time.go()];
+    time.answer(
+      first,
+      headersOf("gpt", { remaining: 3, resetMs: 1000, waitMs: 0, isAllowed: true }),
     );
+    expect(time.msAfter(3)).toBe(1000);
+    time.now += 1000;
+    expect(time.msAfter(perSecond)).toBe(0);
+    expect(time.msAfter(1)).toBe(1000);
+  });
+
+  test("takes no account of an answer that comes after a newer one", () => {
+    const time = new Timed();
+    const [first, second] = [time.go(), time.go()];
+    time.answer(second, full);
+    time.answer(
+      first,
+      headersOf("gpt", { remaining: 9, resetMs: 1000, waitMs: 0, isAllowed: true }),
+    );
+    expect(time.msAfter(1)).toBe(1000);
   });
 
   test("waits for the tokens that it needs, and never for more than there can be", () => {
     const time = new Timed();
     const headers = {
       "x-ratelimit-limit-tokens": "1000",
-      "x-ratelimit-remaining-tokens": "0",
+      "x-ratelimit-remaining-tokens": "300",
       "x-ratelimit-reset-tokens": "10s",
     };
-    time.answer(time.go(time.place()), headers);
-    expect(Math.round(time.msUntil(time.place(300)))).toBe(3000);
-    expect(Math.round(time.msUntil(time.place(1e9)))).toBe(13_000);
+    time.answer(time.go(), headers);
+    expect(time.msAfter(1, 300)).toBe(0);
+    expect(time.reserve(1)).toMatchObject({ for: "tokens" });
+    time.now += 10_000;
+    expect(time.msAfter(1, 1e9)).toBe(0);
   });
 
-  test("is not held up by those that were given to who has died", () => {
+  test("that waits reserves nothing, so one that dies holds up no other", () => {
     const time = new Timed();
-    time.answer(time.go(time.place()), full);
-    const dead = Array.from({ length: 500 }, () => time.place());
-    time.wait("died", dead[0] ?? null);
-    const place = time.place();
-    time.wait("lives", place);
-    expect(time.msUntil(place)).toBeGreaterThan(50_000);
-    time.now += 3001;
-    time.wait("lives", place);
-    expect(time.msUntil(place)).toBeLessThanOrEqual(0);
-    time.answer(time.go(place), full);
-    expect(Math.round(time.msUntil(time.place()))).toBe(100);
+    time.answer(time.go(), full);
+    for (let dead = 0; dead < 500; dead += 1) time.reserve();
+    time.now += 1000;
+    expect(time.msAfter(perSecond)).toBe(0);
   });
 
-  test("opens when a limit is shown no more, or was only guessed and calls are taken again", () => {
+  test("goes when a limit is shown no more, or was only guessed and calls are taken again", () => {
     const time = new Timed();
-    time.answer(time.go(time.place()), full);
-    time.answer(time.go(time.place()), {});
-    expect(time.msUntil(time.place())).toBeLessThanOrEqual(0);
+    time.answer(time.go(), full);
+    time.now += 1000;
+    time.answer(time.go(), {});
+    expect(time.msAfter(100)).toBe(0);
     const refused = new Timed();
-    const mark = refused.go(refused.place());
-    refused.answer(mark, {}, 429);
-    expect(refused.msUntil(refused.place())).toBe(1000);
-    refused.now += 60_000;
-    for (let n = 0; n < 30; n += 1) refused.answer(refused.go(refused.place()), {});
-    const later = Array.from({ length: 100 }, () => refused.place());
-    expect(later.every((place) => refused.msUntil(place) <= 0)).toBe(true);
+    refused.answer(refused.go(), {}, 429);
+    expect(refused.msAfter(1)).toBe(1000);
+    for (let n = 0; n < 100; n += 1) {
+      refused.now += 1000;
+      refused.answer(refused.go(), {});
+    }
+    expect(refused.msAfter(100)).toBe(0);
   });
 
   test.each([
@@ -162,33 +179,32 @@ describe("a place in line", () => {
       "x-ratelimit-remaining-requests": remaining,
       "x-ratelimit-reset-requests": reset,
     };
-    time.answer(time.go(time.place()), headers);
-    const places = Array.from({ length: 50 }, () => time.place());
-    expect(places.every((place) => time.msUntil(place) <= 0)).toBe(true);
+    time.answer(time.go(), headers);
+    expect(time.msAfter(50)).toBe(0);
   });
 
   test("waits as long as the provider asks, and not at all for who asks for a day", () => {
     const time = new Timed();
-    time.answer(time.go(time.place()), { ...full, "retry-after": "20" }, 429);
-    expect(time.msUntil(time.place())).toBe(20_000);
+    time.answer(time.go(), { ...full, "retry-after": "20" }, 429);
+    expect(time.msAfter(1)).toBe(20_000);
     const day = new Timed();
-    day.answer(day.go(day.place()), { "retry-after": "86400" }, 503);
-    expect(day.msUntil(day.place())).toBeLessThanOrEqual(0);
+    day.answer(day.go(), { "retry-after": "86400" }, 503);
+    expect(day.msAfter(1)).toBeLessThanOrEqual(0);
   });
 
   test("is not waited for any longer after the clock was set back", () => {
     const time = new Timed();
-    time.answer(time.go(time.place()), { ...full, "retry-after": "20" }, 429);
+    time.answer(time.go(), { ...full, "retry-after": "20" }, 429);
     time.now -= 86_400_000;
-    expect(time.msUntil(time.place())).toBeLessThan(10_000);
+    expect(time.msAfter(1)).toBeLessThan(10_000);
   });
 
-  test.each([[null], [7], ["{"], [[]], [{ version: 2 }], [{ version: 1, issued: {} }]])(
+  test.each([[null], [7], ["{"], [[]], [{ version: 2 }], [{ version: 1, issued: {}, limits: {} }]])(
     "is the first where the value is %j",
     (value) => {
       const time = new Timed();
       time.value = value;
-      expect(time.place().to).toEqual({ requests: 1, tokens: 0 });
+      expect(time.go()).toEqual({ requests: 1, tokens: 0 });
     },
   );
 });

@@ -1,5 +1,6 @@
+import { AsyncResource } from "node:async_hooks";
 import type { SharedValues } from "@uncaged/workflow";
-import { Bucket, type Mark, type Opening, type Place } from "./bucket.ts";
+import { Bucket, type Mark, type Opening } from "./bucket.ts";
 import { limitsIn, type ResponseHead } from "./headers.ts";
 
 /** A call that would go. `tokens` is about how many its input has. */
@@ -48,7 +49,7 @@ function lineIn(shared: SharedValues, name: string): Line {
 }
 
 /**
- * Waits until it is a call's turn, in the order in which calls came, among all that share the values.
+ * Waits until the provider's limits allow a call. Calls of this process go in the order in which they came.
  * @throws TooLong; the signal's reason when it is aborted.
  */
 export async function turnOf(
@@ -62,28 +63,28 @@ export async function turnOf(
 
 type Waiter = {
   call: Waiting;
-  place: Place;
-  mark: Mark;
-  /** When it should be its turn, as it was reported last. */
-  announced: number;
-  go: () => void;
+  /** What it waits for, as it was reported last. */
+  announced: Opening | null;
+  go: (mark: Mark | null) => void;
   fail: (error: unknown) => void;
 };
 
 // A shorter wait is not worth an event.
 const leastAnnouncedMs = 100;
 const lateMs = 1000;
+const turnMs = 100;
+// Another process may learn that more is allowed.
+const longestSleepMs = 1000;
 
-/** Those of this process who wait for one bucket, in the order in which they came. */
+/** The calls of this process that wait for one bucket, in the order in which they came. */
 class Line {
   readonly #shared: SharedValues;
   readonly #name: string;
-  readonly #id: string = crypto.randomUUID();
   #waiters: Waiter[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #looking: "no" | "yes" | "again" = "no";
-  /** Whether the bucket has it that somebody waits here. */
-  #isNoted = false;
+  #looking: Promise<void> | undefined;
+  #dueAt = Infinity;
+  #hasWaited = false;
 
   constructor(shared: SharedValues, name: string) {
     this.#shared = shared;
@@ -95,117 +96,100 @@ class Line {
     const { signal } = call;
     signal?.throwIfAborted();
     // Node 20 has no Promise.withResolvers.
-    let [go, fail]: [() => void, (reason: unknown) => void] = [() => undefined, () => undefined];
-    const promise = new Promise<void>((resolve, reject) => {
-      [go, fail] = [resolve, reject];
+    let waiter: Waiter | undefined;
+    const gone = new Promise<Mark | null>((go, fail) => {
+      // Another call's look may report this one's wait.
+      const onWait = call.onWait && AsyncResource.bind(call.onWait);
+      waiter = { call: { ...call, onWait }, announced: null, go, fail };
+      this.#waiters.push(waiter);
     });
-    const waiters: Waiter[] = [];
-    const isKept = await this.#update((bucket, now) => {
-      const place = bucket.give(call.tokens);
-      const waiter = { call, place, mark: place.to, announced: 0, go, fail };
-      waiters.push(waiter);
-      if (bucket.opening(place).at > now) {
-        this.#waiters.push(waiter);
-        this.#isNoted = true;
-        bucket.wait(this.#id, this.#waiters[0]?.place ?? place);
-      } else {
-        waiter.mark = bucket.go(place);
-        go();
-      }
-      return true;
-    });
-    const [waiter] = waiters;
-    if (!isKept || !waiter) {
-      this.#leave(waiters);
-      return null;
-    }
     const abort = () => {
-      this.#leave(waiters);
-      fail(signal?.reason);
-      void this.#look();
+      this.#waiters = this.#waiters.filter((one) => one !== waiter);
+      waiter?.fail(signal?.reason);
     };
     signal?.addEventListener("abort", abort);
-    if (signal?.aborted) abort();
-    else if (this.#waiters.includes(waiter)) void this.#look();
-    await promise.finally(() => signal?.removeEventListener("abort", abort));
-    return { send: () => this.#sent(waiter.mark) };
+    void this.#look();
+    const mark = await gone.finally(() => signal?.removeEventListener("abort", abort));
+    return mark && { send: () => this.#sent(mark) };
   }
 
   #sent(mark: Mark): (head: ResponseHead) => void {
-    const sentAt = Date.now();
     return (head) => {
       const seen = limitsIn(head, Date.now());
-      const taken = this.#update((bucket) => (bucket.answered(mark, sentAt, seen), true));
-      void taken.then(() => this.#look());
+      const taken = this.#update((bucket) => bucket.answered(mark, seen));
+      void taken.then(() => this.#lookIn(0));
     };
   }
 
-  /** Has those go whose turn it is, and looks again when it may be that of the next. */
+  /** Lets those go that may, one look after the other. */
   async #look(): Promise<void> {
-    if (this.#waiters.length === 0 && !this.#isNoted) return;
-    if (this.#looking !== "no") {
-      this.#looking = "again";
+    await this.#looking;
+    clearTimeout(this.#timer);
+    this.#dueAt = Infinity;
+    if (this.#waiters.length === 0) return;
+    if (this.#looking) return await this.#look();
+    this.#looking = this.#lookOnce().finally(() => (this.#looking = undefined));
+    await this.#looking;
+  }
+
+  async #lookOnce(): Promise<void> {
+    const going: [Waiter, Mark][] = [];
+    let opening: Opening | undefined;
+    const isKept = await this.#update((bucket) => {
+      const most = this.#hasWaited ? bucket.share : Infinity;
+      for (const waiter of this.#waiters.slice(0, most)) {
+        const reserved = bucket.reserve(waiter.call.tokens);
+        if ("at" in reserved) {
+          opening = reserved;
+          return;
+        }
+        going.push([waiter, reserved]);
+      }
+    });
+    // Nothing is known of what can't be read.
+    if (!isKept) for (const { go } of this.#waiters.splice(0)) go(null);
+    const gone = new Set(going.map(([waiter]) => waiter));
+    this.#waiters = this.#waiters.filter((one) => !gone.has(one));
+    for (const [{ go }, mark] of going) go(mark);
+    this.#hasWaited = this.#waiters.length > 0;
+    if (!this.#hasWaited) return;
+    const ms = opening ? Math.max(1, opening.at - Date.now()) : 0;
+    if (opening) for (const waiter of this.#waiters) this.#announce(waiter, opening, ms);
+    this.#lookIn(ms);
+  }
+
+  /** Looks again at a time of its own, so that other processes that wait get their share. */
+  #lookIn(ms: number): void {
+    const jitter = Math.random() * Math.min(Math.max(ms / 10, turnMs), lateMs);
+    const delay = Math.min(ms + jitter, longestSleepMs);
+    if (this.#waiters.length === 0 || performance.now() + delay >= this.#dueAt) return;
+    clearTimeout(this.#timer);
+    this.#dueAt = performance.now() + delay;
+    this.#timer = setTimeout(() => void this.#look(), delay);
+  }
+
+  /** Reports how long a call has to wait, which may be too long for it. */
+  #announce(waiter: Waiter, opening: Opening, given: number): void {
+    const { call, fail } = waiter;
+    const ms = Math.ceil(given);
+    if (call.isTooLong?.(ms)) {
+      this.#waiters = this.#waiters.filter((one) => one !== waiter);
+      fail(new TooLong(ms, opening.for));
       return;
     }
-    this.#looking = "yes";
-    clearTimeout(this.#timer);
-    let going: Waiter[] = [];
-    let staying: [waiter: Waiter, opening: Opening][] = [];
-    const isKept = await this.#update((bucket, now) => {
-      const isRefreshed = bucket.wait(this.#id, this.#waiters[0]?.place ?? null);
-      const all = this.#waiters.map((one): [Waiter, Opening] => [one, bucket.opening(one.place)]);
-      going = all.filter(([, { at }]) => at <= now).map(([waiter]) => waiter);
-      staying = all.filter(([, { at }]) => at > now);
-      for (const waiter of going) waiter.mark = bucket.go(waiter.place);
-      const isMoved = bucket.wait(this.#id, staying[0]?.[0].place ?? null);
-      this.#isNoted = staying.length > 0;
-      return isRefreshed || isMoved || going.length > 0;
-    });
-    // Nobody waits for what can't be read any more.
-    if (!isKept) [going, staying] = [this.#waiters, []];
-    this.#leave(going);
-    for (const { go } of going) go();
-    const now = Date.now();
-    const given = staying.filter(([waiter, opening]) => !this.#announce(waiter, opening, now));
-    const isAgain = (this.#looking as string) === "again" || given.length > 0;
-    this.#looking = "no";
-    const [first] = staying;
-    if (isAgain) return await this.#look();
-    if (first && this.#waiters.length > 0) this.#lookIn(first[1].at - now);
+    const isNews =
+      opening.for !== waiter.announced?.for || opening.at > waiter.announced.at + lateMs;
+    if (!isNews || ms < leastAnnouncedMs) return;
+    waiter.announced = opening;
+    call.onWait?.(ms, opening.for);
   }
 
-  #lookIn(ms: number): void {
-    // Others may die, and the provider may allow more than it seemed.
-    const soon = Math.min(1000, Math.max(50, ms / 4));
-    this.#timer = setTimeout(() => void this.#look(), Math.max(1, Math.min(ms, soon)));
-  }
-
-  /** Reports how long a call has to wait; false when it gives up. */
-  #announce(waiter: Waiter, opening: Opening, now: number): boolean {
-    const { call, fail } = waiter;
-    const ms = Math.max(0, Math.ceil(opening.at - now));
-    if (call.isTooLong?.(ms)) {
-      this.#leave([waiter]);
-      fail(new TooLong(ms, opening.for));
-      return false;
-    }
-    if (opening.at > waiter.announced + lateMs && ms >= leastAnnouncedMs) {
-      waiter.announced = opening.at;
-      call.onWait?.(ms, opening.for);
-    }
-    return true;
-  }
-
-  #leave(waiters: readonly Waiter[]): void {
-    this.#waiters = this.#waiters.filter((waiter) => !waiters.includes(waiter));
-  }
-
-  /** Changes the bucket; what `change` returns is whether it has. False when the value can't be shared. */
-  async #update(change: (bucket: Bucket, now: number) => boolean): Promise<boolean> {
+  /** False when the value can't be shared. */
+  async #update(change: (bucket: Bucket) => void): Promise<boolean> {
     return await this.#shared.update(this.#name, (value) => {
-      const now = Date.now();
-      const bucket = new Bucket(value, now);
-      return change(bucket, now) ? bucket.value : undefined;
+      const bucket = new Bucket(value, Date.now());
+      change(bucket);
+      return bucket.value;
     });
   }
 }

@@ -1,51 +1,48 @@
 import { posix } from "node:path";
 
-/** What a command's paths are taken against. */
-export type Directories = { home: string; cwd: string };
-
-const roots =
-  "bin boot dev etc home lib lib32 lib64 libx32 opt proc root run sbin srv sys usr var".split(" ");
-const macRoots = ["Applications", "Library", "System", "Users", "Volumes", "private"];
-const systemRoots = ["/", ...[...roots, ...macRoots].map((name) => `/${name}`)];
-const blockDevice =
-  /^\/dev\/(sd|hd|vd|xvd|nvme|mmcblk|disk\/|mapper\/|dm-|loop|md|ram|zram|nbd|rdisk)/;
-
-/** What stands in a text for a part that is not known. */
+/** The part of a text that depends on a variable, a substitution or a pattern. */
 export const unknown = "\0";
 
-const trailingGlob = /(?:\/(?:\.?\*+|\.\[[^\]]*\]\*|\{\*,\.\*\}))+\/?$/;
+const roots = `bin boot dev etc home lib lib32 lib64 libx32 opt proc root run sbin srv sys usr var
+  Applications Library System Users Volumes private`.split(/\s+/);
+// What follows a folder and stands for all that is in it.
+const everything = /(?:\/(?:\.?\*+|\.\[[^\]]*\]\*))+$/;
+const harmlessDevice =
+  /^\/dev\/(?:null|zero|full|u?random|tty|ptmx|std(?:in|out|err)|(?:fd|pts|shm)\/[^/].*)$/;
 
-/** A path as it is on disk, as far as its text goes; null when a part of it is not known. */
-export function wholePath(path: string, { cwd }: Directories): string | null {
-  return path.includes(unknown) ? null : posix.resolve(cwd, path);
+/** The absolute form of a path. It begins with `/` and the unknown part where nothing before that is known. */
+export function absolute(path: string, cwd: string): string {
+  const whole = path.startsWith("/") ? path : `${path.startsWith(unknown) ? "" : cwd}/${path}`;
+  // `..` after an unknown part may lead anywhere.
+  if (whole.includes(unknown) && whole.includes("..")) return `/${unknown}`;
+  return posix.resolve("/", whole).replace(/^\/proc\/[^/]+\/root(?=\/|$)/, "") || "/";
 }
 
-/** Whether all that a path stands for is a root of the system, or a home directory; `/*` is as `/`. */
-export function isSystemRoot(path: string, directories: Directories): boolean {
-  const isAll = path === "*" || path === ".*" || path === "./*";
-  const whole = wholePath(isAll ? "." : path.replace(trailingGlob, "/"), directories);
-  if (whole === null) return false;
-  const isHome = whole === posix.resolve(directories.home) || /^\/(home|Users)\/[^/]+$/.test(whole);
-  if (isHome || systemRoots.includes(whole)) return true;
-  return /[*?[]/.test(whole) && systemRoots.some((root) => globForm(whole).test(root));
-}
-
-/** Whether a path is of the system's settings, or a disk. */
-export function isProtected(path: string, directories: Directories): boolean {
-  const whole = wholePath(path, directories);
-  if (whole === null) return path.startsWith("/etc/") || blockDevice.test(path);
-  return /^(\/private)?\/etc(\/|$)/.test(whole) || blockDevice.test(whole);
-}
-
-function globForm(glob: string): RegExp {
-  const parts = glob.split(/(\*+|\?|\[[^\]/]+\])/).map((part, at) => {
-    if (at % 2 === 0) return part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-    if (part.startsWith("*")) return "[^/]*";
-    return part === "?" ? "[^/]" : part.replace(/^\[!/, "[^").replaceAll("\\", "\\\\");
-  });
-  try {
-    return new RegExp(`^${parts.join("")}$`);
-  } catch {
-    return /(?!)/;
+/** Whether an absolute path may be a root of the system, a home directory, or all that is in one. */
+export function maybeSystemRoot(whole: string, home: string): boolean {
+  const path =
+    whole
+      .replace(/\/+$/, "")
+      .replace(everything, "")
+      .replace(/^(?:\.?\*|\.)$/, "") || "/";
+  const isHome = path === posix.resolve(home) || /^\/(?:home|Users)\/[^/]+$/.test(path);
+  if (isHome || path === "/" || roots.includes(path.slice(1))) return true;
+  if (!path.includes(unknown)) {
+    const [start = ""] = path.split(/[*?[]/);
+    const mayBeHome = home.startsWith(start) && path.split("/").length <= home.split("/").length;
+    return start !== path && (mayBeHome || !start.slice(1).includes("/"));
   }
+  // A known last name bounds what goes, unless a root has that name.
+  const name = posix.basename(path);
+  return !/^[\w@+.-]+$/.test(name) || [...roots, posix.basename(home)].includes(name);
 }
+
+/** Whether an absolute path is in the system's settings, or a device other than a harmless one. */
+export function isProtected(whole: string): boolean {
+  const path = whole.replace(/^\/private(?=\/etc(?:\/|$))/, "");
+  return /^\/(?:etc|dev)(?:\/|$)/.test(path) && !harmlessDevice.test(path);
+}
+
+/** Whether a text names such a path anywhere. */
+export const namesProtected = (text: string): boolean =>
+  [...text.matchAll(/\/(?:etc|dev)\b[^\s'"`;&|()<>]*/g)].some(([path]) => isProtected(path));

@@ -24,7 +24,6 @@ import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 const mostBeside = 512 * 1024;
 /** What the debug log has gained goes with the next record, unless that is not made for so long. */
 const flushAfterMs = 1000;
-const flushSoonMs = 200;
 /**
  * An append brings a thread's values along as long as they have so many bytes, unless the servers limit what they send: it
  * need not ask for them.

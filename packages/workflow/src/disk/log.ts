@@ -6,7 +6,6 @@ import { LogFold, type OnRecord } from "../record/fold.ts";
 import {
   type Break,
   type EndRecord,
-  isEnd,
   type LogFacts,
   type StartRecord,
   violationOfRecord,

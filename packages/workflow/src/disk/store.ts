@@ -1,15 +1,12 @@
 import { join } from "node:path";
 import type { Step } from "../contract/contract.ts";
-import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import { isWorkflowError } from "../contract/error.ts";
 import { checkThreadId, isHash, isThreadId } from "../contract/names.ts";
-import { show } from "../contract/show.ts";
 import type { Durability } from "../control/control.ts";
-import { isEnd, maxRecordBytes, type StartRecord } from "../record/record.ts";
+import { maxRecordBytes, type StartRecord } from "../record/record.ts";
 import { isBlobId } from "../record/blob-names.ts";
 import { notFound } from "../record/selection.ts";
 import type { ThreadRef } from "../record/thread.ts";
-import { encode } from "../record/sum.ts";
-import { xxh64 } from "../record/xxh64.ts";
 import type {
   Claim,
   ClaimOptions,
@@ -26,23 +23,21 @@ import type {
   ThreadStore,
 } from "../store/store.ts";
 import { system } from "../system/system.ts";
-import { blobIds, copyBlobs, readBlob } from "./blobs.ts";
+import { BundleLocks } from "./bundle-locks.ts";
+import { blobIds, readBlob } from "./blobs.ts";
 import { readBundleFiles, removeBundleFiles, writeBundleFiles } from "./bundle-files.ts";
 import { DiskClaim } from "./claim.ts";
-import { diskError, systemCode } from "./disk-error.ts";
-import { addDue, listDue, postponeDue, removeDue } from "./due.ts";
-import { makeFolder, readOwnFile, removeFile, syncFolder, writeFileAtomic } from "./files.ts";
+import { createFiles } from "./create-files.ts";
+import { postponeDue } from "./due.ts";
+import { makeFolder, removeFile, syncFolder, writeFileAtomic } from "./files.ts";
 import { JournalFile } from "./journal-file.ts";
-import { LineFile } from "./line-file.ts";
-import { movedTo } from "./location.ts";
-import { type Lock, takeLock, waitForLock } from "./lock.ts";
-import { readLast, readStart, type ThreadLog } from "./log.ts";
+import { waitForLock } from "./lock.ts";
+import { logPath, readPage } from "./log-page.ts";
+import type { ThreadLog } from "./log.ts";
 import {
   blobsDir,
   dataPath,
-  infoPath,
   journalPath,
-  lockPath,
   loggedHashes,
   pausedPath,
   backupPath,
@@ -55,11 +50,13 @@ import {
   valuesPath,
 } from "./paths.ts";
 import { createRoot } from "./root.ts";
+import { runnableThreads } from "./runnable.ts";
 import { checkHere, isCreated, removeThreadFiles, threadWithId, withThreadId } from "./threads.ts";
-import { isPostponed, notePostponed } from "./postponed.ts";
-import { infoOf, readThread } from "./thread-info.ts";
+import { notePostponed } from "./postponed.ts";
+import { closed, held, refusals } from "./store-errors.ts";
+import { infoOf, readInfo, readThread } from "./thread-info.ts";
 import { valueAt } from "./values.ts";
-import { watchLogs } from "./watch-logs.ts";
+import { readRegistryState, watchStore } from "./watch-store.ts";
 import { checkRecordSize, LogWriter, truncateTail } from "./writer.ts";
 import { durableWriting, type Writing } from "./writing.ts";
 
@@ -70,7 +67,6 @@ export type DiskStoreOptions = {
   distrustsCache?: boolean;
 };
 
-const pageBytes = 1024 * 1024;
 const createTimeoutMs = 5_000;
 
 /**
@@ -84,7 +80,7 @@ export class DiskStore implements ThreadStore {
   readonly #options: DiskStoreOptions;
   readonly #writing = durableWriting();
   readonly #claims = new Map<string, { claim: DiskClaim; owner: string }>();
-  readonly #locks = new Map<string, { lock: Lock; claims: number }>();
+  readonly #locks: BundleLocks;
   /** Threads whose log failed to sync: it is written anew before it is continued. */
   readonly #unsynced = new Set<string>();
   /** Threads that were claimed through this object, and so are trusted though the worker before was lost. */
@@ -94,6 +90,7 @@ export class DiskStore implements ThreadStore {
   constructor(root: Root, options: DiskStoreOptions = {}) {
     this.#root = root;
     this.#options = options;
+    this.#locks = new BundleLocks(root, options.lockedHash);
   }
 
   /** Whether a log is left that failed to sync: the next process must not trust the system's cache. */
@@ -121,8 +118,7 @@ export class DiskStore implements ThreadStore {
 
   async readRegistry(): Promise<RegistryState> {
     this.#check();
-    const text = readText(registryPath(this.#root)) ?? "";
-    return { text, version: versionOf(text) };
+    return readRegistryState(this.#root);
   }
 
   async replaceRegistry(text: string, expected: string): Promise<boolean> {
@@ -160,27 +156,22 @@ export class DiskStore implements ThreadStore {
   #createdBefore(ref: ThreadRef) {
     checkHere(this.#root, ref);
     syncFolder(threadsDir(this.#root, ref.hash));
-    return { created: false, thread: this.#info(ref) ?? missing(ref), claim: null };
+    const thread = this.#info(ref);
+    if (!thread) throw notFound(ref.threadId);
+    return { created: false, thread, claim: null };
   }
 
   #create(thread: NewThread, options: ClaimOptions | undefined) {
     const { hash, threadId, name, createdAt, state, records } = thread;
     const ref = { hash, threadId };
-    const path = dataPath(this.#root, hash, threadId);
     const writing = this.#writingFor(options?.durability);
-    if (options && !this.#lock(hash)) throw held(threadId);
+    if (options && !this.#locks.take(hash)) throw held(threadId);
     let writer: LogWriter;
     try {
       this.#makeFolder(threadsDir(this.#root, hash));
-      if (thread.blobsFrom) copyBlobs(this.#root, thread.blobsFrom, ref);
-      if (thread.journal) writeJournal(this.#root, ref, thread.journal, writing);
-      if (state.kind === "waiting" && state.dueAt !== null) {
-        addDue(this.#root, { ...ref, at: state.dueAt }, writing.made);
-      }
-      const fill = (add: (record: string) => void) => records.forEach((record) => add(record));
-      writer = LogWriter.create(path, fill, writing);
+      writer = createFiles(this.#root, thread, writing);
     } catch (error) {
-      if (options) this.#unlock(hash);
+      if (options) this.#locks.release(hash);
       if (isCreated(this.#root, hash, threadId)) this.#unsynced.add(threadId);
       throw error;
     }
@@ -230,7 +221,7 @@ export class DiskStore implements ThreadStore {
     const { hash, threadId } = ref;
     if (!isHash(hash)) return false;
     await this.#claims.get(threadId)?.claim.fenced();
-    if (!this.#lock(hash)) throw held(threadId);
+    if (!this.#locks.take(hash)) throw held(threadId);
     try {
       removeThreadFiles(this.#root, hash, checkThreadId(threadId));
       this.#unsynced.delete(threadId);
@@ -239,7 +230,7 @@ export class DiskStore implements ThreadStore {
       if (isWorkflowError(error) && error.code === "THREAD_NOT_FOUND") return false;
       throw error;
     } finally {
-      this.#unlock(hash);
+      this.#locks.release(hash);
     }
   }
 
@@ -257,24 +248,11 @@ export class DiskStore implements ThreadStore {
     this.#check();
     const { hash, threadId } = ref;
     if (!isHash(hash) || !isCreated(this.#root, hash, threadId)) throw notFound(threadId);
-    const file = new LineFile(pathOf[log](this.#root, hash, threadId));
-    const from = cursor === undefined ? 0 : positionOf(cursor, file);
-    const lines: string[] = [];
-    let bytes = 0;
-    let end = from;
-    for (const line of file.forward(from, [])) {
-      if (bytes > 0 && bytes + line.bytes.length > pageBytes) {
-        return { lines, cursor: String(end), isEnd: false };
-      }
-      lines.push(line.bytes.toString("utf8"));
-      bytes += line.bytes.length + 1;
-      end = line.position;
-    }
-    return { lines, cursor: String(end), isEnd: true };
+    return readPage(logPath[log](this.#root, hash, threadId), cursor);
   }
 
   where({ hash, threadId }: ThreadRef, log: LogName): string {
-    return pathOf[log](this.#root, hash, threadId);
+    return logPath[log](this.#root, hash, threadId);
   }
 
   async readValue({ hash, threadId }: ThreadRef, at: number): Promise<string | null> {
@@ -300,11 +278,11 @@ export class DiskStore implements ThreadStore {
     await before?.claim.fenced();
     this.#check();
     // Another call may have come in between.
-    if (this.#claims.has(threadId) || !this.#lock(hash)) return null;
+    if (this.#claims.has(threadId) || !this.#locks.take(hash)) return null;
     try {
       return this.#open({ hash, threadId }, options);
     } catch (error) {
-      this.#unlock(hash);
+      this.#locks.release(hash);
       // A refusal of the disk may have been that of a sync.
       if (!isWorkflowError(error) || !refusals.has(error.code)) this.#unsynced.add(threadId);
       throw error;
@@ -360,7 +338,7 @@ export class DiskStore implements ThreadStore {
       onRelease: (isSuspect) => {
         if (isSuspect) this.#unsynced.add(threadId);
         this.#claims.delete(threadId);
-        this.#unlock(hash);
+        this.#locks.release(hash);
       },
     });
     this.#claims.set(threadId, { claim, owner });
@@ -368,35 +346,12 @@ export class DiskStore implements ThreadStore {
     return claim;
   }
 
-  async runnable({ now, limit, hashes, onlyDue = false }: RunnableOptions): Promise<ThreadInfo[]> {
-    const held = new Map<string, boolean>();
-    const isFree = (info: ThreadInfo): boolean => {
-      const { hash, paused, owner, movedTo: host } = info;
-      if (paused || owner !== null || host !== null) return false;
-      if (hashes !== undefined && !hashes.includes(hash)) return false;
-      if (!held.has(hash)) held.set(hash, this.#isHeldElsewhere(hash));
-      return held.get(hash) === false && !isPostponed(this.#root, info, now);
-    };
-    const due: ThreadInfo[] = [];
-    for (const entry of listDue(this.#root, now)) {
-      if (due.length >= limit) break;
-      const info = this.#info(entry);
-      const at = info?.state.kind === "waiting" ? info.state.dueAt : null;
-      // An entry may be older than the thread's log.
-      if (at === null || at > now) this.#correct(entry, at);
-      else if (info && isFree(info)) due.push(info);
-    }
-    if (onlyDue || due.length >= limit) return due;
-    const others = (await this.list({ limit: Number.POSITIVE_INFINITY })).filter(
-      (info) => info.state.kind === "running" && isFree(info),
-    );
-    others.sort((a, b) => a.updatedAt - b.updatedAt);
-    return [...due, ...others].slice(0, limit);
-  }
-
-  #correct(entry: ThreadRef & { at: number }, at: number | null): void {
-    if (at !== null && at !== entry.at) addDue(this.#root, { ...entry, at });
-    removeDue(this.#root, entry);
+  async runnable(options: RunnableOptions): Promise<ThreadInfo[]> {
+    return await runnableThreads(this.#root, options, {
+      info: (ref) => this.#info(ref),
+      list: () => this.list({ limit: Number.POSITIVE_INFINITY }),
+      isHeldElsewhere: (hash) => this.#locks.isHeldElsewhere(hash),
+    });
   }
 
   async postpone(ref: ThreadRef, until: number): Promise<void> {
@@ -407,46 +362,8 @@ export class DiskStore implements ThreadStore {
     else notePostponed(this.#root, info, until);
   }
 
-  async *watch(signal: AbortSignal, ref?: ThreadRef): AsyncGenerator<StoreChange> {
-    const changed = new Map<string, ThreadRef>();
-    let wake = Promise.withResolvers<void>();
-    let registry = versionOf(readText(registryPath(this.#root)) ?? "");
-    const ring = () => wake.resolve();
-    const logs = watchLogs(this.#root, (one) => {
-      if (ref && one.threadId !== ref.threadId) return;
-      changed.set(one.threadId, one);
-      ring();
-    });
-    const names = ref ? null : watchQuietly(this.#root, ring);
-    const over = AbortSignal.any([signal, this.#closed.signal]);
-    over.addEventListener("abort", ring);
-    try {
-      if (!over.aborted) yield { kind: "ready" };
-      while (!over.aborted) {
-        const all = [...changed.values()];
-        changed.clear();
-        for (const one of all) {
-          const isThere = isCreated(this.#root, one.hash, one.threadId);
-          yield { kind: isThere ? "thread" : "removed", ref: one };
-        }
-        const version = versionOf(readText(registryPath(this.#root)) ?? "");
-        if (!ref && version !== registry) yield { kind: "registry" };
-        registry = version;
-        if (changed.size > 0) continue;
-        // Not every file system reports every change.
-        const before = ref && this.#sizesOf(ref);
-        const cancel = system.clock.after(watchEveryMs, ring);
-        await wake.promise;
-        cancel();
-        wake = Promise.withResolvers();
-        logs.ensure();
-        if (ref && this.#sizesOf(ref) !== before) changed.set(ref.threadId, ref);
-      }
-    } finally {
-      logs.close();
-      names?.close();
-      over.removeEventListener("abort", ring);
-    }
+  watch(signal: AbortSignal, ref?: ThreadRef): AsyncGenerator<StoreChange> {
+    return watchStore(this.#root, AbortSignal.any([signal, this.#closed.signal]), ref);
   }
 
   async close(): Promise<void> {
@@ -455,57 +372,15 @@ export class DiskStore implements ThreadStore {
   }
 
   #info(ref: ThreadRef): ThreadInfo | null {
-    const { hash, threadId } = ref;
-    const path = dataPath(this.#root, hash, threadId);
-    try {
-      const start = readStart(path);
-      const last = readLast(path);
-      if (!start || last.kind === "empty") return null;
-      if (last.kind !== "record") return this.#infoOfDamaged(ref, start);
-      const record = last.record;
-      const facts = {
-        start,
-        end: record && isEnd(record) ? record : null,
-        last: record && !isEnd(record) ? record : null,
-      };
-      const records = new LineFile(path).countTo(last.size)?.count ?? 0;
-      return {
-        ...infoOf(ref, facts, records - (facts.end ? 2 : 1)),
-        paused: system.files.exists(pausedPath(this.#root, hash, threadId)),
-        owner: this.#claims.get(threadId)?.owner ?? null,
-        movedTo: movedTo(this.#root, ref),
-      };
-    } catch (error) {
-      if (systemCode(error) === "ENOENT") return null;
-      throw diskError(error, "read", path);
-    }
-  }
-
-  // Its claim names the damage.
-  #infoOfDamaged(ref: ThreadRef, start: StartRecord): ThreadInfo {
-    return { ...infoOf(ref, { start, end: null, last: null }, 0), paused: false, owner: null };
+    return readInfo(this.#root, ref, this.#claims.get(ref.threadId)?.owner ?? null);
   }
 
   #journalOf({ hash, threadId }: ThreadRef, writing: Writing): JournalFile {
     return new JournalFile(journalPath(this.#root, hash, threadId), threadId, writing);
   }
 
-  #sizesOf({ hash, threadId }: ThreadRef): string {
-    const paths = [dataPath, journalPath, infoPath, pausedPath];
-    return paths
-      .map((pathFor) => system.files.stat(pathFor(this.#root, hash, threadId))?.size ?? "")
-      .join();
-  }
-
   #check(): void {
     if (this.#closed.signal.aborted) throw closed(this.#root);
-  }
-
-  /** Whether another process holds the lock of a bundle's threads. */
-  #isHeldElsewhere(hash: string): boolean {
-    const isFree = this.#lock(hash);
-    if (isFree) this.#unlock(hash);
-    return !isFree;
   }
 
   #writingFor(durability: Durability | undefined): Writing {
@@ -519,96 +394,7 @@ export class DiskStore implements ThreadStore {
     makeFolder(folder);
     made?.add(folder);
   }
-
-  #lock(hash: string): boolean {
-    if (hash === this.#options.lockedHash) return true;
-    const known = this.#locks.get(hash);
-    if (known) {
-      known.claims += 1;
-      return true;
-    }
-    const lock = takeLock(lockPath(this.#root, hash), 0);
-    if (lock) this.#locks.set(hash, { lock, claims: 1 });
-    return lock !== null;
-  }
-
-  #unlock(hash: string): void {
-    const known = this.#locks.get(hash);
-    if (!known) return;
-    known.claims -= 1;
-    if (known.claims > 0) return;
-    this.#locks.delete(hash);
-    known.lock.release();
-  }
 }
 
 /** Counts the claims of this process: two of one millisecond have different fences. */
 let fences = 0;
-
-const watchEveryMs = 2_000;
-const mostRegistryBytes = 16 * 1024 * 1024;
-
-const pathOf: Record<LogName, (root: Root, hash: string, threadId: string) => string> = {
-  data: dataPath,
-  journal: journalPath,
-  events: infoPath,
-};
-
-/** Why a log is not continued, where that has nothing to do with the disk. */
-const refusals: ReadonlySet<string> = new Set([
-  "THREAD_NOT_FOUND",
-  "LOG_CORRUPT",
-  "NEWER_LOG",
-  "THREAD_MOVED",
-]);
-
-function readText(path: string): string | null {
-  const bytes = readOwnFile(path, mostRegistryBytes);
-  return bytes && new TextDecoder().decode(bytes);
-}
-
-const versionOf = (text: string): string => xxh64(encode(text)).toString(16);
-
-const missing = ({ threadId }: ThreadRef): never => {
-  throw notFound(threadId);
-};
-
-const closed = (root: Root): WorkflowError =>
-  WorkflowError.failed("STORE_CLOSED", `${root}: the store is closed`, "open it again");
-
-const held = (threadId: string): WorkflowError =>
-  WorkflowError.failed(
-    "THREAD_CLAIMED",
-    `${threadId}: another process drives the threads of its bundle`,
-    "see which: uncaged-workflow ps",
-  );
-
-function positionOf(cursor: string, file: LineFile): number {
-  const position = /^\d{1,15}$/.test(cursor) ? Number(cursor) : -1;
-  if (position >= 0 && file.endsAt(position)) return position;
-  throw WorkflowError.usage(
-    "BAD_POSITION",
-    `${show(cursor)} is not a position of ${file.path}`,
-    "read from the start",
-  );
-}
-
-function writeJournal(
-  root: Root,
-  { hash, threadId }: ThreadRef,
-  records: readonly string[],
-  writing: Writing,
-): void {
-  if (records.length === 0) return;
-  const path = journalPath(root, hash, threadId);
-  const fill = (add: (record: string) => void) => records.forEach((record) => add(record));
-  void LogWriter.create(path, fill, writing).close();
-}
-
-function watchQuietly(folder: string, onChange: () => void): { close(): void } | null {
-  try {
-    return system.files.watch(folder, onChange, onChange);
-  } catch {
-    return null;
-  }
-}

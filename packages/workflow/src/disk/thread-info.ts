@@ -1,11 +1,15 @@
 import type { Step } from "../contract/contract.ts";
-import type { EndRecord, StartRecord } from "../record/record.ts";
+import { type EndRecord, isEnd, type StartRecord } from "../record/record.ts";
 import { notFound } from "../record/selection.ts";
 import { checkRole, corruptError, type ThreadRef } from "../record/thread.ts";
 import { stateAfter } from "../store/state.ts";
 import type { ThreadInfo } from "../store/store.ts";
+import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
-import { readLog, type ThreadLog, type Unreadable } from "./log.ts";
+import { LineFile } from "./line-file.ts";
+import { movedTo } from "./location.ts";
+import { readLast, readLog, readStart, type ThreadLog, type Unreadable } from "./log.ts";
+import { dataPath, pausedPath, type Root } from "./paths.ts";
 
 type Facts = { start: StartRecord; end: EndRecord | null; last: Step | null };
 
@@ -38,3 +42,31 @@ export function readThread(path: string, threadId: string): ThreadLog {
 
 const brokenOf = (log: Pick<ThreadLog, "broken"> | Unreadable) =>
   ("broken" in log && log.broken) || { line: 1, offset: 0, reason: "no start record" };
+
+/** A thread as its files have it now; null when there is none. A damaged one has no steps: its claim names the damage. */
+export function readInfo(root: Root, ref: ThreadRef, owner: string | null): ThreadInfo | null {
+  const { hash, threadId } = ref;
+  const path = dataPath(root, hash, threadId);
+  try {
+    const start = readStart(path);
+    const last = readLast(path);
+    if (!start || last.kind === "empty") return null;
+    if (last.kind !== "record") return infoOf(ref, { start, end: null, last: null }, 0);
+    const { record } = last;
+    const facts = {
+      start,
+      end: record && isEnd(record) ? record : null,
+      last: record && !isEnd(record) ? record : null,
+    };
+    const records = new LineFile(path).countTo(last.size)?.count ?? 0;
+    return {
+      ...infoOf(ref, facts, records - (facts.end ? 2 : 1)),
+      paused: system.files.exists(pausedPath(root, hash, threadId)),
+      owner,
+      movedTo: movedTo(root, ref),
+    };
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    throw diskError(error, "read", path);
+  }
+}

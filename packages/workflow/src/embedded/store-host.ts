@@ -30,6 +30,7 @@ import { StoredThreads } from "./stored-threads.ts";
 import { StoredWorkflows } from "./stored-workflows.ts";
 import { collect, verify } from "./upkeep.ts";
 
+/** How a host over a store is opened. */
 export type StoreHostOptions = {
   /** Names the store, as `Host.root`. */
   root: string;

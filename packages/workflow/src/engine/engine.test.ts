@@ -2,7 +2,8 @@ import { noAttempts } from "../../test/fixtures/no-attempts.ts";
 import { describe, expect, test } from "bun:test";
 import { INPUT, type RoleOutput, type Step, WAIT, type WorkflowFn } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { ThreadEngine, type EngineParts, type EngineThread } from "./engine.ts";
+import { ThreadEngine } from "./engine.ts";
+import type { EngineParts, EngineThread } from "./parts.ts";
 
 type Line = { role: string; content: string; meta: Record<string, unknown>; timestamp: number };
 

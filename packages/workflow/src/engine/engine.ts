@@ -20,70 +20,22 @@ import {
   type Step,
   WAIT,
   type WaitMeta,
-  type WorkflowFn,
-  type WorkflowOptions,
 } from "../contract/contract.ts";
 import { isWorkflowError } from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
-import { type EndRecord, type JournalCounts, stampedText, textOf } from "../record/record.ts";
+import { type EndRecord, stampedText, textOf } from "../record/record.ts";
 import { stateAfter } from "../store/state.ts";
-import type { Appended, ThreadState } from "../store/store.ts";
-import { type AnswerParts, Answers, notLive, notWaiting, schemaProblem } from "./answer.ts";
-import { type AttemptParts, ThreadAttempts } from "./attempts.ts";
-import { type DescriptorCheck, stepRefused } from "./descriptor-check.ts";
+import { Answers, notLive, notWaiting, schemaProblem } from "./answer.ts";
+import { ThreadAttempts } from "./attempts.ts";
+import { stepRefused } from "./descriptor-check.ts";
 import { failed, killed, type Outcome, outOfRounds, returned } from "./ending.ts";
 import { errorLine } from "./failure.ts";
-import {
-  beginGenerator,
-  type ClosingParts,
-  closeGenerator,
-  type Generator,
-  Halt,
-  stopped,
-} from "./generator.ts";
-
-/** What the engine needs of its surroundings. */
-export type EngineParts = Omit<ClosingParts, "describe"> &
-  AnswerParts & {
-    /** `counts` are the entries that the steps in progress have in the journal. */
-    log: {
-      append(record: string, state: ThreadState): Promise<Appended>;
-      counts?(): JournalCounts | null;
-    };
-    attempts: AttemptParts;
-    /** Without it nothing is checked. */
-    check?: DescriptorCheck;
-    mask: (text: string) => string;
-    /** Called when the thread begins to wait for an answer, and when a pause has stopped it. */
-    onWait: () => void;
-  };
-
-/** The thread as its log has it, and what `run` gets. */
-export type EngineThread = {
-  run: WorkflowFn;
-  prompt: string;
-  steps: Step[];
-  params?: unknown;
-  options: WorkflowOptions;
-};
+import { beginGenerator, closeGenerator, type Generator, Halt, stopped } from "./generator.ts";
+import type { EngineParts, EngineState, EngineThread } from "./parts.ts";
 
 type Pulled = IteratorResult<RoleOutput, unknown>;
 const soon = Promise.resolve();
-
-/**
- * What the engine does with its thread. From `ending` on it asks the generator for nothing, though that may still be closing:
- * its end record is being written, is durable, or the thread was released with its log as it is.
- */
-type EngineState =
-  | { kind: "running" }
-  /** Stopped between two steps by a pause. */
-  | { kind: "parked" }
-  /** The last step asks, or sleeps. */
-  | { kind: "waiting" }
-  | { kind: "ending"; written: Promise<void> }
-  | { kind: "ended"; written: Promise<void> }
-  | { kind: "released" };
 
 /** Drives one thread from its committed steps on. */
 export class ThreadEngine {

@@ -23,7 +23,7 @@ import { type SchemaJudge, withDecision } from "../engine/answer.ts";
 import { blobsNamedIn } from "../record/blob-names.ts";
 import { LogFold } from "../record/fold.ts";
 import { type StartRecord, textOf } from "../record/record.ts";
-import { notFound } from "../record/selection.ts";
+import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
 import { keptBy, startRecord } from "../record/start-record.ts";
 import { checkRole, corruptError, type ThreadRef } from "../record/thread.ts";
 import { stateAfter } from "../store/state.ts";
@@ -101,9 +101,18 @@ async function* stepLines(
   }
 }
 
-/** The steps of a thread in the store. @throws WorkflowError `THREAD_NOT_FOUND`, `LOG_CORRUPT`. */
-export async function* readSteps(store: ThreadStore, ref: ThreadRef): AsyncGenerator<Step> {
-  for await (const { step } of stepLines(store, ref)) yield step;
+/** Whether a thread has this very answer already. One without a `requestId` is never the same. */
+export async function hasTaken(
+  store: ThreadStore,
+  ref: ThreadRef,
+  input: InputRequest,
+): Promise<boolean> {
+  const id = requestIdOf(input);
+  if (id === undefined) return false;
+  for await (const { step } of stepLines(store, ref)) {
+    if (takenIds([step]).includes(id)) return true;
+  }
+  return false;
 }
 
 type Copied = { start: StartRecord; steps: Step[]; records: string[] };

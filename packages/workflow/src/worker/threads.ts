@@ -1,5 +1,5 @@
 import { withStrictSchemas } from "../bundle/role-schemas.ts";
-import { type Bundle, type Step, WAIT } from "../contract/contract.ts";
+import { type Bundle, WAIT } from "../contract/contract.ts";
 import { toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { maskLater, maskOf } from "../contract/mask.ts";
 import type {
@@ -19,53 +19,24 @@ import type {
 import { describeOutcome, killed, type Outcome } from "../engine/ending.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
 import { textOf } from "../record/record.ts";
-import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
-import { endedError, movedError, movesNotRunning, type ThreadRef } from "../record/thread.ts";
-import type { Claim, ClaimOptions, ThreadInfo, ThreadStore } from "../store/store.ts";
-import { stateAfter } from "../store/state.ts";
+import { notFound } from "../record/selection.ts";
+import { endedError, movedError, movesNotRunning } from "../record/thread.ts";
+import type { Claim, ClaimOptions, ThreadInfo } from "../store/store.ts";
 import { system } from "../system/system.ts";
-import type { SharedEnv } from "./context.ts";
-import { checkParams, prepareThread, readSteps, roundsOf } from "./create.ts";
-import { engineFor, outcomeTag, type ThreadPlace } from "./drive.ts";
+import { checkParams, hasTaken, prepareThread, roundsOf } from "./create.ts";
+import { engineFor, outcomeTag } from "./drive.ts";
 import { InfoLog } from "./info.ts";
-import type { JournalPlace } from "./journal.ts";
 import { isSoonAtWork, type Live, liveThreadOf } from "./live.ts";
 import { noteRefusal, refuse, stillWaiting, waiting, workerClosing } from "./refusal.ts";
 import { Turns } from "./turns.ts";
-import { surroundingsFor } from "./wake.ts";
+import type { ThreadsParts } from "./parts.ts";
+import { isDue, surroundingsFor } from "./wake.ts";
 
 /** A request wakes so many threads at most, so that it is answered in time. */
 const mostAtOnce = 200;
 const wakeAgainMs = 60_000;
 /** A claim holds as long as this process on a store that has no leases. */
 const leaseMs = 30_000;
-
-/** The processes that lost workers left running. Nothing is driven before they are ended. */
-export type LostProcesses = {
-  ended: Promise<void>;
-  report: Pick<Controlled, "orphans">;
-  /** Ends those of the bundle that a fork's source is of. */
-  besideFork: (source?: string) => Promise<Pick<Controlled, "orphans">>;
-};
-
-export type ThreadsParts = {
-  store: ThreadStore;
-  hash: string;
-  place: ThreadPlace & {
-    /** Notes the commits that copied steps name, before the thread that has them is created. */
-    noteCopied: (threadId: string, steps: readonly Step[]) => void;
-    journal: (claim: Claim, isSynced: boolean) => JournalPlace;
-    /** Notes that a thread has moved to another host. */
-    leave: (ref: ThreadRef, to: LeaveRequest["to"], isPaused: boolean) => Location;
-  };
-  orphans: LostProcesses;
-  /** The environment of its threads, which has the mark of the processes that this worker starts. */
-  env: SharedEnv;
-  load: () => Promise<Bundle>;
-  /** Notes for a forced kill which threads are driven. */
-  note: (threadId: string, live: boolean) => void;
-  onChange: () => void;
-};
 
 /** The threads of one bundle that a worker drives. Each is claimed and created by one request at a time. */
 export class Threads {
@@ -245,7 +216,7 @@ export class Threads {
     if (!(await this.#find(threadId))) {
       const there = await store.find(threadId);
       if (there?.hash !== hash) throw notFound(threadId);
-      if (await this.#hasTaken(threadId, request)) return { threadId };
+      if (await hasTaken(store, { hash, threadId }, request.input)) return { threadId };
       const bundle = await this.#parts.load();
       await this.#turns.alone(threadId, async () => {
         if (this.#live.has(threadId)) return;
@@ -258,17 +229,6 @@ export class Threads {
     await this.#live.get(threadId)?.engine.answer(request.input, request.question);
     this.#parts.onChange();
     return { threadId };
-  }
-
-  /** Whether a thread has this very answer already. One without a `requestId` is never the same. */
-  async #hasTaken(threadId: string, { input }: AnswerRequest): Promise<boolean> {
-    const { store, hash } = this.#parts;
-    const id = requestIdOf(input);
-    if (id === undefined) return false;
-    for await (const step of readSteps(store, { hash, threadId })) {
-      if (takenIds([step]).includes(id)) return true;
-    }
-    return false;
   }
 
   async remove(threadId: string, { force }: RemoveRequest): Promise<Controlled> {
@@ -433,9 +393,3 @@ export class Threads {
     return { owner, leaseMs, ...(durability && { durability }) };
   }
 }
-
-const isDue = ({ start, steps }: Claim, now: number): boolean => {
-  const { maxRounds } = start.parameters.options;
-  const state = stateAfter(steps.at(-1) ?? null, steps.length, maxRounds);
-  return state.kind === "waiting" && state.dueAt !== null && state.dueAt <= now;
-};

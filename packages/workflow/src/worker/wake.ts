@@ -1,6 +1,8 @@
 import { WorkflowError } from "../contract/error.ts";
 import type { Surroundings, WakeRequest } from "../control/control.ts";
 import type { StartRecord } from "../record/record.ts";
+import { stateAfter } from "../store/state.ts";
+import type { Claim } from "../store/store.ts";
 
 /**
  * What a thread that is due is continued with: what the request has for all, and beneath it what it has for the
@@ -20,3 +22,10 @@ export function surroundingsFor(
     ? request
     : { ...request, env: { ...own.env, ...request.env }, secrets };
 }
+
+/** Whether a thread waits until a time that has come. */
+export const isDue = ({ start, steps }: Claim, now: number): boolean => {
+  const { maxRounds } = start.parameters.options;
+  const state = stateAfter(steps.at(-1) ?? null, steps.length, maxRounds);
+  return state.kind === "waiting" && state.dueAt !== null && state.dueAt <= now;
+};

@@ -16,7 +16,8 @@ import { SharedEnv } from "./context.ts";
 import { Orphans } from "./orphans.ts";
 import { ControlServer } from "./server.ts";
 import { journalIn } from "./journal.ts";
-import { Threads, type ThreadsParts } from "./threads.ts";
+import type { ThreadsParts } from "./parts.ts";
+import { Threads } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
 
 /** Shorter than a client's timeout, so that the reason reaches the client. */

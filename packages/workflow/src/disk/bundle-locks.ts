@@ -1,0 +1,43 @@
+import { type Lock, takeLock } from "./lock.ts";
+import { lockPath, type Root } from "./paths.ts";
+
+/** The locks that this process holds on the threads of bundles, each counted by the claims that need it. */
+export class BundleLocks {
+  readonly #root: Root;
+  readonly #heldHash: string | undefined;
+  readonly #locks = new Map<string, { lock: Lock; claims: number }>();
+
+  /** @param heldHash The bundle whose lock is held for the life of the process. */
+  constructor(root: Root, heldHash?: string) {
+    this.#root = root;
+    this.#heldHash = heldHash;
+  }
+
+  /** Whether the lock is held now; false when another process has it. */
+  take(hash: string): boolean {
+    if (hash === this.#heldHash) return true;
+    const known = this.#locks.get(hash);
+    if (known) {
+      known.claims += 1;
+      return true;
+    }
+    const lock = takeLock(lockPath(this.#root, hash), 0);
+    if (lock) this.#locks.set(hash, { lock, claims: 1 });
+    return lock !== null;
+  }
+
+  release(hash: string): void {
+    const known = this.#locks.get(hash);
+    if (!known) return;
+    known.claims -= 1;
+    if (known.claims > 0) return;
+    this.#locks.delete(hash);
+    known.lock.release();
+  }
+
+  isHeldElsewhere(hash: string): boolean {
+    const isFree = this.take(hash);
+    if (isFree) this.release(hash);
+    return !isFree;
+  }
+}

@@ -1,0 +1,42 @@
+import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+import type { LogName, LogPage } from "../store/store.ts";
+import { LineFile } from "./line-file.ts";
+import { dataPath, infoPath, journalPath, type Root } from "./paths.ts";
+
+const pageBytes = 1024 * 1024;
+
+/** Where each log of a thread is. */
+export const logPath: Record<LogName, (root: Root, hash: string, threadId: string) => string> = {
+  data: dataPath,
+  journal: journalPath,
+  events: infoPath,
+};
+
+/** A page of whole lines of a log, from a cursor on. @throws WorkflowError `BAD_POSITION` */
+export function readPage(path: string, cursor?: string): LogPage {
+  const file = new LineFile(path);
+  const from = cursor === undefined ? 0 : positionOf(cursor, file);
+  const lines: string[] = [];
+  let bytes = 0;
+  let end = from;
+  for (const line of file.forward(from, [])) {
+    if (bytes > 0 && bytes + line.bytes.length > pageBytes) {
+      return { lines, cursor: String(end), isEnd: false };
+    }
+    lines.push(line.bytes.toString("utf8"));
+    bytes += line.bytes.length + 1;
+    end = line.position;
+  }
+  return { lines, cursor: String(end), isEnd: true };
+}
+
+function positionOf(cursor: string, file: LineFile): number {
+  const position = /^\d{1,15}$/.test(cursor) ? Number(cursor) : -1;
+  if (position >= 0 && file.endsAt(position)) return position;
+  throw WorkflowError.usage(
+    "BAD_POSITION",
+    `${show(cursor)} is not a position of ${file.path}`,
+    "read from the start",
+  );
+}

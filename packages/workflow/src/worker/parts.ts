@@ -1,0 +1,34 @@
+import type { Bundle, Step } from "../contract/contract.ts";
+import type { Controlled, LeaveRequest, Location } from "../control/control.ts";
+import type { ThreadRef } from "../record/thread.ts";
+import type { Claim, ThreadStore } from "../store/store.ts";
+import type { SharedEnv } from "./context.ts";
+import type { ThreadPlace } from "./drive.ts";
+import type { JournalPlace } from "./journal.ts";
+
+/** The processes that lost workers left running. Nothing is driven before they are ended. */
+export type LostProcesses = {
+  ended: Promise<void>;
+  report: Pick<Controlled, "orphans">;
+  /** Ends those of the bundle that a fork's source is of. */
+  besideFork: (source?: string) => Promise<Pick<Controlled, "orphans">>;
+};
+
+export type ThreadsParts = {
+  store: ThreadStore;
+  hash: string;
+  place: ThreadPlace & {
+    /** Notes the commits that copied steps name, before the thread that has them is created. */
+    noteCopied: (threadId: string, steps: readonly Step[]) => void;
+    journal: (claim: Claim, isSynced: boolean) => JournalPlace;
+    /** Notes that a thread has moved to another host. */
+    leave: (ref: ThreadRef, to: LeaveRequest["to"], isPaused: boolean) => Location;
+  };
+  orphans: LostProcesses;
+  /** The environment of its threads, which has the mark of the processes that this worker starts. */
+  env: SharedEnv;
+  load: () => Promise<Bundle>;
+  /** Notes for a forced kill which threads are driven. */
+  note: (threadId: string, live: boolean) => void;
+  onChange: () => void;
+};
