@@ -16,7 +16,7 @@ type View = {
 let store: Store;
 
 beforeAll(async () => {
-  store = await playStore();
+  store = await playStore({ inMemory: true });
 });
 
 const promptOf = async (id: string): Promise<string> => {

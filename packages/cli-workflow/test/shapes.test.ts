@@ -9,7 +9,7 @@ let store: Store;
 let id: string;
 
 beforeAll(async () => {
-  store = await playStore();
+  store = await playStore({ inMemory: true });
   id = await store.play();
   await store.until(id, "completed");
 });

@@ -19,7 +19,7 @@ let store: Store;
 let id: string;
 
 beforeAll(async () => {
-  store = new Store();
+  store = new Store({ inMemory: true });
   const path = join(store.folder, "read.esm.js");
   writeFileSync(path, bundle);
   await store.ok(["add", "read", path]);

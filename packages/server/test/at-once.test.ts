@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Failure, StartedThread, Thread } from "../src/entry/api-types.ts";
-import { Serving, stopServing } from "./serving.ts";
+import { Serving, ServingProcess, stopServing } from "./serving.ts";
 
 let serving: Serving;
 
@@ -58,6 +58,7 @@ test("whoever pauses, resumes, kills, forks and deletes at once is answered in w
 });
 
 test("a server that is killed in the middle has lost nothing that it has answered", async () => {
+  const serving = await ServingProcess.start("counter");
   const ids = crowd.map((n) => `01M8000000BBBBBBBBBBBBBB${String(n).padStart(2, "0")}`);
   const start = (threadId: string) =>
     serving.ask<StartedThread>("/api/threads", { workflow: "counter", threadId });

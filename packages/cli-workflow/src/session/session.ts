@@ -4,7 +4,7 @@ import {
   findProject,
   type Host,
   hostVariable,
-  openLocalHost,
+  type openLocalHost,
   isWorkflowError,
   type Project,
   rootVariable,
@@ -36,6 +36,8 @@ export type World = {
   umask: number;
   /** Aborted by Ctrl-C from when it is first asked for; before that Ctrl-C ends the program. */
   interruption(): AbortSignal;
+  /** Opens the host of a storage root. */
+  openRoot: typeof openLocalHost;
 };
 
 /** The options that every command has, each from the command or from before it. */
@@ -211,7 +213,7 @@ export class Session {
   openRoot(): Host {
     const { env } = this.#world;
     const path = this.#options.root;
-    return openLocalHost({ path, env, project: this.hostProject });
+    return this.#world.openRoot({ path, env, project: this.hostProject });
   }
 
   /** The folder of the storage root's own cluster, whether or not it is used; null when the root can't be told. */
