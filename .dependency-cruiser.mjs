@@ -15,7 +15,8 @@ const packages = [
       ["record", "sandbox", "moderator"],
       ["durable", "store"],
       ["disk", "testing"],
-      ["project", "bundle", "registry"],
+      ["project", "registry"],
+      "bundle",
       ["engine", "host"],
       "worker",
       "local",
@@ -47,11 +48,11 @@ const packages = [
     layers: [
       ["expression", "adapter"],
       "document",
-      ["registry", "target", "outline", "adapters"],
-      ["check", "state"],
-      ["context", "step", "source", "schema"],
+      ["adapters", "check", "state"],
+      ["context", "step", "source"],
       "interpreter",
       ["engine", "bundle"],
+      "entry",
     ],
     mayImport: ["@uncaged/workflow", "@uncaged/workflow/document", "@uncaged/workflow-agents"],
   },
@@ -125,6 +126,7 @@ const packages = [
       "@uncaged/workflow-plan/terms",
       "@uncaged/workflow-steps",
       "@uncaged/workflow-steps/source",
+      "@uncaged/workflow-steps/threads",
     ],
   },
   {
@@ -171,6 +173,7 @@ const packages = [
       "@uncaged/workflow-server",
       "@uncaged/workflow-steps",
       "@uncaged/workflow-steps/source",
+      "@uncaged/workflow-steps/threads",
     ],
   },
 ];
@@ -270,7 +273,7 @@ export default {
       "reaches Node or the agents outside of the adapters and the sources",
       {
         path: "^packages/workflow-steps/src/",
-        pathNot: "^packages/workflow-steps/src/(adapters|source)[./]",
+        pathNot: "^packages/workflow-steps/src/(entry|adapters|source)/",
       },
       {
         path: [

@@ -9,7 +9,7 @@ import { top } from "./test-files.ts";
 const entryPoints = {
   workflow: [".", "./document", "./host", "./sandbox", "./testing"],
   "workflow-agents": [".", "./ledger"],
-  "workflow-steps": [".", "./adapters", "./source"],
+  "workflow-steps": [".", "./adapters", "./source", "./threads"],
   "workflow-graph": [".", "./agents", "./document", "./run", "./source"],
   "workflow-plan": [".", "./source"],
   evals: ["."],

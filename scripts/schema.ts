@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { projectSchema } from "../packages/workflow/src/project/schema.ts";
 import { fixtureSchema } from "../packages/workflow/src/host/fixture.ts";
 import { graphSchema } from "../packages/workflow-graph/src/check/schema.ts";
-import { workflowSchema } from "../packages/workflow-steps/src/schema/schema.ts";
+import { workflowSchema } from "../packages/workflow-steps/src/document/schema.ts";
 
 const packages = join(import.meta.dir, "../packages");
 const write = (file: string, schema: object) =>

@@ -105,9 +105,7 @@ describe("the documents", () => {
 
 /** Packages whose README does not explain their inside yet. */
 const unexplained = new Set(
-  ["workflow-plan", "workflow-restate", "workflow-steps"].map(
-    (name) => `packages/${name}/README.md`,
-  ),
+  ["workflow-plan", "workflow-restate"].map((name) => `packages/${name}/README.md`),
 );
 
 describe.each(readmes)("$path", ({ path, text }) => {

@@ -45,13 +45,6 @@ export const mutations: readonly Mutation[] = [
     seed: 1,
   },
   {
-    name: "kill-outlives-lock",
-    what: "a worker that stops releases its lock before a kill has written its end record",
-    file: "packages/workflow/src/worker/threads.ts",
-    edits: [["    await this.#turns.settled();\n", ""]],
-    seed: 13517,
-  },
-  {
     name: "id-of-two-versions",
     what: "defect 71: nobody looks whether another version has a thread with the id",
     file: "packages/workflow/src/disk/store.ts",

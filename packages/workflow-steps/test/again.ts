@@ -1,13 +1,11 @@
 import type { RoleOutput } from "@uncaged/workflow";
+import { type StepDocument, stepsBundle, type WorkflowDocument } from "../src/entry/index.ts";
 import {
   planRerun,
   recordedCheckpoint,
   type RecordedThread,
   recordedValues,
-  type StepDocument,
-  stepsBundle,
-  type WorkflowDocument,
-} from "../src/index.ts";
+} from "../src/entry/threads.ts";
 
 /** A step that sets a variable. */
 export const set = (id: string, target: string, value: unknown, next = "RETURN"): StepDocument => ({

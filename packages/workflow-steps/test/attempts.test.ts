@@ -9,7 +9,7 @@ import {
   type RoleOutput,
   type WorkflowEvent,
 } from "@uncaged/workflow";
-import { type Adapters, type StepDocument, stepsBundle } from "../src/index.ts";
+import { type Adapters, type StepDocument, stepsBundle } from "../src/entry/index.ts";
 import { flow, ran, settled } from "./ran.ts";
 
 const vars = ["$a(ARRAY) = []", "$answer(OBJECT)"];

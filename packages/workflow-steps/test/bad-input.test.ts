@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Checkpoint, Engine, type StepDocument, stepsBundle } from "../src/index.ts";
+import { type Checkpoint, Engine, type StepDocument, stepsBundle } from "../src/entry/index.ts";
 import { flow, ran, trial } from "./ran.ts";
 
 const vars = ["$a(INT)", "$o(OBJECT)"];

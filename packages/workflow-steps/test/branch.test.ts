@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { StepDocument } from "../src/index.ts";
+import type { StepDocument } from "../src/entry/index.ts";
 import { flow, ran } from "./ran.ts";
 
 const vars = ["$n(INT)", "$seen(ARRAY) = []"];

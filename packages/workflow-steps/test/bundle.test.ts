@@ -5,7 +5,7 @@ import {
   type StepDocument,
   stepsBundle,
   type WorkflowDocument,
-} from "../src/index.ts";
+} from "../src/entry/index.ts";
 import { flow } from "./ran.ts";
 
 type Step = { role: string; content: string; meta: Record<string, unknown>; timestamp: number };

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Checkpoint, StepDocument, WorkflowDocument } from "../src/index.ts";
+import type { Checkpoint, StepDocument, WorkflowDocument } from "../src/entry/index.ts";
 import { flow, held, ran, settled } from "./ran.ts";
 
 const vars = [

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { strToU8, zipSync } from "fflate/browser";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import type { Reply } from "../../workflow-agents/test/wire.ts";
-import { defaultAdapters } from "../src/adapters.ts";
-import { Engine } from "../src/index.ts";
+import { defaultAdapters } from "../src/entry/adapters.ts";
+import { Engine } from "../src/entry/index.ts";
 
 let cwd: string;
 const ends: (() => unknown)[] = [];

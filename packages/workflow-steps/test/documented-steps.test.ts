@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { runThread } from "@uncaged/workflow/testing";
-import { fileAdapter, stepTools, toolAdapter } from "../src/adapters.ts";
-import { Engine, fold, stepsBundle } from "../src/index.ts";
+import { fileAdapter, stepTools, toolAdapter } from "../src/entry/adapters.ts";
+import { Engine, fold, stepsBundle } from "../src/entry/index.ts";
 import { documentedFiles, documentedSteps, worker, workerPath } from "./documented-steps.ts";
 
 let cwd: string;

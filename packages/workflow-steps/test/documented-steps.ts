@@ -1,4 +1,4 @@
-import type { StepDocument, WorkflowDocument } from "../src/index.ts";
+import type { StepDocument, WorkflowDocument } from "../src/entry/index.ts";
 
 /* The steps of the documented API and of its note on tools, as they stand there, character by character. */
 

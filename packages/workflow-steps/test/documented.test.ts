@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import * as entryPoint from "../src/index.ts";
-import { type Adapters, type Checkpoint, Engine, type RunEvent } from "../src/index.ts";
+import * as entryPoint from "../src/entry/index.ts";
+import { type Adapters, type Checkpoint, Engine, type RunEvent } from "../src/entry/index.ts";
 import { flow } from "./ran.ts";
 
 /*

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Engine, type RunEvent } from "../src/index.ts";
+import { Engine, type RunEvent } from "../src/entry/index.ts";
 import { flow, ran, settled, trial } from "./ran.ts";
 
 const vars = ["$a(INT)", "$b(OBJECT)"];

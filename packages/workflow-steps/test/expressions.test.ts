@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Engine } from "../src/index.ts";
+import { Engine } from "../src/entry/index.ts";
 import { flow, ran } from "./ran.ts";
 
 test("every field that may hold an expression gets its value", async () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RegistryDocument, StepDocument } from "../src/index.ts";
+import type { RegistryDocument, StepDocument } from "../src/entry/index.ts";
 import { flow, ran, type Trial } from "./ran.ts";
 
 let cwd: string;

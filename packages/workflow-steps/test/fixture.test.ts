@@ -6,7 +6,7 @@ import type { Step, WorkflowFn } from "@uncaged/workflow";
 import { fixtureOf, recordedInput, type ThreadView } from "@uncaged/workflow/host";
 import { runThread, type ThreadOutcome } from "@uncaged/workflow/testing";
 import { fileAdapter } from "../src/adapters/file.ts";
-import { stepsBundle, type WorkflowDocument } from "../src/index.ts";
+import { stepsBundle, type WorkflowDocument } from "../src/entry/index.ts";
 import { run as marking } from "./bundles/marking.ts";
 
 /* Threads of step workflows that are answered by what another one has recorded: nothing is called, nothing is written. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ParallelError, ParallelExecutor, type StepDocument } from "../src/index.ts";
+import { ParallelError, ParallelExecutor, type StepDocument } from "../src/entry/index.ts";
 import { flow, held, ran, settled, trial, until } from "./ran.ts";
 
 const vars = ["$a(INT)", "$b(INT)", "$c(INT)", "$all(ARRAY) = []"];

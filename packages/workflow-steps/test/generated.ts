@@ -1,6 +1,6 @@
 import type fc from "fast-check";
 import { type Generated, generatedOf } from "./generated/draft.ts";
-import { workflowPlans } from "./generated/plan.ts";
+import { nestedPlans, workflowPlans } from "./generated/plan.ts";
 
 const mostSteps = 30;
 
@@ -15,3 +15,9 @@ export const generatedWorkflows = (isCounting: boolean): fc.Arbitrary<Generated>
   workflowPlans(isCounting)
     .map(generatedOf)
     .filter(({ steps }) => steps <= mostSteps);
+
+/** Workflows of constructs in constructs, small enough to be resumed at each of their checkpoints. */
+export const nestedWorkflows = (isCounting: boolean, most = 8): fc.Arbitrary<Generated> =>
+  nestedPlans(isCounting)
+    .map(generatedOf)
+    .filter(({ steps }) => steps >= 4 && steps <= most);

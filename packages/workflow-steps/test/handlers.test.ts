@@ -6,7 +6,7 @@ import {
   emitEvent,
   ExecutionContext,
   type StepDocument,
-} from "../src/index.ts";
+} from "../src/entry/index.ts";
 import { flow, held, ran, settled, trial } from "./ran.ts";
 
 const vars = ["$a(INT)", "$b(INT)", "$e(OBJECT)"];

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Commit, fold, interpret, type WorkflowDocument } from "../src/index.ts";
+import { type Commit, fold, interpret, type WorkflowDocument } from "../src/entry/index.ts";
 
 const document: WorkflowDocument = {
   version: "3.18",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Adapters, type LLMAdapter, type StepDocument } from "../src/index.ts";
+import { type Adapters, type LLMAdapter, type StepDocument } from "../src/entry/index.ts";
 import { flow, ran } from "./ran.ts";
 
 const vars = ["$a(STRING)", "$b(OBJECT)", "$e(OBJECT)"];

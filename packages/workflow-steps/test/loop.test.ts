@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { StepDocument } from "../src/index.ts";
+import type { StepDocument } from "../src/entry/index.ts";
 import { flow, held, ran, settled, trial } from "./ran.ts";
 
 const vars = [

@@ -7,12 +7,8 @@ import { eventsChannel, type Step, type WorkflowEvent } from "@uncaged/workflow"
 import { ledgerOfSteps } from "@uncaged/workflow-agents/ledger";
 import { models as served } from "../../workflow-agents/test/models.ts";
 import type { Reply } from "../../workflow-agents/test/wire.ts";
-import {
-  anthropicModels,
-  modelAdapter,
-  type ModelAdapterOptions,
-  openaiModels,
-} from "../src/adapters.ts";
+import type { ModelAdapterOptions } from "../src/adapters/model.ts";
+import { anthropicModels, modelAdapter, openaiModels } from "../src/entry/adapters.ts";
 import { stepTools } from "../src/adapters/tool.ts";
 import { carryOut, payloadOf, typesOf } from "./calling.ts";
 

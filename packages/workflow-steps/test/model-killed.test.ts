@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openLocalHost, settled } from "@uncaged/workflow/host";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import { expectCounted } from "../../workflow-agents/test/counted.ts";
-import { stepsSource } from "../src/source.ts";
+import { stepsSource } from "../src/entry/source.ts";
 import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ExecutionContext, StepDocument } from "../src/index.ts";
+import type { ExecutionContext, StepDocument } from "../src/entry/index.ts";
 import { flow, heard, held, ran, settled, trial, until } from "./ran.ts";
 
 const vars = ["$reply(OBJECT)", "$other(OBJECT)", "$late(BOOL)", "$a(INT)"];

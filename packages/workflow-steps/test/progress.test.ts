@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { type StepDocument, stepsBundle } from "../src/entry/index.ts";
 import {
   planRerun,
   recordedCheckpoint,
   recordedSnapshot,
   type RecordedThread,
-  type StepDocument,
-  stepsBundle,
-} from "../src/index.ts";
+} from "../src/entry/threads.ts";
 import { flow as again, numberOf, set, Trial } from "./again.ts";
 import { flow, ran } from "./ran.ts";
 

@@ -155,7 +155,7 @@ describe("a generated workflow", () => {
       const sizes = new Map<string, number[]>();
       for (const { role, meta } of steps) {
         expect(overJson(meta)).toEqual(meta);
-        const { outputs: _outputs, variables: _variables, ...rest } = meta;
+        const { child: _child, outputs: _outputs, variables: _variables, ...rest } = meta;
         const place = `${role} ${String(meta.phase)} ${(meta.path as [] | undefined)?.length}`;
         const size = JSON.stringify(rest).length;
         sizes.set(place, [...(sizes.get(place) ?? []), size]);

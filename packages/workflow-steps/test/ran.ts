@@ -9,7 +9,7 @@ import {
   type RunEvent,
   type StepDocument,
   type WorkflowDocument,
-} from "../src/index.ts";
+} from "../src/entry/index.ts";
 
 /** A workflow of these steps. */
 export const flow = (steps: StepDocument[], registry: RegistryDocument = {}): WorkflowDocument => ({

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Engine, type StepDocument, type WorkflowDocument } from "../src/index.ts";
+import { Engine, type StepDocument, type WorkflowDocument } from "../src/entry/index.ts";
 import { flow, ran, type Trial, trial as trialOf, until } from "./ran.ts";
 
 const vars = ["$run(OBJECT)", "$n(INT) = 0"];

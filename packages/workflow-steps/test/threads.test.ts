@@ -6,7 +6,7 @@ import type { Step } from "@uncaged/workflow";
 import { buildSource, openLocalHost } from "@uncaged/workflow/host";
 import { removeStores, TestStore } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { stepsSource } from "../src/source.ts";
+import { stepsSource } from "../src/entry/source.ts";
 
 setDefaultTimeout(180_000);
 afterEach(removeStores);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { StepDocument, ToolAdapter } from "../src/index.ts";
+import type { StepDocument, ToolAdapter } from "../src/entry/index.ts";
 import { flow, ran } from "./ran.ts";
 
 const vars = ["$text(STRING)", "$raw(OBJECT)", "$ok(BOOL)", "$error(STRING)", "$tags(ARRAY)"];

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { RoleOutput, WorkflowOptions } from "@uncaged/workflow";
 import { threadBlobs } from "../../workflow/src/disk/blobs.ts";
 import { openRoot } from "../../workflow/src/disk/root.ts";
-import { defaultAdapters } from "../src/adapters.ts";
-import { Engine, fold, type StepDocument, stepsBundle } from "../src/index.ts";
+import { defaultAdapters } from "../src/entry/adapters.ts";
+import { Engine, fold, type StepDocument, stepsBundle } from "../src/entry/index.ts";
 
 const [threadId, hash] = ["01KQXKW18CT8G75T53R8F4G7YG", "EYHPV6X8XHTCS"];
 let folder: string;

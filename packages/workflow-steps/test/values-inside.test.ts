@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import type { RecordedThread, StepDocument } from "../src/index.ts";
+import type { StepDocument } from "../src/entry/index.ts";
+import type { RecordedThread } from "../src/entry/threads.ts";
 import { flow, numberOf, set, Trial } from "./again.ts";
 
 describe("a step of a child workflow", () => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import type { RecordedThread } from "../src/index.ts";
+import type { RecordedThread } from "../src/entry/threads.ts";
 import { flow, numberOf, set, Trial } from "./again.ts";
 
 describe("a step in a loop", () => {

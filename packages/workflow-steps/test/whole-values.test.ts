@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { channel } from "node:diagnostics_channel";
 import { eventsChannel, type WorkflowEvent } from "@uncaged/workflow";
-import { type BundleOptions, stepsBundle, type WorkflowDocument } from "../src/index.ts";
+import { type BundleOptions, stepsBundle, type WorkflowDocument } from "../src/entry/index.ts";
 import { flow, ran } from "./ran.ts";
 
 const long = "x".repeat(60_000);

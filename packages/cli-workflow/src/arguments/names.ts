@@ -87,7 +87,7 @@ export async function sourcesFor(session: Session, file: string): Promise<Source
   ]);
   const { host } = session;
   const find = findIn(session.project?.folder ?? session.cwd, async (name) => {
-    const { documentsOf } = await import("@uncaged/workflow-steps");
+    const { documentsOf } = await import("@uncaged/workflow-steps/threads");
     const { hash } = await host.resolve(name);
     return documentsOf(hash, await host.descriptor(hash));
   });

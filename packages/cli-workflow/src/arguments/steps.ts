@@ -1,12 +1,11 @@
 import { type Host, show, type Step, WorkflowError } from "@uncaged/workflow/host";
+import { Registry, type WorkflowDocument } from "@uncaged/workflow-steps";
 import {
   type Documents,
   documentsOf,
-  Registry,
   stepRun,
   type StepRun,
-  type WorkflowDocument,
-} from "@uncaged/workflow-steps";
+} from "@uncaged/workflow-steps/threads";
 import { badOption } from "../session/failure.ts";
 import { looseJson } from "./values.ts";
 

@@ -26,7 +26,7 @@ export default defineCommand({
   ],
   async run(session, options: Options, id: string) {
     const { host } = session;
-    const { rerunInput } = await import("@uncaged/workflow-steps");
+    const { rerunInput } = await import("@uncaged/workflow-steps/threads");
     const { documentsIn, overridesOf, rerunStart } = await import("../arguments/steps.ts");
     const changes = await changesOf(session, options);
     const ref = await host.find(id);

@@ -20,7 +20,7 @@ export default defineCommand({
 
 async function paramsOf(descriptor: WorkflowView["descriptor"]): Promise<readonly string[]> {
   if (descriptor === null || !("stepWorkflow" in descriptor)) return [];
-  const { documentsIn } = await import("@uncaged/workflow-steps");
+  const { documentsIn } = await import("@uncaged/workflow-steps/threads");
   return documentsIn(descriptor)?.document?.registry.params ?? [];
 }
 

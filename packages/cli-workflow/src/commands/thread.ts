@@ -75,7 +75,7 @@ const showJson = (session: Session, value: unknown): void =>
   session.show(value, () => `${jsonOf(value, 2)}\n`);
 
 async function checkpointOf({ host }: Session, ref: ThreadRef): Promise<unknown> {
-  const { recordedCheckpoint } = await import("@uncaged/workflow-steps");
+  const { recordedCheckpoint } = await import("@uncaged/workflow-steps/threads");
   const { documentsIn } = await import("../arguments/steps.ts");
   return recordedCheckpoint(await documentsIn(host, ref.hash), await host.read(ref));
 }

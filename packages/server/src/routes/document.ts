@@ -1,5 +1,5 @@
 import { graphIn } from "@uncaged/workflow-graph";
-import { documentsIn } from "@uncaged/workflow-steps";
+import { documentsIn } from "@uncaged/workflow-steps/threads";
 import { type Host, WorkflowError } from "@uncaged/workflow/host";
 
 /** The document that a version was built from, and the texts of those that its steps run. */

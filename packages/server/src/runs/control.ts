@@ -1,5 +1,6 @@
-import { planRerun, Registry } from "@uncaged/workflow-steps";
+import { Registry } from "@uncaged/workflow-steps";
 import { findIn, stepsSource } from "@uncaged/workflow-steps/source";
+import { planRerun } from "@uncaged/workflow-steps/threads";
 import {
   isWorkflowError,
   movedError,

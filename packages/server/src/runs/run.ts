@@ -1,14 +1,13 @@
+import type { Checkpoint, WorkflowSnapshot } from "@uncaged/workflow-steps";
 import {
-  type Checkpoint,
   type Documents,
   documentsOf,
   recordedCheckpoint,
   recordedSnapshot,
   recordedValues,
-  stepsBefore,
+  stepRun,
   type StepValues,
-  type WorkflowSnapshot,
-} from "@uncaged/workflow-steps";
+} from "@uncaged/workflow-steps/threads";
 import {
   type EndRecord,
   type EventRecord,
@@ -76,7 +75,7 @@ export class Runs {
     let count = steps ?? thread.steps.length;
     if (before !== undefined) {
       const isStep = documents.document.steps.some((step) => step.id === before);
-      count = isStep ? (stepsBefore(thread.steps, before) ?? 0) : Infinity;
+      count = isStep ? (stepRun(thread.steps, before)?.before ?? 0) : Infinity;
     }
     if (count > thread.steps.length) throw missing("NO_CHECKPOINT", "no checkpoint");
     if (before === undefined && count === thread.steps.length) {

@@ -25,7 +25,15 @@ export const workflowSchema = z
   .openapi("Workflow");
 
 export const versionRowSchema = z
-  .object({ hash, timestamp: milliseconds, current: z.boolean(), threads: number })
+  .object({
+    hash,
+    sha256: text
+      .nullable()
+      .describe("The SHA-256 of the bundle in hexadecimal, null where none is recorded yet."),
+    timestamp: milliseconds,
+    current: z.boolean(),
+    threads: number,
+  })
   .openapi("VersionRow");
 
 export const addedSchema = z

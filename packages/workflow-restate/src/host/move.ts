@@ -11,6 +11,7 @@ import {
   readLog,
   type Root,
   searchText,
+  sha256,
   takenIds,
   type ThreadLog,
   valuesPath,
@@ -61,9 +62,8 @@ export function movingCluster(context: HostContext, names: MovedNames): MovingHo
     ...names,
     check: (from, ref) => check(context, from as Root, ref),
     async takeBundle(from, hash) {
-      await readBundle(from as Root, hash);
-      const isThere = (await client.value("bundle", hash, "info")) !== null;
-      if (!isThere) await new Bundles(from as Root, client).put(hash);
+      const own = sha256(await readBundle(from as Root, hash));
+      if (!(await bundles.has(hash, own))) await new Bundles(from as Root, client).put(hash);
     },
     async leave({ threadId }, to) {
       const meta = await metaOf(threadId);

@@ -12,11 +12,13 @@ import {
   notFound,
   pickThread,
   prepareThread,
+  readBundle,
   requestIdOf,
   type Resolved,
   roundsOf,
   sealed,
   SearchText,
+  sha256,
   type StartRequest,
   withValue,
   wakesAt,
@@ -24,7 +26,6 @@ import {
 import { INPUT, WAIT } from "@uncaged/workflow";
 import {
   type ControlResult,
-  type Descriptor,
   type Forked,
   type ForkOptions,
   type StartedThread,
@@ -97,12 +98,14 @@ async function begin(
   if (away) throw new WorkflowError(away.error);
   if (before) return { threadId, workflow: before.workflow, hash: before.hash };
   await bundles.fetch(hash);
-  const descriptor = (await local.descriptor(hash)) as Descriptor;
+  const descriptor = await local.descriptor(hash);
+  if (descriptor === null) throw descriptorDamaged(hash);
   const bundle = { descriptor, run: notRun };
   const whole = { ...request, threadId, env: {} };
   await checkParams(bundle, whole);
   const store = new DiskStore(root);
-  const { thread, start, steps } = await prepareThread(store, hash, whole, roundsOf(bundle));
+  const facts = { rounds: roundsOf(bundle), sha256: sha256(await readBundle(root, hash)) };
+  const { thread, start, steps } = await prepareThread(store, hash, whole, facts);
   const lines = sealedLines(thread.records);
   const text = new SearchText();
   for (const step of steps) text.add(step);
@@ -129,6 +132,13 @@ async function begin(
   recent.set(threadId, { threadId, hash: started.hash, at: Date.now() });
   return { threadId, workflow: started.workflow, hash: started.hash };
 }
+
+const descriptorDamaged = (hash: string): WorkflowError =>
+  WorkflowError.failed(
+    "BAD_DESCRIPTOR",
+    `bundle/${hash}: its descriptor is damaged`,
+    "add the original file again to restore it: uncaged-workflow add <name> <file>",
+  );
 
 /** A start whose answer is lost, or late, may have had its effect, or have it yet. */
 function inDoubt({ code, message }: WorkflowError, threadId: string): WorkflowError {

@@ -4,8 +4,10 @@ import {
   bundlePath,
   createRoot,
   descriptorPath,
+  hashCollision,
   mapPath,
   type Root,
+  sha256,
   typesPath,
 } from "@uncaged/workflow/driver";
 import { WorkflowError } from "@uncaged/workflow/host";
@@ -13,8 +15,11 @@ import type { ClusterClient } from "../client/client.ts";
 import { frame, numbered } from "../client/frame.ts";
 import { type BundleRow, bundlesPeriod } from "../thread/row.ts";
 
-/** What a bundle consists of: its files, and how many pieces each has. */
-type BundleInfo = { bytes: number; files: { name: string; pieces: number }[] };
+/**
+ * What a bundle consists of: its files, and how many pieces each has. `sha256` is that of the bundle's bytes; an earlier
+ * version has stored none.
+ */
+type BundleInfo = { bytes: number; sha256?: string; files: { name: string; pieces: number }[] };
 
 const pieceBytes = 512 * 1024;
 
@@ -56,7 +61,8 @@ export class Bundles {
   /**
    * Has a bundle's files in the storage root. Who loads it hashes it again.
    *
-   * @throws WorkflowError `BUNDLE_MISSING` (missing) when the cluster has none.
+   * @throws WorkflowError `BUNDLE_MISSING` (missing) when the cluster has none; `BUNDLE_CHANGED` when its bytes are not
+   * those that were stored first.
    */
   fetch(hash: string): Promise<void> {
     if (existsSync(bundlePath(this.#root, hash))) return Promise.resolve();
@@ -65,6 +71,16 @@ export class Bundles {
     const forget = () => void this.#running.delete(hash);
     void running.then(forget, forget);
     return running;
+  }
+
+  /** As {@link fetch}. A bundle that is here already is compared with what the cluster has recorded of it. */
+  async fetchProven(hash: string): Promise<void> {
+    await this.fetch(hash);
+    const first = await this.#first(hash);
+    const own = sha256(readFileSync(bundlePath(this.#root, hash)));
+    if (first === null || first === own) return;
+    this.forget(hash);
+    await this.fetch(hash);
   }
 
   async #fetch(hash: string): Promise<void> {
@@ -79,22 +95,34 @@ export class Bundles {
       const found = Array.from({ length: file.pieces }, (_, n) => pieces.get(numbered(name, n)));
       const whole = found.filter((piece) => piece !== undefined);
       if (whole.length < file.pieces) throw bundleMissing(hash);
+      const content = Buffer.concat(whole);
+      const isOther =
+        name === "code" && info.sha256 !== undefined && sha256(content) !== info.sha256;
+      if (isOther) throw bundleChanged(hash);
       const path = paths[name](this.#root, hash);
       const aside = `${path}.${process.pid}.tmp`;
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      writeFileSync(aside, Buffer.concat(whole), { mode: 0o600 });
+      writeFileSync(aside, content, { mode: 0o600 });
       renameSync(aside, path);
     }
   }
 
-  /** Stores a bundle of the storage root in the cluster. One that is there is stored again: its pieces are the same. */
+  /**
+   * Stores a bundle of the storage root in the cluster. One that is there is stored again: its pieces are the same.
+   *
+   * @throws WorkflowError `HASH_COLLISION` when another bundle has the hash there
+   */
   async put(hash: string): Promise<void> {
     const files: BundleInfo["files"] = [];
-    let bytes = 0;
+    const code = readFileSync(bundlePath(this.#root, hash));
+    const bytes = code.length;
+    const own = sha256(code);
+    const first = await this.#first(hash);
+    if (first !== null && first !== own) throw hashCollision(hash);
     for (const name of names) {
       const path = paths[name](this.#root, hash);
       if (!existsSync(path)) continue;
-      const content = readFileSync(path);
+      const content = name === "code" ? code : readFileSync(path);
       const pieces = Math.max(1, Math.ceil(content.length / pieceBytes));
       for (let n = 0; n < pieces; n += 1) {
         const piece = content.subarray(n * pieceBytes, (n + 1) * pieceBytes);
@@ -106,9 +134,22 @@ export class Bundles {
         );
       }
       files.push({ name, pieces });
-      if (name === "code") bytes = content.length;
     }
-    await this.#client.call("bundle", hash, "seal", { bytes, files });
+    await this.#client.call("bundle", hash, "seal", { bytes, sha256: own, files });
+  }
+
+  /** The SHA-256 that a bundle was first stored with; null where none is. */
+  async #first(hash: string): Promise<string | null> {
+    const trash = () => this.#client.value<{ info: BundleInfo }>("bundle", hash, "trash");
+    const info = (await this.#info(hash)) ?? (await trash())?.info;
+    return info?.sha256 ?? null;
+  }
+
+  /** Whether the cluster has a bundle. @throws WorkflowError `HASH_COLLISION` when it has another one of this hash. */
+  async has(hash: string, own: string): Promise<boolean> {
+    const info = await this.#info(hash);
+    if (info?.sha256 !== undefined && info.sha256 !== own) throw hashCollision(hash);
+    return info !== null;
   }
 
   #info(hash: string): Promise<BundleInfo | null> {
@@ -150,6 +191,13 @@ export class Bundles {
     for (const name of names) rmSync(paths[name](this.#root, hash), { force: true });
   }
 }
+
+const bundleChanged = (hash: string): WorkflowError =>
+  WorkflowError.failed(
+    "BUNDLE_CHANGED",
+    `bundle/${hash}: its SHA-256 is not the one that the cluster recorded`,
+    "add the original file again to restore it: uncaged-workflow add <name> <file>",
+  );
 
 const bundleMissing = (hash: string): WorkflowError =>
   WorkflowError.missing(

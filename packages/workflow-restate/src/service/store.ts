@@ -4,8 +4,15 @@ import { serviceMetadata } from "../cluster/names.ts";
 import { type BundleRow, bundlesPeriod, newestPrefix, periodsPeriod } from "../thread/row.ts";
 import { brief } from "./options.ts";
 
-/** What a bundle consists of: its files, and how many pieces each has. */
-export type BundleInfo = { bytes: number; files: { name: string; pieces: number }[] };
+/**
+ * What a bundle consists of: its files, and how many pieces each has. `sha256` is that of the bundle's bytes; an earlier
+ * version has stored none.
+ */
+export type BundleInfo = {
+  bytes: number;
+  sha256?: string;
+  files: { name: string; pieces: number }[];
+};
 
 /** A bundle that was put aside, and when. */
 type Trash = { info: BundleInfo; at: number };

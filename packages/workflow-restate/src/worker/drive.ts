@@ -8,12 +8,14 @@ import {
   InfoLog,
   infoPath,
   type JournalPlace,
+  type LoadedBundle,
   loadBundle,
   type Mask,
   maskOf,
   openRoot,
   outcomeTag,
   markVariable,
+  otherBundle,
   readLog,
   type Root,
   SharedEnv,
@@ -28,7 +30,7 @@ import {
   type StartRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import type { Bundle, SharedValues } from "@uncaged/workflow";
+import type { SharedValues } from "@uncaged/workflow";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
 import { blobIds } from "../client/transfer.ts";
 import { Bundles } from "../mirror/bundles.ts";
@@ -74,7 +76,7 @@ export class Driver {
   readonly #bundles: Bundles;
   readonly #shared: SharedValues;
   readonly #env: Readonly<Record<string, string>>;
-  readonly #loaded = new Map<string, Promise<Bundle>>();
+  readonly #loaded = new Map<string, Promise<LoadedBundle>>();
   readonly #driven = new Map<string, Driven>();
   #onlyDriven: string | null | undefined;
   readonly #reported = new Map<string, string>();
@@ -192,6 +194,8 @@ export class Driver {
     if (now?.records !== meta.records) throw new Error(`${threadId} was taken by another worker`);
     const log = readLog(dataPath(root, hash, threadId));
     if (log.kind !== "thread" || log.broken) throw corrupt(threadId);
+    const other = otherBundle(threadId, log.start, { hash, sha256: bundle.sha256 });
+    if (other) throw other;
     const { start, steps } = log;
     const hasLimit = this.#parts.hasStateLimit === true;
     const claim = new Claim(
@@ -278,7 +282,7 @@ export class Driver {
   }
 
   /** A bundle, which is fetched, hashed and imported once; what fails is tried again. */
-  #load(hash: string): Promise<Bundle> {
+  #load(hash: string): Promise<LoadedBundle> {
     const known = this.#loaded.get(hash);
     if (known) return known;
     const loaded = this.#bundle(hash);
@@ -287,8 +291,8 @@ export class Driver {
     return loaded;
   }
 
-  async #bundle(hash: string): Promise<Bundle> {
-    await this.#bundles.fetch(hash);
+  async #bundle(hash: string): Promise<LoadedBundle> {
+    await this.#bundles.fetchProven(hash);
     try {
       return await withStrictSchemas(loadBundle(this.#root, hash));
     } catch (error) {

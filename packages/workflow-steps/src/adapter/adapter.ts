@@ -3,6 +3,7 @@
 /** A message of a conversation with a model; `content` is a text or the provider's blocks. */
 export type LLMMessage = { role: "user" | "assistant"; content: unknown };
 
+/** A tool that a model may call. */
 export type LLMTool = { name: string; description?: string; input_schema?: unknown };
 
 /** What kind of answer is asked for; `schemaRef` names one of the registry's schemas. */
@@ -40,6 +41,7 @@ export type ToolUseBlock = { id: string; name: string; input: unknown };
 
 export type ToolResultBlock = { tool_use_id: string; content: string; is_error?: boolean };
 
+/** The answer of a model. */
 export type LLMResult = {
   content: unknown;
   model?: string;
@@ -56,6 +58,7 @@ export type LLMResult = {
   thinking?: string;
 };
 
+/** Report what a model streams. */
 export type LLMCallbacks = {
   onToken: (delta: string) => void;
   onThinking: (delta: string) => void;
@@ -95,6 +98,7 @@ export type DocAdapter = {
 };
 type DocId = number | string;
 
+/** A request of an API step. */
 export type ApiRequest = {
   id: string;
   method: string;
@@ -111,6 +115,7 @@ export type ApiRequest = {
   signal: AbortSignal;
 };
 
+/** Sends the requests of API steps. */
 export type ApiAdapter = {
   request(
     request: ApiRequest,
@@ -122,6 +127,7 @@ export type ServiceAdapter = {
   call(name: string, params: unknown, surroundings: CallSurroundings): Promise<unknown>;
 };
 
+/** Calls the components of Component steps. */
 export type ComponentAdapter = ServiceAdapter;
 
 /** What a tool may report while it works, and the signal that ends it. Each becomes a `tool_message`. */

@@ -1,7 +1,7 @@
 import type { Descriptor } from "@uncaged/workflow";
 import { getStepType } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
-import { inputSchema } from "../registry/registry.ts";
+import { inputSchema } from "../document/registry.ts";
 import type { Documents } from "../state/state.ts";
 
 const maxRounds = 100_000;

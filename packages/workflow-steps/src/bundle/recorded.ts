@@ -4,7 +4,7 @@ import { ExecutionStatus, failure, RETURN } from "../document/document.ts";
 import { isPlain, sameValue } from "../expression/value.ts";
 import { checkCheckpoint, type Checkpoint, records } from "../state/checkpoint.ts";
 import { localsAt, runAt } from "../state/fold.ts";
-import { keptWith, stepRun, type StepRun, stepRunAt, withoutQuestion } from "../state/path.ts";
+import { keptWith, stepRun, type StepRun, stepRunAt, withoutQuestion } from "../state/step-runs.ts";
 import { comingStep, currentOf, hasEnded, isNext } from "../state/position.ts";
 import {
   type Documents,

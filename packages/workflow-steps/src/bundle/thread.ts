@@ -3,7 +3,7 @@ import type { PauseRequest } from "../context/run.ts";
 import { type ExecutionStatus, failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
-import type { Registry } from "../registry/registry.ts";
+import type { Registry } from "../document/registry.ts";
 import {
   checkCheckpoint,
   type Checkpoint,
@@ -102,7 +102,12 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
   }
   if (checkpoint !== undefined || (stepID !== undefined && !isNext(state.position, stepID))) {
     const completedSteps = [...state.completedSteps];
-    const made = { ...state, completedSteps, ...marksOf(outline, state), currentStepID: stepID };
+    const made = {
+      ...state,
+      completedSteps,
+      ...marksOf(outline, state.position),
+      currentStepID: stepID,
+    };
     const { runID } = state;
     const from = checkpoint ?? made;
     return { ...restoredState(workflow, from, runID, { stepID, overrides }), runID };

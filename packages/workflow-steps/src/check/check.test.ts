@@ -4,7 +4,7 @@ import { everyType } from "../../test/every-type.ts";
 import { chain, faultyDocuments, faultyRegistries, workflow } from "../../test/faulty.ts";
 import { faultyExpressions, faultyFlows } from "../../test/faulty-flows.ts";
 import { faultySteps } from "../../test/faulty-steps.ts";
-import { Engine } from "../index.ts";
+import { Engine } from "../entry/index.ts";
 import { validate } from "./check.ts";
 
 const payloads = (document: unknown, options = {}) =>

@@ -9,7 +9,7 @@ import {
   parseParamDeclaration,
   parseServiceSignature,
   parseVariableDeclaration,
-} from "../registry/registry.ts";
+} from "../document/registry.ts";
 import { hasGoodExpressions, hasGoodTargets } from "./expression.ts";
 import { fieldRules } from "./field.ts";
 import { flowRules, hasNext, namesEachChildOnce, namesStepsThatExist } from "./flow.ts";

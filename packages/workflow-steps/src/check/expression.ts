@@ -3,7 +3,7 @@ import { itemsOf, quoted, showPath, type ViolationPath } from "../document/form.
 import { hasField } from "../document/format.ts";
 import { namesIn, problemIn } from "../expression/expression.ts";
 import { isPlain } from "../expression/value.ts";
-import { expressionsIn, parseTarget, type Target } from "../target/target.ts";
+import { expressionsIn, parseTarget, type Target } from "../document/target.ts";
 import type { CheckedStep, StepRule, Subject } from "./subject.ts";
 
 type Found = { source: string; path: ViolationPath };

@@ -10,7 +10,7 @@ import {
 import { itemsOf, listed, own, quoted, shown, showPath, violationsOf } from "../document/form.ts";
 import { fields, hasField, isField, type StepDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
-import { runsWorkflow } from "../outline/outline.ts";
+import { runsWorkflow } from "../document/outline.ts";
 import { aStep, type CheckedStep, type StepRule, type Subject } from "./subject.ts";
 
 const reserved: ReadonlySet<string> = new Set([RETURN, BREAK, "ELSE"]);

@@ -1,7 +1,7 @@
 import { BREAK, RETURN } from "../document/document.ts";
 import { itemsOf, quoted, showPath } from "../document/form.ts";
 import { namesIn } from "../expression/expression.ts";
-import { type Outline, type Reference, referencesOf } from "../outline/outline.ts";
+import { type Outline, type Reference, referencesOf } from "../document/outline.ts";
 import { variablesWrittenBy } from "./expression.ts";
 import type { CheckedStep, DocumentRule, StepRule } from "./subject.ts";
 

@@ -2,7 +2,7 @@ import { getStepType, prefixOf, type StepType } from "../document/document.ts";
 import { itemsOf, own, quoted, type ViolationPath } from "../document/form.ts";
 import { CUSTOM, type RegistryDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
-import { type Outline, outlineOf } from "../outline/outline.ts";
+import { type Outline, outlineOf } from "../document/outline.ts";
 
 /**
  * What is wrong with a document, or (a warning) may be meant otherwise. `message` is one line and begins

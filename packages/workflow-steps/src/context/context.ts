@@ -6,7 +6,7 @@ import { ExpressionEvaluator } from "../expression/expression.ts";
 import type { Scope } from "../expression/parse.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
 import { type RunState, writable } from "../state/state.ts";
-import type { ResolvedTarget } from "../target/target.ts";
+import type { ResolvedTarget } from "../document/target.ts";
 import { type ResumeReply, type ResumeRequest, type Run, Written } from "./run.ts";
 
 /** What a step of a type of one's own does; its value is `_result`. */

@@ -22,6 +22,7 @@ import type {
 } from "../state/state.ts";
 import { Variables } from "../state/variables.ts";
 
+/** The reply to an answer to a Pause. */
 export type ResumeReply = { ok: true } | { ok: false; reason: string };
 
 /** An answer to a Pause. The same `requestId` again has no second effect. */

@@ -6,8 +6,10 @@ const constants = <const Name extends string>(...names: Name[]) =>
 
 /** Whom a workflow is made for. `IDE` forbids services. */
 export const WorkflowType = constants("IDE", "Business", "Approval", "Local");
+/** The type of a workflow. */
 export type WorkflowType = keyof typeof WorkflowType;
 
+/** The statuses of a run. */
 export const ExecutionStatus = constants(
   "running",
   "completed",
@@ -16,12 +18,17 @@ export const ExecutionStatus = constants(
   "paused",
   "cancelled",
 );
+/** The status of a run. */
 export type ExecutionStatus = keyof typeof ExecutionStatus;
 
+/** The modes of a Write. */
 export const WriteMode = constants("overwrite", "failIfExists", "append", "prepend");
+/** The mode of a Write. */
 export type WriteMode = keyof typeof WriteMode;
 
+/** The modes of a Loop. */
 export const LoopMode = constants("serial", "parallel");
+/** The mode of a Loop. */
 export type LoopMode = keyof typeof LoopMode;
 
 /**
@@ -29,6 +36,7 @@ export type LoopMode = keyof typeof LoopMode;
  * dropped; or all end and then the run fails with every error.
  */
 export const ParallelErrorStrategy = constants("fail_fast", "continue", "collect");
+/** How a construct treats the failure of a child. */
 export type ParallelErrorStrategy = keyof typeof ParallelErrorStrategy;
 
 /** What `next` may name instead of a step. */
@@ -56,6 +64,7 @@ export const StepType = constants(
   "Tool",
   "Subflow",
 );
+/** The canonical type of a step. */
 export type StepType = keyof typeof StepType;
 
 export const aliases: Readonly<Record<string, StepType>> = {

@@ -6,7 +6,7 @@ import {
   type ParallelErrorStrategy,
 } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
-import { chainKey, hasEnded, startAt } from "../state/position.ts";
+import { chainKey, hasEnded, insideOf, startAt } from "../state/position.ts";
 import type { Inside } from "../state/state.ts";
 import { type Chain, chainAt, type Done, type Interpreter, type Task } from "./interpreter.ts";
 import { ParallelExecutor, type ParallelTask } from "./parallel.ts";
@@ -19,7 +19,7 @@ export function runFork({ chain, inside, interpreter, step, turn }: Task): Promi
 /** Runs a workflow that has several entries: a fork that no step stands for. */
 export async function runEntries(interpreter: Interpreter, chain: Chain): Promise<void> {
   const { entries } = interpreter.run.workflow.outline;
-  await join(interpreter, chain, chain.position.inside, { id: ENTRY, children: [...entries] });
+  await join(interpreter, chain, insideOf(chain.position), { id: ENTRY, children: [...entries] });
 }
 
 type Construct = Pick<StepDocument, "id" | "children"> & { errorStrategy?: string };

@@ -5,8 +5,8 @@ import type { EngineEvent } from "../context/run.ts";
 import { BREAK, callTypes, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
 import { copyOf } from "../expression/value.ts";
-import { runsWorkflow } from "../outline/outline.ts";
-import { startAt } from "../state/position.ts";
+import { runsWorkflow } from "../document/outline.ts";
+import { moveOn } from "../state/position.ts";
 import type { Answered, Commit } from "../state/state.ts";
 import { type Call, type Called, shown, untilAborted, whole } from "../step/call.ts";
 import { executors } from "../step/tool.ts";
@@ -124,7 +124,7 @@ async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEn
     }
     if (next === ENTRY) {
       await runEntries(interpreter, chain);
-      chain.position = startAt(RETURN);
+      moveOn(chain.position, RETURN);
       continue;
     }
     const step = steps.get(next);
@@ -139,7 +139,7 @@ async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEn
       const hint = "let one of them lead out of the cycle";
       throw new Failure(next, failure("IDLE_CYCLE", message, hint));
     }
-    chain.position = startAt(done.next);
+    moveOn(chain.position, done.next);
   }
 }
 

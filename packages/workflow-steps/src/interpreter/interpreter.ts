@@ -5,14 +5,8 @@ import { deferred, type EngineEvent, type Run, Written } from "../context/run.ts
 import { BREAK, getStepType, prefixOf, RETURN, type StepType } from "../document/document.ts";
 import type { Origin } from "../document/event.ts";
 import type { StepDocument } from "../document/format.ts";
-import { insideOf } from "../state/marks.ts";
-import {
-  type Answered,
-  type Commit,
-  dropMarks,
-  type Inside,
-  type Position,
-} from "../state/state.ts";
+import { insideOf } from "../state/position.ts";
+import type { Answered, Commit, Inside, Position } from "../state/state.ts";
 import type { Called } from "../step/call.ts";
 
 export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
@@ -174,13 +168,12 @@ export function taskOf(
 ): Task {
   const { handled, locals, position, signal } = chain;
   chain.handled = null;
-  const imported = importedInside(interpreter, step.id);
   const attempt = interpreter.open(step, chain);
   const context = interpreter.context.child(
     handled ? { ...locals, _error: handled } : { ...locals },
   );
   context.origin = originOf(attempt);
-  const inside = position.inside ?? imported;
+  const inside = insideOf(position);
   const type = getStepType(step);
   const startedAt = Date.now();
   return { interpreter, chain, step, type, context, attempt, signal, turn, inside, startedAt };
@@ -190,13 +183,4 @@ export function taskOf(
 export function renew(task: Task): void {
   task.attempt = task.interpreter.open(task.step, task.chain);
   task.context.origin = originOf(task.attempt);
-}
-
-// The marks of an imported checkpoint stand for the first time that their construct is come to.
-function importedInside({ run }: Interpreter, id: string): Inside | null {
-  const { imported } = run.state;
-  if (!(id in imported.completedBranches || id in imported.loopProgress)) return null;
-  const inside = insideOf(run.workflow.outline, id, imported);
-  dropMarks(imported, id);
-  return inside;
 }

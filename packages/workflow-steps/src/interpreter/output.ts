@@ -9,7 +9,7 @@ import type { RunEvent } from "../document/event.ts";
 import { read } from "../expression/parse.ts";
 import { isPlain, toText } from "../expression/value.ts";
 import { type Called, pathFromRoot, untilAborted } from "../step/call.ts";
-import { outEntries, resolveTarget } from "../target/target.ts";
+import { outEntries, resolveTarget } from "../document/target.ts";
 import type { Task } from "./interpreter.ts";
 
 type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };

@@ -2,7 +2,7 @@ import type { PauseRequest, Run } from "../context/run.ts";
 import { RETURN } from "../document/document.ts";
 import { toText } from "../expression/value.ts";
 import { type Answered, answerKey } from "../state/state.ts";
-import { resolveTarget } from "../target/target.ts";
+import { resolveTarget } from "../document/target.ts";
 import { type Done, renew, type Task } from "./interpreter.ts";
 
 /** Asks for an answer, unless the log has it, and goes on with it. */

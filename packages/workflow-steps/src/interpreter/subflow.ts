@@ -8,7 +8,7 @@ import { failure, failures } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { isPlain } from "../expression/value.ts";
-import { pathInput } from "../outline/outline.ts";
+import { pathInput } from "../document/outline.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
 import { Fold } from "../state/fold.ts";
 import {

@@ -5,7 +5,7 @@ import { dirname, join, sep } from "node:path";
 import { failure, getStepType, modelSides, type StepType } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { builtInTools } from "../document/tools.ts";
-import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
+import { literalPath, runsWorkflow, withPath } from "../document/outline.ts";
 import type { Documents } from "../state/state.ts";
 import { checkedDocument, gather, type Gathered, type StepPositions } from "./source.ts";
 
@@ -135,7 +135,7 @@ const packageName = "@uncaged/workflow-steps";
 const adaptersName = `${packageName}/adapters`;
 
 const ownFiles = () =>
-  entryFiles(import.meta, { [packageName]: "index", [adaptersName]: "adapters" });
+  entryFiles(import.meta, { [packageName]: "entry/index", [adaptersName]: "entry/adapters" });
 
 /** The source of a bundle: the same for the same documents, with no adapter that they do not use. */
 function moduleCode({ document, subflows }: Gathered): string {

@@ -5,7 +5,7 @@ import type { CheckOptions, Violation } from "../check/subject.ts";
 import { failure, failures, SUPPORTED_VERSIONS } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
-import { literalPath, runsWorkflow, withPath } from "../outline/outline.ts";
+import { literalPath, runsWorkflow, withPath } from "../document/outline.ts";
 
 /** Where in a text each step of a document begins, by its id. */
 export type StepPositions = Record<string, Position>;

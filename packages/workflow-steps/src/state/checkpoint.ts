@@ -3,17 +3,10 @@ import { BREAK, ENTRY, type ExecutionStatus, failures, RETURN } from "../documen
 import * as z from "zod/mini";
 import { violationsOf } from "../document/form.ts";
 import { isPlain } from "../expression/value.ts";
-import { importedBy, marksAt, marksOf, positionBefore, resumeStepOf } from "./marks.ts";
+import { type Marks, marksAt, marksOf, positionFrom, resumeStepOf } from "./marks.ts";
 import { comingStep } from "./position.ts";
 import { giveAt } from "./fold.ts";
-import {
-  type Artifact,
-  type Marks,
-  newState,
-  type RunState,
-  type Workflow,
-  writable,
-} from "./state.ts";
+import { type Artifact, newState, type RunState, type Workflow, writable } from "./state.ts";
 
 const checkpointType = "vl_workflow_checkpoint";
 
@@ -68,7 +61,7 @@ export function checkpointOf(state: RunState, context: CheckpointContext): Check
     localVars: state.localVars,
     artifacts: state.artifacts,
     completedSteps: [...state.completedSteps],
-    ...marksOf(outline, state),
+    ...marksOf(outline, state.position),
     eventSeq: state.eventSeq,
     version: document.version,
     createdAt: new Date(context.now).toISOString(),
@@ -99,9 +92,7 @@ export function restoredState(
     loopProgress,
   });
   const begun = newState(workflow, checkpoint.workflowID ?? runID, {});
-  const position = positionBefore(outline, at, marks);
-  const imported = importedBy(outline, marks);
-  const state = withValues({ ...begun, position, imported }, checkpoint);
+  const state = withValues({ ...begun, position: positionFrom(outline, at, marks) }, checkpoint);
   state.completedSteps = new Set(completedSteps);
   const path = comingStep(workflow, state, at)?.path ?? [];
   giveAt({ workflow, state, path }, overrides);

@@ -2,15 +2,14 @@ import { type PathPart, WorkflowError } from "@uncaged/workflow";
 import { ENTRY } from "../document/document.ts";
 import { ExpressionEvaluator } from "../expression/expression.ts";
 import { isPlain } from "../expression/value.ts";
-import { setPath } from "../target/target.ts";
-import { idIn } from "./path.ts";
-import { chainAt, insideAt, moveTo, openAt, startAt } from "./position.ts";
+import { setPath } from "../document/target.ts";
+import { idIn } from "./step-runs.ts";
+import { chainAt, forget, insideAt, moveOn, moveTo, openAt } from "./position.ts";
 import {
   type Answered,
   answerKey,
   childWorkflow,
   type Commit,
-  dropMarks,
   newState,
   type RunState,
   type StepAt,
@@ -47,9 +46,6 @@ export class Fold {
       child.fold.apply(role.slice(child.prefix.length), { ...commit, path: child.path });
       return;
     }
-    for (const { in: construct } of [...commit.path, { in: role }]) {
-      dropMarks(state.imported, construct);
-    }
     state.eventSeq = Math.max(state.eventSeq, commit.eventSeq);
     for (const write of commit.variables) {
       this.#history.add(write);
@@ -57,7 +53,7 @@ export class Fold {
     }
     state.answers.delete(answerKey(role, commit.path));
     if (commit.phase === "done") {
-      const ended = chainAt(state.position, commit.path).inside?.child;
+      const ended = chainAt(state.position, commit.path).insides.get(role)?.child;
       if (ended) this.#children.delete(ended.state);
       state.completedSteps.add(role);
     }
@@ -180,7 +176,7 @@ export function beginAt(
   const run = runAt({ ...whole, path: at.path });
   checkPath(run, idIn(at));
   const chain = chainAt(run.state.position, run.path);
-  if (chain.next !== idIn(at)) Object.assign(chain, startAt(idIn(at)));
+  if (chain.next !== idIn(at)) moveOn(chain, idIn(at));
   giveAt(run, overrides);
 }
 
@@ -196,8 +192,8 @@ function checkPath({ workflow, state, path }: RunAt, id: string): void {
       throw unknownPath(`iteration ${iteration} of ${part.in} is done`);
     }
     if (inside) continue;
-    // What is entered anew has no marks of the time before.
-    dropMarks(state.imported, part.in);
+    // A construct that is entered anew has nothing done.
+    forget(state.position, path.slice(0, depth), part.in);
   }
 }
 

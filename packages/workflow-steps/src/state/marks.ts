@@ -1,48 +1,64 @@
 import { WorkflowError } from "@uncaged/workflow";
 import { BREAK, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
-import { distinctWays, type Enclosure, type Outline } from "../outline/outline.ts";
-import { chainKey, entered, hasEnded, isParallel, startAt } from "./position.ts";
-import type { Inside, Marks, Position, RunState } from "./state.ts";
+import { distinctWays, type Enclosure, type Outline } from "../document/outline.ts";
+import { chainKey, entered, hasEnded, insideOf, isLoop, isParallel, startAt } from "./position.ts";
+import type { Inside, Position } from "./state.ts";
 
-/** The marks of a state, with those of the checkpoint that it began with where it has not come to them. */
-export function marksOf(outline: Outline, { imported, position }: RunState): Marks {
-  const marks: Marks = {
-    completedBranches: { ...imported.completedBranches },
-    ...(imported.brokenBranches && { brokenBranches: { ...imported.brokenBranches } }),
-    loopProgress: { ...imported.loopProgress },
-  };
+/*
+ * The marks of a checkpoint: how far constructs are, by the ids of their steps. They are derived from a
+ * position for an export and become one at an import. Nothing else reads or keeps them.
+ */
+
+/** The finished children of constructs, those of them that broke out of the loop around, finished iterations. */
+export type Marks = {
+  completedBranches: Record<string, string[]>;
+  brokenBranches?: Record<string, string[]>;
+  loopProgress: Record<string, number>;
+};
+
+/** Derives the marks of a position. */
+export function marksOf(outline: Outline, position: Position): Marks {
+  const marks: Marks = { completedBranches: {}, loopProgress: {} };
   collect(outline, position, marks);
   return marks;
 }
 
-function collect(outline: Outline, { ended = {}, inside, next }: Position, marks: Marks): void {
+function collect(outline: Outline, position: Position, marks: Marks): void {
+  const { ended = {}, insides, next } = position;
   const counts = Object.entries(ended);
   if (counts.length > 0) {
-    const again = inside ? behind(outline, next) : outline.reachableFrom(next);
+    const again = insideOf(position) ? behind(outline, next) : outline.reachableFrom(next);
     for (const [loop, count] of counts) {
       if (count > 0 && !again.has(loop)) marks.loopProgress[loop] = count;
     }
   }
-  if (!inside) return;
-  const step = outline.steps.get(next);
-  if (step && getStepType(step) === "Loop") {
-    const isConcurrent = isParallel(outline, next);
-    const isIdle = inside.chains.size === 0;
-    const finished = isIdle ? Math.max(inside.finished, inside.broken ?? 0) : inside.finished;
-    if (finished > 0 && (isIdle || !isConcurrent)) marks.loopProgress[next] = finished;
-    // Its iterations share the marks of what lies in them: they would be those of none.
-    if (isConcurrent) return;
-  } else {
-    const done = [...inside.chains].filter(([, chain]) => hasEnded(chain));
-    if (done.length > 0) marks.completedBranches[next] = done.map(([key]) => key);
-    const broken = done.filter(([, chain]) => chain.next === BREAK).map(([key]) => key);
-    if (broken.length > 0) (marks.brokenBranches ??= {})[next] = broken;
-  }
-  for (const chain of inside.chains.values()) collect(outline, chain, marks);
+  for (const [id, inside] of insides) collectInside(outline, id, inside, marks);
 }
 
-/** The step that a checkpoint names: the construct that the run is in, of a Branch the step in its arm. */
-export function resumeStepOf(outline: Outline, { inside, next }: Position): string {
+function collectInside(outline: Outline, id: string, inside: Inside, marks: Marks): void {
+  const { broken, chains, finished } = inside;
+  if (isLoop(outline, id)) {
+    const isConcurrent = isParallel(outline, id);
+    const isIdle = chains.size === 0;
+    const count = isIdle ? Math.max(finished, broken ?? 0) : finished;
+    if (count > 0 && (isIdle || !isConcurrent)) marks.loopProgress[id] = count;
+    // Concurrent iterations would share the marks of the constructs in them.
+    if (isConcurrent) return;
+  } else {
+    const done = [...chains].filter(([, chain]) => hasEnded(chain));
+    if (done.length > 0) marks.completedBranches[id] = done.map(([key]) => key);
+    const left = done.filter(([, chain]) => chain.next === BREAK).map(([key]) => key);
+    if (left.length > 0) (marks.brokenBranches ??= {})[id] = left;
+  }
+  for (const chain of chains.values()) {
+    if (!hasEnded(chain)) collect(outline, chain, marks);
+  }
+}
+
+/** Returns the step that a checkpoint names: the construct that the run is in, of a Branch the step in its arm. */
+export function resumeStepOf(outline: Outline, position: Position): string {
+  const { next } = position;
+  const inside = insideOf(position);
   const step = outline.steps.get(next);
   const isOpen = inside !== null && inside.body === null && inside.child === null;
   if (!isOpen || !step || getStepType(step) !== "Branch") return next;
@@ -51,8 +67,8 @@ export function resumeStepOf(outline: Outline, { inside, next }: Position): stri
 }
 
 /**
- * The marks of a checkpoint that count when the run goes on at `id`. A caller may have chosen an earlier
- * step than the checkpoint's own (`isChosen`): what was completed and comes behind that step runs again.
+ * Selects the marks of a checkpoint that count when the run continues at `id`. A caller may have chosen an
+ * earlier step than the checkpoint's own (`isChosen`): all that is reached from that step runs again.
  */
 export function marksAt(
   outline: Outline,
@@ -63,7 +79,7 @@ export function marksAt(
 ): Marks {
   const chosen = isChosen ? outline.reachableFrom(id) : new Set();
   const marks = keptMarks(given, (construct) => !chosen.has(construct));
-  if (Object.keys({ ...marks.completedBranches, ...marks.loopProgress }).length === 0) return marks;
+  if (markedIn(marks).size === 0) return marks;
   const [way = []] = outline.enclosuresOf(id);
   const around = way.map((enclosure) => enclosure.in).filter((one) => one !== ENTRY);
   const again = new Set([id, ...around].flatMap((one) => [...behind(outline, one)]));
@@ -78,12 +94,8 @@ export function marksAt(
   return keptMarks(marks, (one) => !(again.has(one) && completed.has(one)));
 }
 
-/** The marks that count where a run comes to their constructs: concurrent iterations would share them. */
-export function importedBy(outline: Outline, marks: Marks): Marks {
-  const isShared = ({ kind, in: loop }: Enclosure): boolean =>
-    kind === "loop" && isParallel(outline, loop);
-  return keptMarks(marks, (id) => !outline.enclosuresOf(id).some((way) => way.some(isShared)));
-}
+const markedIn = ({ completedBranches, loopProgress }: Marks): Set<string> =>
+  new Set([...Object.keys(completedBranches), ...Object.keys(loopProgress)]);
 
 function keptMarks(
   { completedBranches, brokenBranches, loopProgress }: Marks,
@@ -98,13 +110,13 @@ function keptMarks(
   };
 }
 
-/** What can run after a construct, without itself and what lies inside of it. */
+/** Returns the steps that can run after a construct, without itself and the steps in it. */
 function behind(outline: Outline, construct: string): Set<string> {
   const again = new Set<string>();
   const within = new Set([construct]);
   for (const { kind, to } of outline.referencesOf(construct)) {
     const reached = outline.reachableFrom(to);
-    // A case that leads back to its Branch is no part of it.
+    // A case that leads back to its Branch is not part of it.
     const isInside = kind === "child" || (kind === "case" && !reached.has(construct));
     for (const id of reached) (isInside ? within : again).add(id);
   }
@@ -113,12 +125,38 @@ function behind(outline: Outline, construct: string): Set<string> {
 }
 
 /**
- * The position of a run that begins at a step inside every construct around it, as the marks have it.
+ * Returns the position of a run that continues at a step, inside every construct around it, as far as the
+ * marks say. A mark counts at one path: that of its construct in the iterations that are open. The constructs
+ * on that path were entered, so their conditions are not tested again.
  *
  * @throws WorkflowError `NO_SUCH_STEP` (missing); `STEP_AMBIGUOUS` when it lies in several constructs.
  */
-export function positionBefore(outline: Outline, id: string, marks: Marks): Position {
+export function positionFrom(outline: Outline, id: string, marks: Marks): Position {
   if (id === RETURN) return startAt(RETURN);
+  const way = wayTo(outline, id);
+  const marked = markedIn(marks);
+  const at = startAt(id);
+  if (marked.has(id)) at.insides.set(id, insideFrom(outline, id, marks));
+  const root = way.reduceRight<Position>((inner, { in: around, kind, child }) => {
+    const inside = kind === "branch" ? entered() : insideFrom(outline, around, marks);
+    if (kind === "fork") inside.body ??= {};
+    inside.chains.set(chainIn(inside, kind, child), inner);
+    return { next: around, insides: new Map([[around, inside]]) };
+  }, at);
+  const placed = new Set([id, ...way.map((one) => one.in)]);
+  for (const construct of marked) {
+    const [own, ...others] = outline.enclosuresOf(construct);
+    // A mark of a construct in several places does not say which: it runs again from its beginning.
+    if (placed.has(construct) || !own || others.length > 0) continue;
+    const chain = chainTo(outline, root, own, marks);
+    if (chain && !chain.insides.has(construct)) {
+      chain.insides.set(construct, insideFrom(outline, construct, marks));
+    }
+  }
+  return root;
+}
+
+function wayTo(outline: Outline, id: string): Enclosure[] {
   if (id !== ENTRY && !outline.steps.has(id)) {
     const ids = [...outline.steps.keys()];
     const hint = `its steps: ${ids.slice(0, 20).join(", ")}${ids.length > 20 ? ", …" : ""}`;
@@ -126,38 +164,45 @@ export function positionBefore(outline: Outline, id: string, marks: Marks): Posi
     throw WorkflowError.missing("NO_SUCH_STEP", message, hint);
   }
   const ways = id === ENTRY ? [[]] : distinctWays(outline.enclosuresOf(id));
-  const [way = []] = ways;
   if (ways.length > 1) {
     const places = ways.map((one) => one.map((part) => part.in).join(" > ") || "the top");
     const message = `${id} lies in several constructs: ${places.slice(0, 10).join("; ")}`;
     throw failure("STEP_AMBIGUOUS", message, "begin at one of these constructs instead");
   }
-  return way.reduceRight<Position>(
-    (inner, enclosure) => enclosing(outline, enclosure, marks, inner),
-    { next: id, inside: insideOf(outline, id, marks) },
-  );
+  return ways[0] ?? [];
 }
 
-/** A construct as its marks have it; null when none of it is done. */
-export function insideOf(outline: Outline, id: string, marks: Marks): Inside | null {
-  const inside = marked(outline, id, marks);
-  return inside.finished > 0 || inside.chains.size > 0 ? inside : null;
-}
+const chainIn = ({ finished }: Inside, kind: Enclosure["kind"], child: string): string =>
+  chainKey(child, kind === "loop" ? finished : undefined);
 
-function enclosing(outline: Outline, way: Enclosure, marks: Marks, inner: Position): Position {
-  const inside = way.kind === "branch" ? entered() : marked(outline, way.in, marks);
-  if (way.kind === "fork") inside.body ??= {};
-  const iteration = way.kind === "loop" ? inside.finished : undefined;
-  inside.chains.set(chainKey(way.child, iteration), inner);
-  return { next: way.in, inside };
-}
-
-// A loop's iterations are its body; that of all else is not run again once a child is done.
-function marked(outline: Outline, id: string, marks: Marks): Inside {
-  const step = outline.steps.get(id);
-  if (step && getStepType(step) === "Loop") {
-    return { ...entered(), finished: marks.loopProgress[id] ?? 0 };
+/** Enters the constructs of a way; null when the way leads through a chain that has ended or was not chosen. */
+function chainTo(
+  outline: Outline,
+  root: Position,
+  way: readonly Enclosure[],
+  marks: Marks,
+): Position | null {
+  let at = root;
+  for (const { in: id, kind, child } of way) {
+    // Concurrent iterations would share the mark.
+    if (kind === "loop" && isParallel(outline, id)) return null;
+    const inside = at.insides.get(id) ?? insideFrom(outline, id, marks);
+    const key = chainIn(inside, kind, child);
+    const chain = inside.chains.get(key) ?? startAt(child);
+    const isChosen = kind !== "branch" || inside.chains.size === 0 || inside.chains.has(key);
+    if (!isChosen || hasEnded(chain)) return null;
+    if (kind === "fork") inside.body ??= {};
+    inside.chains.set(key, chain);
+    at.insides.set(id, inside);
+    at = chain;
   }
+  return at;
+}
+
+// The body of a loop is its iterations. Another body does not run again once a child is done.
+function insideFrom(outline: Outline, id: string, marks: Marks): Inside {
+  const step = outline.steps.get(id);
+  if (isLoop(outline, id)) return { ...entered(), finished: marks.loopProgress[id] ?? 0 };
   const done = marks.completedBranches[id] ?? [];
   const broken = marks.brokenBranches?.[id] ?? [];
   const arm = done.find((child) => step && !step.children?.includes(child));

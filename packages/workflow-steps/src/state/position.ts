@@ -1,9 +1,18 @@
 import type { PathPart } from "@uncaged/workflow";
 import { BREAK, ENTRY, getStepType, LoopMode, RETURN } from "../document/document.ts";
-import { distinctWays, type Outline } from "../outline/outline.ts";
+import { distinctWays, type Outline } from "../document/outline.ts";
 import type { Commit, Inside, Position, RunState, StepAt, Workflow } from "./state.ts";
 
-export const startAt = (next: string): Position => ({ next, inside: null });
+export const startAt = (next: string): Position => ({ next, insides: new Map() });
+
+/** Returns the construct that a chain is in; null when its next step was not entered. */
+export const insideOf = ({ insides, next }: Position): Inside | null => insides.get(next) ?? null;
+
+/** Moves a chain on from its step. The step is done or left: nothing of it counts any more. */
+export function moveOn(at: Position, next: string): void {
+  at.insides.delete(at.next);
+  at.next = next;
+}
 
 export const entered = (body: Inside["body"] = null): Inside => ({
   body,
@@ -40,14 +49,15 @@ export function chainAt(root: Position, path: readonly PathPart[]): Position {
 
 /** The construct that a chain has come to, entered when it was not. */
 export function insideAt(at: Position, construct: string): Inside {
-  if (at.next === construct && at.inside) return at.inside;
+  if (at.next !== construct) moveOn(at, construct);
+  let inside = insideOf(at);
+  if (inside) return inside;
   if (at.ended && construct in at.ended) {
     const { [construct]: _, ...ended } = at.ended;
     at.ended = ended;
   }
-  at.next = construct;
-  at.inside = entered();
-  return at.inside;
+  at.insides.set(construct, (inside = entered()));
+  return inside;
 }
 
 /** A construct at a path that was entered; null when it was not. */
@@ -56,13 +66,24 @@ export function openAt(
   path: readonly PathPart[],
   construct: string,
 ): Inside | null {
+  const at = chainIn(root, path);
+  return at?.next === construct ? insideOf(at) : null;
+}
+
+/** Forgets what a checkpoint said of a construct that the chain of a path has not entered. */
+export function forget(root: Position, path: readonly PathPart[], construct: string): void {
+  const at = chainIn(root, path);
+  if (at && at.next !== construct) at.insides.delete(construct);
+}
+
+function chainIn(root: Position, path: readonly PathPart[]): Position | null {
   let at: Position | undefined = root;
   for (const part of path) {
-    const inside: Inside | null = at?.next === part.in ? at.inside : null;
+    const inside: Inside | null = at?.next === part.in ? insideOf(at) : null;
     if (!inside || !("child" in part)) return null;
     at = inside.chains.get(chainKey(part.child, part.iteration));
   }
-  return at?.next === construct ? at.inside : null;
+  return at ?? null;
 }
 
 /** Moves the position of a commit's chain to where the commit leads. */
@@ -77,15 +98,16 @@ export function moveTo(outline: Outline, root: Position, role: string, commit: C
     return;
   }
   if (phase === "done" && isLoop(outline, role)) {
-    const finished = at.next === role ? (at.inside?.finished ?? 0) : 0;
+    const finished = at.insides.get(role)?.finished ?? 0;
     at.ended = { ...at.ended, [role]: iterations ?? commit.loopProgress?.[role] ?? finished };
   }
-  at.next = next;
-  at.inside = null;
+  at.insides.delete(role);
+  moveOn(at, next);
   if (hasEnded(at)) endChain(outline, root, commit, at);
 }
 
-const isLoop = ({ steps }: Outline, id: string): boolean => {
+/** Whether the step with an id is a loop. */
+export const isLoop = ({ steps }: Outline, id: string): boolean => {
   const step = steps.get(id);
   return step !== undefined && getStepType(step) === "Loop";
 };
@@ -116,7 +138,7 @@ function endChain(outline: Outline, root: Position, commit: Commit, at: Position
     return chain !== undefined && hasEnded(chain);
   };
   if (part.in === ENTRY && outline.entries.every((entry) => isDone(entry))) {
-    Object.assign(around, startAt(RETURN));
+    moveOn(around, RETURN);
   }
   const children = outline.steps.get(part.in)?.children ?? [];
   if (part.iteration === undefined || children.length === 0) return;
@@ -137,17 +159,19 @@ function finishIterations(inside: Inside, finished: number): void {
   }
 }
 
-export const hasEnded = ({ next, inside }: Position): boolean =>
-  inside === null && (next === RETURN || next === BREAK);
+export const hasEnded = ({ next }: Position): boolean => next === RETURN || next === BREAK;
 
 /** Whether some chain's next step is this one, not entered yet. */
-export function isNext({ next, inside }: Position, id: string): boolean {
-  if (!inside) return next === id;
+export function isNext(at: Position, id: string): boolean {
+  const inside = insideOf(at);
+  if (!inside) return at.next === id;
   return [...inside.chains.values()].some((chain) => isNext(chain, id));
 }
 
 /** The step that a run comes to next: that of the first open chain, or the first child not begun. */
-export function currentOf(outline: Outline, { next, inside }: Position): string {
+export function currentOf(outline: Outline, at: Position): string {
+  const { next } = at;
+  const inside = insideOf(at);
   if (!inside) return next;
   const open = [...inside.chains.values()].find((chain) => !hasEnded(chain));
   if (open) return currentOf(outline, open);
@@ -162,11 +186,12 @@ export function currentOf(outline: Outline, { next, inside }: Position): string 
 
 // The paths of the chains whose next step is this one, entered or not.
 function pathsTo(
-  { inside, next }: Position,
+  at: Position,
   stepID: string,
   path: readonly PathPart[] = [],
 ): (readonly PathPart[])[] {
-  const below = [...(inside?.chains ?? [])].flatMap(([key, chain]) =>
+  const { next } = at;
+  const below = [...(insideOf(at)?.chains ?? [])].flatMap(([key, chain]) =>
     pathsTo(chain, stepID, [...path, { in: next, ...chainOf(key) }]),
   );
   return next === stepID ? [path, ...below] : below;

@@ -3,8 +3,8 @@ import type { LLMUsage } from "../adapter/adapter.ts";
 import type { ErrorMap } from "../adapter/error.ts";
 import { ENTRY, failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
-import { type Outline, outlineOf } from "../outline/outline.ts";
-import { Registry } from "../registry/registry.ts";
+import { type Outline, outlineOf } from "../document/outline.ts";
+import { Registry } from "../document/registry.ts";
 
 /** The documents of a step workflow: its own, and those of its children by the path that a step names. */
 export type Documents = {
@@ -36,29 +36,17 @@ export type Answered = { payload: unknown; requestId?: string; timedOut: boolean
 export type StepAt = { stepID: string; path: readonly PathPart[] };
 
 /**
- * How far constructs are, as a checkpoint has it: the finished children, those of them that broke out of the
- * loop around, the finished iterations.
- */
-export type Marks = {
-  completedBranches: Record<string, string[]>;
-  brokenBranches?: Record<string, string[]>;
-  loopProgress: Record<string, number>;
-};
-
-/** A construct was come to: the marks that a checkpoint had of it are used up. */
-export function dropMarks(marks: Marks, construct: string): void {
-  for (const record of Object.values(marks)) delete record[construct];
-}
-
-/**
- * The position of a chain. The positions of a run, a tree by the paths of its commits, are all the progress
+ * The position of a chain. The positions of a run are a tree by the paths of its commits and all the progress
  * there is: what is recorded under a path is done, and the rest is still to do.
  */
 export type Position = {
   /** The step that it comes to, or `RETURN`, `BREAK`. */
   next: string;
-  /** Set when that step is a construct that was entered: its `if` and its cases are not tested again. */
-  inside: Inside | null;
+  /**
+   * The constructs of this chain that were entered: their `if` and their cases are not tested again. That of
+   * `next` is open. A checkpoint may know others that the chain, begun again, comes to later.
+   */
+  insides: Map<string, Inside>;
   /** The loops that this chain has behind it, with the number of their iterations. */
   ended?: Readonly<Record<string, number>>;
 };
@@ -89,8 +77,6 @@ export type RunState = {
   /** The ids of the steps that are done, each once, in the order in which they first were. */
   completedSteps: Set<string>;
   position: Position;
-  /** The marks of an imported checkpoint: each counts when its construct is first come to. */
-  imported: Marks;
   eventSeq: number;
   writeSeq: number;
   /** Answers that no Pause has taken yet, by `answerKey`: concurrent Pauses may have several. */
@@ -110,8 +96,7 @@ export function newState(
     localVars: {},
     artifacts: {},
     completedSteps: new Set(),
-    position: { next: entries.length === 1 ? (entries[0] as string) : ENTRY, inside: null },
-    imported: { completedBranches: {}, loopProgress: {} },
+    position: { next: entries.length === 1 ? (entries[0] as string) : ENTRY, insides: new Map() },
     eventSeq: 0,
     writeSeq: 0,
     answers: new Map(),
@@ -129,7 +114,6 @@ export function copyState(state: RunState): RunState {
     artifacts: { ...state.artifacts },
     completedSteps: new Set(state.completedSteps),
     position: structuredClone(state.position),
-    imported: structuredClone(state.imported),
     answers: new Map(state.answers),
   };
 }

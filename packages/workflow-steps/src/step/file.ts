@@ -1,6 +1,6 @@
 import { failure } from "../document/document.ts";
 import { decoded } from "../expression/value.ts";
-import { outEntries } from "../target/target.ts";
+import { outEntries } from "../document/target.ts";
 import { answerOf, headersIn } from "./api.ts";
 import {
   archivePath,

@@ -1,5 +1,5 @@
 import type { WorkflowFn } from "@uncaged/workflow";
-import { apiAdapter, docAdapter, fileAdapter } from "../../src/adapters.ts";
+import { apiAdapter, docAdapter, fileAdapter } from "../../src/entry/adapters.ts";
 
 export const descriptor = {
   description: "works on files",

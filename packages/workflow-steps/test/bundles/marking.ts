@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { WorkflowDocument } from "../../src/document/format.ts";
-import { stepsBundle } from "../../src/index.ts";
+import { stepsBundle } from "../../src/entry/index.ts";
 
 const mark = (of: string, value: unknown) => ({ tool: "Mark", in: { of, value } });
 

@@ -1,5 +1,5 @@
 import type { WorkflowFn } from "@uncaged/workflow";
-import { anthropicModels, modelAdapter } from "../../src/adapters.ts";
+import { anthropicModels, modelAdapter } from "../../src/entry/adapters.ts";
 
 export const descriptor = {
   description: "asks one model",

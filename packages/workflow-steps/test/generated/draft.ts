@@ -40,7 +40,7 @@ const tree = [
     key: "a",
     subs: [
       { key: "aa", subs: [{ key: "aaa", subs: [] }] },
-      { key: "ab", subs: [] },
+      { key: "ab", subs: [{ key: "aba", subs: [] }] },
     ],
   },
   {
@@ -222,14 +222,16 @@ class Draft {
     const isKeyed = place.key !== "";
     const isParallel = mode === "parallel";
     const sources = { tree: "=tree", subs: "=tree[0].subs", none: "=$none" };
+    // Iterations in order may write to one place, unless that hides how many of them ran.
+    const isOwn = isKeyed || isParallel || place.counting !== "all";
     const itemKey = isParallel && !isKeyed && isFlat(inside) ? "[_index]" : "[_item.key]";
     const fields = {
       source: isKeyed ? "=_item.subs" : sources[plan.source],
       mode,
       ...this.#chains(inside, isParallel, {
         ...place,
-        variable: isKeyed || isParallel ? this.#variable() : place.variable,
-        key: isKeyed || isParallel ? itemKey : "",
+        variable: isOwn ? this.#variable() : place.variable,
+        key: isOwn ? itemKey : "",
         loop: isParallel && this.#shared.plan.maxConcurrency !== 1 ? "parallel" : "serial",
       }),
     };
@@ -246,7 +248,9 @@ class Draft {
         next,
       );
     }
-    const around = this.#chains(inside, false, { ...place, loop: "serial" });
+    const isOwn = place.counting !== "all" && isFlat(inside);
+    const own = isOwn ? { variable: this.#variable(), key: "[_index]" as const } : {};
+    const around = this.#chains(inside, false, { ...place, ...own, loop: "serial" });
     const fields = { ...ifOf(plan, place), ...around, maxIterations: Math.max(1, rounds) };
     const [first, ...others] = around.children;
     if (!isCounted || place.counting !== "all" || others.length > 0) {

@@ -171,3 +171,96 @@ export const workflowPlans = (isCounting: boolean): fc.Arbitrary<WorkflowPlan> =
     maxConcurrency: fc.constantFrom(0, 0, 0, 1, 2),
     seed: fc.nat(10_000),
   });
+
+// Most chains are one construct: what ends with it and what goes on behind it is then all there is.
+const deep = fc.letrec<{ node: Plan; chain: Plan[] }>((tie) => {
+  const none = fc.constant<Chains>({ chains: [], strategy: null });
+  const when = fc.oneof(
+    { arbitrary: fc.constant<When>("always"), weight: 5 },
+    { arbitrary: fc.constantFrom<When>("never", "flag", "first"), weight: 1 },
+  );
+  const bodyOf = (chains: number): fc.Arbitrary<Chains> =>
+    fc.record({
+      chains: fc.array(tie("chain"), { minLength: chains, maxLength: chains }),
+      strategy: fc.constant(null),
+    });
+  const set = fc.record({
+    kind: fc.constant("set" as const),
+    shape: fc.constant(6),
+    when,
+    inside: none,
+  });
+  const leaf = fc.record({
+    kind: fc.constantFrom("pause" as const, "break" as const),
+    when,
+    inside: none,
+  });
+  const loop = fc.record({
+    kind: fc.constant("loop" as const),
+    mode: fc.constantFrom(
+      "serial" as const,
+      "serial" as const,
+      "serial" as const,
+      "parallel" as const,
+    ),
+    source: fc.constant("subs" as const),
+    when,
+    inside: fc.oneof({ arbitrary: bodyOf(1), weight: 3 }, { arbitrary: bodyOf(2), weight: 1 }),
+  });
+  const branch = fc.record({
+    kind: fc.constant("branch" as const),
+    cases: fc.array(fc.record({ when, chain: tie("chain") }), { minLength: 1, maxLength: 2 }),
+    isShared: fc.boolean(),
+    hasElse: fc.boolean(),
+    when,
+    inside: none,
+  });
+  const fork = fc.record({ kind: fc.constant("noop" as const), when, inside: bodyOf(2) });
+  const cycle = fc.record({
+    kind: fc.constant("cycle" as const),
+    rounds: fc.constant(2),
+    chain: tie("chain"),
+    leave: fc.constant("case" as const),
+    when: fc.constant<When>("always"),
+    inside: none,
+  });
+  const repeated = fc.record({
+    kind: fc.constant("while" as const),
+    rounds: fc.constant(2),
+    isCounted: fc.boolean(),
+    when,
+    inside: bodyOf(1),
+  });
+  const subflow = fc.record({
+    kind: fc.constant("subflow" as const),
+    entries: fc.tuple(tie("chain")),
+    when,
+    inside: none,
+  });
+  return {
+    node: fc.oneof(
+      { maxDepth: 4, depthSize: "max", withCrossShrink: true },
+      { arbitrary: set, weight: 4 },
+      { arbitrary: loop, weight: 4 },
+      { arbitrary: branch, weight: 4 },
+      { arbitrary: fork, weight: 2 },
+      { arbitrary: leaf, weight: 1 },
+      { arbitrary: repeated, weight: 1 },
+      { arbitrary: cycle, weight: 1 },
+      { arbitrary: subflow, weight: 1 },
+    ),
+    chain: fc.oneof(
+      { arbitrary: fc.tuple(tie("node")), weight: 3 },
+      { arbitrary: fc.tuple(tie("node"), tie("node")), weight: 1 },
+    ),
+  };
+});
+
+/** Plans of small workflows that are mostly constructs in constructs. */
+export const nestedPlans = (isCounting: boolean): fc.Arbitrary<WorkflowPlan> =>
+  fc.record({
+    entries: fc.tuple(deep.chain),
+    isCounting: fc.constant(isCounting),
+    maxConcurrency: fc.constantFrom(0, 1, 2),
+    seed: fc.nat(10_000),
+  });

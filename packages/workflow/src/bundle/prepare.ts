@@ -16,7 +16,8 @@ import { checkBytes, refuse } from "./check.ts";
 import { inTemporary } from "./child.ts";
 import { inspectBundle } from "./inspect.ts";
 import { SourceMap } from "./source-map.ts";
-import { maxBundleSize, type SideFiles } from "./store.ts";
+import { maxBundleSize } from "../disk/bundle-files.ts";
+import type { SideFiles } from "./store.ts";
 
 /** A sound bundle, ready for `putBundle`. */
 export type PreparedBundle = SideFiles & { bytes: Uint8Array };

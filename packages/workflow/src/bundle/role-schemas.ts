@@ -96,7 +96,9 @@ export function roleSchemasOf(bundle: Bundle): RoleSchemas {
 }
 
 /** A bundle whose schemas are ready if its steps may not be committed without them. */
-export async function withStrictSchemas(loading: Promise<Bundle>): Promise<Bundle> {
+export async function withStrictSchemas<Loaded extends Bundle>(
+  loading: Promise<Loaded>,
+): Promise<Loaded> {
   const bundle = await loading;
   const schemas = roleSchemasOf(bundle);
   if (schemas.isStrict) await schemas.compile();

@@ -2,7 +2,7 @@ import type { AttemptError, ErrorPosition } from "../contract/event.ts";
 import { readOwnFile } from "../disk/files.ts";
 import { bundlePath, mapPath, type Root } from "../disk/paths.ts";
 import { type SourcePosition, linesAt, type Original, SourceMap } from "./source-map.ts";
-import { maxBundleSize } from "./store.ts";
+import { maxBundleSize } from "../disk/bundle-files.ts";
 
 const mostFrames = 30;
 const frameLine = /^(\s*at )(?:(.*) \()?(.*?):(\d+):(\d+)\)?$/;

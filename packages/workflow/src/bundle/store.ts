@@ -9,15 +9,20 @@ import {
   type Root,
   typesPath,
 } from "../disk/paths.ts";
+import { sha256 } from "../record/sha256.ts";
 import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor.ts";
+import { hashCollision } from "../registry/versions.ts";
 import { hashOf } from "./hash.ts";
 import { loadFailed, loadProblem, toBundle } from "./module.ts";
+import { maxBundleSize } from "../disk/bundle-files.ts";
+import { checkProven, maxDescriptorBytes, proofsOf } from "./proof.ts";
+import { sealedDescriptor, sealIn } from "./seal.ts";
 import { guardRequires } from "./require-guard.ts";
 import { SourceMap } from "./source-map.ts";
 
-/** The largest bundle, in bytes. */
-export const maxBundleSize = 64 << 20;
+/** A bundle as it was loaded, and the SHA-256 of its bytes. */
+export type LoadedBundle = Bundle & { readonly sha256: string };
 
 /** The files beside a bundle: its descriptor, the author's type declarations, its source map. */
 export type SideFiles = { descriptor: Descriptor; types?: string; map?: string };
@@ -32,16 +37,9 @@ export type SideFiles = { descriptor: Descriptor; types?: string; map?: string }
 export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles): Promise<string> {
   const hash = hashOf(bytes);
   const path = bundlePath(root, hash);
-  const present = readOwnFile(path, maxBundleSize);
-  if (present && !isSame(present, bytes) && hashOf(present) === hash) {
-    throw WorkflowError.failed(
-      "HASH_COLLISION",
-      `another bundle has the hash ${hash} already`,
-      "change a byte of the bundle, a comment say, and add it again",
-    );
-  }
+  checkNotTwin(root, hash, sha256(bytes));
   makeFolder(bundlesDir(root));
-  writeFileAtomic(descriptorPath(root, hash), descriptorYaml(beside.descriptor));
+  writeFileAtomic(descriptorPath(root, hash), sealed(root, hash, bytes, beside));
   if (beside.types !== undefined) writeFileAtomic(typesPath(root, hash), beside.types);
   if (beside.map !== undefined) writeFileAtomic(mapPath(root, hash), beside.map);
   writeFileAtomic(path, bytes);
@@ -49,11 +47,88 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
 }
 
 /**
- * The bytes of a stored bundle, hashed again.
+ * Checks that a bundle with this SHA-256 may be stored under a hash: it is the one that is recorded, or else the one that
+ * is stored, or there is none.
+ *
+ * @throws WorkflowError `HASH_COLLISION`
+ */
+export function checkNotTwin(root: Root, hash: string, own: string): void {
+  const [proof] = proofsOf(root, hash);
+  const present = proof ? null : readOwnFile(bundlePath(root, hash), maxBundleSize);
+  const first = proof?.sha256 ?? (present && hashOf(present) === hash ? sha256(present) : own);
+  if (first !== own) throw hashCollision(hash);
+}
+
+/** The stored descriptor of a bundle. What stands beside it and is not given stays as it was first. */
+function sealed(root: Root, hash: string, bytes: Uint8Array, beside: SideFiles): string {
+  const { seal } = storedSeal(root, hash);
+  const before = seal === "broken" ? null : seal;
+  const sumOf = (text: string | undefined, known: string | undefined, path: string) => {
+    if (text !== undefined) return sha256(text);
+    const stored = known === undefined ? readOwnFile(path, maxSideBytes) : null;
+    return known ?? (stored ? sha256(stored) : undefined);
+  };
+  const types = sumOf(beside.types, before?.types, typesPath(root, hash));
+  const map = sumOf(beside.map, before?.map, mapPath(root, hash));
+  return sealedDescriptor(descriptorYaml(beside.descriptor), {
+    bundle: sha256(bytes),
+    ...(types !== undefined && { types }),
+    ...(map !== undefined && { map }),
+  });
+}
+
+const maxSideBytes = 256 << 20;
+
+const storedSeal = (root: Root, hash: string) => {
+  const bytes = readOwnFile(descriptorPath(root, hash), maxDescriptorBytes);
+  return sealIn(new TextDecoder().decode(bytes ?? new Uint8Array()));
+};
+
+/**
+ * What is wrong with the files beside a bundle whose SHA-256 this is: each with its path. None is in a bundle of an earlier
+ * version of the format, whose descriptor has no seal.
+ *
+ * @throws WorkflowError what the disk refuses
+ */
+export function sideProblems(
+  root: Root,
+  hash: string,
+  bundle: string | null,
+): { path: string; message: string }[] {
+  const path = descriptorPath(root, hash);
+  const { seal } = storedSeal(root, hash);
+  if (seal === null) return [];
+  if (seal === "broken") return [{ path, message: "it is not the descriptor that was stored" }];
+  const problems: { path: string; message: string }[] = [];
+  if (bundle !== null && seal.bundle !== bundle) {
+    problems.push({ path, message: "it is the descriptor of another bundle" });
+  }
+  for (const [wanted, file] of [
+    [seal.types, typesPath(root, hash)],
+    [seal.map, mapPath(root, hash)],
+  ] as const) {
+    if (wanted === undefined) continue;
+    const bytes = readOwnFile(file, maxSideBytes);
+    if (bytes === null) problems.push({ path: file, message: "it is missing" });
+    else if (sha256(bytes) !== wanted)
+      problems.push({ path: file, message: "it is not the file that was stored" });
+  }
+  return problems;
+}
+
+/**
+ * The bytes of a stored bundle, hashed again and compared with what is recorded of it.
  *
  * @throws WorkflowError `BUNDLE_MISSING` (missing), `BUNDLE_CHANGED`, and what the disk refuses.
  */
 export async function readBundle(root: Root, hash: string): Promise<Uint8Array> {
+  const bytes = readHashed(root, hash);
+  checkProven(root, hash, bytes);
+  return bytes;
+}
+
+/** The bytes of a stored bundle whose XXH64 is right. @throws WorkflowError as {@link readBundle}. */
+export function readHashed(root: Root, hash: string): Uint8Array {
   const path = bundlePath(root, hash);
   const bytes = readOwnFile(path, maxBundleSize);
   if (bytes === null) {
@@ -72,8 +147,6 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
   );
 }
 
-const isSame = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
-
 /**
  * Hashes the bytes of a stored bundle again and loads it into this process: its top level runs. `prepare` is called
  * before that.
@@ -84,8 +157,8 @@ export async function loadBundle(
   root: Root,
   hash: string,
   prepare: () => void = () => undefined,
-): Promise<Bundle> {
-  await readBundle(root, hash);
+): Promise<LoadedBundle> {
+  const own = sha256(await readBundle(root, hash));
   const path = bundlePath(root, hash);
   guardRequires(path);
   prepare();
@@ -96,7 +169,7 @@ export async function loadBundle(
     throw loadFailed(loadProblem(thrown, path), path, SourceMap.at(mapPath(root, hash)));
   }
   try {
-    return toBundle(module);
+    return { ...toBundle(module), sha256: own };
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
     throw new WorkflowError({ ...toErrorRecord(error), message: `${path}: ${error.message}` });

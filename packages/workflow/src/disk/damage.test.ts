@@ -160,7 +160,98 @@ describe("damage to a log", () => {
   });
 });
 
+describe("the end of a log", () => {
+  const patterns: [string, (at: number) => number][] = [
+    ["zeros", () => 0],
+    ["ones", () => 0xff],
+    ["a letter", () => 0x78],
+    ["a digit", () => 0x30],
+    ["quotes", () => 0x22],
+    ["a quote and a brace", (at) => (at % 2 === 0 ? 0x22 : 0x7d)],
+    ["a comma and a quote", (at) => (at % 2 === 0 ? 0x2c : 0x22)],
+    ["spaces", () => 0x20],
+    ["newlines", () => 0x0a],
+  ];
+
+  test.each(patterns)(
+    "overwritten by %s at any position of the last two records is damage",
+    (_, byteAt) => {
+      for (const [, log] of everyKind.filter(([, bytes]) => linesIn(bytes) > 2)) {
+        const records = linesIn(log) - 1;
+        const from = log.lastIndexOf("\n", log.lastIndexOf("\n", -2) - 1) + 1;
+        for (let at = from; at < log.length; at += 1) {
+          for (let width = 1; width <= 5 && at + width <= log.length; width += 1) {
+            const bytes = Buffer.from(log);
+            for (let n = 0; n < width; n += 1) bytes[at + n] = byteAt(n);
+            if (bytes.equals(log)) continue;
+            writeFileSync(path, bytes);
+            const found = readLog(path, true);
+            const isNamed = found.kind === "thread" && found.broken !== null;
+            // A newline that became a zero is written again: the record before it is whole.
+            const isWhole =
+              found.kind === "thread" && found.steps.length + (found.end ? 1 : 0) === records;
+            expect({ at, width, isSafe: isNamed || isWhole }).toEqual({ at, width, isSafe: true });
+          }
+        }
+      }
+    },
+    60_000,
+  );
+
+  test("overwritten from within the sum of the last record is damage, whatever stands there", () => {
+    const log = sealedLogOf(startLine, attempt);
+    for (const [name, byteAt] of patterns) {
+      if (name === "newlines") continue;
+      for (let at = log.lastIndexOf('":"', -2) + 1; at < log.length - 1; at += 1) {
+        const bytes = Buffer.from(log);
+        for (let n = at; n < log.length; n += 1) bytes[n] = byteAt(n - at);
+        expect({ name, at, line: seen(bytes).broken?.line }).toEqual({ name, at, line: 2 });
+      }
+    }
+  });
+
+  test.each(everyKind)("cut at any position of the last record %s is torn", (_, log) => {
+    const from = log.lastIndexOf("\n", -2) + 1;
+    for (let cut = from + 1; cut < log.length - 1; cut += 1) {
+      writeFileSync(path, log.subarray(0, cut));
+      expect(readLog(path, true)).toMatchObject({ broken: null, size: from, torn: cut - from });
+    }
+  });
+
+  test("cut within a character is torn, and a character that is none is damage", () => {
+    const log = sealedLogOf(startLine, stepLine("€ 𝄞 ü"));
+    for (const text of ["€", "𝄞", "ü"]) {
+      const at = log.indexOf(text);
+      for (let cut = at + 1; cut < at + Buffer.byteLength(text); cut += 1) {
+        expect(seen(log.subarray(0, cut)).broken).toBeNull();
+        const bytes = Buffer.concat([log.subarray(0, cut), Buffer.from('"')]);
+        expect(seen(bytes).broken?.line).toBe(2);
+      }
+    }
+  });
+});
+
 describe("a log without sums", () => {
+  test("whose last record lacks its newline alone goes on behind it", () => {
+    const log = logOf(startLine, stepLine("a"));
+    for (const bytes of [
+      log.subarray(0, -1),
+      Buffer.concat([log.subarray(0, -1), Buffer.alloc(1)]),
+    ]) {
+      writeFileSync(path, bytes);
+      expect(readLog(path)).toMatchObject({ isEnded: false, broken: null, steps: [] });
+      expect(readLog(path, true)).toMatchObject({ broken: null, steps: [{ content: "a" }] });
+    }
+  });
+
+  test("whose last record is overwritten by what no record has is broken there", () => {
+    const log = logOf(startLine, stepLine("a"));
+    for (const end of ["xx", "}}", "\0\0", '""']) {
+      const bytes = Buffer.concat([log.subarray(0, -2), Buffer.from(end)]);
+      expect({ end, line: seen(bytes).broken?.line }).toEqual({ end, line: 2 });
+    }
+  });
+
   test("is read as before", () => {
     writeFileSync(path, logOf(...lines));
     expect(readLog(path)).toMatchObject({ sum: null, broken: null, end: { content: "done" } });

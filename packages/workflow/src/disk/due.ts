@@ -92,6 +92,24 @@ export function isAnythingDue(root: string): boolean {
   }
 }
 
+/** The entries that lie in the folder of another hour, where they may be found too late: their paths. */
+export const misplacedDue = (root: Root): string[] =>
+  hoursIn(root).flatMap((hour) =>
+    namesOf(root, hour)
+      .filter((name) => dueIn(name).some(({ at }) => hourOf(at) !== hour))
+      .map((name) => join(dueDir(root), String(hour), name)),
+  );
+
+/**
+ * Whether a thread that sleeps until a moment is woken in time by one of its entries: by the one for that moment, or, once
+ * that is over, by one within the time that a failed wake is postponed by.
+ */
+export function isListedDue(root: Root, due: Due, moments: readonly number[]): boolean {
+  const now = system.clock.now();
+  if (system.files.exists(duePath(root, due))) return true;
+  return due.at <= now && moments.some((at) => at <= now + tryAgainMs);
+}
+
 /** When the first entry is due, in milliseconds since the epoch; null when there is none. */
 export function nextDue(root: Root): number | null {
   for (const hour of hoursIn(root).sort((a, b) => a - b)) {

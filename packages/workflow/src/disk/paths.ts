@@ -36,6 +36,9 @@ export const valuesPath = (root: Root, hash: string, threadId: string) =>
 /** Where the thread is, once it has moved between hosts. */
 export const locationPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.location.json`);
+/** An empty file for each thread that has moved between hosts. */
+export const movedDir = (root: Root) => join(root, "moved");
+export const movedPath = (root: Root, threadId: string) => join(root, "moved", threadId);
 /** What the thread keeps, a file for each blob. */
 export const blobsDir = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}${blobsEnding}`);

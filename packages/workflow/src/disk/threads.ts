@@ -10,7 +10,7 @@ import { system } from "../system/system.ts";
 import { diskError } from "./disk-error.ts";
 import { duePath } from "./due.ts";
 import { ifThere, removeFile, removeQuietly, syncFolder } from "./files.ts";
-import { movedTo, readLocation, writeLocation } from "./location.ts";
+import { movedTo, readLocation, sureLocation, writeLocation } from "./location.ts";
 import { waitForLock } from "./lock.ts";
 import { readLast, readLog } from "./log.ts";
 import {
@@ -20,6 +20,7 @@ import {
   journalPath,
   locationPath,
   loggedHashes,
+  movedPath,
   namesIn,
   pausedPath,
   postponedPath,
@@ -37,8 +38,8 @@ export function threadWithId(root: Root, threadId: string): ThreadRef | null {
 
 /** @throws WorkflowError `THREAD_MOVED` when a thread is on another host. */
 export function checkHere(root: Root, ref: ThreadRef): void {
-  const host = movedTo(root, ref);
-  if (host !== null) throw movedError(ref.threadId, host);
+  const host = sureLocation(root, ref)?.host;
+  if (host) throw movedError(ref.threadId, host.name);
 }
 
 /** Whether a thread's log has this very answer already. One without a `requestId` is never the same. */
@@ -130,6 +131,7 @@ export function removeThreadFiles(root: Root, hash: string, threadId: string): v
   }
   system.files.removeTree(blobsDir(root, hash, threadId));
   syncFolder(folder);
+  removeFile(movedPath(root, threadId));
   if (at !== null) removeQuietly(duePath(root, { hash, threadId, at }));
 }
 

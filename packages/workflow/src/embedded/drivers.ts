@@ -1,7 +1,6 @@
 import { hashOf } from "../bundle/hash.ts";
 import { makeTemporary } from "../bundle/child.ts";
-import { loadBundle } from "../bundle/store.ts";
-import type { Bundle } from "../contract/contract.ts";
+import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { writeBundleFiles } from "../disk/bundle-files.ts";
 import { createRoot, openRoot } from "../disk/root.ts";
@@ -36,8 +35,8 @@ export class Drivers {
     if (!isRecording) recordEvents();
     isRecording = true;
     const root = this.#root();
-    let bundle: Promise<Bundle> | null = null;
-    const load = (): Promise<Bundle> => {
+    let bundle: Promise<LoadedBundle> | null = null;
+    const load = (): Promise<LoadedBundle> => {
       bundle ??= this.#load(root, hash).catch((error: unknown) => {
         bundle = null;
         throw error;
@@ -92,7 +91,7 @@ export class Drivers {
     return this.#folder;
   }
 
-  async #load(root: Root, hash: string): Promise<Bundle> {
+  async #load(root: Root, hash: string): Promise<LoadedBundle> {
     const bundle = await this.#store.readBundle(hash);
     if (!bundle) throw bundleMissing(hash);
     const now = hashOf(bundle.code);

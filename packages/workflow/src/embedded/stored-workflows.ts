@@ -12,6 +12,7 @@ import { sourcesIn } from "../local/workflows.ts";
 import { parseRegistry } from "../registry/parse.ts";
 import { type Registry, serialiseRegistry } from "../registry/registry.ts";
 import {
+  hashCollision,
   checkNewName,
   register,
   type Resolved,
@@ -21,6 +22,7 @@ import {
   versionsOf,
   workflowOf,
 } from "../registry/versions.ts";
+import { sha256 } from "../record/sha256.ts";
 import type { StoredBundle, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { bundleMissing } from "./drivers.ts";
@@ -90,9 +92,10 @@ export class StoredWorkflows {
   async history(name: string): Promise<VersionRow[]> {
     const workflow = workflowOf(await this.#registry(), name);
     const rows: VersionRow[] = [];
-    for (const { hash, timestamp } of versionsOf(workflow)) {
+    for (const { hash, timestamp, sha256: proof = null } of versionsOf(workflow)) {
       const threads = await this.#store.list({ hash, limit: Number.MAX_SAFE_INTEGER });
-      rows.push({ hash, timestamp, current: hash === workflow.hash, threads: threads.length });
+      const current = hash === workflow.hash;
+      rows.push({ hash, sha256: proof, timestamp, current, threads: threads.length });
     }
     return rows;
   }
@@ -163,6 +166,10 @@ export class StoredWorkflows {
 
   async #put({ bytes, descriptor, ...beside }: PreparedBundle): Promise<string> {
     const hash = hashOf(bytes);
+    const there = await this.#store.readBundle(hash);
+    if (there && hashOf(there.code) === hash && sha256(there.code) !== sha256(bytes)) {
+      throw hashCollision(hash);
+    }
     await this.#store.putBundle({
       ...{ hash, code: bytes, descriptor: descriptorYaml(descriptor) },
       ...beside,

@@ -16,13 +16,21 @@ export {
   guardExit,
 } from "../worker/isolate.ts";
 export { refusalLines, refuse, waiting } from "../worker/refusal.ts";
-export { checkParams, compileForAnswer, prepareThread, roundsOf } from "../worker/create.ts";
+export {
+  checkParams,
+  compileForAnswer,
+  otherBundle,
+  prepareThread,
+  roundsOf,
+} from "../worker/create.ts";
+export { hashCollision } from "../registry/versions.ts";
 export { checkGiven, forkRequest, newThreadId } from "../local/threads/start.ts";
 export { type InputRequest, type StartRequest, withValue } from "../control/control.ts";
 export type { CollectOptions, VerifyOptions } from "../host/host.ts";
 export { StackMapper } from "../bundle/stack.ts";
 export { withStrictSchemas } from "../bundle/role-schemas.ts";
-export { loadBundle, readBundle } from "../bundle/store.ts";
+export { type LoadedBundle, loadBundle, readBundle } from "../bundle/store.ts";
+export { sha256 } from "../record/sha256.ts";
 export { type Mask, maskOf } from "../contract/mask.ts";
 
 // Records

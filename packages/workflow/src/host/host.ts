@@ -146,8 +146,17 @@ export type WorkflowView = {
   descriptor: Descriptor | null;
 };
 
-/** A line of `history --json`. `threads` is how many threads the version has run. */
-export type VersionRow = { hash: string; timestamp: number; current: boolean; threads: number };
+/**
+ * A line of `history --json`. `sha256` is that of the bundle, null where none is recorded yet; `threads` is how many threads
+ * the version has run.
+ */
+export type VersionRow = {
+  hash: string;
+  sha256: string | null;
+  timestamp: number;
+  current: boolean;
+  threads: number;
+};
 
 /** One version of a workflow. `workflow` is its name, or the hash when it was asked for by that. */
 export type VersionView = {

@@ -15,6 +15,7 @@ import { isWorkflowError, type WorkflowError } from "../contract/error.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { register } from "../registry/versions.ts";
 import { bundlePath, dataPath, descriptorPath, registryPath, type Root } from "../disk/paths.ts";
+import { sha256 } from "../record/sha256.ts";
 import { openRoot } from "../disk/root.ts";
 import { resolveWorkflow } from "./threads/start.ts";
 import {
@@ -119,8 +120,8 @@ test("a history shows the current version and how many threads each has run", as
   addThread(a, "01KQXKW18CT8G75T53R8F4G7YH");
   await rollbackWorkflow(root, "w");
   expect(await historyOf(root, "w")).toEqual([
-    { hash: b, timestamp: 2, current: false, threads: 0 },
-    { hash: a, timestamp: 1, current: true, threads: 2 },
+    { hash: b, sha256: sha256("2"), timestamp: 2, current: false, threads: 0 },
+    { hash: a, sha256: sha256("1"), timestamp: 1, current: true, threads: 2 },
   ]);
 });
 

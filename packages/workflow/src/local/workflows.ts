@@ -3,6 +3,8 @@ import { readDescriptor } from "../bundle/descriptor.ts";
 import { hashOf } from "../bundle/hash.ts";
 import type { PrepareOptions } from "../bundle/prepare.ts";
 import { SourceMap } from "../bundle/source-map.ts";
+import { maxDescriptorBytes, withProofs } from "../bundle/proof.ts";
+import { sealIn } from "../bundle/seal.ts";
 import { putBundle, readBundle, type SideFiles } from "../bundle/store.ts";
 import type { Descriptor } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
@@ -18,6 +20,7 @@ import type {
 } from "../host/host.ts";
 import { changeRegistry } from "../registry/change.ts";
 import { readRegistry } from "../registry/read.ts";
+import type { Registry } from "../registry/registry.ts";
 import {
   checkNewName,
   register,
@@ -29,12 +32,11 @@ import {
 import { readOwnFile } from "../disk/files.ts";
 import { descriptorPath, devLockPath, mapPath, type Root, threadIdsOf } from "../disk/paths.ts";
 import { checkWorkflowName, devNameOf } from "../contract/names.ts";
+import { sha256 } from "../record/sha256.ts";
 import { takeLock } from "../disk/lock.ts";
 import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
 import { checkStored, resolveWorkflow } from "./threads/start.ts";
-
-export const maxDescriptorBytes = 8 * 1024 * 1024;
 
 /** The registered workflows, by name; one whose descriptor can't be read has no description. */
 export async function listWorkflows(root: Root): Promise<WorkflowRow[]> {
@@ -51,18 +53,20 @@ export async function listWorkflows(root: Root): Promise<WorkflowRow[]> {
 export async function showWorkflow(root: Root, name: string): Promise<WorkflowView> {
   const workflow = workflowOf(await readRegistry(root), name, root);
   const { hash, timestamp } = workflow;
-  const history = versionsOf(workflow).filter((version) => version.hash !== hash);
+  const others = versionsOf(workflow).filter((version) => version.hash !== hash);
+  const history = others.map((version) => ({ hash: version.hash, timestamp: version.timestamp }));
   return { name, hash, timestamp, history, descriptor: await descriptorOf(root, hash) };
 }
 
 /** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`. @see Host.history */
 export async function historyOf(root: Root, name: string): Promise<VersionRow[]> {
   const workflow = workflowOf(await readRegistry(root), name, root);
-  return versionsOf(workflow).map(({ hash, timestamp }) => ({
-    hash,
-    timestamp,
-    current: hash === workflow.hash,
-    threads: threadIdsOf(root, hash).length,
+  return versionsOf(workflow).map((version) => ({
+    hash: version.hash,
+    sha256: version.sha256 ?? null,
+    timestamp: version.timestamp,
+    current: version.hash === workflow.hash,
+    threads: threadIdsOf(root, version.hash).length,
   }));
 }
 
@@ -73,7 +77,7 @@ export async function rollbackWorkflow(
   version?: string,
 ): Promise<RolledBack> {
   workflowOf(await readRegistry(root), name, root);
-  const { hash, previous } = await changeRegistry(root, (registry) => {
+  const { hash, previous } = await changeProven(root, (registry) => {
     const moved = rollBack(registry, name, version);
     checkStored(root, name, moved.hash);
     return moved;
@@ -84,8 +88,25 @@ export async function rollbackWorkflow(
 /** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), and those of `changeRegistry`. @see Host.unregister */
 export async function removeWorkflow(root: Root, name: string): Promise<{ name: string }> {
   workflowOf(await readRegistry(root), name, root);
-  await changeRegistry(root, (registry) => ({ registry: unregister(registry, name) }));
+  await changeProven(root, (registry) => ({ registry: unregister(registry, name) }));
   return { name };
+}
+
+/**
+ * Changes the registry, and gives each version that lacks its SHA-256 the one that is recorded elsewhere, or else that of
+ * the stored bundle. `known` are bundles whose SHA-256 the caller has computed.
+ *
+ * @throws WorkflowError those of `changeRegistry`, and what `change` throws
+ */
+export function changeProven<Change extends { registry: Registry }>(
+  root: Root,
+  change: (registry: Registry) => Change | Promise<Change>,
+  known?: ReadonlyMap<string, string>,
+): Promise<Change> {
+  return changeRegistry(root, async (before) => {
+    const changed = await change(before);
+    return { ...changed, registry: withProofs(root, changed.registry, known) };
+  });
 }
 
 /** The descriptor of a stored bundle; null when that can't be read: a damaged store is listed too. */
@@ -93,7 +114,9 @@ export async function descriptorOf(root: Root, hash: string): Promise<Descriptor
   const path = descriptorPath(root, hash);
   try {
     const bytes = readOwnFile(path, maxDescriptorBytes);
-    return bytes && readDescriptor(new TextDecoder().decode(bytes), path);
+    if (!bytes) return null;
+    const { seal, text } = sealIn(new TextDecoder().decode(bytes));
+    return seal === "broken" ? null : readDescriptor(text, path);
   } catch {
     return null;
   }
@@ -222,11 +245,12 @@ export async function registerBundle(
   expected?: string | null,
 ): Promise<Added> {
   const hash = hashOf(bytes);
-  const { unchanged } = await changeRegistry(root, async (registry) => {
+  const change = async (registry: Registry) => {
     const changed = register(registry, name, hash, system.clock.now(), expected);
     await putBundle(root, bytes, beside);
     return changed;
-  });
+  };
+  const { unchanged } = await changeProven(root, change, new Map([[hash, sha256(bytes)]]));
   return { name, hash, unchanged };
 }
 

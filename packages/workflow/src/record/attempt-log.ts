@@ -1,5 +1,5 @@
 import { attemptTime } from "../contract/attempt.ts";
-import type { Step } from "../contract/contract.ts";
+import { type Step, WAIT } from "../contract/contract.ts";
 import {
   type EventPayloads,
   type EventRecord,
@@ -10,8 +10,9 @@ import {
 import { isStepQuestion } from "../contract/question.ts";
 import { isRecord } from "../contract/show.ts";
 import { addUsage, noUsage, readAmount, readUsage } from "../contract/usage.ts";
-import type { Attempt, AttemptTurn, Retry } from "./attempt.ts";
+import { type Attempt, type Retry, stoppedAtQuestion } from "./attempt.ts";
 import { failureIn, recordedFailure, StepTries } from "./step-tries.ts";
+import { endTool, entered, finish, isAsked, running, stop, tools, toolTurn } from "./tool-turn.ts";
 import { addCost, type Call, type Spent, spendingOf, sumByModel, textOr } from "./spending.ts";
 
 /** How a thread ended, as far as its attempts are concerned: the `meta.error` of a failed end record. */
@@ -36,6 +37,8 @@ export class AttemptLog {
   readonly #tries = new StepTries();
   /** When an attempt has asked last. */
   readonly #askedAt = new Map<string, number>();
+  /** When each attempt that committed a question asked it. */
+  readonly #questions = new Map<string, number>();
 
   /** @param saved How many of the first steps a fork has copied. */
   constructor({ saved = 0 }: { saved?: number } = {}) {
@@ -56,6 +59,7 @@ export class AttemptLog {
   step(number: number, record: Step): Attempt {
     const { attempt: id = `step-${number}`, role, meta, timestamp } = record;
     if (isStepQuestion(record)) this.#asked(String(meta.attempt), timestamp);
+    if (role === WAIT) this.#questioned(id, timestamp);
     const entry = this.#entry(id, attemptTime(id));
     const { attempt } = entry;
     attempt.role ??= role;
@@ -137,7 +141,8 @@ export class AttemptLog {
     attempt.version += 1;
     const isLeft = status === "lost" || event?.payload.outcome === "cancelled";
     const askedAt = this.#askedAt.get(attempt.attempt) ?? -1;
-    if (isLeft && askedAt >= entry.lastAt) status = "parked";
+    if ((status === "lost" && this.#waits(entry)) || (isLeft && askedAt >= entry.lastAt))
+      status = "parked";
     // What failed and was caught is committed too; it has failed all the same.
     const isFirst = attempt.endedAt === null;
     if (isFirst || attempt.status === "lost" || attempt.status === "cancelled")
@@ -156,6 +161,20 @@ export class AttemptLog {
     this.#askedAt.set(id, at);
     const entry = this.#entries.get(id);
     if (entry?.attempt.status === "lost" && at >= entry.lastAt) entry.attempt.status = "parked";
+  }
+
+  /** Takes a question that an attempt committed. Later events may have been taken already. */
+  #questioned(id: string, at: number): void {
+    this.#questions.set(id, at);
+    for (const entry of this.#entries.values()) {
+      const { attempt } = entry;
+      if (attempt.status === "lost" && this.#waits(entry)) attempt.status = "parked";
+    }
+  }
+
+  #waits({ attempt, lastAt }: Entry): boolean {
+    const all = new Map(Array.from(this.#entries, ([id, entry]) => [id, entry.attempt]));
+    return stoppedAtQuestion(attempt.attempt, lastAt, { all, questions: this.#questions });
   }
 
   #entry(id: string, startedAt: number | null): Entry {
@@ -334,52 +353,6 @@ function apply(entry: Entry, { type, payload, timestamp }: KnownEvent): boolean 
     | ((entry: Entry, payload: unknown, at: number) => boolean | void)
     | undefined;
   return handler !== undefined && handler(entry, payload, timestamp) !== false;
-}
-
-type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
-
-/** The turns of tools that a model has asked for and that have begun to run. */
-const entered = new WeakSet<ToolTurn>();
-
-const toolTurn = (id: string, name: string, input: unknown, at: number): ToolTurn => ({
-  kind: "tool",
-  id,
-  name,
-  input,
-  status: "running",
-  messages: [],
-  at,
-  endedAt: null,
-});
-
-const tools = ({ turns }: Attempt): ToolTurn[] => turns.filter((turn) => turn.kind === "tool");
-
-const isAsked = (turn: ToolTurn): boolean =>
-  turn.id !== "" && turn.status === "running" && !entered.has(turn);
-
-const running = (attempt: Attempt, name: string): ToolTurn | undefined =>
-  tools(attempt).findLast((turn) => turn.name === name && turn.status === "running");
-
-function finish(turn: ToolTurn, output: unknown, isError: boolean, at: number): void {
-  Object.assign(turn, { output, status: isError ? "failed" : "done", endedAt: at });
-}
-
-function endTool(
-  attempt: Attempt,
-  name: string,
-  output: unknown,
-  isError: boolean,
-  at: number,
-): boolean {
-  const turn = running(attempt, name);
-  // What a model has asked for ends with the result that it gets.
-  if (turn?.id === "") finish(turn, output, isError, at);
-  else if (turn) turn.output = output;
-  return turn !== undefined;
-}
-
-function stop(turn: ToolTurn, at: number): void {
-  if (turn.endedAt === null) Object.assign(turn, { status: "failed", endedAt: at });
 }
 
 function addText(entry: Entry, kind: "thinking" | "text", delta: string, at: number): void {

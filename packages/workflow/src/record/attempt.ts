@@ -64,7 +64,7 @@ export type Attempt = {
   title: string | null;
   stepID: string | null;
   step: number | null;
-  /** `parked`: its process has ended while it waited for an answer, and another attempt goes on from what it recorded. */
+  /** `parked`: its process ended while it, or an attempt in it, waited for an answer; another attempt continues its work. */
   status: "running" | "committed" | "failed" | "skipped" | "cancelled" | "lost" | "parked";
   /** Null when it is not recorded. */
   startedAt: number | null;
@@ -140,4 +140,28 @@ export function attemptJson(attempt: Attempt) {
     ...(session !== null && { session }),
     ...(saved && { saved }),
   };
+}
+
+/**
+ * Whether the work within an attempt stopped at a question, as that in a loop does at its Pause. `lastAt` is when the
+ * attempt was last heard of; `questions` has when each attempt asked.
+ */
+export function stoppedAtQuestion(
+  id: string,
+  lastAt: number,
+  { all, questions }: { all: ReadonlyMap<string, Attempt>; questions: ReadonlyMap<string, number> },
+): boolean {
+  const isWithin = (inner: string): boolean => {
+    const seen = new Set<string>();
+    let around = all.get(inner)?.parent ?? null;
+    while (around !== null && around !== id && !seen.has(around)) {
+      seen.add(around);
+      around = all.get(around)?.parent ?? null;
+    }
+    return around === id;
+  };
+  const asked = [...questions].filter(([inner, at]) => at >= lastAt && isWithin(inner));
+  const askedAt = asked.at(-1)?.[1];
+  if (askedAt === undefined) return false;
+  return ![...all].some(([inner, { startedAt }]) => (startedAt ?? 0) > askedAt && isWithin(inner));
 }

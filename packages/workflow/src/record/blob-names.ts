@@ -1,8 +1,8 @@
 import type { Step } from "../contract/contract.ts";
+import { sha256 } from "./sha256.ts";
 
 /** The id of a blob: the first 128 bits of its SHA-256. */
-export const blobIdOf = (bytes: Uint8Array): string =>
-  new Bun.CryptoHasher("sha256").update(bytes).digest("hex").slice(0, 32);
+export const blobIdOf = (bytes: Uint8Array): string => sha256(bytes).slice(0, 32);
 
 export const isBlobId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 

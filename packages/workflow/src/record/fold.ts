@@ -10,6 +10,7 @@ import {
   violationOfStart,
 } from "./record.ts";
 import { endsSealed, firstSum, lastSum, nextSum, type Sum, sumIn, wholeLength } from "./sum.ts";
+import { beginsRecord, isWholeWithoutSum } from "./torn.ts";
 
 type ThreadRef = { hash: string; threadId: string };
 type LogRecord = StartRecord | Step | EndRecord;
@@ -87,7 +88,7 @@ export class LogFold implements LogFacts {
    */
   takeRest(bytes: Buffer, start: number): Line | null {
     if (this.broken || bytes.length === 0) return null;
-    const length = this.sum === null ? null : wholeLength(bytes, this.sum);
+    const length = this.#wholeLength(bytes);
     // A NUL in place of the newline, and nothing after it: a write that was lost, and no bit that was flipped.
     const isUnended =
       length === bytes.length || (length === bytes.length - 1 && bytes[length] === 0);
@@ -95,10 +96,19 @@ export class LogFold implements LogFacts {
       const record = bytes.subarray(0, length);
       return { value: valueOf(record), bytes: record, start, position: start + length };
     }
-    const isBeginning = isPrefix(bytes) && !bytes.includes(0) && !endsSealed(bytes);
+    const isBeginning = beginsRecord(bytes, this.sum) && !endsSealed(bytes);
     if (length !== null) this.#break(start + length, "what follows the record is no newline");
     else if (!isBeginning) this.#break(start, "what follows the last record is none");
     return null;
+  }
+
+  /** How long the whole record is that the bytes begin with; null when they begin with none. */
+  #wholeLength(bytes: Buffer): number | null {
+    const isFirst = this.lines === 0;
+    const length = this.sum === null ? null : wholeLength(bytes, this.sum);
+    if (length !== null || (this.sum !== null && !isFirst)) return length;
+    const end = bytes.length - (bytes.at(-1) === 0 ? 1 : 0);
+    return isWholeWithoutSum(bytes.subarray(0, end), isFirst) ? end : null;
   }
 
   #break(offset: number, reason: string): null {
@@ -142,7 +152,5 @@ export class LogFold implements LogFacts {
     return null;
   }
 }
-
-const isPrefix = (bytes: Buffer): boolean => '{"'.startsWith(bytes.toString("latin1", 0, 2));
 
 const ownerPattern = /([0-9A-Z]{13})[/\\]([0-9A-Z]{26})\.data\.jsonl$/;

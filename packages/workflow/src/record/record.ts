@@ -2,6 +2,7 @@ import { END, type Step } from "../contract/contract.ts";
 import type { AttemptError } from "../contract/event.ts";
 import { jsonText } from "../contract/json.ts";
 import { isRecord } from "../contract/show.ts";
+import { isSha256 } from "./sha256.ts";
 import { openEnd } from "./sum.ts";
 
 /** How long a record may be, in bytes, without its sum. */
@@ -11,6 +12,8 @@ export const maxRecordBytes = 64 * 1024 * 1024;
 export type StartRecord = {
   name: string;
   hash: string;
+  /** The SHA-256 of the bundle's bytes; absent in a log of an earlier version of the format. */
+  sha256?: string;
   threadId: string;
   parameters: {
     prompt: string;
@@ -56,6 +59,9 @@ export function violationOfStart(value: unknown): string | null {
   const { parameters, forkFrom } = value;
   for (const key of ["name", "hash", "threadId"]) {
     if (typeof value[key] !== "string") return `the start record has no ${key}`;
+  }
+  if (value.sha256 !== undefined && !isSha256(value.sha256)) {
+    return "the start record has an invalid sha256";
   }
   if (!Number.isFinite(value.timestamp)) return "the start record has no timestamp";
   if (!isRecord(parameters) || typeof parameters.prompt !== "string") {

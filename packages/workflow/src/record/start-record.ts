@@ -7,6 +7,8 @@ export type StartFacts = {
   source?: StartRecord;
   /** How many steps it may have where neither the request nor its source says. */
   rounds: number;
+  /** The SHA-256 of the bundle that it runs. */
+  sha256?: string;
   /** When it was made, in milliseconds since the epoch. */
   timestamp: number;
 };
@@ -15,7 +17,7 @@ export type StartFacts = {
 export function startRecord(
   hash: string,
   { workflow: name, threadId, fork, ...given }: StartRequest,
-  { source, rounds, timestamp }: StartFacts,
+  { source, rounds, sha256, timestamp }: StartFacts,
 ): StartRecord {
   const before = source?.parameters;
   const maxRounds = given.maxRounds ?? before?.options.maxRounds ?? rounds;
@@ -23,6 +25,7 @@ export function startRecord(
   return {
     name,
     hash,
+    ...(sha256 !== undefined && { sha256 }),
     threadId,
     parameters: {
       prompt: given.prompt ?? before?.prompt ?? "",

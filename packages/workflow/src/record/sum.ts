@@ -28,7 +28,7 @@ const tailLength = field.length + 16 + 2;
 const pattern = /^[0-9a-f]{16}$/;
 
 /** How the text of a record with this sum ends. */
-const tailOf = (sum: Sum): string =>
+export const tailOf = (sum: Sum): string =>
   `${field}${apply(padStart, apply(toString, sum, [16]), [16, "0"])}"}`;
 
 /** A record's JSON text without its closing brace, for what is added at its end. */

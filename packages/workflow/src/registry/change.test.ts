@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
@@ -8,7 +8,7 @@ import { openRoot } from "../disk/root.ts";
 import { changeRegistry } from "./change.ts";
 import { readRegistry } from "./read.ts";
 import { backupPath } from "../disk/paths.ts";
-import { maxRegistryBytes, type Workflow } from "./registry.ts";
+import { maxRegistryBytes, serialiseRegistry, type Workflow } from "./registry.ts";
 import { register } from "./versions.ts";
 
 const [A, B] = ["A".repeat(13), "B".repeat(13)];
@@ -31,7 +31,7 @@ test("the first change makes the root, readable by its owner alone", async () =>
 test("the text before a change is kept", async () => {
   await add("one", A);
   const before = readFileSync(registryPath(root), "utf8");
-  expect(existsSync(backupPath(root))).toBe(false);
+  expect(readFileSync(backupPath(root), "utf8")).toBe(serialiseRegistry(new Map()));
   await add("one", B);
   expect(readFileSync(backupPath(root), "utf8")).toBe(before);
 });
@@ -47,6 +47,21 @@ test("a change that changes nothing writes the same text, synced, and keeps the 
   expect(texts()).toEqual(before);
   // Another file: what an earlier change failed to sync is not built on.
   expect(statSync(registryPath(root)).ino).not.toBe(ino);
+});
+
+test("a registry that was edited is read and not changed, until its sum is deleted", async () => {
+  await add("one", A);
+  await add("one", B);
+  const text = readFileSync(registryPath(root), "utf8");
+  const edited = text.replace(A, "C".repeat(13));
+  writeFileSync(registryPath(root), edited);
+  expect((await readRegistry(root)).get("one")?.history[0]?.hash).toBe("C".repeat(13));
+  const error = await add("one", A).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: "REGISTRY_CHANGED", kind: "failed" });
+  expect((error as Error).message).toStartWith(`${registryPath(root)}:1:6: `);
+  expect(readFileSync(registryPath(root), "utf8")).toBe(edited);
+  writeFileSync(registryPath(root), edited.slice(edited.indexOf("\n") + 1));
+  expect((await add("one", A)).unchanged).toBe(false);
 });
 
 test("a change that throws writes nothing and frees the lock", async () => {

@@ -6,6 +6,7 @@ import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
 import { type Found, findRegistry } from "./read.ts";
 import { backupPath } from "../disk/paths.ts";
+import type { SyntaxViolation } from "./parse.ts";
 import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";
 
 // Many changes at once take their turns: only one that nobody gets past is given up.
@@ -18,7 +19,7 @@ const stuckMs = 10_000;
  *
  * A file that a newer version wrote is read by all commands and changed by none; comments in a file
  * that was edited by hand are not kept.
- * @throws WorkflowError `REGISTRY_LOCKED` after 10 seconds without any change, `REGISTRY_BROKEN`, `REGISTRY_NEWER`, those
+ * @throws WorkflowError `REGISTRY_LOCKED` after 10 seconds without any change, those of {@link findOwn}, those
  * `REGISTRY_FULL` (more than 16 MiB), of the disk, and what `change` throws.
  */
 export async function changeRegistry<Change extends { registry: Registry }>(
@@ -43,21 +44,35 @@ export async function changeRegistry<Change extends { registry: Registry }>(
         "remove workflows that you no longer need",
       );
     }
-    if (before !== null) writeFileAtomic(backupPath(root), before);
+    // From the first change on: a registry that is missing is then one that was lost.
+    writeFileAtomic(backupPath(root), before ?? serialiseRegistry(registry));
     writeFileAtomic(path, text);
     return changed;
   });
 }
 
-/** The registry, if this version knows all that it holds. @throws WorkflowError `REGISTRY_BROKEN`, `REGISTRY_NEWER`. */
+/**
+ * The registry, if this version knows all that it holds, and it is as it was written.
+ * @throws WorkflowError `REGISTRY_BROKEN`, `REGISTRY_NEWER`, `REGISTRY_CHANGED`.
+ */
 export function findOwn(root: Root): Found {
   const found = findRegistry(root);
+  if (found.changed) throw changedError(root, found.changed);
   if (!found.unknown) return found;
   const { line, column, reason } = found.unknown;
   throw WorkflowError.failed(
     "REGISTRY_NEWER",
     `${registryPath(root)}:${line}:${column}: ${reason}, which this version does not know`,
     "use the version of uncaged-workflow that wrote the file, or remove the key",
+  );
+}
+
+function changedError(root: Root, { line, column, reason }: SyntaxViolation): WorkflowError {
+  const path = registryPath(root);
+  return WorkflowError.failed(
+    "REGISTRY_CHANGED",
+    `${path}:${line}:${column}: ${reason}: the file was damaged, or edited by hand`,
+    `compare it with ${backupPath(root)}, the registry before its last change; then delete line ${line} to accept it`,
   );
 }
 

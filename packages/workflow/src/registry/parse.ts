@@ -2,10 +2,13 @@ import { isAlias, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLErr
 import { messageOf } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { checkRegisteredName } from "../contract/names.ts";
+import { isSha256 } from "../record/sha256.ts";
 import {
+  isRegistrySum,
   isTimestamp,
   isVersionHash,
   type Registry,
+  registrySum,
   type Version,
   type Workflow,
 } from "./registry.ts";
@@ -23,9 +26,18 @@ export class SyntaxViolation extends Error {
 
 /**
  * A registry as it was read. `unknown` is the first key that this version does not know: the file may
- * be read, but writing it again would lose it.
+ * be read, but writing it again would lose it. `changed` is the place of a sum that the entries do not have.
+ * `lines` has the line of each version, by {@link placeOf}.
  */
-export type Parsed = { registry: Registry; unknown: SyntaxViolation | null };
+export type Parsed = {
+  registry: Registry;
+  unknown: SyntaxViolation | null;
+  changed: SyntaxViolation | null;
+  lines: ReadonlyMap<string, number>;
+};
+
+/** The key of a version of a name in `lines`. */
+export const placeOf = (name: string, hash: string): string => `${name} ${hash}`;
 
 const tooDeep = "it is nested too deeply";
 
@@ -33,7 +45,9 @@ const tooDeep = "it is nested too deeply";
 export function parseRegistry(text: string): Parsed {
   const reader = new Reader(text);
   try {
-    return { registry: reader.read(), unknown: reader.unknown };
+    const registry = reader.read();
+    const { unknown, changed, lines } = reader;
+    return { registry, unknown, changed, lines };
   } catch (error) {
     throw error instanceof RangeError ? reader.violation(0, tooDeep) : error;
   }
@@ -49,8 +63,26 @@ type Entries = Map<string, { value: unknown; at: number }>;
 
 class Reader {
   unknown: SyntaxViolation | null = null;
+  changed: SyntaxViolation | null = null;
+  readonly lines = new Map<string, number>();
+  readonly #lineStarts: number[] = [0];
 
-  constructor(private readonly text: string) {}
+  constructor(private readonly text: string) {
+    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) {
+      this.#lineStarts.push(at + 1);
+    }
+  }
+
+  /** The number of the line that an offset is in, from 1. */
+  #lineOf(offset: number): number {
+    let [low, high] = [0, this.#lineStarts.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#lineStarts[middle] as number) <= offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
 
   violation(offset: number, reason: string): SyntaxViolation {
     const lines = this.text.slice(0, offset).split("\n");
@@ -73,7 +105,7 @@ class Reader {
       const reason = "the last line has no end, so the file may have been truncated";
       throw this.violation(text.length - 1, reason);
     }
-    const top = this.fields(document.contents, 0, "the registry", ["workflows"]);
+    const top = this.fields(document.contents, 0, "the registry", ["workflows", "sum"]);
     const registry = new Map<string, Workflow>();
     for (const [name, { value, at }] of this.entries(top.get("workflows")?.value, 0, "workflows")) {
       try {
@@ -83,12 +115,22 @@ class Reader {
       }
       registry.set(name, this.workflow(name, value, at));
     }
+    this.#checkSum(registry, top.get("sum"));
     return registry;
   }
 
+  #checkSum(registry: Registry, found: { value: unknown; at: number } | undefined): void {
+    if (!found) return;
+    const sum = this.scalar(found.value);
+    const offset = offsetOf(found.value, found.at);
+    if (!isRegistrySum(sum)) throw this.violation(offset, "the sum is not 16 hexadecimal digits");
+    if (sum === registrySum(registry)) return;
+    this.changed = this.violation(offset, "the entries do not have this sum");
+  }
+
   private workflow(name: string, node: unknown, at: number): Workflow {
-    const fields = this.fields(node, at, name, ["hash", "timestamp", "history"]);
-    const current = this.version(fields, at, name);
+    const fields = this.fields(node, at, name, ["hash", "sha256", "timestamp", "history"]);
+    const current = this.version(fields, at, name, name);
     const list = fields.get("history")?.value;
     if (!isSeq(list)) {
       throw this.violation(offsetOf(list, at), `${name} has no list "history"`);
@@ -97,8 +139,8 @@ class Reader {
     const what = `a version in the history of ${name}`;
     const history = list.items.map((item): Version => {
       const offset = offsetOf(item, at);
-      const own = this.fields(item, offset, what, ["hash", "timestamp"]);
-      const version = this.version(own, offset, what);
+      const own = this.fields(item, offset, what, ["hash", "sha256", "timestamp"]);
+      const version = this.version(own, offset, what, name);
       if (seen.has(version.hash)) throw this.violation(offset, `${name} has ${version.hash} twice`);
       seen.add(version.hash);
       return version;
@@ -106,7 +148,7 @@ class Reader {
     return { ...current, history };
   }
 
-  private version(fields: Entries, at: number, what: string): Version {
+  private version(fields: Entries, at: number, what: string, name: string): Version {
     const [hashNode, timeNode] = [fields.get("hash")?.value, fields.get("timestamp")?.value];
     const [hash, timestamp] = [this.scalar(hashNode), this.scalar(timeNode)];
     if (typeof hash !== "string" || !isVersionHash(hash)) {
@@ -117,7 +159,13 @@ class Reader {
       const reason = `the timestamp of ${what} is no number of milliseconds`;
       throw this.violation(offsetOf(timeNode, at), reason);
     }
-    return { hash, timestamp };
+    this.lines.set(placeOf(name, hash), this.#lineOf(offsetOf(hashNode, at)));
+    const sumNode = fields.get("sha256")?.value;
+    if (sumNode === undefined) return { hash, timestamp };
+    const sha256 = this.scalar(sumNode);
+    if (isSha256(sha256)) return { hash, sha256, timestamp };
+    const reason = `the sha256 of ${what} is not 64 hexadecimal digits`;
+    throw this.violation(offsetOf(sumNode, at), reason);
   }
 
   /** The entries of a map; a key that is not in `known` is noted. */

@@ -17,11 +17,13 @@ import { openRoot } from "../disk/root.ts";
 import { changeRegistry } from "./change.ts";
 import { readRegistry } from "./read.ts";
 import { backupPath } from "../disk/paths.ts";
-import { maxRegistryBytes, serialiseRegistry } from "./registry.ts";
+import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";
 import { register } from "./versions.ts";
 
 const [A, B] = ["A".repeat(13), "B".repeat(13)];
-const good = serialiseRegistry(
+/** A registry without its sum, as an earlier version wrote it. */
+const plain = (registry: Registry) => serialiseRegistry(registry).replace(/^sum: .*\n/, "");
+const good = plain(
   new Map([
     ["one", { hash: A, timestamp: 2, history: [{ hash: B, timestamp: 1 }] }],
     ["two", { hash: B, timestamp: 30, history: [] }],
@@ -112,7 +114,7 @@ test("a registry that is cut at any byte is never read as another one, but at th
   for (let length = 0; length < good.length; length += 1) {
     write(good.slice(0, length));
     try {
-      whole.add(serialiseRegistry(await readRegistry(root)));
+      whole.add(plain(await readRegistry(root)));
     } catch (error) {
       if (!isWorkflowError(error) || error.code !== "REGISTRY_BROKEN") throw error;
     }
@@ -140,7 +142,7 @@ test.each([
   ],
 ])("a registry with %s is read as it is meant", async (_what, text) => {
   write(text);
-  expect(serialiseRegistry(await readRegistry(root))).toBe(good);
+  expect(plain(await readRegistry(root))).toBe(good);
 });
 
 test("the RFC's own example is read", async () => {

@@ -22,7 +22,7 @@ export function findRegistry(root: Root): Found {
   const bytes = readOwnFile(registryPath(root), maxRegistryBytes);
   if (!bytes) {
     if (hasBackup(root)) throw lost(root);
-    return { registry: new Map(), text: null, unknown: null };
+    return { registry: new Map(), text: null, unknown: null, changed: null, lines: new Map() };
   }
   try {
     const text = decode(bytes);

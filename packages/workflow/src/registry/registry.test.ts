@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parseRegistry } from "./parse.ts";
 import { maxTimestamp, type Registry, serialiseRegistry, type Version } from "./registry.ts";
 
-test("a registry is written as RFC-001 section 4 shows it", () => {
+test("a registry is written as RFC-001 section 4 shows it, behind its sum", () => {
   const registry: Registry = new Map([
     [
       "solve-issue",
@@ -17,7 +17,8 @@ test("a registry is written as RFC-001 section 4 shows it", () => {
       },
     ],
   ]);
-  expect(serialiseRegistry(registry)).toBe(`workflows:
+  expect(serialiseRegistry(registry)).toBe(`sum: "218d1af3acabd023"
+workflows:
   solve-issue:
     hash: "C9NMV6V2TQT81"
     timestamp: 1714963200000
@@ -30,7 +31,7 @@ test("a registry is written as RFC-001 section 4 shows it", () => {
 });
 
 test("a registry without workflows and one without history say so", () => {
-  expect(serialiseRegistry(new Map())).toBe("workflows: {}\n");
+  expect(serialiseRegistry(new Map())).toBe('sum: "ccab0b28617f1f56"\nworkflows: {}\n');
   const one: Registry = new Map([["a", { hash: "C9NMV6V2TQT81", timestamp: 1, history: [] }]]);
   expect(serialiseRegistry(one)).toEndWith("\n    history: []\n");
 });
@@ -65,10 +66,12 @@ const name = fc.oneof(
     "1_0",
   ),
 );
-const versions = fc.uniqueArray(fc.record({ hash, timestamp }) as fc.Arbitrary<Version>, {
+const sha256 = fc.stringMatching(/^[0-9a-f]{64}$/);
+const version = fc.record({ hash, sha256, timestamp }, { requiredKeys: ["hash", "timestamp"] });
+const versions = fc.uniqueArray(version as fc.Arbitrary<Version>, {
   minLength: 1,
   maxLength: 5,
-  selector: (version) => version.hash,
+  selector: (one) => one.hash,
 });
 const registry: fc.Arbitrary<Registry> = fc
   .uniqueArray(fc.tuple(name, versions), { maxLength: 5, selector: ([text]) => text })
@@ -86,11 +89,59 @@ test("what is written is read again, in its order", () => {
   fc.assert(
     fc.property(registry, (wanted) => {
       const parsed = parseRegistry(serialiseRegistry(wanted));
-      expect(parsed).toEqual({ registry: wanted, unknown: null });
+      expect(parsed).toMatchObject({ registry: wanted, unknown: null, changed: null });
       expect([...parsed.registry.keys()]).toEqual([...wanted.keys()]);
     }),
   );
 });
+
+test("a version that was removed, doubled, swapped or changed is seen by the sum", () => {
+  const text = serialiseRegistry(
+    new Map([
+      ["a", versionsOf(3, "A")],
+      ["b", versionsOf(2, "B")],
+    ]),
+  );
+  const lines = text.split("\n");
+  const changes = [
+    ...lines.flatMap((_, n) => (n > 1 && lines[n + 1] ? [lines.toSpliced(n, 1)] : [])),
+    ...lines.flatMap((line, n) => (n > 1 && line ? [lines.toSpliced(n, 0, line)] : [])),
+    ...lines.flatMap((line, n) =>
+      lines.flatMap((other, m) =>
+        n > 1 && m > n && other && line !== other ? [lines.with(n, other).with(m, line)] : [],
+      ),
+    ),
+    ...lines.flatMap((line, n) => (n > 1 && /\d/.test(line) ? [lines.with(n, flipped(line))] : [])),
+    ...lines.flatMap((_, n) => (n > 1 && n < lines.length - 2 ? [[...lines.slice(0, n), ""]] : [])),
+  ].map((changed) => changed.join("\n"));
+  const unseen = changes.filter((changed) => isSound(changed) && serialised(changed) !== text);
+  expect(changes.length).toBeGreaterThan(150);
+  expect(unseen).toEqual([]);
+});
+
+const versionsOf = (count: number, letter: string) => {
+  const [current, ...history] = Array.from({ length: count }, (_, n) => ({
+    hash: `${n}`.padStart(13, letter),
+    sha256: `${n}`.padStart(64, letter.toLowerCase()),
+    timestamp: 10 - n,
+  }));
+  return { ...(current as Version), history };
+};
+
+/** A line whose last digit is another one. */
+const flipped = (line: string) =>
+  line.replace(/\d(?=\D*$)/, (digit) => String((Number(digit) + 1) % 10));
+
+/** The keys of an entry may come in any order. */
+const serialised = (text: string) => serialiseRegistry(parseRegistry(text).registry);
+
+function isSound(text: string): boolean {
+  try {
+    return parseRegistry(text).changed === null;
+  } catch {
+    return false;
+  }
+}
 
 test("a name of dev is written and read like any other", () => {
   const saved = new Map([["review@dev", { hash: "0000000000000", timestamp: 1, history: [] }]]);

@@ -1,7 +1,15 @@
 import { stringify } from "yaml";
+import { xxh64 } from "../record/xxh64.ts";
 
-/** One registered version of a workflow: its bundle, and when it was registered (milliseconds). */
-export type Version = { readonly hash: string; readonly timestamp: number };
+/**
+ * One registered version of a workflow: its bundle, the SHA-256 of the bundle's bytes, and when it was registered
+ * (milliseconds). An entry of an earlier version of the format has no `sha256`.
+ */
+export type Version = {
+  readonly hash: string;
+  readonly sha256?: string;
+  readonly timestamp: number;
+};
 
 /**
  * A registered name's value: the current version, and in `history` every other version that it ever
@@ -25,16 +33,34 @@ export const isTimestamp = (value: unknown): value is number =>
 /** Whether a text can be a version's hash. The RFC's own example has a letter that no hash has. */
 export const isVersionHash = (text: string): boolean => /^[0-9A-Z]{13}$/.test(text);
 
-/** The registry as the text of `workflow.yaml`, as RFC-001 section 4 shows it. YAML 1.1 readers get the same values. */
+/** Whether a text can be the checksum of a registry. */
+export const isRegistrySum = (text: unknown): text is string =>
+  typeof text === "string" && /^[0-9a-f]{16}$/.test(text);
+
+/** The checksum over all names with their versions, in the order of the file. It comes first, so a cut file still has it. */
+export function registrySum(registry: Registry): string {
+  const entries = [...registry].map(([name, workflow]) => [
+    name,
+    [workflow, ...workflow.history].map(({ hash, sha256, timestamp }) => [hash, sha256, timestamp]),
+  ]);
+  return xxh64(Buffer.from(JSON.stringify(entries)))
+    .toString(16)
+    .padStart(16, "0");
+}
+
+/**
+ * The registry as the text of `workflow.yaml`: that of RFC-001 section 4 with `sha256` and `sum`. YAML 1.1 readers get
+ * the same values.
+ */
 export function serialiseRegistry(registry: Registry): string {
   const workflows = new Map(
-    [...registry].map(([name, { hash, timestamp, history }]) => [
+    [...registry].map(([name, workflow]) => [
       name,
-      { hash, timestamp, history: history.map(versionOf) },
+      { ...entryOf(workflow), history: workflow.history.map(entryOf) },
     ]),
   );
   return stringify(
-    { workflows },
+    { sum: registrySum(registry), workflows },
     {
       compat: "yaml-1.1",
       defaultStringType: "QUOTE_DOUBLE",
@@ -44,4 +70,9 @@ export function serialiseRegistry(registry: Registry): string {
   );
 }
 
-const versionOf = ({ hash, timestamp }: Version): Version => ({ hash, timestamp });
+/** A version with the keys that the registry has of it, in their order. */
+export const entryOf = ({ hash, sha256, timestamp }: Version): Version => ({
+  hash,
+  ...(sha256 !== undefined && { sha256 }),
+  timestamp,
+});

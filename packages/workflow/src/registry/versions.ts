@@ -1,7 +1,7 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { checkRegisteredName, isDevName, isHash, isHashPrefix } from "../contract/names.ts";
-import { isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
+import { entryOf, isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
 
 /**
  * The registry with this bundle as the name's current version. The version that was current goes into
@@ -34,7 +34,9 @@ export function register(
     );
   }
   const history = isDevName(name) ? [] : versions.filter((version) => version.hash !== hash);
-  const workflow = { hash, timestamp, history };
+  // A version that comes back keeps its proof.
+  const { sha256 } = versions.find((version) => version.hash === hash) ?? {};
+  const workflow = { hash, ...(sha256 !== undefined && { sha256 }), timestamp, history };
   return { registry: new Map(registry).set(name, workflow), unchanged: false };
 }
 
@@ -43,7 +45,7 @@ export function register(
  * stays in the history.
  *
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`; `VERSION_CONFLICT` when the version that is current here is none of theirs
- * and `force` is false.
+ * and `force` is false; `HASH_COLLISION` when one hash names other bytes there.
  */
 export function takeVersions(
   registry: Registry,
@@ -61,16 +63,34 @@ export function takeVersions(
       `bring that here first (the other of push and pull), or move the name to ${workflow.hash} all the same: --force`,
     );
   }
-  const ours = found ? versionsOf(found) : [];
+  const known = found ? versionsOf(found) : [];
+  for (const { hash, sha256 } of theirs) {
+    const own = known.find((version) => version.hash === hash)?.sha256;
+    if (own !== undefined && sha256 !== undefined && own !== sha256) throw hashCollision(hash);
+  }
+  const proofs = new Map(theirs.map(({ hash, sha256 }) => [hash, sha256]));
+  const ours = known.map((version) =>
+    entryOf({ ...version, sha256: version.sha256 ?? proofs.get(version.hash) }),
+  );
+  const isProven = ours.every(({ sha256 }, at) => sha256 === known[at]?.sha256);
   const added = theirs.filter(({ hash }) => !ours.some((version) => version.hash === hash));
-  if (found?.hash === workflow.hash && added.length === 0) return { registry, unchanged: true };
+  const unchanged = found?.hash === workflow.hash && added.length === 0;
+  if (unchanged && isProven) return { registry, unchanged };
   const all = [...ours, ...added];
   const current = all.find(({ hash }) => hash === workflow.hash) as Version;
   const history = all
     .filter(({ hash }) => hash !== workflow.hash)
     .sort((a, b) => b.timestamp - a.timestamp);
-  return { registry: new Map(registry).set(name, { ...current, history }), unchanged: false };
+  return { registry: new Map(registry).set(name, { ...current, history }), unchanged };
 }
+
+/** The error that two bundles have one hash. */
+export const hashCollision = (hash: string): WorkflowError =>
+  WorkflowError.failed(
+    "HASH_COLLISION",
+    `another bundle has the hash ${hash} already`,
+    "change a byte of the bundle, such as a comment, and add it again",
+  );
 
 function checkExpected(name: string, current: string | null, expected?: string | null): void {
   if (expected === undefined || (expected?.toUpperCase() ?? null) === current) return;
@@ -161,8 +181,8 @@ function workflowNotFound(registry: Registry, name: string, root?: string): Work
  * All versions of a workflow, the current one included, the last registered first. Versions of one
  * millisecond, which only another program writes, are put in order by their hash.
  */
-export function versionsOf({ hash, timestamp, history }: Workflow): Version[] {
-  return [{ hash, timestamp }, ...history].sort(
+export function versionsOf(workflow: Workflow): Version[] {
+  return [entryOf(workflow), ...workflow.history].sort(
     (a, b) => b.timestamp - a.timestamp || (a.hash < b.hash ? 1 : -1),
   );
 }

@@ -33,21 +33,47 @@ import { system } from "../system/system.ts";
 /** A thread that is to be created: what the store gets, and the same as records. */
 export type PreparedThread = { thread: NewThread; start: StartRecord; steps: Step[] };
 
+/** What a new thread takes over from its bundle. */
+export type BundleFacts = { rounds?: number; sha256?: string };
+
+/**
+ * The error that a thread with this start record was started with other bytes than its bundle now has; null when it was
+ * not, or runs another version, or is of an earlier version of the format. `where` names the log.
+ */
+export function otherBundle(
+  where: string,
+  { hash, sha256 }: StartRecord,
+  bundle: { hash: string; sha256?: string },
+): WorkflowError | null {
+  const isKnown = hash === bundle.hash && sha256 !== undefined && bundle.sha256 !== undefined;
+  if (!isKnown || sha256 === bundle.sha256) return null;
+  return WorkflowError.failed(
+    "BUNDLE_CHANGED",
+    `${where}:1: the thread was started with another bundle of the hash ${hash}`,
+    "see which record of the bundle differs: uncaged-workflow verify",
+  );
+}
+
 /**
  * What a request starts: a start record, and the steps that a fork brings along as they were recorded. `rounds` is the limit
  * when neither the request nor the source of the fork sets one.
- * @throws WorkflowError `THREAD_NOT_FOUND`, `NO_SUCH_STEP`, `NEWER_LOG`, `LOG_CORRUPT`, `NOT_A_DECISION`.
+ * @throws WorkflowError `THREAD_NOT_FOUND`, `NO_SUCH_STEP`, `NEWER_LOG`, `LOG_CORRUPT`, `NOT_A_DECISION`; `BUNDLE_CHANGED`
+ * when the source ran another bundle of the same hash.
  */
 export async function prepareThread(
   store: ThreadStore,
   hash: string,
   request: StartRequest,
-  rounds: number = defaultMaxRounds,
+  { rounds = defaultMaxRounds, sha256 }: BundleFacts = {},
 ): Promise<PreparedThread> {
   const { threadId, fork } = request;
   const source = fork ? await copiedSteps(store, fork) : null;
+  const other =
+    fork && source && otherBundle(store.where(fork, "data"), source.start, { hash, sha256 });
+  if (other) throw other;
   const timestamp = system.clock.now();
-  const start = startRecord(hash, request, { source: source?.start, rounds, timestamp });
+  const facts = { source: source?.start, rounds, sha256, timestamp };
+  const start = startRecord(hash, request, facts);
   const records = [textOf(start), ...(source?.records ?? [])];
   const steps = [...(source?.steps ?? [])];
   const { input } = fork ?? request;
@@ -133,6 +159,8 @@ async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copie
     const step = isEdited ? edited(line.step, edit, steps.at(-1)) : line.step;
     steps.push(step);
     records.push(isEdited ? textOf(step) : line.record);
+    // Damage behind the steps that are kept does not matter.
+    if (steps.length === count) break;
   }
   if (!fold.start) throw notFound(threadId);
   if (steps.length === count) return { start: fold.start, steps, records };

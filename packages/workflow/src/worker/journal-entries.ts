@@ -77,6 +77,13 @@ export class JournalEntries {
     });
   }
 
+  /** Checks the entries of all steps. @throws WorkflowError `LOG_CORRUPT` at the first step with damage. */
+  checkAll(): void {
+    this.#scan();
+    const steps = new Set([...this.#steps.keys(), ...this.#namedIn().keys()]);
+    for (const step of steps) this.#check(step);
+  }
+
   #scan(): void {
     const file = new LineFile(this.#files.info);
     for (const { value, start, position } of file.forward(this.#position, holding)) {

@@ -44,7 +44,7 @@ export function journalIn(root: Root, start: StartRecord, isSynced: boolean): Jo
   };
 }
 
-const journalFiles = (root: Root, { hash, threadId }: ThreadRef): JournalFiles => ({
+export const journalFiles = (root: Root, { hash, threadId }: ThreadRef): JournalFiles => ({
   threadId,
   data: dataPath(root, hash, threadId),
   info: infoPath(root, hash, threadId),

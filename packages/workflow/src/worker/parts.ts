@@ -1,4 +1,5 @@
-import type { Bundle, Step } from "../contract/contract.ts";
+import type { LoadedBundle } from "../bundle/store.ts";
+import type { Step } from "../contract/contract.ts";
 import type { Controlled, LeaveRequest, Location } from "../control/control.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type { Claim, ThreadStore } from "../store/store.ts";
@@ -27,7 +28,7 @@ export type ThreadsParts = {
   orphans: LostProcesses;
   /** The environment of its threads, which has the mark of the processes that this worker starts. */
   env: SharedEnv;
-  load: () => Promise<Bundle>;
+  load: () => Promise<LoadedBundle>;
   /** Notes for a forced kill which threads are driven. */
   note: (threadId: string, live: boolean) => void;
   onChange: () => void;

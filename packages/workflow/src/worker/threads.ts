@@ -1,5 +1,6 @@
 import { withStrictSchemas } from "../bundle/role-schemas.ts";
-import { type Bundle, WAIT } from "../contract/contract.ts";
+import type { LoadedBundle } from "../bundle/store.ts";
+import { WAIT } from "../contract/contract.ts";
 import { toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { maskLater, maskOf } from "../contract/mask.ts";
 import type {
@@ -23,7 +24,7 @@ import { notFound } from "../record/selection.ts";
 import { endedError, movedError, movesNotRunning } from "../record/thread.ts";
 import type { Claim, ClaimOptions, ThreadInfo } from "../store/store.ts";
 import { system } from "../system/system.ts";
-import { checkParams, hasTaken, prepareThread, roundsOf } from "./create.ts";
+import { checkParams, hasTaken, otherBundle, prepareThread, roundsOf } from "./create.ts";
 import { engineFor, outcomeTag } from "./drive.ts";
 import { InfoLog } from "./info.ts";
 import { isSoonAtWork, type Live, liveThreadOf } from "./live.ts";
@@ -92,7 +93,7 @@ export class Threads {
   }
 
   async #create(
-    bundle: Bundle,
+    bundle: LoadedBundle,
     request: StartRequest,
     orphans: Pick<Controlled, "orphans">,
   ): Promise<Started> {
@@ -105,7 +106,8 @@ export class Threads {
     this.#creating.set(threadId, { workflow, since: system.clock.elapsed() });
     let isDriven = false;
     try {
-      const { thread, steps } = await prepareThread(store, hash, request, roundsOf(bundle));
+      const facts = { rounds: roundsOf(bundle), sha256: bundle.sha256 };
+      const { thread, steps } = await prepareThread(store, hash, request, facts);
       if (request.fork) place.noteCopied(threadId, steps);
       const created = await store.create(thread, this.#claimOptions(request));
       if (!created.claim) return this.#startedBefore(created.thread);
@@ -163,7 +165,7 @@ export class Threads {
     return done;
   }
 
-  async #wakeOne(bundle: Bundle, threadId: string, request: WakeRequest): Promise<boolean> {
+  async #wakeOne(bundle: LoadedBundle, threadId: string, request: WakeRequest): Promise<boolean> {
     await this.#find(threadId);
     let woken: Promise<boolean> | undefined;
     await this.#turns.alone(threadId, async () => {
@@ -294,7 +296,7 @@ export class Threads {
   }
 
   #drive(
-    bundle: Bundle,
+    bundle: LoadedBundle,
     claim: Claim,
     surroundings: Surroundings,
     orphans: Pick<Controlled, "orphans">,
@@ -348,19 +350,22 @@ export class Threads {
 
   /** Continues a thread from its log with what `surroundings` gives; it is left alone when that is null or throws. */
   async #driveAgain(
-    bundle: Bundle,
+    bundle: LoadedBundle,
     threadId: string,
     request: Surroundings,
     surroundings: (claim: Claim) => Surroundings | null,
     onBegin: (live: Live) => void = () => undefined,
   ): Promise<void> {
-    const { note, orphans } = this.#parts;
+    const { store, hash, note, orphans } = this.#parts;
     // First of all: a worker that waits for its disk is not stuck in its bundle.
     note(threadId, true);
     let claim: Claim | null = null;
     let isDriven = false;
     try {
       claim = await this.#claim(threadId, request);
+      const { sha256 } = bundle;
+      const other = otherBundle(store.where(claim.ref, "data"), claim.start, { hash, sha256 });
+      if (other) throw other;
       const own = surroundings(claim);
       isDriven = own !== null;
       if (own) onBegin(this.#drive(bundle, claim, own, orphans.report));

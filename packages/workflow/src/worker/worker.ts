@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { StackMapper } from "../bundle/stack.ts";
-import { loadBundle } from "../bundle/store.ts";
-import type { Bundle } from "../contract/contract.ts";
+import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { sharedIn } from "../disk/shared-values.ts";
@@ -51,7 +50,7 @@ export function runWorker(
   // Nothing is driven beside what a lost worker has left.
   const { lostMarks } = info;
   const orphans = new Orphans(lostMarks, () => info.forget(lostMarks));
-  let bundle: Promise<Bundle> | null = null;
+  let bundle: Promise<LoadedBundle> | null = null;
   let cancelRest: (() => void) | null = null;
   let server: ControlServer | null = null;
   let closing = false;
@@ -82,7 +81,7 @@ export function runWorker(
   server.listen();
   rest();
 
-  function load(): Promise<Bundle> {
+  function load(): Promise<LoadedBundle> {
     bundle ??= prepare().catch((error) => {
       bundle = null;
       throw error;
@@ -90,7 +89,7 @@ export function runWorker(
     return bundle;
   }
 
-  async function prepare(): Promise<Bundle> {
+  async function prepare(): Promise<LoadedBundle> {
     const isolateOnce = () => {
       if (!isIsolated) isolate(threads);
       isIsolated = true;
@@ -154,7 +153,7 @@ export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
 });
 
 /** @throws WorkflowError `BUNDLE_LOAD_FAILED` when the bundle's top level does not end in time. */
-async function inTime(hash: string, loaded: Promise<Bundle>): Promise<Bundle> {
+async function inTime(hash: string, loaded: Promise<LoadedBundle>): Promise<LoadedBundle> {
   const late = Promise.withResolvers<never>();
   const cancel = system.clock.after(loadTimeoutMs, () => {
     const message = `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`;

@@ -1,10 +1,9 @@
 import { join } from "node:path";
-import { readBundle } from "../../bundle/store.ts";
+import { checkNotTwin, readBundle } from "../../bundle/store.ts";
 import { WorkflowError } from "../../contract/error.ts";
 import type { LeaveRequest } from "../../control/control.ts";
 import type { Arrival, MoveOptions, MovingHost } from "../../host/move.ts";
 import { outlineLog } from "../../disk/log.ts";
-import { changeRegistry } from "../../registry/change.ts";
 import { readRegistry } from "../../registry/read.ts";
 import type { Workflow } from "../../registry/registry.ts";
 import { takeVersions, workflowOf } from "../../registry/versions.ts";
@@ -34,6 +33,8 @@ import { corruptError, movedError, type ThreadRef } from "../../record/thread.ts
 import { withThreadId } from "../../disk/threads.ts";
 import { readIndexed } from "../threads/list.ts";
 import { ThreadIndex } from "../threads/thread-index.ts";
+import { sha256 } from "../../record/sha256.ts";
+import { changeProven } from "../workflows.ts";
 import { askAgain } from "../workers/worker-client.ts";
 
 /** A move of a very long thread to a cluster far away may take so long. */
@@ -81,7 +82,7 @@ export async function takeWorkflow(
   workflow: Workflow,
   force: boolean,
 ): Promise<{ unchanged: boolean }> {
-  const { unchanged } = await changeRegistry(root, (registry) =>
+  const { unchanged } = await changeProven(root, (registry) =>
     takeVersions(registry, name, workflow, force),
   );
   return { unchanged };
@@ -93,9 +94,13 @@ function arriving(root: Root, threadId: string): ThreadRef | null {
   return hash === undefined ? null : { hash, threadId };
 }
 
-/** Copies a bundle and the files beside it, itself last. @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`. */
+/**
+ * Copies a bundle and the files beside it, itself last.
+ *
+ * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`; `HASH_COLLISION` when another bundle has the hash here
+ */
 export async function takeBundle(root: Root, from: Root, hash: string): Promise<void> {
-  await readBundle(from, hash);
+  checkNotTwin(root, hash, sha256(await readBundle(from, hash)));
   createRoot(root);
   for (const path of [descriptorPath, typesPath, mapPath, bundlePath]) {
     const source = path(from, hash);

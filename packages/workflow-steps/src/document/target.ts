@@ -1,5 +1,5 @@
-import { failure } from "../document/document.ts";
-import { quoted } from "../document/form.ts";
+import { failure } from "./document.ts";
+import { quoted } from "./form.ts";
 import { evaluate, problemIn, remembered } from "../expression/expression.ts";
 import type { Scope } from "../expression/parse.ts";
 import { isPlain } from "../expression/value.ts";

@@ -1,5 +1,5 @@
 import { INPUT, type PathPart, WAIT } from "@uncaged/workflow";
-import { type Outline } from "../outline/outline.ts";
+import { type Outline } from "../document/outline.ts";
 import { isParallel } from "./position.ts";
 import type { StepAt } from "./state.ts";
 
@@ -85,12 +85,6 @@ export function stepRun(
   if (nth !== undefined) return runs[nth - 1] ?? null;
   return runs.at(-1) ?? { before: withoutQuestion(steps), path: null };
 }
-
-export const stepsBefore = (
-  steps: readonly LoggedStep[],
-  stepID: string,
-  nth?: number,
-): number | null => stepRun(steps, stepID, nth)?.before ?? null;
 
 /** How many steps there are without a last question, which what comes next would answer. */
 export const withoutQuestion = (steps: readonly LoggedStep[]): number =>

@@ -1,8 +1,8 @@
 import type { JsonSchema } from "@uncaged/workflow";
-import { failure } from "../document/document.ts";
 import * as z from "zod/mini";
-import { type Form, quoted } from "../document/form.ts";
-import type { RegistryDocument } from "../document/format.ts";
+import { failure } from "./document.ts";
+import { type Form, quoted } from "./form.ts";
+import type { RegistryDocument } from "./format.ts";
 import { copyOf, isPlain } from "../expression/value.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { toJSONSchema } from "zod/v4/core";
-import { documentForm, fields } from "../document/format.ts";
-import type { Form } from "../document/form.ts";
-import { aliases, StepType, SUPPORTED_VERSIONS } from "../document/document.ts";
+import { documentForm, fields } from "./format.ts";
+import type { Form } from "./form.ts";
+import { aliases, StepType, SUPPORTED_VERSIONS } from "./document.ts";
 
 type Schema = { [keyword: string]: unknown };
 

@@ -1,6 +1,6 @@
-import { BREAK, ENTRY, getStepType, RETURN } from "../document/document.ts";
-import { itemsOf, own } from "../document/form.ts";
-import type { StepDocument } from "../document/format.ts";
+import { BREAK, ENTRY, getStepType, RETURN } from "./document.ts";
+import { itemsOf, own } from "./form.ts";
+import type { StepDocument } from "./format.ts";
 import { evaluate, namesIn } from "../expression/expression.ts";
 
 /** How the steps of a document hang together. */

@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
-import { type LoggedStep, stepsBefore } from "./path.ts";
+import { type LoggedStep, stepRun } from "./step-runs.ts";
+
+const stepsBefore = (...of: Parameters<typeof stepRun>): number | null =>
+  stepRun(...of)?.before ?? null;
 
 /** A commit of a step; `path` names the constructs that it lies in, each with its child. */
 const commit = (role: string, path: object[] = [], phase = "done"): LoggedStep => ({

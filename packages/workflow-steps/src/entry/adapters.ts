@@ -1,0 +1,9 @@
+// Entry point `./adapters`: the default adapters, through which a bundle's interpreter does I/O.
+
+export { defaultAdapters } from "../adapters/adapters.ts";
+export { apiAdapter } from "../adapters/api.ts";
+export { docAdapter } from "../adapters/doc.ts";
+export { fileAdapter } from "../adapters/file.ts";
+export { modelAdapter } from "../adapters/model.ts";
+export { stepTools, toolAdapter } from "../adapters/tool.ts";
+export { anthropicModels, openaiModels } from "@uncaged/workflow-agents";

@@ -1,0 +1,126 @@
+/*
+ * XXH64 names a bundle, and SHA-256 proves it: two files with one XXH64 are made in a second.
+ *
+ * Owns: where the SHA-256 of a bundle is recorded, and which record decides. Does not own: reading and writing bundles.
+ *
+ * P1 The first record decides. A later file with other bytes is never accepted, whichever way it comes.
+ * P2 Records in their order: the registry, the start record of the newest thread, the seal beside the bundle.
+ * P3 A bundle without any record, of an earlier version of the format, is accepted by its hash alone. It gets its first
+ *    record from the next start of a thread, the next change of the registry, or the next `add`.
+ */
+import { WorkflowError } from "../contract/error.ts";
+import { readStart } from "../disk/log.ts";
+import { placeOf } from "../registry/parse.ts";
+import { findRegistry } from "../registry/read.ts";
+import type { Registry, Version } from "../registry/registry.ts";
+import { versionsOf } from "../registry/versions.ts";
+import { maxBundleSize } from "../disk/bundle-files.ts";
+import { readOwnFile } from "../disk/files.ts";
+import {
+  bundlePath,
+  dataPath,
+  descriptorPath,
+  type Root,
+  registryPath,
+  threadIdsOf,
+} from "../disk/paths.ts";
+import { sha256 } from "../record/sha256.ts";
+import { hashOf } from "./hash.ts";
+import { sealIn } from "./seal.ts";
+
+/** A recorded SHA-256 of a bundle, and the file, with its line, that has it. `isSuspect`: that file was damaged or edited. */
+export type Proof = { sha256: string; where: string; isSuspect?: boolean };
+
+/** The largest stored descriptor, in bytes. */
+export const maxDescriptorBytes = 8 * 1024 * 1024;
+
+/** What is recorded of a bundle, the record that decides first. A file that can't be read records nothing. */
+export const proofsOf = (root: Root, hash: string): Proof[] => [
+  ...inRegistry(root, hash),
+  ...besideRegistry(root, hash),
+];
+
+/** @throws WorkflowError `BUNDLE_CHANGED` when some bytes are not those that are recorded. */
+export function checkProven(root: Root, hash: string, bytes: Uint8Array): string {
+  const own = sha256(bytes);
+  const proofs = proofsOf(root, hash);
+  const other = proofs.find((proof) => proof.sha256 !== own);
+  if (!other) return own;
+  const path = bundlePath(root, hash);
+  const [file] = other.where.split(/:\d+$/);
+  const isBundleWrong =
+    !other.isSuspect && (other === proofs[0] || file === descriptorPath(root, hash));
+  throw WorkflowError.failed(
+    "BUNDLE_CHANGED",
+    `${path}: its SHA-256 is not the one that ${other.where} records`,
+    isBundleWrong
+      ? "add the original file again to restore it: uncaged-workflow add <name> <file>"
+      : `restore ${file} from a backup`,
+  );
+}
+
+function inRegistry(root: Root, hash: string): Proof[] {
+  const found = quietly(() => findRegistry(root));
+  if (!found) return [];
+  return [...found.registry].flatMap(([name, workflow]) => {
+    const proof = versionsOf(workflow).find((version) => version.hash === hash)?.sha256;
+    const where = `${registryPath(root)}:${found.lines.get(placeOf(name, hash)) ?? 1}`;
+    const isSuspect = found.changed !== null;
+    return proof === undefined ? [] : [{ sha256: proof, where, isSuspect }];
+  });
+}
+
+function besideRegistry(root: Root, hash: string): Proof[] {
+  const proofs: Proof[] = [];
+  const newest = threadIdsOf(root, hash).reduce((last, id) => (id > last ? id : last), "");
+  if (newest !== "") {
+    const path = dataPath(root, hash, newest);
+    const proof = quietly(() => readStart(path))?.sha256;
+    if (proof !== undefined) proofs.push({ sha256: proof, where: `${path}:1` });
+  }
+  const path = descriptorPath(root, hash);
+  const stored = quietly(() => readOwnFile(path, maxDescriptorBytes));
+  const { seal } = stored ? sealIn(new TextDecoder().decode(stored)) : { seal: null };
+  if (seal && seal !== "broken") proofs.push({ sha256: seal.bundle, where: `${path}:1` });
+  return proofs;
+}
+
+/**
+ * A registry whose versions all have their SHA-256, but for those whose bundle is missing, or is not the one of their
+ * hash. The same registry where none was missing. `known` are bundles whose bytes the caller has.
+ */
+export function withProofs(
+  root: Root,
+  registry: Registry,
+  known: ReadonlyMap<string, string> = new Map(),
+): Registry {
+  const proven = (version: Version): Version => {
+    if (version.sha256 !== undefined) return version;
+    const proof = known.get(version.hash) ?? firstProof(root, version.hash);
+    return proof === null ? version : { ...version, sha256: proof };
+  };
+  let isSame = true;
+  const entries = [...registry].map(([name, workflow]) => {
+    const [current, history] = [proven(workflow), workflow.history.map(proven)];
+    const isChanged = current !== workflow || history.some((one, n) => one !== workflow.history[n]);
+    if (!isChanged) return [name, workflow] as const;
+    isSame = false;
+    return [name, { ...current, history }] as const;
+  });
+  return isSame ? registry : new Map(entries);
+}
+
+function firstProof(root: Root, hash: string): string | null {
+  const [recorded] = besideRegistry(root, hash);
+  if (recorded) return recorded.sha256;
+  const bytes = quietly(() => readOwnFile(bundlePath(root, hash), maxBundleSize));
+  return bytes && hashOf(bytes) === hash ? sha256(bytes) : null;
+}
+
+function quietly<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}

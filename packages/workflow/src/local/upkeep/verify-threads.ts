@@ -1,0 +1,265 @@
+import { join } from "node:path";
+import { markerOf, type TruncatedValue } from "../../contract/event.ts";
+import { isRecord } from "../../contract/show.ts";
+import { firstSum, nextSum } from "../../record/sum.ts";
+import type { Problem } from "../../host/host.ts";
+import { LineFile } from "../../disk/line-file.ts";
+import { type LogOutline, scanLog, type Unreadable } from "../../disk/log.ts";
+import { valueAt } from "../../disk/values.ts";
+import { blobIds, readBlob } from "../../disk/blobs.ts";
+import { isDueComplete, isListedDue, listDue, misplacedDue } from "../../disk/due.ts";
+import { readOwnFile } from "../../disk/files.ts";
+import { parsed, readLocation } from "../../disk/location.ts";
+import {
+  blobsDir,
+  dataPath,
+  dueDir,
+  identityPath,
+  infoPath,
+  journalPath,
+  locationPath,
+  loggedHashes,
+  movedDir,
+  movedPath,
+  namesIn,
+  type Root,
+  threadsDir,
+  valuesPath,
+} from "../../disk/paths.ts";
+import { system } from "../../system/system.ts";
+import { quietWakingTime, threadWithId } from "../../disk/threads.ts";
+import type { ThreadRef } from "../../record/thread.ts";
+import { JournalEntries } from "../../worker/journal-entries.ts";
+import { journalFiles } from "../../worker/journal.ts";
+import { isThreadId } from "../../contract/names.ts";
+import { allThreads } from "../threads/view.ts";
+import { problemOf } from "./verify-bundles.ts";
+
+/** What is wrong with a thread's files. `bundle` is the SHA-256 of the bundle that is stored. */
+export async function threadProblems(
+  root: Root,
+  ref: ThreadRef,
+  bundle: string | undefined,
+  onUnsealed: () => void,
+): Promise<Problem[]> {
+  const path = dataPath(root, ref.hash, ref.threadId);
+  // What is no plain file can't be opened without waiting, and is in the inventory.
+  if (!system.files.statLink(path)?.isFile()) return [];
+  return [
+    ...(await attempted(path, () => logProblems(root, ref, bundle, onUnsealed))),
+    ...(await attempted(infoPath(root, ref.hash, ref.threadId), () => journalProblems(root, ref))),
+    ...(await attempted(valuesPath(root, ref.hash, ref.threadId), () => valueProblems(root, ref))),
+    ...(await blobProblems(root, ref)),
+    ...(await attempted(locationPath(root, ref.hash, ref.threadId), () => {
+      readLocation(root, ref);
+      return [];
+    })),
+  ];
+}
+
+async function attempted(
+  path: string,
+  act: () => Problem[] | Promise<Problem[]>,
+): Promise<Problem[]> {
+  try {
+    return await act();
+  } catch (error) {
+    return [problemOf(path, error)];
+  }
+}
+
+async function logProblems(
+  root: Root,
+  { hash, threadId }: ThreadRef,
+  bundle: string | undefined,
+  onUnsealed: () => void,
+): Promise<Problem[]> {
+  const path = dataPath(root, hash, threadId);
+  const { log, undoIds } = await settled(path);
+  const kept = new Set(blobIds(root, hash, threadId));
+  const problems: Problem[] = undoIds.flatMap(({ id, line }) => {
+    const message = `it is missing: ${path}:${line} names it`;
+    return kept.has(id) ? [] : [{ path: join(blobsDir(root, hash, threadId), id), message }];
+  });
+  if (log.kind === "thread" && log.sum === null) onUnsealed();
+  const proof = log.kind === "thread" ? log.start.sha256 : undefined;
+  if (proof !== undefined && bundle !== undefined && proof !== bundle) {
+    const message = "the start record has another SHA-256 than the stored bundle";
+    problems.push({ path, line: 1, offset: 0, message });
+  }
+  if (log.kind !== "empty" && log.broken) {
+    const { line, offset, reason } = log.broken;
+    problems.push({ path, line, offset, message: reason });
+  }
+  if (log.kind === "headless" || log.torn === 0) return problems;
+  // A whole record that lacks its newline is taken by who resumes the thread.
+  if (log.kind === "thread" && (log.broken || !log.isEnded)) return problems;
+  const isEmpty = log.kind === "empty";
+  const line = isEmpty ? 1 : 2 + log.steps + (log.end ? 1 : 0);
+  const message = `the last ${log.torn} bytes are not a whole record: a crash cut them, and resume puts them aside`;
+  problems.push({ path, line, offset: isEmpty ? 0 : log.size, message });
+  return problems;
+}
+
+/** What is wrong with what a thread's steps in progress have recorded. The one place where `verify` reads journals. */
+function journalProblems(root: Root, ref: ThreadRef): Problem[] {
+  new JournalEntries(journalFiles(root, ref)).checkAll();
+  const path = journalPath(root, ref.hash, ref.threadId);
+  let [line, sum] = [0, firstSum];
+  for (const { bytes, start } of new LineFile(path).forward(0, [])) {
+    line += 1;
+    const next = nextSum(bytes, sum);
+    if (next === null) {
+      const message = "the record does not have the sum that follows";
+      return [{ path, line, offset: start, message }];
+    }
+    sum = next;
+  }
+  return [];
+}
+
+/** The values that events of a thread refer to, and that are not there as they were kept. */
+function valueProblems(root: Root, { hash, threadId }: ThreadRef): Problem[] {
+  const [info, path] = [infoPath(root, hash, threadId), valuesPath(root, hash, threadId)];
+  const problems: Problem[] = [];
+  let line = 0;
+  for (const { value } of new LineFile(info).forward(0, ['"_truncated":true'])) {
+    line += 1;
+    for (const { at, length, preview } of markersIn(value)) {
+      const json = valueAt(path, at);
+      const found = json === null ? null : markerOf(json);
+      if (found?.length === length && found.preview === preview) continue;
+      const message = `the value at byte ${at}, which line ${line} of ${info} refers to, is missing or damaged`;
+      problems.push({ path, offset: at, message });
+    }
+  }
+  return problems;
+}
+
+function markersIn(value: unknown): (TruncatedValue & { at: number })[] {
+  if (typeof value !== "object" || value === null) return [];
+  if (isRecord(value) && value._truncated === true) {
+    return typeof value.at === "number" ? [value as TruncatedValue & { at: number }] : [];
+  }
+  return Object.values(value).flatMap(markersIn);
+}
+
+async function blobProblems(root: Root, ref: ThreadRef): Promise<Problem[]> {
+  const { hash, threadId } = ref;
+  const folder = blobsDir(root, hash, threadId);
+  const problems: Problem[] = [];
+  for (const id of blobIds(root, hash, threadId)) {
+    const path = join(folder, id);
+    // What is no plain file is in the inventory.
+    if (!system.files.statLink(path)?.isFile()) continue;
+    problems.push(...(await attempted(path, () => (readBlob(path, id), []))));
+  }
+  return problems;
+}
+
+/** A blob by which an edit is taken back, and the line of the log that names it. */
+type UndoId = { id: string; line: number };
+
+/** As results of tools name them, also in a JSON text within a text. */
+const undoId = /undoId[\\":\s]+([0-9a-f]{32})(?![0-9a-f])/g;
+
+/** The outline of a log that nobody is just now writing the last record of, and the blobs that it names. */
+async function settled(path: string): Promise<{ log: LogOutline | Unreadable; undoIds: UndoId[] }> {
+  for (let size = -1; ; await system.clock.sleep(50)) {
+    const undoIds: UndoId[] = [];
+    let line = 1;
+    const log = scanLog(path, (_step, body) => {
+      line += 1;
+      if (!body.includes("undoId")) return;
+      for (const [, id = ""] of body.toString("utf8").matchAll(undoId)) undoIds.push({ id, line });
+    });
+    const now = log.kind === "headless" ? 0 : log.torn + (log.kind === "empty" ? 0 : log.size);
+    if (log.kind === "headless" || log.torn === 0 || now === size) return { log, undoIds };
+    size = now;
+  }
+}
+
+/** The threads that sleep and would not be woken in time, and the entries that are not where they are looked for. */
+export function dueProblems(root: Root): Problem[] {
+  const remedy = `delete ${dueDir(root)} and run uncaged-workflow wake`;
+  const problems = misplacedDue(root).map((path) => ({
+    path,
+    message: `it lies in the folder of another hour: ${remedy}`,
+  }));
+  if (!isDueComplete(root)) return problems;
+  const unlisted = (refs: readonly ThreadRef[]): ThreadRef[] => {
+    const sleepers = refs.flatMap((ref) => {
+      const at = quietWakingTime(root, ref);
+      return at === null ? [] : [{ ...ref, at }];
+    });
+    const entries = Map.groupBy(
+      listDue(root, Number.POSITIVE_INFINITY),
+      ({ threadId }) => threadId,
+    );
+    return sleepers.filter((due) => {
+      const moments = entries.get(due.threadId)?.map(({ at }) => at) ?? [];
+      return !isListedDue(root, due, moments);
+    });
+  };
+  // One that was just woken has no entry any more, and does not sleep either.
+  const lost = unlisted(unlisted(allThreads(root)));
+  return problems.concat(
+    lost.map((ref) => ({
+      path: dataPath(root, ref.hash, ref.threadId),
+      message: `the thread sleeps, and has no entry that wakes it in time: ${remedy}`,
+    })),
+  );
+}
+
+/** Threads that have moved once and whose note is lost, and a storage root that has lost its id since. */
+export function moveProblems(root: Root): Problem[] {
+  const moved = namesIn(movedDir(root)).filter(isThreadId);
+  const lost = moved.flatMap((threadId): Problem[] => {
+    const ref = threadWithId(root, threadId);
+    if (!ref || system.files.exists(locationPath(root, ref.hash, threadId))) return [];
+    const message = `it is missing, and ${movedPath(root, threadId)} shows that the thread has moved`;
+    return [{ path: locationPath(root, ref.hash, threadId), message }];
+  });
+  const path = identityPath(root);
+  if (!system.files.exists(path)) {
+    const message = "it is missing, and threads have moved: other hosts know this one by its id";
+    return moved.length > 0 ? lost.concat({ path, message }) : lost;
+  }
+  const identity = parsed(readOwnFile(path, 64 * 1024) ?? new Uint8Array());
+  const isSound = isRecord(identity) && typeof identity.id === "string";
+  return isSound ? lost : lost.concat({ path, message: "it has no id of this storage root" });
+}
+
+/** Threads of which only the files beside their log are there. */
+export async function lostLogs(root: Root): Promise<Problem[]> {
+  const lost = () =>
+    loggedHashes(root).flatMap((hash) => {
+      const names = new Set(namesIn(threadsDir(root, hash)));
+      const ids = new Set([...names].map((name) => name.slice(0, 26)).filter(isThreadId));
+      return [...ids].flatMap((threadId) =>
+        isLost(root, { hash, threadId }, names) ? [dataPath(root, hash, threadId)] : [],
+      );
+    });
+  const before = new Set(lost());
+  if (before.size === 0) return [];
+  // A thread that is just being removed loses its log first.
+  await system.clock.sleep(removalMs);
+  const message = "the log is missing, and other files of the thread are there";
+  return lost().flatMap((path) => (before.has(path) ? [{ path, message }] : []));
+}
+
+const removalMs = 200;
+
+/** A log is written before its debug log and its values; a note alone may be of a thread that is about to arrive. */
+function isLost(root: Root, ref: ThreadRef, names: ReadonlySet<string>): boolean {
+  const { threadId } = ref;
+  if (names.has(`${threadId}.data.jsonl`)) return false;
+  const beside = ["journal", "info", "values"].map((kind) => `${threadId}.${kind}.jsonl`);
+  if (!beside.some((name) => names.has(name))) return false;
+  try {
+    // The files of a thread that arrives come before its log.
+    return !readLocation(root, ref)?.host;
+  } catch {
+    return true;
+  }
+}
