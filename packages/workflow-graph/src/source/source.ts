@@ -101,7 +101,8 @@ export function isGraph(text: string, file: string): boolean {
 const packageName = "@uncaged/workflow-graph";
 const agentsName = `${packageName}/agents`;
 
-const ownFiles = () => entryFiles(import.meta, { [packageName]: "index", [agentsName]: "agents" });
+const ownFiles = () =>
+  entryFiles(import.meta, { [packageName]: "entry/index", [agentsName]: "entry/agents" });
 
 /** The source of a bundle: the same for the same graph, with no provider and no tools that it does not use. */
 function moduleCode(document: GraphDocument): string {

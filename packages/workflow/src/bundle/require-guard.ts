@@ -15,6 +15,7 @@ type Loader = {
 };
 
 const guarded = new Map<string, (refused: LoadProblem) => void>();
+let isOurs = false;
 
 /**
  * Makes each `require` of a bundle throw that names anything but a Node built-in, for the life of this process.
@@ -29,11 +30,21 @@ export function guardRequires(
   guarded.set(`/${path.split("/").slice(-2).join("/")}`, onRefused);
 }
 
+/** Loads a module of this program, also where a bundle is further up the stack. */
+export function unguarded<T>(load: () => T): T {
+  isOurs = true;
+  try {
+    return load();
+  } finally {
+    isOurs = false;
+  }
+}
+
 function install(loader: Loader): void {
   const { _resolveFilename: resolve } = loader;
   loader._resolveFilename = function (request, parent, ...rest) {
     const name = String(request);
-    if (!isBuiltin(name)) refuseToBundle(name, parent?.filename ?? "");
+    if (!isOurs && !isBuiltin(name)) refuseToBundle(name, parent?.filename ?? "");
     return resolve.call(this, request, parent, ...rest);
   };
 }
