@@ -3,6 +3,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { isBuiltin } from "./builtins.ts";
 import { type LoadProblem, stackPlace } from "./module.ts";
+import { isOwnRequire } from "./own-require.ts";
 
 /** Node and Bun resolve every `require` by this function, however a module came by its `require`. */
 type Loader = {
@@ -15,7 +16,6 @@ type Loader = {
 };
 
 const guarded = new Map<string, (refused: LoadProblem) => void>();
-let isOurs = false;
 
 /**
  * Makes each `require` of a bundle throw that names anything but a Node built-in, for the life of this process.
@@ -30,21 +30,11 @@ export function guardRequires(
   guarded.set(`/${path.split("/").slice(-2).join("/")}`, onRefused);
 }
 
-/** Loads a module of this program, also where a bundle is further up the stack. */
-export function unguarded<T>(load: () => T): T {
-  isOurs = true;
-  try {
-    return load();
-  } finally {
-    isOurs = false;
-  }
-}
-
 function install(loader: Loader): void {
   const { _resolveFilename: resolve } = loader;
   loader._resolveFilename = function (request, parent, ...rest) {
     const name = String(request);
-    if (!isOurs && !isBuiltin(name)) refuseToBundle(name, parent?.filename ?? "");
+    if (!isOwnRequire() && !isBuiltin(name)) refuseToBundle(name, parent?.filename ?? "");
     return resolve.call(this, request, parent, ...rest);
   };
 }
