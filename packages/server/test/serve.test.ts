@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Failure, Server, ThreadRow } from "../src/entry/api-types.ts";
+import type { Failure, Server, StartedThread, Thread, ThreadRow } from "../src/entry/api-types.ts";
 import { request, send } from "./raw.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 import { follow } from "./sse.ts";
@@ -183,3 +183,34 @@ test("no token and no storage root stands in what is served without a reason", a
   expect(answers.join()).not.toContain(serving.folder);
   expect(readFileSync(addressOf(serving), "utf8")).toContain(token);
 });
+
+test("a server that is killed in the middle has lost nothing that it has answered", async () => {
+  const own = await ServingProcess.start("counter");
+  const ids = Array.from(
+    { length: 20 },
+    (_, n) => `01M8000000BBBBBBBBBBBBBB${String(n).padStart(2, "0")}`,
+  );
+  const start = (threadId: string) =>
+    own.ask<StartedThread>("/api/threads", { workflow: "counter", threadId });
+  let answered = 0;
+  const enough = Promise.withResolvers<void>();
+  const started = Promise.all(
+    ids.map(async (threadId, n) => {
+      // Some come when the server is already gone.
+      if (n >= 10) await enough.promise;
+      const outcome = await start(threadId).catch(() => null);
+      if ((answered += 1) === 5) enough.resolve();
+      return outcome?.status === 201 ? threadId : null;
+    }),
+  );
+  await enough.promise;
+  const { port, token } = own;
+  await own.stop("SIGKILL");
+  const confirmed = (await started).filter((id) => id !== null);
+  expect(confirmed.length).toBeGreaterThanOrEqual(5);
+  await own.serve(port);
+  expect(own.token).toBe(token);
+  for (const id of confirmed) await own.ok<Thread>(`/api/threads/${id}`);
+  for (const id of ids) expect((await start(id)).status).toBe(201);
+  for (const id of ids) expect((await own.until(id, "completed")).stepCount).toBe(3);
+}, 180_000);
