@@ -1,5 +1,5 @@
 import type { Locator, Page } from "playwright-core";
-import type { ServingProcess } from "../../../packages/server/test/serving.ts";
+import type { Serving } from "../../../packages/server/test/serving.ts";
 import { type Look, open } from "./browser.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
@@ -30,7 +30,7 @@ export const chain = (...names: string[]): GraphText => ({
 
 /** Opens the editor with a draft, by the file's import: each page has a storage of its own. */
 export async function openEditor(
-  serving: ServingProcess,
+  serving: Serving,
   draft?: GraphText,
   look: Look = {},
 ): Promise<Page> {

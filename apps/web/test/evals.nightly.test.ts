@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { keepPicture, type Look, open, useConsole } from "./browser.ts";
+import { keepPicture, type Look, open, useConsoleProcess } from "./browser.ts";
 import { darken, violationsOf } from "./violations.ts";
 
-const serving = useConsole();
+const serving = useConsoleProcess();
 let id = "";
 
 /** A workflow that finds a word in its prompt, and fails for one prompt. */

@@ -1,5 +1,5 @@
 import type { Locator, Page } from "playwright-core";
-import type { ServingProcess } from "../../../packages/server/test/serving.ts";
+import type { Serving } from "../../../packages/server/test/serving.ts";
 import { openaiServer } from "../../../packages/workflow-agents/test/openai-server.ts";
 import { type Look, open } from "./browser.ts";
 
@@ -7,7 +7,7 @@ import { type Look, open } from "./browser.ts";
  * A model for the graphs of a server, which gets its address. An agent with subagents calls them first; an agent with the
  * system prompt `say: text` answers that, and one with `fail once` refuses its first question. After `hold()` a subagent finishes no answer until what that returned is called.
  */
-export async function scriptedModel(serving: ServingProcess) {
+export async function scriptedModel(serving: Serving) {
   let failures = 0;
   let held: Promise<void> | undefined;
   const server = await openaiServer(({ messages, tools = [] }) => {
@@ -38,7 +38,7 @@ export async function scriptedModel(serving: ServingProcess) {
 
 /** Opens the editor of a new graph in a browser that has kept some values. */
 export async function openKept(
-  serving: ServingProcess,
+  serving: Serving,
   kept: Record<string, string>,
   look: Look = { width: 1150 },
 ): Promise<Page> {

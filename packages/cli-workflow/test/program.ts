@@ -81,12 +81,13 @@ export class Store {
   isApart = false;
   /** What commands work on, in this process, in place of the storage root. */
   readonly memory: Host | null;
+  readonly #medium: Memory | null;
 
   constructor({ inMemory = false } = {}) {
     if (inMemory) mkdirSync(this.root, { mode: 0o700 });
-    this.memory = inMemory
-      ? openStoreHost(memoryStore(new Memory()), { root: this.root, env: this.env })
-      : null;
+    this.#medium = inMemory ? new Memory() : null;
+    this.memory =
+      this.#medium && openStoreHost(memoryStore(this.#medium), { root: this.root, env: this.env });
     if (this.memory) hosts.push(this.memory);
   }
 
@@ -210,9 +211,15 @@ export class Store {
     await signalWorkers(openRoot({ path: this.root }), "SIGKILL");
   }
 
-  /** Every file of the storage root with its bytes: two are equal when nothing was written between. */
+  /** All that is stored, by its path or name: two are equal when nothing was written between. */
   tree(): Record<string, string> {
     const found: Record<string, string> = {};
+    if (this.#medium) {
+      const { registry, bundles, threads } = this.#medium;
+      for (const hash of bundles.keys()) found[hash] = "bundle";
+      for (const [id, { logs }] of threads) found[id] = JSON.stringify(logs.data);
+      return { ...found, registry };
+    }
     for (const path of namesUnder(this.root)) {
       const full = join(this.root, path);
       // What a live worker keeps for itself, and its debug log, come and go.

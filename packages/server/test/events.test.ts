@@ -143,12 +143,11 @@ test("nothing is missed and nothing doubled when the server is killed and starte
 }, 180_000);
 
 test("a reader that stops reading gets the rest when it goes on", async () => {
-  const id = await serving.run("talker", { count: 40, size: 500_000 });
+  const id = await serving.run("talker", { count: 24, size: 500_000 });
   await serving.until(id, "completed");
-  const sockets = await Promise.all(Array.from({ length: 2 }, () => stalled(streamOf(id))));
+  const socket = await stalled(streamOf(id));
   expect((await serving.fetch("/api/server")).status).toBe(200);
-  const rest = await Promise.all(sockets.map(readOn));
-  for (const text of rest) expect(text).toContain("event: end");
+  expect(await readOn(socket)).toContain("event: end");
 }, 180_000);
 
 /** A connection whose reader has stopped after the first bytes. */
@@ -192,10 +191,10 @@ test("a thread that is removed while it is followed ends its stream", async () =
 });
 
 test("a log that is broken in the middle is sent up to the break, and ends as corrupt", async () => {
-  const serving = await ServingRoot.start("talker");
-  const id = await serving.run("talker", { count: 2 });
-  const { hash } = await serving.until(id, "completed");
-  const logs = join(serving.path, "logs", hash);
+  const onRoot = await ServingRoot.start("talker");
+  const id = await onRoot.run("talker", { count: 2 });
+  const { hash } = await onRoot.until(id, "completed");
+  const logs = join(onRoot.path, "logs", hash);
   const text = readFileSync(join(logs, `${id}.data.jsonl`), "utf8");
   const [start, first, ...rest] = text.split("\n");
   const broken = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -204,7 +203,7 @@ test("a log that is broken in the middle is sent up to the break, and ends as co
   // Without checksums, as a log of an earlier version: these lines would not be those of their chain.
   const plain = lines.join("\n").replace(/,"sum":"[^"]*"/g, "");
   writeFileSync(log, plain, { mode: 0o600 });
-  const sent = await follow(serving, streamOf(broken));
+  const sent = await follow(onRoot, streamOf(broken));
   expect(names(sent)).toEqual(["start", "step", "end"]);
   expect(sent.at(-1)?.data).toEqual({ status: "corrupt", result: null });
 });

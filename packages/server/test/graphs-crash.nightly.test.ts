@@ -14,11 +14,15 @@ let drawn: Drawn;
 let hangs = true;
 
 beforeAll(async () => {
-  drawn = await Drawn.start((asked) => {
-    const who = /you are (\w+)/.exec(asked)?.[1] ?? "";
-    if (who === "hung" && hangs) return { fault: { kind: "hang" } };
-    return { text: `${who} read ${asked.split("\n").at(-1)}` };
-  }, {}, served);
+  drawn = await Drawn.start(
+    (asked) => {
+      const who = /you are (\w+)/.exec(asked)?.[1] ?? "";
+      if (who === "hung" && hangs) return { fault: { kind: "hang" } };
+      return { text: `${who} read ${asked.split("\n").at(-1)}` };
+    },
+    {},
+    served,
+  );
 }, 180_000);
 afterAll(() => drawn.stop(), 180_000);
 
