@@ -123,6 +123,7 @@ function importedBy(files: readonly string[]): string[] {
   const found = new Set(files);
   const transpiler = new Bun.Transpiler();
   for (const file of found) {
+    if (file.endsWith(".json")) continue;
     for (const { path } of transpiler.scanImports(readFileSync(file))) {
       const other = fileOf(path, dirname(file));
       if (other !== null) found.add(other);

@@ -119,8 +119,8 @@ describe("the published packages", () => {
     ]);
     expect(dependencies("workflow-steps")).toContain("@uncaged/workflow-agents");
     expect(readdirSync(installed("@uncaged")).sort()).toEqual([
-      ...["cli-workflow", "workflow", "workflow-agents", "workflow-graph", "workflow-plan"],
-      "workflow-steps",
+      ...["cli-workflow", "workflow", "workflow-agents", "workflow-evals", "workflow-graph"],
+      ...["workflow-plan", "workflow-steps"],
     ]);
   });
 });

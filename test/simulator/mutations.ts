@@ -197,7 +197,7 @@ export const mutations: readonly Mutation[] = [
     name: "unsynced-removal",
     what: "the removal of a thread is answered before it is durable",
     file: "packages/workflow/src/disk/threads.ts",
-    edits: [["  syncFolder(folder);\n  if (at", "  if (at"]],
+    edits: [["  syncFolder(folder);\n  removeFile(", "  removeFile("]],
     seed: 23,
   },
   {

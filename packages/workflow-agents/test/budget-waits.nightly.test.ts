@@ -136,10 +136,27 @@ test("a budget that fails, which is the default, and one that says something els
   }
 });
 
-test("a turn that another process has paid counts once, and one of this process not again", () => {
-  const account = openAccount(threadOf({ steps: [], options: { prices, maxCost: 1 } }));
-  const paid = { model, usage: { ...noUsage, output_tokens: 1000 }, cost: null };
-  account.counted("a", null);
-  for (const turn of ["a", "b", "b"]) account.counted(turn, paid);
-  expect(account.remaining()).toBe(0.9);
+test("a call that an earlier worker has paid counts once, also when an execution goes on from it", () => {
+  const usage = { ...noUsage, output_tokens: 1000 };
+  const call = { attempt: "a", stepID: null, model, usage, cost: null, state: "whole" as const };
+  const journal = {
+    read: async () => [],
+    record: async () => true,
+    paid: () => [
+      { ...call, call: "one" },
+      { ...call, call: "two" },
+    ],
+  };
+  const thread = threadOf({ steps: [], options: { prices, maxCost: 1 } });
+  const account = openAccount(thread, journal);
+  expect(account.remaining()).toBe(0.8);
+  const paid = { call: "one", model, usage, cost: null };
+  account.takeOver([paid]);
+  account.spent.push(paid);
+  expect(account.remaining()).toBe(0.8);
+  // A further try goes on from the same.
+  const next = openAccount(thread, journal);
+  next.takeOver([paid]);
+  next.spent.push(paid);
+  expect(next.remaining()).toBe(0.8);
 });

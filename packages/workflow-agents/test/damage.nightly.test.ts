@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Host, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
-import { infoPath, valuesPath } from "../../workflow/src/disk/paths.ts";
+import { infoPath, journalPath } from "../../workflow/src/disk/paths.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
- * What a role has recorded is damaged while a call of its waits for an approval, its worker gone: after the answer nothing
- * is done twice and no model asked again. The thread fails, and goes on once the files are back.
+ * The journal of a thread is damaged while a call of a role waits for an approval, its worker gone: the answer is refused,
+ * nothing is done twice and no model asked again. The thread goes on once the file is back.
  */
 setDefaultTimeout(60_000);
 let models: ModelRuns;
 let host: Host;
 
 const call = (name: string, n: number): ReplyTool => ({ name, input: { n } });
-// Each of `big` has as many MiB: its result is in the file of values.
+// Each of `big` has as many MiB.
 const usual = [
   [call("big", 0.02), call("big", 0.03)],
   [call("big", 0.001)],
@@ -45,16 +45,12 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => models.close());
 
-type Files = { info: string; values: string };
-const pathsOf = ({ hash, threadId }: ThreadRef): Files => ({
-  info: infoPath(models.root, hash, threadId),
-  values: valuesPath(models.root, hash, threadId),
-});
-const linesOf = (path: string): string[] => readFileSync(path, "utf8").trimEnd().split("\n");
-const write = (path: string, lines: string[]) => writeFileSync(path, `${lines.join("\n")}\n`);
-const isEntry = (line: string): boolean => line.includes('"type":"journal"');
+const journalOf = ({ hash, threadId }: ThreadRef): string =>
+  journalPath(models.root, hash, threadId);
+const infoOf = ({ hash, threadId }: ThreadRef): string => infoPath(models.root, hash, threadId);
+const isEntry = (line: string): boolean => line.includes('"kind":"entry"');
 /** Where the n-th entry is among the lines, from 1; from the end, from -1. */
-const entryAt = (lines: string[], n: number): number =>
+const entryAt = (lines: readonly string[], n: number): number =>
   lines.flatMap((line, at) => (isEntry(line) ? [at] : [])).at(n > 0 ? n - 1 : n) as number;
 
 /** A thread whose worker has left it waiting for the approval of its third turn. */
@@ -86,106 +82,97 @@ async function answered({ ref, env, cwd }: Run) {
   return await settled(host, ref);
 }
 
-async function retried({ ref, env }: Run) {
-  const fork = await host.fork(ref, retryOptions(await host.read(ref), { env }));
-  return await settled(host, fork);
+/** An answer, and what a retry does, are refused for what was recorded. */
+async function refusedFor({ ref, env, cwd }: Run, path: string): Promise<void> {
+  const input = { content: "true", value: true };
+  const { steps } = await host.read(ref);
+  for (const act of [
+    () => host.control(ref, { kind: "answer", input, env, cwd }),
+    async () => host.fork(ref, { keep: { atStep: steps.length }, env }),
+  ]) {
+    const error = await act().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "LOG_CORRUPT" });
+    const { message, hint } = error as { message: string; hint: string };
+    expect(message).toMatch(new RegExp(`^${path}:\\d+: [^\n]+$`));
+    expect(hint).toContain("nothing was done again");
+  }
 }
 
-const damages: Record<string, (files: Files) => void> = {
-  "the file of values deleted": ({ values }) => rmSync(values),
-  "a byte of each value changed": ({ values }) =>
-    write(
-      values,
-      linesOf(values).map((line) => line.replace("xxx", "xyx")),
-    ),
-  "the debug log deleted": ({ info }) => rmSync(info),
-  "the debug log cut before its last entry": ({ info }) => {
-    const lines = linesOf(info);
-    write(info, lines.slice(0, entryAt(lines, -1)));
+type Damage = (lines: string[], other: string[]) => string[];
+const damages: Record<string, Damage> = {
+  "a lost entry": (lines) => lines.toSpliced(entryAt(lines, 3), 1),
+  "a doubled entry": (lines) =>
+    lines.toSpliced(entryAt(lines, 3), 0, lines[entryAt(lines, 3)] as string),
+  "two swapped entries": (lines) => {
+    const [one, two] = [entryAt(lines, 2), entryAt(lines, 3)];
+    return lines.with(one, lines[two] as string).with(two, lines[one] as string);
   },
-  "an entry removed": ({ info }) => {
-    const lines = linesOf(info);
-    lines.splice(entryAt(lines, 3), 1);
-    write(info, lines);
+  "an entry of another thread": (lines, other) =>
+    lines.with(entryAt(lines, 3), other[entryAt(other, 3)] as string),
+  "the journal of another thread": (_, other) => other,
+  "a byte of an entry changed": (lines) => {
+    const at = lines.findLastIndex((line) => isEntry(line) && line.includes('"n":2'));
+    return lines.with(at, (lines[at] as string).replace('"n":2', '"n":3'));
   },
-  "a byte of an entry changed": ({ info }) => {
-    const lines = linesOf(info);
-    const at = entryAt(lines, 6);
-    expect(lines[at]).toContain('"n":2');
-    lines[at] = (lines[at] ?? "").replace('"n":2', '"n":3');
-    write(info, lines);
-  },
+  "its end cut off": (lines) => lines.slice(0, entryAt(lines, -1)),
 };
 
-describe("what was recorded, damaged while a call waits for an approval (F29)", () => {
-  test.each(Object.keys(damages))(
-    "fails the thread and has nothing done twice: %s",
-    async (name) => {
-      const run = await waiting();
-      const files = pathsOf(run.ref);
-      const whole = { info: readFileSync(files.info), values: readFileSync(files.values) };
-      damages[name]?.(files);
-      const view = await answered(run);
-      const error = view.status === "failed" ? view.error : null;
-      const message = view.status === "failed" ? view.result.summary : "";
-      expect({ status: view.status, error }).toMatchObject({
-        status: "failed",
-        error: { code: "LOG_CORRUPT" },
-      });
-      const named = [files.info, files.values].filter((path) => message.includes(path));
-      expect(named.length).toBeGreaterThan(0);
-      expect(message).not.toContain("\n");
-      expect(error?.hint).toContain("nothing was done again");
-      expect(marksIn(run)).toEqual(before);
-      // A retry finds the same, and the thread goes on in one once the files are back.
-      expect(await retried(run)).toMatchObject({
-        status: "failed",
-        error: { code: "LOG_CORRUPT" },
-      });
-      expect([marksIn(run), models.servers.claude.came.length]).toEqual([before, run.asked]);
-      writeFileSync(files.info, whole.info);
-      writeFileSync(files.values, whole.values);
-      expect((await retried(run)).status).toBe("completed");
-      expect([marksIn(run), models.servers.claude.came.length]).toEqual([marks, run.asked + 1]);
-    },
-  );
+describe("a journal that is damaged while a call waits for an approval (F29)", () => {
+  test("keeps the thread from going on, and has nothing done twice", async () => {
+    const [run, other] = [await waiting(), await waiting()];
+    const { asked } = other;
+    const path = journalOf(run.ref);
+    const whole = readFileSync(path, "utf8");
+    const linesOf = (text: string) => text.trimEnd().split("\n");
+    const others = linesOf(readFileSync(journalOf(other.ref), "utf8"));
+    for (const damage of Object.values(damages)) {
+      writeFileSync(path, `${damage(linesOf(whole), others).join("\n")}\n`);
+      await refusedFor(run, path);
+    }
+    rmSync(path);
+    await refusedFor(run, path);
+    expect([marksIn(run), models.servers.claude.came.length]).toEqual([before, asked]);
+    expect((await host.read(run.ref)).status).toBe("waiting");
+    writeFileSync(path, whole, { mode: 0o600 });
+    expect((await answered(run)).status).toBe("completed");
+    expect([marksIn(run), models.servers.claude.came.length]).toEqual([marks, asked + 1]);
+  });
 
   test("does not concern a fork that leaves the question out: it does the step anew", async () => {
     const run = await waiting();
-    const { info } = pathsOf(run.ref);
-    rmSync(info);
-    expect((await answered(run)).status).toBe("failed");
+    rmSync(journalOf(run.ref));
     const fork = await host.fork(run.ref, { keep: { atStep: 0 }, env: run.env });
     expect(await settled(host, fork)).toMatchObject({ status: "waiting" });
-    expect(existsSync(info)).toBe(true);
     const view = await answered({ ...run, ref: fork });
     expect(view.status).toBe("completed");
     // It does all of it anew, as it was asked to.
     expect(marksIn(run)).toEqual([...before, ...marks].sort());
   });
 
-  test("goes on where nothing is damaged, and where only lines are that are no part of it", async () => {
+  test("is not the debug log: without that the thread goes on, and its ledger is the same", async () => {
     const run = await waiting();
-    const { info } = pathsOf(run.ref);
-    write(
-      info,
-      linesOf(info).filter((line) => isEntry(line) || line.includes("attempt_start")),
-    );
+    rmSync(infoOf(run.ref));
     expect((await answered(run)).status).toBe("completed");
     expect([marksIn(run), models.servers.claude.came.length]).toEqual([marks, run.asked + 1]);
+    rmSync(infoOf(run.ref));
+    await models.expectCounted(run.ref);
   });
 
-  test("fails a thread where a role asks that another one has called", async () => {
+  test("is found where a role asks that another one has called, and a retry goes on without its source", async () => {
     const run = await waiting("outer", ["1"]);
-    const { info } = pathsOf(run.ref);
-    const lines = linesOf(info);
+    const path = journalOf(run.ref);
+    const whole = readFileSync(path, "utf8");
+    const lines = whole.trimEnd().split("\n");
     expect(lines.filter(isEntry).length).toBe(4);
-    write(info, lines.slice(0, entryAt(lines, 3)));
-    const view = await answered(run);
-    expect(view).toMatchObject({ status: "failed", error: { code: "LOG_CORRUPT" } });
+    writeFileSync(path, `${lines.slice(0, entryAt(lines, 3)).join("\n")}\n`);
+    await refusedFor(run, path);
     expect([marksIn(run), models.servers.claude.came.length]).toEqual([["1"], run.asked]);
-    write(info, lines);
-    expect((await retried(run)).status).toBe("completed");
+    writeFileSync(path, whole);
+    await host.control(run.ref, { kind: "kill" });
+    const fork = await host.fork(run.ref, retryOptions(await host.read(run.ref), { env: run.env }));
+    expect((await settled(host, fork)).status).toBe("waiting");
+    await host.remove(run.ref);
+    expect((await answered({ ...run, ref: fork })).status).toBe("completed");
     expect([marksIn(run), models.servers.claude.came.length]).toEqual([["1", "2"], run.asked + 2]);
   });
 });

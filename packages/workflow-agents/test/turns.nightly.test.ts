@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Host, retryOptions, settled } from "@uncaged/workflow/host";
-import { valuesPath } from "../../workflow/src/disk/paths.ts";
+import { journalPath } from "../../workflow/src/disk/paths.ts";
 import { type Model, ModelRuns, type Run } from "./model-runs.ts";
 import type { Fault, Reply } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
@@ -240,15 +240,23 @@ test("a call that may not be made twice is reported to the model as unknown", as
   }
 });
 
-test("what can't be read any more of what was recorded fails the thread, and nothing is done again", async () => {
+test("what can't be read any more of what was recorded keeps the thread from going on, and nothing is done again", async () => {
   const run = await start("claude", { at: { turn: last, kind: "asked" } });
   expect((await settled(host, run.ref)).status).toBe("interrupted");
-  const values = valuesPath(models.root, run.ref.hash, run.ref.threadId);
-  const whole = readFileSync(values, "utf8");
-  writeFileSync(values, whole.replaceAll("marked 3", "mark\n  3"));
-  expect(await resumed(run)).toMatchObject({ status: "failed", error: { code: "LOG_CORRUPT" } });
+  const { ref, env, cwd } = run;
+  const journal = journalPath(models.root, ref.hash, ref.threadId);
+  const whole = readFileSync(journal, "utf8");
+  writeFileSync(journal, whole.replace("marked 3", "mark\\n 3"));
+  for (const act of [
+    () => host.control(ref, { kind: "resume", env, cwd }),
+    async () => host.fork(ref, { keep: { atStep: 0 }, env }),
+  ]) {
+    const refused = await act().catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "LOG_CORRUPT" });
+    expect((refused as Error).message).toStartWith(`${journal}:`);
+  }
   expect(markedIn(run)).toEqual(numbers);
-  writeFileSync(values, whole);
-  expect((await retried(run)).status).toBe("completed");
+  writeFileSync(journal, whole);
+  expect((await resumed(run)).status).toBe("completed");
   expect([markedIn(run), servers.claude.came.length]).toEqual([numbers, last + 1]);
 });

@@ -231,7 +231,7 @@ for (const { image, missing, name, path, title } of engines) {
       const command = { id: "wf_x", metadata: metadata() };
       writeFileSync(
         file,
-        `import { scriptCommand } from "${source}service.ts";
+        `import { scriptCommand } from "${source}entry/service.ts";
 import { spawn } from "node:child_process";
 const { argv: [engine, ...args], descriptors, env } = await scriptCommand(${JSON.stringify(command)}, "trap '' TERM HUP; sleep ${mark}", ${JSON.stringify(question())});
 spawn(engine, args, { env, detached: true, stdio: ["ignore", "inherit", "inherit", ...descriptors] });

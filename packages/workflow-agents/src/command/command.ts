@@ -268,6 +268,7 @@ async function runOnce(
     // A sandbox ends all that runs in it.
     const processes = launch ? null : await ownProcesses();
     if (!launch && !processes) report.note("warn", leavesRunning);
+    await report.begun();
     const end = await runChild({
       argv: [...(launch?.argv ?? [program]), ...filled(argv.slice(1), values)],
       ...{ env: box?.env ?? env, signal, timeoutMs, graceMs, own: processes, cwd },

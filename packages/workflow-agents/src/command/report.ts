@@ -55,6 +55,11 @@ export class CommandReport {
     return this.#mask(this.#lastError || this.#lastStray);
   }
 
+  /** Resolves when the journal has that the command begins: only then it is started. */
+  async begun(): Promise<void> {
+    await this.#spending?.begun();
+  }
+
   add(output: AgentOutput): void {
     if (output.kind !== "text") this.#delta("llm_token", this.#text.end());
     if (output.kind !== "thinking") this.#delta("llm_thinking", this.#thinking.end());
@@ -167,6 +172,10 @@ class CommandSpending {
     this.#first = new Meter(name);
   }
 
+  async begun(): Promise<void> {
+    await this.#first?.begun();
+  }
+
   update(id: string, spent: Spent): void {
     this.#answers.set(id, spent);
     this.#meterOf(spent.model).update(this.#sumOf(spent.model));
@@ -179,8 +188,9 @@ class CommandSpending {
 
   add(spent: Spent): void {
     this.#isComplete = true;
-    this.#run.spent.push(spent);
-    this.#meterOf(spent.model).end(spent);
+    const meter = this.#meterOf(spent.model);
+    this.#spend({ ...spent, call: meter.call });
+    meter.end(spent);
     this.#meters.delete(spent.model);
   }
 
@@ -193,8 +203,15 @@ class CommandSpending {
   breakOff(): void {
     if (this.#isComplete) return this.end();
     const models = new Set([...this.#answers.values()].map(({ model }) => model));
-    for (const model of models) this.#run.spent.push(this.#sumOf(model));
+    for (const model of models) {
+      this.#spend({ ...this.#sumOf(model), call: this.#meterOf(model).call });
+    }
     for (const meter of [this.#first, ...this.#meters.values()]) meter?.breakOff();
+  }
+
+  #spend(spent: Spent): void {
+    this.#run.spent.push(spent);
+    this.#run.onSpent?.(spent);
   }
 
   #sumOf(model: string): Spent {

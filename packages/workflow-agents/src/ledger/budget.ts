@@ -1,5 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { spendingOf, type ThreadContext, type WorkflowError } from "@uncaged/workflow";
+import {
+  type Journal,
+  spendingOf,
+  type ThreadContext,
+  type WorkflowError,
+} from "@uncaged/workflow";
 import { originalOf } from "../run/copy.ts";
 import { failure, misuse } from "../run/error.ts";
 import type { RoleRun, Spent } from "../run/run.ts";
@@ -8,20 +13,17 @@ import { mostCostOf, ownPrices, rounded, withCost } from "./prices.ts";
 import { type Limits, RaisedLimits } from "./raise.ts";
 
 type Account = Required<
-  Pick<RoleRun, "spent" | "reserve" | "remaining" | "isLimited" | "withCost" | "raise" | "counted">
+  Pick<
+    RoleRun,
+    "spent" | "reserve" | "remaining" | "isLimited" | "withCost" | "raise" | "takeOver" | "settled"
+  >
 > & {
   /** Called when the role is over: `isRecorded` when its step records what it spent. */
   close: (isRecorded: boolean) => void;
 };
 
 type Open = { spent: Spent[]; reserved: Set<Tally>; isRecorded: boolean };
-/** `earlier` is what other processes have paid of the steps at work, `counted` the turns that are counted already. */
-type Shared = {
-  accounts: Set<Open>;
-  waiting: Set<() => void>;
-  earlier: Open;
-  counted: Set<string>;
-};
+type Shared = { accounts: Set<Open>; waiting: Set<() => void> };
 
 /** What is held to a limit together: a thread, or in it one call of a role that has a budget of its own. */
 type Level = {
@@ -60,11 +62,11 @@ export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
  * @throws WorkflowError `BAD_PRICES`, `BAD_BUDGET`; from `reserve` `BUDGET_EXCEEDED` when the call could
  *   pass a limit, `PRICE_UNKNOWN` when there is a `maxCost` and the model has no known price.
  */
-export function openAccount(ctx: ThreadContext): Account {
+export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Account {
   const prices = ownPrices(ctx);
   const { steps, threadId } = ctx;
   const allSteps = originalOf(ctx.allSteps ?? steps);
-  const shared = open.get(allSteps) ?? newShared();
+  const shared = open.get(allSteps) ?? newShared(journal);
   const raised = new RaisedLimits(checkedLimits(ctx.options ?? {}), ctx);
   open.set(allSteps, shared);
   const { waiting } = shared;
@@ -161,11 +163,14 @@ export function openAccount(ctx: ThreadContext): Account {
       }
       return true;
     },
-    counted(turn, earlier) {
-      if (shared.counted.has(turn)) return;
-      shared.counted.add(turn);
-      if (earlier) shared.earlier.spent.push(earlier);
+    takeOver(calls) {
+      const taken = new Set(calls.flatMap(({ call }) => call ?? []));
+      for (const { spent } of shared.accounts) {
+        const left = spent.filter(({ call = "" }) => !taken.has(call));
+        if (left.length < spent.length) spent.splice(0, spent.length, ...left);
+      }
     },
+    settled: async () => await journal?.settled?.(),
     close(isRecorded) {
       if (!isRecorded) return;
       mine.isRecorded = true;
@@ -175,10 +180,17 @@ export function openAccount(ctx: ThreadContext): Account {
   };
 }
 
-function newShared(): Shared {
-  const earlier: Open = { spent: [], reserved: new Set(), isRecorded: false };
-  return { accounts: new Set([earlier]), waiting: new Set(), earlier, counted: new Set() };
+/** Its first account is of earlier workers: what they have paid and no step records. */
+function newShared(journal: Journal | undefined): Shared {
+  const paid = journal?.paid?.() ?? [];
+  const spent = paid.map(({ call, model, usage, cost }) => ({ call, model, usage, cost }));
+  const earlier: Open = { spent, reserved: new Set(), isRecorded: false };
+  return { accounts: new Set([earlier]), waiting: new Set() };
 }
+
+/** The journal of a thread: step workflows have it among their options. */
+const journalOf = ({ journal, options }: ThreadContext): Journal | undefined =>
+  journal ?? (options?.journal as Journal | undefined);
 
 /** @throws WorkflowError `BAD_BUDGET` for a limit that is no positive number. */
 export function checkedLimits({ maxCost, maxTokens }: Readonly<Record<string, unknown>>): Limits {

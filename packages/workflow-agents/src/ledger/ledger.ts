@@ -54,7 +54,7 @@ export function tallyOf(usage: Usage, cost: number | null): Tally {
 
 /**
  * The ledger of a thread. An attempt counts when it has ended; a step that records what it spent has
- * recorded it for its attempt's children, too.
+ * recorded it for its attempt's children, too. What another thread has paid of a step is in that thread's ledger.
  */
 export function ledgerOf(attempts: readonly Attempt[]): Ledger {
   const byId = new Map(attempts.map((attempt) => [attempt.attempt, attempt]));
@@ -66,9 +66,11 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
   for (const attempt of attempts) {
     const above = ancestorsOf(attempt, byId);
     const kind = kindOf([attempt, ...above]);
-    if (kind === null || above.some(({ recorded }) => recorded)) continue;
+    if (kind === null || above.some(({ recorded, paid }) => recorded && paid === null)) continue;
+    // What a fork has copied of a step that goes on is in its journal, and in the ledger of the thread that has paid it.
+    if (kind === "saved" && !(attempt.saved && attempt.recorded)) continue;
     if (kind !== "saved") unknown += attempt.unknown;
-    const parts = Object.entries(attempt.models).map(
+    const parts = Object.entries(attempt.paid ?? attempt.models).map(
       ([model, { usage, cost }]) => [model, tallyOf(usage, cost)] as const,
     );
     const tally = parts.map(([, part]) => part).reduce(addTally, noTally);

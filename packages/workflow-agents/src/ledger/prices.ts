@@ -118,9 +118,10 @@ export function costOf(
 }
 
 /** Adds a call's cost: by the user's price, else as its agent reported it, else by the list. */
-export function withCost({ model, usage, cost, cacheWrites }: Spent, prices: Prices): Spent {
+export function withCost(spent: Spent, prices: Prices): Spent {
+  const { model, usage, cost, cacheWrites } = spent;
   const own = Object.hasOwn(prices, model) ? costOf(model, usage, prices) : null;
-  return { model, usage, cost: own ?? cost ?? costOf(model, usage, prices, cacheWrites) };
+  return { ...spent, cost: own ?? cost ?? costOf(model, usage, prices, cacheWrites) };
 }
 
 /** The most that a call of so many tokens can cost: its input may also be written to the cache. */

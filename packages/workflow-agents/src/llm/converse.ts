@@ -2,7 +2,7 @@ import { addUsage, noUsage, type WorkflowError } from "@uncaged/workflow";
 import { kindOf } from "../content/sent.ts";
 import { failure } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";
-import { currentRun, Meter, publish } from "../run/run.ts";
+import { Meter, publish, type Spent, spend, spending } from "../run/run.ts";
 import type { ToolAnswer, ToolContext, ToolRunner } from "../tools/tools.ts";
 import { Approvals, type Decision } from "./approvals.ts";
 import {
@@ -78,13 +78,15 @@ export async function converse(
   const approvals = new Approvals(step, recorded);
   if (turns > 0) publish("llm_resumed", { turns, tool_calls: toolCalls });
   let [text, thinking, usage, hasToolUse] = ["", "", noUsage, false];
+  // What was spent and is not recorded yet.
+  const paid: Spent[] = [];
   // What is recorded was paid for: each execution may have as many turns of its own.
   for (let turn = 1; turn <= turns + maxTurns; turn += 1) {
     const known = recorded.answer(turn);
     const asking = async () => {
       const asked = { ...request, messages };
       const answer = await retried(retrying(provider), signal, () =>
-        ask(provider, asked, conversation),
+        ask(provider, asked, conversation, paid),
       );
       if (answer.stop === "context_full") {
         usage = addUsage(usage, answer.usage);
@@ -96,7 +98,7 @@ export async function converse(
       const aside: AskAside = async (all) => {
         const plain = { ...request, format: undefined, messages: all };
         const summary = await retried(retrying(provider), signal, () =>
-          ask(provider, plain, { ...conversation, callbacks: {} }),
+          ask(provider, plain, { ...conversation, callbacks: {} }, paid),
         );
         usage = addUsage(usage, summary.usage);
         return summary;
@@ -104,7 +106,7 @@ export async function converse(
       const summary = await compaction.summary(aside, isFull);
       if (summary !== null) {
         const summarised = { summary, at: compaction.learned };
-        await recorded.summarised(turn, summarised);
+        await recorded.summarised(turn, summarised, paid.splice(0));
         compaction.compact(summarised);
       }
       return summary !== null;
@@ -132,10 +134,8 @@ export async function converse(
     thinking += answer.thinking;
     if (!known) {
       check(provider.name, answer, { allowTruncated, cap });
-      await recorded.answered(turn, answer);
+      await recorded.answered(turn, answer, paid.splice(0));
     }
-    const key = recorded.keyOf(turn, "");
-    if (key) currentRun().counted?.(key, known ? { ...known, cost: null } : null);
     messages.push({ role: "assistant", content: answer.blocks });
     if (!known) reportHosted(answer, callbacks);
     if (answer.toolUses.length > 0) {
@@ -175,16 +175,23 @@ async function ask(
   provider: ModelProvider,
   request: ModelRequest,
   { env, signal, callbacks, step = {} }: Conversation,
+  paid: Spent[],
 ): Promise<ModelAnswer & Capped> {
   signal?.throwIfAborted();
   const turn = await turnAt(provider, request, { env, signal }, step);
-  const { spent } = currentRun();
   const reserved = await reserveCall(provider, request, { env, signal });
   const own = pricedBy(provider);
   const meter = new Meter(request.model, provider.cacheWrites);
+  const pay = (one: Omit<Spent, "cost">): Spent => {
+    const spent = { ...own, ...one, call: meter.call };
+    spend(spent);
+    paid.push(spent);
+    return spent;
+  };
   const onUsage: ModelSink["onUsage"] = (partial) => meter.update(partial);
   const sink: ModelSink = { ...callbacks, onUsage, onResponse: turn.send() };
   try {
+    await meter.begun();
     const answer = await provider.answer(reserved.request, sink, { env, signal });
     if (typeof answer.text !== "string") {
       const problem = `${provider.name}: the text of the answer is ${kindOf(answer.text)}, not text`;
@@ -194,8 +201,7 @@ async function ask(
     const isCounted = answer.usage !== noUsage;
     // A server that reports no usage has used, as far as a limit is concerned, all that it could.
     const usage = isCounted || !reserved.usage ? answer.usage : reserved.usage;
-    const whole = { ...own, model, usage };
-    spent.push(whole);
+    const whole = pay({ model, usage });
     if (isCounted || reserved.usage) meter.end(whole);
     else meter.breakOff();
     if (!isCounted) publish("tool_message", uncounted(provider.name, model));
@@ -203,7 +209,7 @@ async function ask(
   } catch (error) {
     const known = error instanceof ProviderError ? error : null;
     // What broke off is paid for too, as far as it was counted.
-    if (known?.partial) spent.push({ ...own, ...known.partial });
+    if (known?.partial) pay(known.partial);
     if (known?.isFree) meter.free();
     else meter.breakOff();
     throw error;
@@ -299,13 +305,13 @@ async function runTools(
     onAgain?.(use);
     const call = { ...context, key: recorded.keyOf(turn, id), wasBegun: hasBegun, approved };
     const why = broken ? `${name} was not run: ${broken}` : refusal;
-    const { content, is_error, parts }: ToolAnswer = why
-      ? { content: why, is_error: true }
-      : await runner.run(name, input, call, id);
+    const refused: ToolAnswer | null = why ? { content: why, is_error: true } : null;
+    const done = await spending(async () => refused ?? (await runner.run(name, input, call, id)));
+    const { content, is_error, parts } = done.result;
     const shown = { tool_use_id: id, content: note + content, is_error };
     const result = { ...shown, ...(parts && { parts }) };
     if (signal.aborted) return result;
-    await recorded.finished(turn, result);
+    await recorded.finished(turn, result, done.spent);
     onResult?.(shown);
     return result;
   });

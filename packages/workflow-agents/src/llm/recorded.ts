@@ -1,5 +1,5 @@
 import type { Journal, JournalEntry, ThreadContext } from "@uncaged/workflow";
-import { digest } from "../run/run.ts";
+import { digest, type Spent, takeOver } from "../run/run.ts";
 import type { ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./provider.ts";
 
 /** What of a step its conversations need to be recorded. */
@@ -41,7 +41,8 @@ export function placeOf(
 /** What took the place of all before a turn, and at how many tokens the next one comes where a provider has shown it. */
 export type Summarised = { summary: string; at?: number | undefined };
 
-type Entry = { conversation: string; turn: number } & (
+/** `paid` is what was spent on it since the entry before. */
+type Entry = { conversation: string; turn: number; paid?: readonly Spent[] } & (
   | { kind: "answer"; answer: ModelAnswer }
   | { kind: "result"; result: ToolResult }
   | { kind: "repair"; message: string }
@@ -52,7 +53,8 @@ type Entry = { conversation: string; turn: number } & (
 /** `repair` is what the model was asked after an answer that did not fit. */
 type Turn = {
   answer: ModelAnswer;
-  results: Map<string, ToolResult>;
+  paid: readonly Spent[];
+  results: Map<string, { result: ToolResult; paid: readonly Spent[] }>;
   isBegun: boolean;
   repair?: string;
 };
@@ -62,7 +64,7 @@ export class Recorded {
   readonly #place: ConversationPlace | null;
   readonly #turns = new Map<number, Turn>();
   /** What took the place of all before a turn. */
-  readonly #summaries = new Map<number, Summarised>();
+  readonly #summaries = new Map<number, Summarised & { paid?: readonly Spent[] }>();
   #repairs = 0;
   /** What was dropped with the last entry: it is taken back where the next one says that the model was asked again. */
   #dropped: [turn: number, value: Turn][] = [];
@@ -81,8 +83,21 @@ export class Recorded {
     for (const each of entries) recorded.#take(each, isLast);
     // If this execution fails, too, the next one knows by it what this one went on from.
     const { turns } = recorded;
-    if (turns > 0) await recorded.#record({ kind: "resumed", turn: turns });
+    const paid = recorded.#paid();
+    takeOver(paid);
+    const taken = paid.flatMap(({ call }) => call ?? []);
+    if (turns > 0) await recorded.#record({ kind: "resumed", turn: turns }, taken);
     return recorded;
+  }
+
+  /** What was spent on what this execution goes on from. */
+  #paid(): Spent[] {
+    const turns = [...this.#turns].flatMap(([turn, { paid, results }]) => [
+      ...(this.#summaries.get(turn)?.paid ?? []),
+      ...paid,
+      ...[...results.values()].flatMap((each) => each.paid),
+    ]);
+    return [...turns, ...(this.#summaries.get(this.turns + 1)?.paid ?? [])];
   }
 
   /** By it the conversation is found among those of its step. */
@@ -105,7 +120,7 @@ export class Recorded {
 
   /** What a tool call of a turn has given; undefined when it is to be made. */
   result(turn: number, id: string): ToolResult | undefined {
-    return this.#turns.get(turn)?.results.get(id);
+    return this.#turns.get(turn)?.results.get(id)?.result;
   }
 
   /** What the model was asked after the answer of a turn that did not fit; undefined when it was not. */
@@ -118,8 +133,12 @@ export class Recorded {
     return this.#summaries.get(turn);
   }
 
-  async summarised(turn: number, summarised: Summarised): Promise<void> {
-    await this.#record({ kind: "summary", turn, ...summarised });
+  async summarised(
+    turn: number,
+    summarised: Summarised,
+    paid: readonly Spent[] = [],
+  ): Promise<void> {
+    await this.#record({ kind: "summary", turn, ...summarised, paid });
   }
 
   /** How often the model was asked again for an answer that did not fit. */
@@ -139,8 +158,8 @@ export class Recorded {
     return place ? `${place.key}:${place.conversation}:${turn}:${id}` : undefined;
   }
 
-  async answered(turn: number, answer: ModelAnswer): Promise<void> {
-    await this.#record({ kind: "answer", turn, answer });
+  async answered(turn: number, answer: ModelAnswer, paid: readonly Spent[] = []): Promise<void> {
+    await this.#record({ kind: "answer", turn, answer, paid });
   }
 
   /** The calls of a turn begin that a person has decided on: until then nothing of it was at work. */
@@ -148,8 +167,8 @@ export class Recorded {
     await this.#record({ kind: "begun", turn });
   }
 
-  async finished(turn: number, result: ToolResult): Promise<void> {
-    await this.#record({ kind: "result", turn, result });
+  async finished(turn: number, result: ToolResult, paid: readonly Spent[] = []): Promise<void> {
+    await this.#record({ kind: "result", turn, result, ...(paid.length > 0 && { paid }) });
   }
 
   async repaired(turn: number, message: string): Promise<void> {
@@ -157,9 +176,12 @@ export class Recorded {
     await this.#record({ kind: "repair", turn, message });
   }
 
-  async #record(entry: DistributiveOmit<Entry, "conversation">): Promise<void> {
+  async #record(
+    entry: DistributiveOmit<Entry, "conversation">,
+    taken?: readonly string[],
+  ): Promise<void> {
     const { journal, key, conversation } = this.#place ?? {};
-    if (journal && key !== undefined) await journal.record(key, { conversation, ...entry });
+    if (journal && key !== undefined) await journal.record(key, { conversation, ...entry }, taken);
   }
 
   #take({ entry: given, failed }: JournalEntry, isLast: (answer: ModelAnswer) => boolean): void {
@@ -178,12 +200,21 @@ export class Recorded {
       for (let later = turn; this.#turns.delete(later); later += 1) {
         this.#summaries.delete(later + 1);
       }
-      this.#turns.set(turn, { answer: entry.answer, results: new Map(), isBegun: false });
-    } else if (kind === "result") known?.results.set(entry.result.tool_use_id, entry.result);
-    else if (kind === "summary") this.#summaries.set(turn, entry);
+      const { answer, paid = [this.#spentOn(turn, answer)] } = entry;
+      this.#turns.set(turn, { answer, paid, results: new Map(), isBegun: false });
+    } else if (kind === "result") {
+      const { result, paid = [] } = entry;
+      known?.results.set(result.tool_use_id, { result, paid });
+    } else if (kind === "summary") this.#summaries.set(turn, entry);
     else if (kind === "repair" && known) known.repair = entry.message;
     else if (kind === "begun" && known) known.isBegun = true;
     if (failed) this.#drop(isLast);
+  }
+
+  /** What an earlier version has recorded of what an answer cost. */
+  #spentOn(turn: number, { model, usage }: ModelAnswer): Spent {
+    const call = this.keyOf(turn, "");
+    return { model, usage, cost: null, ...(call !== undefined && { call }) };
   }
 
   /** Drops the answer that an execution failed with, and those before it that did not fit either. */

@@ -3,6 +3,7 @@ import {
   type AgentFn,
   type Descriptor,
   isWorkflowError,
+  type Journal,
   type JsonSchema,
   maskOf,
   type Path,
@@ -91,8 +92,8 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
     const ctx = spec.durable === "role" ? given : { ...given, journal };
     // Its caller has opened an attempt for it, or it is one of a role's parts.
     const made = { ...spec, form, policy, role: play };
-    if (attempt) return await execute(made, ctx, attempt.path);
-    return await inAttempt(ctx, ({ isChild }) => execute(made, ctx, isChild ? null : []));
+    if (attempt) return await execute(made, ctx, attempt.path, journal);
+    return await inAttempt(ctx, ({ isChild }) => execute(made, ctx, isChild ? null : [], journal));
   };
   const schema = spendingSchema(form.schema);
   const descriptor = { description: spec.description, schema };
@@ -113,14 +114,18 @@ type MadeRole<S extends $ZodObject> = RoleSpec<S> & {
   role: Role<AgentMeta<S>>;
 };
 
-/** `path` is where the role is played; null for a concurrent part, which has no steps of its own. */
+/**
+ * `path` is where the role is played; null for a concurrent part, which has no steps of its own. Its calls are in the journal
+ * also where its turns are not.
+ */
 async function execute<S extends $ZodObject>(
   spec: MadeRole<S>,
   ctx: ThreadContext,
   path: Path | null,
+  journal: Journal | undefined,
 ): Promise<{ content: string; meta: AgentMeta<S> }> {
   const { policy, description } = spec;
-  const { close, ...account } = openAccount(ctx);
+  const { close, ...account } = openAccount(ctx, journal);
   const outer = outerRun();
   const stepID = ctx.role ?? "agent";
   const run: RoleRun = {
@@ -157,7 +162,10 @@ async function execute<S extends $ZodObject>(
     });
   } finally {
     // The step of the role that plays this one records what both have spent.
-    outer?.spent.push(...run.spent.map(account.withCost));
+    for (const spent of run.spent.map(account.withCost)) {
+      outer?.spent.push(spent);
+      outer?.onSpent?.(spent);
+    }
     close(isRecorded || outer !== null);
   }
 }

@@ -20,9 +20,15 @@ import { failure } from "./error.ts";
 
 /**
  * What one model call spent. `cost` is in US dollars, null when the model's price is not known; `cacheWrites` is how long
- * what it wrote to the cache lives, where that has a price of its own.
+ * what it wrote to the cache lives, where that has a price of its own; `call` is the id by which the thread's journal has it.
  */
-export type Spent = { model: string; usage: Usage; cost: number | null; cacheWrites?: "1h" };
+export type Spent = {
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  cacheWrites?: "1h";
+  call?: string;
+};
 
 type AgentCount = { started: number; running: number };
 
@@ -45,8 +51,12 @@ export type RoleRun = {
    * Has the thread wait until somebody has raised its limit for such a call; false where nobody can be asked.
    */
   raise?: (next: Spent) => Promise<boolean>;
-  /** Counts a turn of a model once, by its key: with what another process has paid for it, or as one of this one's. */
-  counted?: (turn: string, earlier: Spent | null) => void;
+  /** Sees what is added to `spent`. */
+  onSpent?: (spent: Spent) => void;
+  /** Forgets what other executions were counted for calls that this one goes on from. */
+  takeOver?: (calls: readonly Spent[]) => void;
+  /** Resolves when the journal has what was published of calls. */
+  settled?: () => Promise<void>;
   /** What remains of the thread's limit, in US dollars; null when it has none. */
   remaining?: () => number | null;
   /** Whether there is a limit: then no model is called without a bound of its answer. */
@@ -96,6 +106,31 @@ export const currentRun = (): RoleRun =>
 
 /** The run that another one is part of; null when there is none. */
 export const outerRun = (): RoleRun | null => runs.getStore() ?? null;
+
+/** Counts what the current run has spent. */
+export function spend(...spent: readonly Spent[]): void {
+  const run = currentRun();
+  run.spent.push(...spent);
+  for (const one of spent) run.onSpent?.(one);
+}
+
+/** Counts what earlier executions have spent on what the current run goes on from. */
+export function takeOver(spent: readonly Spent[]): void {
+  currentRun().takeOver?.(spent);
+  spend(...spent);
+}
+
+/** Does a part of the current run, and gives what that has spent beside its result. */
+export async function spending<T>(work: () => Promise<T>): Promise<{ result: T; spent: Spent[] }> {
+  const run = currentRun();
+  const spent: Spent[] = [];
+  const onSpent = (one: Spent): void => {
+    spent.push(one);
+    run.onSpent?.(one);
+  };
+  const result = runs.getStore() ? await runs.run({ ...run, onSpent }, work) : await work();
+  return { result, spent };
+}
 
 /** Publishes an event of the current run on the workflow's channel, unless the run intercepts it. */
 export function publish(type: WorkflowEvent["type"], payload: Record<string, unknown>): void {
@@ -163,6 +198,16 @@ export class Meter {
   constructor(model: string, cacheWrites?: "1h") {
     this.#last = { model, usage: noUsage, cost: null, ...(cacheWrites && { cacheWrites }) };
     publish("llm_start", { call_id: this.#id, model });
+  }
+
+  /** The id by which the journal has the call. */
+  get call(): string {
+    return this.#id;
+  }
+
+  /** Resolves when the journal has that the call begins: only then it is made. */
+  async begun(): Promise<void> {
+    await this.#run.settled?.();
   }
 
   update({ model, usage }: Omit<Spent, "cost">): void {

@@ -205,8 +205,9 @@ async function withTree(
 
 /** What the files of a worktree belong together with: what was recorded while they became what they are. */
 const journalOf = (tree: Tree, journal: Journal): Journal => ({
+  ...journal,
   read: (key) => journal.read(journalKey(key, tree.id)),
-  record: (key, entry) => journal.record(journalKey(key, tree.id), entry),
+  record: (key, entry, taken) => journal.record(journalKey(key, tree.id), entry, taken),
 });
 
 const journalKey = (key: string, id: string): string => `${key}@${id}`;

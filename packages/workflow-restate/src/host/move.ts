@@ -5,6 +5,7 @@ import {
   dataPath,
   infoPath,
   isBlobId,
+  journalPath,
   namesIn,
   readBlob,
   readBundle,
@@ -32,11 +33,8 @@ import { Bundles } from "../mirror/bundles.ts";
 import type { ArriveHeader, ReceiveHeader } from "../service/move.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 import type { HostContext } from "./context.ts";
-import { lastOf, linesOf, sumOf } from "./threads.ts";
+import { batchesOf, lastOf, linesOf, sumOf } from "./threads.ts";
 import type { MovedNames } from "./workflows.ts";
-
-/** So much of a debug log is one batch, unless it is one line. */
-const batchBytes = 512 * 1024;
 
 /** A cluster as threads leave it and arrive in it. */
 export function movingCluster(context: HostContext, names: MovedNames): MovingHost {
@@ -107,10 +105,12 @@ async function check(context: HostContext, root: Root, ref: ThreadRef): Promise<
   const data = readFileSync(dataPath(root, hash, threadId));
   if (sum === null) throw withoutSums(threadId);
   const values = readIfThere(valuesPath(root, hash, threadId));
+  const journal = wholeLines(readIfThere(journalPath(root, hash, threadId)));
   const blobs = blobsIn(root, ref).map((path) => readIfThere(path));
   for (const [what, lines] of [
     ["a record", linesOf(data)],
     ["a value of its debug log", linesOf(values)],
+    ["a record of its journal", linesOf(journal)],
     ["something that it keeps", blobs],
   ] as const) {
     if (largest(lines) > maxRecordBytes) throw tooLarge(threadId, what, largest(lines));
@@ -138,15 +138,15 @@ const startsWith = (whole: Buffer, beginning: Buffer): boolean =>
   beginning.length <= whole.length && whole.subarray(0, beginning.length).equals(beginning);
 
 /** What the cluster has of a thread from before it left. */
-type Older = { meta: ThreadMeta; data: Buffer; info: Buffer; values: Buffer };
+type Older = { meta: ThreadMeta; data: Buffer; info: Buffer; values: Buffer; journal: Buffer };
 
 async function older({ mirror, root }: HostContext, ref: ThreadRef): Promise<Older | null> {
   const meta = await mirror.sync(ref.threadId);
   if (!meta) return null;
-  const [data, info, values] = [dataPath, infoPath, valuesPath].map((path) =>
+  const [data, info, values, journal] = [dataPath, infoPath, valuesPath, journalPath].map((path) =>
     readIfThere(path(root, ref.hash, ref.threadId)),
-  ) as [Buffer, Buffer, Buffer];
-  return { meta, data, info, values };
+  ) as [Buffer, Buffer, Buffer, Buffer];
+  return { meta, data, info, values, journal };
 }
 
 /** Sends what the cluster lacks of a thread, and then what it is. */
@@ -162,15 +162,16 @@ async function arriveWhole(
   const { start, steps, end, ...log } = logOf(root, ref);
   const lines = linesOf(readFileSync(dataPath(root, hash, threadId)).subarray(0, log.size));
   const before = await older(context, ref);
-  const [info, values] = [infoPath, valuesPath].map((path) =>
-    wholeLines(readIfThere(path(root, hash, threadId))),
-  ) as [Buffer, Buffer];
-  const goesOn = before && startsWith(info, before.info) && startsWith(values, before.values);
+  const files = { info: infoPath, values: valuesPath, journal: journalPath };
+  const names = Object.keys(files) as (keyof typeof files)[];
+  const beside = names.map((name) => wholeLines(readIfThere(files[name](root, hash, threadId))));
+  const goesOn = before && names.every((name, n) => startsWith(beside[n] ?? nothing, before[name]));
   const from = goesOn ? before : null;
-  const batches = [
-    ...batchesOf(info.subarray(from?.info.length ?? 0)).map((piece) => [piece, nothing]),
-    ...batchesOf(values.subarray(from?.values.length ?? 0)).map((piece) => [nothing, piece]),
-  ] as [Buffer, Buffer][];
+  const batches = names.flatMap((name, n) =>
+    batchesOf((beside[n] ?? nothing).subarray(from?.[name].length ?? 0)).map((piece) =>
+      names.map((_, at) => (at === n ? piece : nothing)),
+    ),
+  );
   const firstRecord = before?.meta.records ?? 0;
   const firstBatch = from?.meta.batches ?? 0;
   function* kept(): Generator<Kept> {
@@ -184,7 +185,7 @@ async function arriveWhole(
       if (bytes) yield { key: `b:${id}`, bytes };
     }
   }
-  const all = lines.reduce((sum, { length }) => sum + length, info.length + values.length);
+  const all = [...lines, ...beside].reduce((sum, { length }) => sum + length, 0);
   let sent = 0;
   for await (const group of messagesOf(kept())) {
     const header: ReceiveHeader = { moves, keys: group.map(({ key }) => key) };
@@ -222,18 +223,6 @@ async function arriveWhole(
 const nothing = Buffer.alloc(0);
 
 const wholeLines = (text: Buffer): Buffer => text.subarray(0, text.lastIndexOf("\n") + 1);
-
-/** Whole lines in pieces of which each is one batch. */
-function batchesOf(text: Buffer): Buffer[] {
-  const pieces: Buffer[] = [];
-  for (let from = 0; from < text.length; ) {
-    const last = text.lastIndexOf("\n", Math.min(from + batchBytes, text.length) - 1);
-    const end = (last >= from ? last : text.indexOf("\n", from)) + 1;
-    pieces.push(text.subarray(from, end));
-    from = end;
-  }
-  return pieces;
-}
 
 const tooLarge = (threadId: string, what: string, length: number): WorkflowError =>
   WorkflowError.failed(

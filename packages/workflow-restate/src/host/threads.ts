@@ -36,7 +36,7 @@ import {
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { isPassing } from "../client/client.ts";
-import { numbered } from "../client/frame.ts";
+import { batchKey, frame, numbered } from "../client/frame.ts";
 import { createThread, type Kept, keptBlobs } from "../client/transfer.ts";
 import {
   type LastRecord,
@@ -107,6 +107,9 @@ async function begin(
   const facts = { rounds: roundsOf(bundle), sha256: sha256(await readBundle(root, hash)) };
   const { thread, start, steps } = await prepareThread(store, hash, whole, facts);
   const lines = sealedLines(thread.records);
+  const batches = batchesOf(
+    Buffer.concat(sealedLines(thread.journal ?? []).flatMap((line) => [line, Buffer.from("\n")])),
+  );
   const text = new SearchText();
   for (const step of steps) text.add(step);
   const header: StartMessage = {
@@ -116,6 +119,7 @@ async function begin(
     createdAt: start.timestamp,
     ...(start.forkFrom && { forkFrom: start.forkFrom }),
     records: lines.length,
+    batches: batches.length,
     sum: sumOf(lines.at(-1) as Buffer),
     last: lastOf(steps, start.parameters.options.maxRounds),
     text: text.of(start, null),
@@ -123,6 +127,10 @@ async function begin(
   };
   async function* values(): AsyncGenerator<Kept> {
     for (const [n, bytes] of lines.entries()) yield { key: numbered("s", n), bytes };
+    for (const [n, piece] of batches.entries()) {
+      const none = Buffer.alloc(0);
+      yield { key: batchKey(n), bytes: frame({}, [none, none, piece]) };
+    }
     const named = new Set(request.fork ? steps.flatMap(blobsNamedIn) : []);
     if (request.fork && named.size > 0) yield* keptBlobs(client, request.fork.threadId, named);
   }
@@ -171,6 +179,21 @@ export function linesOf(log: Buffer): Buffer[] {
     from = end + 1;
   }
   return lines;
+}
+
+/** So much of a log is one batch, unless it is one line. */
+const batchBytes = 512 * 1024;
+
+/** Whole lines in pieces of which each is one batch. */
+export function batchesOf(text: Buffer): Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let from = 0; from < text.length; ) {
+    const last = text.lastIndexOf("\n", Math.min(from + batchBytes, text.length) - 1);
+    const end = (last >= from ? last : text.indexOf("\n", from)) + 1;
+    pieces.push(text.subarray(from, end));
+    from = end;
+  }
+  return pieces;
 }
 
 /** The checksum that a record has as its last field. */

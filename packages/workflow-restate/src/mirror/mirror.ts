@@ -1,6 +1,13 @@
 import { appendFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { dataPath, infoPath, noteLocation, type Root, valuesPath } from "@uncaged/workflow/driver";
+import {
+  dataPath,
+  infoPath,
+  journalPath,
+  noteLocation,
+  type Root,
+  valuesPath,
+} from "@uncaged/workflow/driver";
 import type { ClusterClient } from "../client/client.ts";
 import { batchKey, numbered, oldBatchKey, unframe } from "../client/frame.ts";
 import { continued, extended, type Span, type Writer } from "../thread/spans.ts";
@@ -110,7 +117,7 @@ export class Mirror {
     if (location) this.#moves.set(threadId, location.moves);
   }
 
-  // The debug log first: who reads a step finds the events before it. Gives false when the thread was removed meanwhile.
+  // The debug log and the journal first: who reads a step finds what was recorded before it. Gives false when the thread was removed meanwhile.
   async #fetch(
     threadId: string,
     from: Mirrored,
@@ -135,6 +142,7 @@ export class Mirror {
       data: dataPath(this.root, hash, threadId),
       info: infoPath(this.root, hash, threadId),
       values: valuesPath(this.root, hash, threadId),
+      journal: journalPath(this.root, hash, threadId),
     };
     if (from.records === 0 && from.batches === 0) {
       this.#removeFiles(threadId, hash);
@@ -142,17 +150,19 @@ export class Mirror {
     }
     const info: Buffer[] = [];
     const kept: Buffer[] = [];
+    const recorded: Buffer[] = [];
     let { info: bytes, spans } = from;
     for (let n = from.batches; n < meta.batches; n += 1) {
       const batch = values.get(batchKey(n)) ?? values.get(oldBatchKey(n));
       const { header, parts } = batch ? unframe(batch) : { header: {}, parts: [] };
-      const [events, more] = parts;
+      const [events, more, entries] = parts;
       if (events && events.length > 0) {
         spans = extended(spans, header as Writer, bytes);
         bytes += events.length;
         info.push(events);
       }
       if (more) kept.push(more);
+      if (entries) recorded.push(entries);
     }
     const data: Buffer[] = [];
     let records = from.records;
@@ -162,6 +172,8 @@ export class Mirror {
       data.push(line ?? Buffer.from("null"), newline);
     }
     append(paths.values, kept);
+    // A thread without a journal has no file of one.
+    if (recorded.some(({ length }) => length > 0)) append(paths.journal, recorded);
     append(paths.info, info);
     append(paths.data, data);
     const mirrored = { incarnation, hash, records, batches: meta.batches, info: bytes, spans };
@@ -170,7 +182,7 @@ export class Mirror {
   }
 
   #removeFiles(threadId: string, hash: string): void {
-    for (const path of [dataPath, infoPath, valuesPath]) {
+    for (const path of [dataPath, infoPath, valuesPath, journalPath]) {
       rmSync(path(this.root, hash, threadId), { force: true });
     }
     this.#moves.delete(threadId);

@@ -41,7 +41,7 @@ type StartHeader = rules.StartMessage & StagedValues & { token: string | null };
 type Refusal = { error: ErrorRecord };
 type Object = ObjectContext;
 
-/** An append as a message: its parts are the record, if there is one, lines of the debug log, and of the values. */
+/** An append as a message: its parts are the record, if there is one, and lines of the debug log, the values and the journal. */
 export type AppendMessage = Omit<AppendRequest, "batch"> & {
   /** Where the lines are in the worker's copy of the debug log. */
   at?: number;
@@ -159,9 +159,9 @@ async function kill(ctx: Object): Promise<{ threadId: string } | Refusal> {
 async function append(ctx: Object, message: Uint8Array) {
   const { header, parts } = unframe(message);
   const { record, at, ...request } = header as AppendMessage;
-  const [line, lines, values] = parts as [Buffer, Buffer, Buffer];
+  const [line, ...beside] = parts as [Buffer, Buffer, Buffer, Buffer];
   const before = await metaOf(ctx);
-  const batch = lines.length + values.length > 0;
+  const batch = beside.some(({ length }) => length > 0);
   const appended = rules.append(before, { ...request, ...(record && { record }), batch });
   if (appended.kind === "fenced") return { fenced: true };
   const { meta, kind } = appended;
@@ -169,7 +169,7 @@ async function append(ctx: Object, message: Uint8Array) {
     if (record) setLine(ctx, meta.records - 1, line);
     if (batch) {
       const { claim } = meta;
-      const written = frame({ claim, at }, [lines, values]);
+      const written = frame({ claim, at }, beside);
       ctx.set(batchKey(meta.batches - 1), written, serde.binary);
     }
     if (record) await become(ctx, meta, before, record.text);

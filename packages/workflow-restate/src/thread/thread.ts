@@ -89,7 +89,11 @@ const ended = ({ threadId, end }: ThreadMeta): Refusal => {
 export type Started = Pick<
   ThreadMeta,
   "incarnation" | "threadId" | "hash" | "workflow" | "createdAt" | "forkFrom" | "records" | "sum"
-> & { last: LastRecord | null };
+> & {
+  last: LastRecord | null;
+  /** How many batches it begins with: what it goes on from in another thread's journal. */
+  batches?: number;
+};
 
 /** What a thread is started with, beside its values. `text` is what it is searched by. */
 export type StartMessage = Omit<Started, "incarnation"> & {
@@ -99,12 +103,12 @@ export type StartMessage = Omit<Started, "incarnation"> & {
 };
 
 /** A new thread. It is driven at once, unless its last step waits. */
-export function start({ createdAt, last, ...given }: Started): Change {
+export function start({ createdAt, last, batches = 0, ...given }: Started): Change {
   const meta: ThreadMeta = {
     ...given,
     createdAt,
     updatedAt: last?.timestamp ?? createdAt,
-    batches: 0,
+    batches,
     last,
     epoch: 0,
     claim: 0,

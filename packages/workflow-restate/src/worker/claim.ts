@@ -1,11 +1,14 @@
-import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { appendFileSync, closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import {
   type Appended,
   blobIdOf,
   dataPath,
   EventFile,
   FencedError,
+  firstSum,
   infoPath,
+  type JournalHead,
+  journalPath,
   type Root,
   sealed,
   type StoreClaim,
@@ -20,7 +23,7 @@ import { infoOf } from "../thread/info.ts";
 import { described } from "../thread/record.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 
-/** So much of a debug log goes with a record, or in a message of its own. */
+/** So much of a debug log, or of a journal, goes with a record, or in a message of its own. */
 const mostBeside = 512 * 1024;
 /** What the debug log has gained goes with the next record, unless that is not made for so long. */
 const flushAfterMs = 1000;
@@ -46,11 +49,17 @@ type Answer = { fenced: true } | { fenced: false; pause: boolean };
 const seqsOfClaim = 1_000_000;
 
 /** A claimed thread's records, and the storage root that has its files as they were when it was claimed. */
-export type ClaimedThread = { root: Root; start: StartRecord; steps: readonly Step[] };
+export type ClaimedThread = {
+  root: Root;
+  start: StartRecord;
+  steps: readonly Step[];
+  /** What the records know of the journal. */
+  journal: JournalHead | null;
+};
 
 /**
  * One worker's claim on a thread of a cluster. It appends records, each after the one before it was confirmed, and with each
- * the lines that the debug log has gained. While a role takes long, the debug log alone is sent.
+ * the lines that the debug log and the journal have gained. While a role takes long, these alone are sent.
  */
 export class Claim implements StoreClaim {
   readonly ref: { hash: string; threadId: string };
@@ -59,6 +68,7 @@ export class Claim implements StoreClaim {
   readonly start: StartRecord;
   readonly steps: readonly Step[];
   readonly end = null;
+  readonly journalHead: JournalHead | null;
   readonly cut = null;
   readonly lost: AbortSignal;
   /** How many bytes of the debug log the cluster had. */
@@ -70,7 +80,8 @@ export class Claim implements StoreClaim {
   readonly #lost = new AbortController();
   readonly #client: ClusterClient;
   readonly #meta: ThreadMeta;
-  readonly #tails: [info: Tail, values: Tail];
+  readonly #tails: [info: Tail, values: Tail, journal: Tail];
+  readonly #journal: JournalTail;
   readonly #events: EventFile;
   #flush: { at: number; timer: ReturnType<typeof setTimeout> } | null = null;
   #records: number;
@@ -89,7 +100,7 @@ export class Claim implements StoreClaim {
   constructor(
     client: ClusterClient,
     meta: ThreadMeta,
-    { root, start, steps }: ClaimedThread,
+    { root, start, steps, journal: journalHead }: ClaimedThread,
     { hasLimit, onWrite }: { hasLimit: boolean; onWrite: () => void },
   ) {
     this.lost = this.#lost.signal;
@@ -101,16 +112,17 @@ export class Claim implements StoreClaim {
     this.thread = infoOf(meta);
     this.start = start;
     this.steps = steps;
-    const [info, values] = [infoPath, valuesPath].map((pathOf) => pathOf(root, hash, threadId)) as [
-      string,
-      string,
-    ];
+    this.journalHead = journalHead;
+    const [info, values, journal] = [infoPath, valuesPath, journalPath].map((pathOf) =>
+      pathOf(root, hash, threadId),
+    ) as [string, string, string];
+    this.#journal = new JournalTail(journal);
     this.#events = new EventFile(info, values, () => {
       onWrite();
       this.#plan(flushAfterMs);
     });
     const tail = (path: string): Tail => ({ path, sent: sizeOf(path) });
-    this.#tails = [tail(info), tail(values)];
+    this.#tails = [tail(info), tail(values), tail(journal)];
     this.began = this.#tails[0].sent;
     this.#records = meta.records;
     this.#sum = BigInt(`0x${meta.sum}`);
@@ -141,9 +153,10 @@ export class Claim implements StoreClaim {
     });
   }
 
-  /** Interim: entries go with the debug log. */
-  async journal(_record: string): Promise<void> {
-    throw new Error("the journal is written as events");
+  async journal(record: string): Promise<void> {
+    if (this.lost.aborted) throw this.#fenced();
+    this.#journal.append(record);
+    if (!(await this.settle())) throw this.#fenced();
   }
 
   event(lines: readonly string[]): void {
@@ -187,7 +200,7 @@ export class Claim implements StoreClaim {
     this.#lost.abort();
   }
 
-  /** Sends all that the debug log has gained; false when the cluster has not taken it. */
+  /** Sends all that was written until now; false when the cluster has not taken it. */
   async settle(): Promise<boolean> {
     try {
       while (this.#tails.some(isBehind)) {
@@ -283,6 +296,34 @@ export class Claim implements StoreClaim {
       }
     }
   }
+}
+
+/** The journal as it is in the cluster, and what is to be sent of it. */
+class JournalTail {
+  readonly #path: string;
+  #sum: bigint | null = null;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** @throws WorkflowError `RECORD_TOO_LARGE` */
+  append(record: string): void {
+    this.#sum ??= sumAtEnd(this.#path);
+    const { text, sum } = sealed(record, this.#sum);
+    const line = Buffer.from(`${text}\n`);
+    if (line.length > maxRecordBytes) throw tooLarge(line.length);
+    appendFileSync(this.#path, line, { mode: 0o600 });
+    this.#sum = sum;
+  }
+}
+
+/** The sum of a journal's last record. */
+function sumAtEnd(path: string): bigint {
+  if (sizeOf(path) === 0) return firstSum;
+  const lines = readFileSync(path, "utf8").trimEnd();
+  const last = lines.slice(lines.lastIndexOf("\n") + 1);
+  return BigInt(`0x${(JSON.parse(last) as { sum: string }).sum}`);
 }
 
 const isBehind = ({ path, sent }: Tail): boolean => sizeOf(path) > sent;

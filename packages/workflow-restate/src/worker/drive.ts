@@ -3,15 +3,17 @@ import { join } from "node:path";
 import {
   createRoot,
   dataPath,
+  DiskStore,
   describeOutcome,
   engineFor,
   InfoLog,
   infoPath,
-  type JournalPlace,
+  JournalReader,
   type LoadedBundle,
   loadBundle,
   type Mask,
   maskOf,
+  oldJournals,
   openRoot,
   outcomeTag,
   markVariable,
@@ -201,13 +203,15 @@ export class Driver {
     const claim = new Claim(
       client,
       meta,
-      { root, start, steps },
+      { root, start, steps, journal: log.journal },
       { hasLimit, onWrite: () => live.wrote() },
     );
     const { mask } = this;
     const info = new InfoLog(claim, mask);
     live.begin(infoPath(root, hash, threadId), claim.began);
     const { cwd } = this.#parts;
+    // The files have what the cluster has.
+    const reader = await JournalReader.open(new DiskStore(root), claim);
     const driven = engineFor({
       store: {
         listBlobs: ({ threadId: id }) => blobIds(client, id),
@@ -225,7 +229,7 @@ export class Driver {
       env: this.#env,
       ...(cwd !== undefined && { options: { cwd } }),
       info,
-      journal: this.#journalOf(root, start, claim),
+      journal: { reader, old: () => this.#oldEntries(root, start) },
       mask,
       onWait: () => void rest().catch(() => void engine.release()),
     });
@@ -267,18 +271,13 @@ export class Driver {
     }
   }
 
-  /** What the roles of a thread record goes with its events, and what it is a fork of is fetched when they ask for it. */
-  #journalOf(root: Root, start: StartRecord, claim: Claim): JournalPlace {
+  /** What an earlier version has recorded. What a thread is a fork of is fetched when its roles ask for it. */
+  #oldEntries(root: Root, start: StartRecord): ReturnType<typeof oldJournals> {
     const mirror = new Mirror(root, this.#parts.client);
-    return {
-      root,
-      start,
-      async find(threadId) {
-        const meta = await mirror.sync(threadId);
-        return meta && { hash: meta.hash, threadId };
-      },
-      settle: () => claim.settle(),
-    };
+    return oldJournals(root, start, async (threadId) => {
+      const meta = await mirror.sync(threadId);
+      return meta && { hash: meta.hash, threadId };
+    });
   }
 
   /** A bundle, which is fetched, hashed and imported once; what fails is tried again. */

@@ -1,6 +1,6 @@
 import type { Step } from "../contract/contract.ts";
 import type { ThreadLog } from "./log.ts";
-import type { EndRecord, StartRecord } from "../record/record.ts";
+import type { EndRecord, JournalHead, StartRecord } from "../record/record.ts";
 import { endedError, type ThreadRef } from "../record/thread.ts";
 import {
   type Appended,
@@ -25,7 +25,7 @@ export type DiskClaimParts = {
   root: Root;
   thread: ThreadInfo;
   fence: number;
-  log: Pick<ThreadLog, "start" | "steps" | "end">;
+  log: Pick<ThreadLog, "start" | "steps" | "end" | "journal">;
   writer: LogWriter;
   journal: JournalFile;
   writing: Writing;
@@ -42,6 +42,7 @@ export class DiskClaim implements Claim {
   readonly start: StartRecord;
   readonly steps: readonly Step[];
   readonly end: EndRecord | null;
+  readonly journalHead: JournalHead | null;
   readonly lost: AbortSignal;
   readonly #parts: DiskClaimParts;
   readonly #lost = new AbortController();
@@ -64,6 +65,7 @@ export class DiskClaim implements Claim {
     this.start = log.start;
     this.steps = log.steps;
     this.end = log.end;
+    this.journalHead = log.journal;
     this.lost = this.#lost.signal;
     this.#isEnded = log.end !== null;
     const values = valuesPath(root, hash, threadId);
@@ -132,7 +134,7 @@ export class DiskClaim implements Claim {
     await this.#forgetting;
     await writer.close();
     await this.#journal.close();
-    onRelease(writer.isSuspect);
+    onRelease(writer.isSuspect || this.#journal.isSuspect);
   }
 
   #check(): void {

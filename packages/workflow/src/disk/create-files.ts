@@ -1,6 +1,7 @@
 import type { NewThread } from "../store/store.ts";
 import { copyBlobs } from "./blobs.ts";
 import { addDue } from "./due.ts";
+import { noteJournal } from "./location.ts";
 import { dataPath, journalPath, type Root } from "./paths.ts";
 import { LogWriter } from "./writer.ts";
 import type { Writing } from "./writing.ts";
@@ -15,6 +16,7 @@ export function createFiles(root: Root, thread: NewThread, writing: Writing): Lo
   if (blobsFrom) copyBlobs(root, blobsFrom, ref);
   if (journal.length > 0) {
     void createLog(journalPath(root, hash, threadId), journal, writing).close();
+    noteJournal(root, ref);
   }
   if (state.kind === "waiting" && state.dueAt !== null) {
     addDue(root, { ...ref, at: state.dueAt }, writing.made);

@@ -144,17 +144,6 @@ function syncParent(parent: string, isOurs: boolean): void {
   }
 }
 
-/** Makes what a file holds durable, on another thread of the system's; one that is not there holds nothing. */
-export async function syncFileLater(path: string): Promise<void> {
-  const fd = ifThere(() => openOwnFile(path, O_RDONLY));
-  if (fd === null) return;
-  try {
-    await system.files.syncDataLater(fd);
-  } finally {
-    system.files.close(fd);
-  }
-}
-
 /** Removes a file; one that is not there is removed. @throws WorkflowError those of the disk. */
 export function removeFile(path: string): void {
   try {

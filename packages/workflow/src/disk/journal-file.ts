@@ -1,72 +1,99 @@
-import { WorkflowError } from "../contract/error.ts";
-import { firstSum, nextSum } from "../record/sum.ts";
-import { system } from "../system/system.ts";
-import { LineFile } from "./line-file.ts";
+import { isRecord } from "../contract/show.ts";
+import { journalCorrupt } from "../record/journal.ts";
+import { ChainFold } from "../record/fold.ts";
+import { firstSum } from "../record/sum.ts";
+import type { ThreadRef } from "../record/thread.ts";
+import { ifThere } from "./files.ts";
+import { lostJournal } from "./journal.ts";
+import { noteJournal } from "./location.ts";
+import { foldFile } from "./log.ts";
+import { journalPath, type Root } from "./paths.ts";
 import { checkRecordSize, type LogEnd, LogWriter, type TornTail, truncateTail } from "./writer.ts";
 import type { Writing } from "./writing.ts";
 
-/** The writer of a thread's journal. The file is created with the first record. */
+/** What a thread's journal is written with. `isSuspect`: the system's cache may show records that are not on the disk. */
+type JournalWriting = { writing: Writing; isSuspect: boolean };
+
+/** The chain of a journal, whatever its records say. */
+class Chain extends ChainFold<unknown> {
+  protected override readonly needsSums = true;
+  protected override violation(value: unknown): string | null {
+    return isRecord(value) ? null : "the record is not an object";
+  }
+  protected override record(value: unknown): unknown {
+    return value;
+  }
+}
+
+/** The writer of a thread's journal. The file is created with the first record, and the thread is noted to have one. */
 export class JournalFile {
   /** What was cut off its end because its writer crashed. */
   readonly cut: TornTail | null;
+  readonly #root: Root;
+  readonly #ref: ThreadRef;
   readonly #path: string;
-  readonly #writing: Writing;
-  readonly #end: LogEnd | null;
+  readonly #with: JournalWriting;
+  readonly #end: (LogEnd & { isEnded: boolean }) | null;
   #writer: LogWriter | null = null;
-  #last: Promise<void> = Promise.resolve();
 
   /** Checks what is there. @throws WorkflowError `LOG_CORRUPT`, and those of the disk */
-  constructor(path: string, threadId: string, writing: Writing) {
+  constructor(root: Root, ref: ThreadRef, parts: JournalWriting) {
+    const { hash, threadId } = ref;
+    const path = journalPath(root, hash, threadId);
+    this.#root = root;
+    this.#ref = ref;
     this.#path = path;
-    this.#writing = writing;
-    this.#end = system.files.exists(path) ? endOf(path) : null;
-    const size = this.#end?.size ?? 0;
-    const torn = (this.#end && (system.files.stat(path)?.size ?? size) - size) ?? 0;
-    this.cut = torn > 0 ? truncateTail(path, threadId, size, torn) : null;
+    this.#with = parts;
+    const chain = new Chain(path);
+    const end = ifThere(() => foldFile(path, chain, true, () => true));
+    const broken = chain.broken ?? (end ? null : lostJournal(root, ref));
+    if (broken) throw journalCorrupt(path, broken, threadId);
+    this.#end = end && { size: end.size, sum: chain.sum ?? firstSum, isEnded: end.isEnded };
+    const torn = end?.torn ?? 0;
+    this.cut = torn > 0 ? truncateTail(path, `${threadId}.journal`, end?.size ?? 0, torn) : null;
+    // Its last records may not be on the disk, and the thread goes on from them.
+    if (end && (torn > 0 || !end.isEnded || parts.isSuspect)) this.#writer = this.#open();
+  }
+
+  /** Whether a sync has failed. */
+  get isSuspect(): boolean {
+    return this.#writer?.isSuspect ?? false;
   }
 
   /** Appends a record. It is durable when this resolves. @throws WorkflowError as `LogWriter.append` does */
-  append(record: string): Promise<void> {
-    const append = () => this.#append(record);
-    const appended = this.#last.then(append, append);
-    this.#last = appended.catch(() => undefined);
-    return appended;
-  }
-
-  async #append(record: string): Promise<void> {
-    checkRecordSize(Buffer.byteLength(record));
-    if (!this.#writer && !this.#end) {
-      this.#writer = LogWriter.create(this.#path, (add) => add(record), this.#writing);
-      return;
-    }
-    const known = { ...(this.#end as LogEnd), isEnded: true };
-    this.#writer ??= LogWriter.open(this.#path, known, this.#writing);
-    await this.#writer.append(record);
+  async append(record: string): Promise<void> {
+    if (this.#writer) return await this.#writer.append(record);
+    const writer = this.#end ? this.#open() : this.#create(record);
+    this.#writer = writer;
+    if (this.#end) await writer.append(record);
   }
 
   async close(): Promise<void> {
-    await this.#last;
     await this.#writer?.close();
   }
-}
 
-function endOf(path: string): LogEnd {
-  let sum = firstSum;
-  let size = 0;
-  let line = 0;
-  for (const { bytes, position } of new LineFile(path).forward(0, [])) {
-    line += 1;
-    const next = nextSum(bytes, sum);
-    if (next === null) throw corrupt(path, line);
-    sum = next;
-    size = position;
+  #create(record: string): LogWriter {
+    checkRecordSize(Buffer.byteLength(record));
+    return this.#noted(LogWriter.create(this.#path, (add) => add(record), this.#with.writing));
   }
-  return { size, sum };
-}
 
-const corrupt = (path: string, line: number): WorkflowError =>
-  WorkflowError.failed(
-    "LOG_CORRUPT",
-    `${path}:${line}: the checksum does not follow that of the line before`,
-    "restore the file from a backup",
-  );
+  #open(): LogWriter {
+    const { writing, isSuspect } = this.#with;
+    const end = this.#end as LogEnd & { isEnded: boolean };
+    return this.#noted(
+      isSuspect
+        ? LogWriter.renew(this.#path, end, writing)
+        : LogWriter.open(this.#path, end, writing),
+    );
+  }
+
+  #noted(writer: LogWriter): LogWriter {
+    try {
+      noteJournal(this.#root, this.#ref);
+      return writer;
+    } catch (error) {
+      void writer.close();
+      throw error;
+    }
+  }
+}

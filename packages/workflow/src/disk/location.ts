@@ -1,33 +1,64 @@
 /*
- * Owns: the file `logs/<hash>/<threadId>.location.json`, which a thread has once it has moved between hosts. Does not
- * own: the order in which a thread is moved (host/move.ts).
+ * Owns: the file `logs/<hash>/<threadId>.location.json`, which a thread has once it has moved between hosts, or has a journal.
+ * Does not own: the order in which a thread is moved (host/move.ts).
  *
  * A thread is on one host at a time. While this file names another host, nothing is done to the thread here but to read
  * and to copy it. Each change of the file replaces it whole, and is on the disk when it returns.
  *
  * The empty file `moved/<threadId>` is written first: a note that is lost is then not taken for a thread that is here.
+ *
+ * A program that does not know journals would do the work of a step again that its journal has. While a thread with a
+ * journal is here, the file names a host that no program is, with `here`: such a program takes the thread to be there.
  */
 import { dirname } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
-import type { Location } from "../control/control.ts";
+import type { HostIdentity, Location } from "../control/control.ts";
 import { system } from "../system/system.ts";
 import { makeFolder, readOwnFile, removeFile, writeFileAtomic } from "./files.ts";
-import { locationPath, movedPath, type Root } from "./paths.ts";
+import { journalPath, locationPath, movedPath, type Root } from "./paths.ts";
 
 type Thread = { hash: string; threadId: string };
 
 const mostBytes = 64 * 1024;
 
+/** The host of a thread with a journal that is here. */
+const newerVersion: HostIdentity = {
+  id: "newer-version",
+  name: "a newer version of uncaged-workflow",
+};
+
 /** Where a thread of this storage root is; null when it has never moved. @throws WorkflowError `LOG_CORRUPT`. */
-export function readLocation(root: Root, { hash, threadId }: Thread): Location | null {
+export function readLocation(root: Root, thread: Thread): Location | null {
+  const noted = readNote(root, thread);
+  if (!noted?.here) return noted;
+  const { here: _, ...location } = noted;
+  return location.moves === 0 ? null : { ...location, host: null };
+}
+
+/** Whether a thread has had a journal here. @throws WorkflowError `LOG_CORRUPT`. */
+export const hasJournalNote = (root: Root, thread: Thread): boolean =>
+  readNote(root, thread)?.here === true;
+
+/** Notes that a thread has a journal: it is durable on return. */
+export function noteJournal(root: Root, thread: Thread): void {
+  const noted = readNote(root, thread);
+  if (noted?.here) return;
+  const { moves = 0, at = system.clock.now() } = noted ?? {};
+  // It has not moved.
+  writeNote(root, thread, { moves, host: null, at });
+}
+
+type Note = Location & { here?: true };
+
+function readNote(root: Root, { hash, threadId }: Thread): Note | null {
   const path = locationPath(root, hash, threadId);
   if (!system.files.exists(path)) return null;
   const bytes = readOwnFile(path, mostBytes);
   if (bytes === null) return null;
-  const location = parsed(bytes);
-  if (!isLocation(location)) throw locationError(`${path} does not name the host of the thread`);
-  const { threadId: owner = threadId, ...rest } = location;
+  const note = parsed(bytes);
+  if (!isNote(note)) throw locationError(`${path} does not name the host of the thread`);
+  const { threadId: owner = threadId, ...rest } = note;
   if (owner === threadId) return rest;
   throw locationError(`${path} is the note of the thread ${owner}`);
 }
@@ -69,11 +100,12 @@ export function writeLocation(root: Root, thread: Thread, location: Location): v
   writeNote(root, thread, location);
 }
 
-const writeNote = (root: Root, { hash, threadId }: Thread, location: Location): void =>
-  writeFileAtomic(
-    locationPath(root, hash, threadId),
-    `${JSON.stringify({ threadId, ...location })}\n`,
-  );
+function writeNote(root: Root, { hash, threadId }: Thread, location: Location): void {
+  const isHere = location.host === null && system.files.exists(journalPath(root, hash, threadId));
+  const note: Note = isHere ? { ...location, host: newerVersion, here: true } : location;
+  const path = locationPath(root, hash, threadId);
+  writeFileAtomic(path, `${JSON.stringify({ threadId, ...note })}\n`);
+}
 
 /** The JSON value that the bytes are; null where they are none. */
 export function parsed(bytes: Uint8Array): unknown {
@@ -84,7 +116,7 @@ export function parsed(bytes: Uint8Array): unknown {
   }
 }
 
-function isLocation(value: unknown): value is Location & { threadId?: string } {
+function isNote(value: unknown): value is Note & { threadId?: string } {
   if (!isRecord(value) || !Number.isSafeInteger(value.moves)) return false;
   const { host, threadId } = value;
   if (threadId !== undefined && typeof threadId !== "string") return false;

@@ -2,10 +2,11 @@ import type { Step } from "../contract/contract.ts";
 import { withFile } from "./files.ts";
 import { LineFile, windowsOf } from "./line-file.ts";
 import { type Line, valueOf } from "../record/lines.ts";
-import { LogFold, type OnRecord } from "../record/fold.ts";
+import { type ChainFold, LogFold, type OnRecord } from "../record/fold.ts";
 import {
   type Break,
   type EndRecord,
+  type JournalHead,
   type LogFacts,
   type StartRecord,
   violationOfRecord,
@@ -27,6 +28,8 @@ export type LogOutline = LogFacts & {
   torn: number;
   /** Whether no whole record, taken or not, stands behind the last newline. */
   isEnded: boolean;
+  /** The last head of the journal that a record names. */
+  journal: JournalHead | null;
 };
 
 export type ThreadLog = Omit<LogOutline, "steps"> & { steps: Step[] };
@@ -88,23 +91,46 @@ type FoldOptions = { withUnended?: boolean; onStep?: OnStep };
 
 function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOutline | Unreadable {
   const facts = new LogFold(path);
+  const { size, torn, isEnded } = foldFile(path, facts, withUnended, (record, line) => {
+    if (record !== facts.last) return true;
+    return onStep?.(facts.last, bodyOf(line, facts.sum !== null)) !== false;
+  });
+  const { start, broken, end, last, steps, sum, journal } = facts;
+  if (start)
+    return { kind: "thread", start, broken, end, last, steps, sum, journal, size, torn, isEnded };
+  return broken ? { kind: "headless", broken } : { kind: "empty", torn };
+}
+
+/** How a log's file ends, as {@link LogOutline} has it. */
+export type FileEnd = { size: number; torn: number; isEnded: boolean };
+
+/**
+ * Has a fold take the records of a file; `onRecord` gives false to leave it there. With `withUnended` a whole record
+ * without its newline counts.
+ * @throws the system's error when the file can't be opened or read.
+ */
+export function foldFile<Entry>(
+  path: string,
+  facts: ChainFold<Entry>,
+  withUnended: boolean,
+  onRecord: OnRecord<Entry>,
+): FileEnd {
   let size = 0;
   let torn = 0;
   let isEnded = true;
   let isLeft = false;
-  const onRecord: OnRecord = (record, line, position) => {
+  const taken: OnRecord<Entry> = (record, line, position) => {
     size = position;
-    if (record !== facts.last) return true;
-    isLeft = onStep?.(facts.last, bodyOf(line, facts.sum !== null)) === false;
+    isLeft = onRecord(record, line, position) === false;
     return !isLeft;
   };
   const takeUnended = (line: Line) => {
     const record = facts.take(line);
-    if (record) onRecord(record, line.bytes, line.position);
+    if (record) taken(record, line.bytes, line.position);
   };
   withFile(path, (fd) => {
     for (const window of windowsOf(fd)) {
-      facts.takeAll(window, onRecord);
+      facts.takeAll(window, taken);
       if (isLeft) return;
       const unended = facts.takeRest(window.rest, size);
       isEnded = unended === null;
@@ -114,7 +140,5 @@ function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOu
       if (facts.broken) return;
     }
   });
-  const { start, broken, end, last, steps, sum } = facts;
-  if (start) return { kind: "thread", start, broken, end, last, steps, sum, size, torn, isEnded };
-  return broken ? { kind: "headless", broken } : { kind: "empty", torn };
+  return { size, torn, isEnded };
 }

@@ -21,7 +21,7 @@ export const dataPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.data.jsonl`);
 export const infoPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.info.jsonl`);
-/** What roles record of work in progress. */
+/** What steps in progress have done, and what calls of models have cost. */
 export const journalPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.journal.jsonl`);
 /** Marks a thread that is to stop at its next yield. */

@@ -67,7 +67,7 @@ function chosen({ path, env = process.env, project }: RootOptions): Chosen {
 }
 
 const longestPath = process.platform === "darwin" ? 1023 : 4095;
-const longestName = "/logs/0000000000000/.00000000000000000000000000.values.jsonl.00000000.tmp"
+const longestName = "/logs/0000000000000/.00000000000000000000000000.journal.jsonl.00000000.tmp"
   .length;
 
 /** Refuses a root from which no bundle could be loaded, or in which no log could be written. */

@@ -3,7 +3,8 @@ import type { Step } from "../contract/contract.ts";
 import { isWorkflowError } from "../contract/error.ts";
 import { checkThreadId, isHash, isThreadId } from "../contract/names.ts";
 import type { Durability } from "../control/control.ts";
-import { maxRecordBytes, type StartRecord } from "../record/record.ts";
+import { journalCorrupt } from "../record/journal.ts";
+import { maxRecordBytes, type StartRecord, takeHead } from "../record/record.ts";
 import { isBlobId } from "../record/blob-names.ts";
 import { notFound } from "../record/selection.ts";
 import type { ThreadRef } from "../record/thread.ts";
@@ -30,6 +31,7 @@ import { DiskClaim } from "./claim.ts";
 import { createFiles } from "./create-files.ts";
 import { postponeDue } from "./due.ts";
 import { makeFolder, removeFile, syncFolder, writeFileAtomic } from "./files.ts";
+import { lostJournal } from "./journal.ts";
 import { JournalFile } from "./journal-file.ts";
 import { waitForLock } from "./lock.ts";
 import { logPath, readPage } from "./log-page.ts";
@@ -37,7 +39,6 @@ import type { ThreadLog } from "./log.ts";
 import {
   blobsDir,
   dataPath,
-  journalPath,
   loggedHashes,
   pausedPath,
   backupPath,
@@ -185,8 +186,10 @@ export class DiskStore implements ThreadStore {
       void writer.close();
       return { created: true, thread: info, claim: null };
     }
-    const log = { start: start as unknown as StartRecord, steps, end: null };
-    const journal = this.#journalOf(ref, writing);
+    // Copied steps name the journal of their source.
+    const [journalHead = null] = [start, ...steps].map(takeHead);
+    const log = { start: start as unknown as StartRecord, steps, end: null, journal: journalHead };
+    const journal = new JournalFile(this.#root, ref, { writing, isSuspect: false });
     const { owner } = options;
     const claim = this.#claimOf(info, { log, writer, journal, writing, cut: null, owner });
     return { created: true, thread: info, claim };
@@ -248,6 +251,8 @@ export class DiskStore implements ThreadStore {
     this.#check();
     const { hash, threadId } = ref;
     if (!isHash(hash) || !isCreated(this.#root, hash, threadId)) throw notFound(threadId);
+    const lost = log === "journal" && lostJournal(this.#root, ref);
+    if (lost) throw journalCorrupt(this.where(ref, log), lost, threadId);
     return readPage(logPath[log](this.#root, hash, threadId), cursor);
   }
 
@@ -298,13 +303,13 @@ export class DiskStore implements ThreadStore {
     const { distrustsCache = false } = this.#options;
     const isSuspect =
       this.#unsynced.has(threadId) || (distrustsCache && !this.#trusted.has(threadId));
+    const journal = new JournalFile(this.#root, ref, { writing, isSuspect });
     const torn = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;
     const writer = isSuspect
       ? LogWriter.renew(path, log, writing)
       : LogWriter.open(path, log, writing);
     this.#unsynced.delete(threadId);
     this.#trusted.add(threadId);
-    const journal = this.#journalOf(ref, writing);
     const cut: Cut | null = torn
       ? { log: "data", ...torn }
       : journal.cut && { log: "journal", ...journal.cut };
@@ -319,7 +324,7 @@ export class DiskStore implements ThreadStore {
       owner,
       ...parts
     }: {
-      log: Pick<ThreadLog, "start" | "steps" | "end">;
+      log: Pick<ThreadLog, "start" | "steps" | "end" | "journal">;
       writer: LogWriter;
       journal: JournalFile;
       writing: Writing;
@@ -375,10 +380,6 @@ export class DiskStore implements ThreadStore {
     return readInfo(this.#root, ref, this.#claims.get(ref.threadId)?.owner ?? null);
   }
 
-  #journalOf({ hash, threadId }: ThreadRef, writing: Writing): JournalFile {
-    return new JournalFile(journalPath(this.#root, hash, threadId), threadId, writing);
-  }
-
   #check(): void {
     if (this.#closed.signal.aborted) throw closed(this.#root);
   }
@@ -396,5 +397,4 @@ export class DiskStore implements ThreadStore {
   }
 }
 
-/** Counts the claims of this process: two of one millisecond have different fences. */
-let fences = 0;
+let fences = 0; // Two claims of one millisecond have different fences.

@@ -127,7 +127,8 @@ export function removeThreadFiles(root: Root, hash: string, threadId: string): v
   ])
     removeFile(path(root, hash, threadId));
   for (const name of namesIn(folder)) {
-    if (name.startsWith(`${threadId}.torn-`)) removeFile(join(folder, name));
+    if (/^(\.journal)?\.torn-/.test(name.slice(threadId.length)) && name.startsWith(threadId))
+      removeFile(join(folder, name));
   }
   system.files.removeTree(blobsDir(root, hash, threadId));
   syncFolder(folder);

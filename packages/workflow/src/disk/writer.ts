@@ -39,12 +39,14 @@ const pieceSize = 256 * 1024;
 type KnownEnd = LogEnd & { isEnded: boolean };
 
 /**
- * The one writer of a thread's log.
+ * The one writer of a chained log: of a thread's records, and of its journal.
  *
  * L1 A record is durable before `append` resolves. It gets its newline, without which no reader takes it, after the sync.
  * L2 A failed append leaves no part of a record, or every later append is refused.
  * L3 After a failed sync nothing is written: the pages may be lost though they look clean.
  * L4 When the file is not as long as this writer left it, another has written to it, and this one stops.
+ * L5 Records that are appended while another one is being synced are synced together. Of those only the last has its newline
+ *    after the sync: for a log where that matters the next record is appended when the last one is durable.
  */
 export class LogWriter {
   readonly #path: string;
@@ -54,6 +56,8 @@ export class LogWriter {
   #sum: Sum | null;
   #refusal: WorkflowError | null = null;
   #last: Promise<void> | null = null;
+  /** The records that are written when the last ones are durable. */
+  #next: { records: string[]; done: Promise<void> } | null = null;
   #isSuspect = false;
 
   private constructor(path: string, fd: number, { size, sum }: LogEnd, writing: Writing) {
@@ -170,8 +174,26 @@ export class LogWriter {
    * `RECORD_TOO_LARGE` …
    */
   async append(record: string): Promise<void> {
-    while (this.#last) await settled(this.#last);
-    const pending = this.#commit(record);
+    if (this.#last === null && this.#next === null) return await this.#commitAll([record]);
+    // One that is too large refuses none of those that it would be written with.
+    checkRecordSize(Buffer.byteLength(record));
+    this.#next ??= this.#batch();
+    this.#next.records.push(record);
+    await this.#next.done;
+  }
+
+  #batch(): { records: string[]; done: Promise<void> } {
+    const records: string[] = [];
+    const commit = async () => {
+      while (this.#last) await settled(this.#last);
+      this.#next = null;
+      await this.#commitAll(records);
+    };
+    return { records, done: commit() };
+  }
+
+  async #commitAll(records: readonly string[]): Promise<void> {
+    const pending = this.#commit(records);
     if (!pending) return;
     this.#last = pending;
     try {
@@ -186,7 +208,7 @@ export class LogWriter {
    * it readers show the thread as it was before, after a loss of power, until somebody continues it. Never rejects.
    */
   async settle(): Promise<boolean> {
-    while (this.#last) await settled(this.#last);
+    await this.#idle();
     if (this.#refusal) return false;
     try {
       this.#last = this.#writing.syncer?.sync(this.#fd, this) ?? null;
@@ -203,19 +225,30 @@ export class LogWriter {
 
   /** Closes the file. What was being committed is waited for. Never throws. */
   async close(): Promise<void> {
-    while (this.#last) await settled(this.#last);
+    await this.#idle();
     const message = `the log ${this.#path} is closed`;
     this.#refusal ??= WorkflowError.failed("LOG_CLOSED", message, "start the thread again");
     closeQuietly(this.#fd);
   }
 
-  #commit(record: string): Promise<void> | null {
+  async #idle(): Promise<void> {
+    while (this.#last ?? this.#next)
+      await settled((this.#next?.done ?? this.#last) as Promise<void>);
+  }
+
+  #commit(records: readonly string[]): Promise<void> | null {
     if (this.#refusal) throw this.#refusal;
-    const { text, sum } =
-      this.#sum === null ? { text: record, sum: null } : sealed(record, this.#sum);
+    let sum = this.#sum;
+    const texts = records.map((record) => {
+      if (sum === null) return record;
+      const one = sealed(record, sum);
+      sum = one.sum;
+      return one.text;
+    });
+    const text = texts.join("\n");
     const { syncer } = this.#writing;
     const bytes = encode(syncer ? text : `${text}\n`);
-    checkRecordSize(Buffer.byteLength(record));
+    for (const record of records) checkRecordSize(Buffer.byteLength(record));
     this.#checkAlone();
     const before = this.#size;
     this.#write(bytes);

@@ -118,7 +118,14 @@ export class StoredThreads {
     // Asked first: a thread that ends meanwhile has its end in the log.
     const driver = this.#drivers.find(ref);
     const { data, reader } = await this.reader(ref);
-    return await attemptsIn(reader, driver, (from) => this.#eventsOfCopied(data, from));
+    return await attemptsIn(reader, driver, {
+      copied: (from) => this.#eventsOfCopied(data, from),
+      journal: async () => {
+        const journal = new StoredLines(this.#store, ref, "journal");
+        await journal.refresh();
+        return journal;
+      },
+    });
   }
 
   /** A reader of a thread's logs, and these. */

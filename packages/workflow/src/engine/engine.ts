@@ -255,12 +255,11 @@ export class ThreadEngine {
 
   async #append(output: RoleOutput, json: string, attempt?: string): Promise<Step> {
     const timestamp = this.#parts.now();
-    const counts = output.role === WAIT ? this.#parts.log.counts?.() : null;
     const { role, content, meta } = output;
     const step: Step = { role, content, meta, timestamp };
     if (attempt !== undefined) step.attempt = attempt;
     const state = stateAfter(step, this.steps + 1, this.#thread.options.maxRounds);
-    const record = stampedText(json, timestamp, attempt, counts);
+    const record = stampedText(json, timestamp, attempt);
     const { paused } = await this.#parts.log.append(record, state);
     if (paused) this.pause();
     this.steps += 1;

@@ -1,5 +1,4 @@
 import type { Step, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
-import type { JournalCounts } from "../record/record.ts";
 import type { Appended, ThreadState } from "../store/store.ts";
 import type { AnswerParts } from "./answer.ts";
 import type { AttemptParts } from "./attempts.ts";
@@ -9,11 +8,7 @@ import type { ClosingParts } from "./generator.ts";
 /** What the engine needs of its surroundings. */
 export type EngineParts = Omit<ClosingParts, "describe"> &
   AnswerParts & {
-    /** `counts` are the entries that the steps in progress have in the journal. */
-    log: {
-      append(record: string, state: ThreadState): Promise<Appended>;
-      counts?(): JournalCounts | null;
-    };
+    log: { append(record: string, state: ThreadState): Promise<Appended> };
     attempts: AttemptParts;
     /** Without it nothing is checked. */
     check?: DescriptorCheck;

@@ -7,7 +7,8 @@ export { markVariable } from "../system/worker-env.ts";
 export { engineFor, outcomeTag } from "../worker/drive.ts";
 export { describeOutcome, killed } from "../engine/ending.ts";
 export { answerStep, type GivenAnswer, isOver, notWaiting, timeoutStep } from "../engine/answer.ts";
-export type { JournalPlace } from "../worker/journal.ts";
+export { JournalReader } from "../worker/journal-reader.ts";
+export { oldJournals } from "../worker/old-journal.ts";
 export { recordEvents, SharedEnv } from "../worker/context.ts";
 export {
   capturePrints,
@@ -34,7 +35,7 @@ export { sha256 } from "../record/sha256.ts";
 export { type Mask, maskOf } from "../contract/mask.ts";
 
 // Records
-export { textOf } from "../record/record.ts";
+export { type JournalHead, textOf } from "../record/record.ts";
 export { firstSum, sealed } from "../record/sum.ts";
 export { DiskStore } from "../disk/store.ts";
 export { EventFile } from "../disk/event-file.ts";
@@ -82,6 +83,7 @@ export {
   dataPath,
   descriptorPath,
   infoPath,
+  journalPath,
   mapPath,
   namesIn,
   registryPath,

@@ -31,7 +31,7 @@ export { type Answer, noAnswer, sleepsUntil, type WaitRequest } from "../contrac
 export { stepKey } from "../contract/key.ts";
 export { type Mask, maskOf } from "../contract/mask.ts";
 
-export type { Journal, JournalEntry } from "../contract/journal.ts";
+export type { Journal, JournalEntry, PaidCall } from "../contract/journal.ts";
 export {
   type Answered,
   type AskOutside,

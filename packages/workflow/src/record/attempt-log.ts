@@ -9,11 +9,12 @@ import {
 } from "../contract/event.ts";
 import { isStepQuestion } from "../contract/question.ts";
 import { isRecord } from "../contract/show.ts";
-import { addUsage, noUsage, readAmount, readUsage } from "../contract/usage.ts";
+import { noUsage, readAmount, readUsage } from "../contract/usage.ts";
 import { type Attempt, type Retry, stoppedAtQuestion } from "./attempt.ts";
+import { AttemptEntry, type JournalFacts } from "./attempt-entry.ts";
 import { failureIn, recordedFailure, StepTries } from "./step-tries.ts";
 import { endTool, entered, finish, isAsked, running, stop, tools, toolTurn } from "./tool-turn.ts";
-import { addCost, type Call, type Spent, spendingOf, sumByModel, textOr } from "./spending.ts";
+import { spendingOf, textOr } from "./spending.ts";
 
 /** How a thread ended, as far as its attempts are concerned: the `meta.error` of a failed end record. */
 type Ending = { content?: string; meta: { reason: string; error?: unknown } };
@@ -31,8 +32,8 @@ export class AttemptLog {
   /** Events that belong to no attempt: those of the workflow as a whole, and all of older logs. */
   readonly lines: EventRecord[] = [];
   readonly #saved: number;
-  readonly #entries = new Map<string, Entry>();
-  readonly #open = new Set<Entry>();
+  readonly #entries = new Map<string, AttemptEntry>();
+  readonly #open = new Set<AttemptEntry>();
   readonly #ended: Attempt[] = [];
   readonly #tries = new StepTries();
   /** When an attempt has asked last. */
@@ -96,6 +97,49 @@ export class AttemptLog {
   }
 
   /**
+   * Takes what the thread's journal says of attempts and of what they have paid, once all of its records and events were
+   * taken: of a call that is in the journal only that counts, and it is of the attempt that has taken it over last.
+   */
+  journal({ attempts, calls, since }: JournalFacts): void {
+    if (since === null) return;
+    for (const { attempt } of calls.values()) if (attempt !== null) this.#known(attempt, attempts);
+    for (const { attempt: id, role, parent, status, at, isForeign } of attempts.values()) {
+      const entry = this.#entries.get(id);
+      if (!entry) continue;
+      entry.attempt.role ??= role;
+      entry.attempt.parent ??= parent;
+      entry.recordedAt = at;
+      if (isForeign) this.#foreign(id);
+      if (status !== "open" && this.#open.has(entry)) this.#end(entry, status, entry.lastAt);
+      this.#park(entry);
+    }
+    for (const [id, entry] of this.#entries) entry.forget(since, attempts.has(id));
+    for (const [id, { attempt, stepID, ...call }] of calls) {
+      const entry = attempt === null ? undefined : this.#entries.get(attempt);
+      if (!entry) continue;
+      entry.attempt.stepID ??= stepID;
+      entry.call(id, call, null);
+    }
+    for (const entry of this.#entries.values()) entry.count();
+  }
+
+  /** Has an attempt that the journal alone knows, and those that it is within. */
+  #known(id: string, attempts: JournalFacts["attempts"]): void {
+    if (this.#entries.has(id)) return;
+    this.#entry(id, attemptTime(id));
+    const parent = attempts.get(id)?.parent ?? null;
+    if (parent !== null) this.#known(parent, attempts);
+  }
+
+  /** What an attempt spent, and those that it is within, was not paid by this thread alone. */
+  #foreign(id: string): void {
+    for (let entry = this.#entries.get(id); entry && !entry.isForeign; ) {
+      entry.isForeign = true;
+      entry = this.#entries.get(entry.attempt.parent ?? "");
+    }
+  }
+
+  /**
    * The thread is not driven any more: what has not ended will not. With an end record it was cancelled, or
    * failed if the record names it; without, it was lost.
    */
@@ -131,7 +175,7 @@ export class AttemptLog {
   }
 
   #end(
-    entry: Entry,
+    entry: AttemptEntry,
     status: Exclude<Attempt["status"], "running">,
     at: number,
     event?: Extract<KnownEvent, { type: "attempt_end" }>,
@@ -172,102 +216,31 @@ export class AttemptLog {
     }
   }
 
-  #waits({ attempt, lastAt }: Entry): boolean {
+  #waits({ attempt, lastAt }: AttemptEntry): boolean {
     const all = new Map(Array.from(this.#entries, ([id, entry]) => [id, entry.attempt]));
     return stoppedAtQuestion(attempt.attempt, lastAt, { all, questions: this.#questions });
   }
 
-  #entry(id: string, startedAt: number | null): Entry {
+  // Events may be missing; what was recorded after the question is not.
+  #park({ attempt, recordedAt }: AttemptEntry): void {
+    const askedAt = this.#askedAt.get(attempt.attempt);
+    if (askedAt === undefined || recordedAt === null) return;
+    if (attempt.status === "lost" || attempt.status === "parked")
+      attempt.status = askedAt >= recordedAt ? "parked" : "lost";
+  }
+
+  #entry(id: string, startedAt: number | null): AttemptEntry {
     const known = this.#entries.get(id);
     if (known) return known;
-    const entry = new Entry(id, startedAt);
+    const entry = new AttemptEntry(id, startedAt);
     this.#entries.set(id, entry);
     this.#open.add(entry);
     return entry;
   }
 }
 
-/** An attempt, and what its figures are computed from. */
-class Entry {
-  readonly attempt: Attempt;
-  lastAt: number;
-  /** What the committed step records as spent. */
-  committed: { models: Record<string, Spent>; model: string | null } | null = null;
-  /** Whether the next text begins a turn of its own: a model was called again. */
-  isNewTurn = false;
-  #reported: Entry["committed"] = null;
-  readonly #calls = new Map<string, Call>();
-  /** Calls that were reported all together, when they were over. */
-  readonly #sums: Call[] = [];
-
-  constructor(id: string, startedAt: number | null) {
-    this.lastAt = startedAt ?? 0;
-    this.attempt = {
-      attempt: id,
-      role: null,
-      path: [],
-      parent: null,
-      title: null,
-      stepID: null,
-      step: null,
-      status: "running",
-      startedAt,
-      endedAt: null,
-      turns: [],
-      usage: null,
-      cost: null,
-      model: null,
-      models: {},
-      recorded: false,
-      unknown: 0,
-      retries: [],
-      error: null,
-      warnings: [],
-      session: null,
-      input: null,
-      output: null,
-      notes: [],
-      saved: false,
-      version: 0,
-    };
-  }
-
-  /** Takes what a role reports, at its end, that it spent; a step that comes of it has its own word. */
-  report(spent: unknown): void {
-    this.#reported = spendingOf(isRecord(spent) ? spent : {}) ?? this.#reported;
-    this.count();
-  }
-
-  call(id: string, call: Call): void {
-    this.#calls.set(id, call);
-    this.count();
-  }
-
-  calls(call: Call): void {
-    this.#sums.push(call);
-    this.count();
-  }
-
-  /** Computes what was spent. A step's own word counts more than its events, which are not synced. */
-  count(): void {
-    const { attempt } = this;
-    const committed = this.committed ?? this.#reported;
-    // Who reports each call may also report their sum.
-    const calls = this.#calls.size > 0 ? [...this.#calls.values()] : this.#sums;
-    const models = committed?.models ?? sumByModel(calls);
-    const spent = Object.values(models);
-    attempt.models = models;
-    attempt.recorded = committed !== null;
-    attempt.model = committed?.model ?? calls.at(-1)?.model ?? null;
-    attempt.usage = spent.length === 0 ? null : spent.map(({ usage }) => usage).reduce(addUsage);
-    attempt.cost = spent.length === 0 ? null : spent.map(({ cost }) => cost).reduce(addCost);
-    const isOver = attempt.endedAt !== null;
-    attempt.unknown = isOver ? calls.filter(({ state }) => state !== "whole").length : 0;
-  }
-}
-
 type Handlers = {
-  [T in EventType]?: (entry: Entry, payload: EventPayloads[T], at: number) => boolean | void;
+  [T in EventType]?: (entry: AttemptEntry, payload: EventPayloads[T], at: number) => boolean | void;
 };
 
 /**
@@ -300,13 +273,13 @@ const handlers: Handlers = {
   },
   llm_thinking: (entry, { delta }, at) => addText(entry, "thinking", delta, at),
   llm_token: (entry, { delta }, at) => addText(entry, "text", delta, at),
-  llm_start(entry, { call_id, model }) {
+  llm_start(entry, { call_id, model }, at) {
     entry.isNewTurn = true;
-    entry.call(call_id, { model, usage: noUsage, cost: null, state: "open" });
+    entry.call(call_id, { model, usage: noUsage, cost: null, state: "open" }, at);
   },
-  llm_usage(entry, { call_id, model, usage, cost_usd, state }) {
+  llm_usage(entry, { call_id, model, usage, cost_usd, state }, at) {
     const spent = { usage: readUsage(usage) ?? noUsage, cost: readAmount(cost_usd) };
-    entry.call(call_id, { model: textOr(model, "unknown"), ...spent, state });
+    entry.call(call_id, { model: textOr(model, "unknown"), ...spent, state }, at);
   },
   llm_done(entry, { model, usage, cost_usd }) {
     entry.isNewTurn = true;
@@ -348,14 +321,14 @@ const handlers: Handlers = {
   },
 };
 
-function apply(entry: Entry, { type, payload, timestamp }: KnownEvent): boolean {
+function apply(entry: AttemptEntry, { type, payload, timestamp }: KnownEvent): boolean {
   const handler = handlers[type] as
-    | ((entry: Entry, payload: unknown, at: number) => boolean | void)
+    | ((entry: AttemptEntry, payload: unknown, at: number) => boolean | void)
     | undefined;
   return handler !== undefined && handler(entry, payload, timestamp) !== false;
 }
 
-function addText(entry: Entry, kind: "thinking" | "text", delta: string, at: number): void {
+function addText(entry: AttemptEntry, kind: "thinking" | "text", delta: string, at: number): void {
   const { turns } = entry.attempt;
   const last = turns.at(-1);
   if (last?.kind === kind && !entry.isNewTurn) last.text += delta;

@@ -52,7 +52,8 @@ export type Retry = { at: number; delayMs: number | null; error: string; attempt
  * `attempt` is its id; a record of an older log, which names none, is an attempt of its own, `step-<n>`.
  * `step` is the number, from 1, of the step that it committed. It is `lost` when its process was, before it
  * ended. `usage`, `cost` and `models` are what the committed step records, else what its calls reported;
- * `unknown` counts the calls that broke off before all of their tokens were reported. `input` and `output`
+ * `unknown` counts the calls that broke off before all of their tokens were reported. `paid`, by model, is what this thread
+ * has paid of that where another thread has paid a part of it; else null. `input` and `output`
  * are the payloads of its `step_start` and `step_done`; `notes` all events that are nothing else here.
  * `saved`: a fork has copied it, and another thread has paid for it. `version` counts its changes.
  */
@@ -78,6 +79,7 @@ export type Attempt = {
   /** Whether these are what the step, or the role at its end, has recorded: its children's are included. */
   recorded: boolean;
   unknown: number;
+  paid: Record<string, Spent> | null;
   retries: Retry[];
   error: AttemptError | null;
   /** How its step breaks the bundle's descriptor. */

@@ -4,8 +4,10 @@ import {
   type Break,
   type EndRecord,
   isEnd,
+  type JournalHead,
   type LogFacts,
   type StartRecord,
+  takeHead,
   violationOfRecord,
   violationOfStart,
 } from "./record.ts";
@@ -16,20 +18,19 @@ type ThreadRef = { hash: string; threadId: string };
 type LogRecord = StartRecord | Step | EndRecord;
 
 /** Gets a record, its line, and the position behind it; false: no more of them. */
-export type OnRecord = (record: LogRecord, line: Buffer, position: number) => boolean | void;
+export type OnRecord<Entry> = (record: Entry, line: Buffer, position: number) => boolean | void;
 
-/** The one fold from a log's records, in their order, to the state of its thread. It is incremental. */
-export class LogFold implements LogFacts {
-  start: StartRecord | null = null;
-  last: Step | null = null;
-  steps = 0;
-  end: EndRecord | null = null;
+/** Folds the records of a chained log, in their order. It is incremental. */
+export abstract class ChainFold<Entry> {
   broken: Break | null = null;
   /** How many records were taken. */
   lines = 0;
   /** The last record's sum; null in a log of a version that wrote none. */
   sum: Sum | null = firstSum;
+  /** The thread that the log must be of; null when that is not known. */
   readonly #owner: ThreadRef | null;
+  /** Whether a log without sums is damaged, and not one of an earlier version. */
+  protected readonly needsSums: boolean = false;
 
   /** @param of The thread that the log must be of, or the path of the log, which names it. */
   constructor(of: string | ThreadRef) {
@@ -40,33 +41,24 @@ export class LogFold implements LogFacts {
     }
   }
 
-  /** Begins behind so many lines, of which this is the last. */
-  skip(lines: number, { value }: Line): void {
-    this.lines = lines;
-    this.sum = sumIn(value);
-    this.steps = lines - 1;
-    if (lines < 2 || violationOfRecord(value) !== null) return;
-    const record = value as Step | EndRecord;
-    if (!isEnd(record)) this.last = record;
-    else {
-      this.end = record;
-      this.steps -= 1;
-    }
-  }
+  /** Why a value can't be the next record; null when it can. */
+  protected abstract violation(value: unknown): string | null;
+  /** Takes a value that can be the next record. `lines` counts it already. */
+  protected abstract record(value: unknown): Entry;
 
   /** Takes the next line. Null: the log is broken there, or before. */
-  take({ value, bytes, start }: Line): LogRecord | null {
+  take({ value, bytes, start }: Line): Entry | null {
     if (this.broken) return null;
     const reason = this.#violation(value) ?? this.#takeSum(value, bytes);
     return reason === null ? this.#record(value) : this.#break(start, reason);
   }
 
   /** Takes the lines of a window, and gives each record that was taken. */
-  takeAll(window: Window, onRecord: OnRecord): void {
+  takeAll(window: Window, onRecord: OnRecord<Entry>): void {
     const { bytes } = window;
     const offsets = lineOffsets(bytes);
     const sum = this.sum === null ? null : lastSum(bytes, offsets, this.sum);
-    if (sum === null) return this.#takeEach(window, onRecord);
+    if (sum === null) return this.takeEach(window, onRecord);
     this.sum = sum;
     for (const { value, bytes: line, start: at, position } of linesOf(window, offsets)) {
       const reason = this.#violation(value);
@@ -75,7 +67,7 @@ export class LogFold implements LogFacts {
     }
   }
 
-  #takeEach(window: Window, onRecord: OnRecord): void {
+  protected takeEach(window: Window, onRecord: OnRecord<Entry>): void {
     for (const line of linesOf(window)) {
       const record = this.take(line);
       if (record === null || onRecord(record, line.bytes, line.position) === false) return;
@@ -116,25 +108,19 @@ export class LogFold implements LogFacts {
     return null;
   }
 
-  #record(value: unknown): LogRecord {
+  #record(value: unknown): Entry {
     // The sum is the log's own: a bundle, and whoever is shown a step, gets what was recorded.
     if ((value as { sum?: unknown }).sum !== undefined) delete (value as { sum?: unknown }).sum;
     this.lines += 1;
-    if (this.lines === 1) return (this.start = value as StartRecord);
-    const record = value as Step | EndRecord;
-    if (isEnd(record)) return (this.end = record);
-    this.steps += 1;
-    return (this.last = record);
+    return this.record(value);
   }
 
   #violation(value: unknown): string | null {
-    if (value === undefined) return "the line is no JSON in UTF-8";
-    if (this.lines > 0)
-      return this.end ? "a record stands after the end record" : violationOfRecord(value);
-    return violationOfStart(value) ?? this.#violationOfOwner(value as StartRecord);
+    return value === undefined ? "the line is no JSON in UTF-8" : this.violation(value);
   }
 
-  #violationOfOwner({ hash, threadId }: StartRecord): string | null {
+  /** Why a first record, which names a thread, is not of this log. */
+  protected violationOfOwner({ hash, threadId }: ThreadRef): string | null {
     const owner = this.#owner;
     if (!owner || (owner.hash === hash && owner.threadId === threadId)) return null;
     return `the start record is of the thread ${threadId} of ${hash}`;
@@ -142,7 +128,7 @@ export class LogFold implements LogFacts {
 
   #takeSum(value: unknown, line: Buffer): string | null {
     const hasSum = Object.hasOwn(value as object, "sum");
-    if (this.lines === 0 && !hasSum) this.sum = null;
+    if (this.lines === 0 && !hasSum && !this.needsSums) this.sum = null;
     if (this.sum === null)
       return hasSum ? "the record has a sum, and those before it have none" : null;
     const sum = nextSum(line, this.sum);
@@ -153,4 +139,46 @@ export class LogFold implements LogFacts {
   }
 }
 
-const ownerPattern = /([0-9A-Z]{13})[/\\]([0-9A-Z]{26})\.data\.jsonl$/;
+/** The one fold from a log's records to the state of its thread. */
+export class LogFold extends ChainFold<LogRecord> implements LogFacts {
+  start: StartRecord | null = null;
+  last: Step | null = null;
+  steps = 0;
+  end: EndRecord | null = null;
+  /** The last head of the journal that a record names. */
+  journal: JournalHead | null = null;
+
+  /** Begins behind so many lines, of which this is the last. */
+  skip(lines: number, { value }: Line): void {
+    this.lines = lines;
+    this.sum = sumIn(value);
+    this.steps = lines - 1;
+    if (lines < 2 || violationOfRecord(value) !== null) return;
+    const record = value as Step | EndRecord;
+    if (!isEnd(record)) this.last = record;
+    else {
+      this.end = record;
+      this.steps -= 1;
+    }
+  }
+
+  protected override record(value: unknown): LogRecord {
+    // The steps that a fork has copied name the journal of its source.
+    const isCopied = this.lines > 1 && this.lines - 1 <= (this.start?.forkFrom?.steps ?? 0);
+    const head = takeHead(value);
+    if (head && !isCopied) this.journal = head;
+    if (this.lines === 1) return (this.start = value as StartRecord);
+    const record = value as Step | EndRecord;
+    if (isEnd(record)) return (this.end = record);
+    this.steps += 1;
+    return (this.last = record);
+  }
+
+  protected override violation(value: unknown): string | null {
+    if (this.lines > 0)
+      return this.end ? "a record stands after the end record" : violationOfRecord(value);
+    return violationOfStart(value) ?? this.violationOfOwner(value as StartRecord);
+  }
+}
+
+const ownerPattern = /([0-9A-Z]{13})[/\\]([0-9A-Z]{26})\.(?:data|journal)\.jsonl$/;

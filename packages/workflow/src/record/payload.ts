@@ -1,17 +1,6 @@
-import { listNames, longestShown, markerOf, type TruncatedValue } from "../contract/event.ts";
+import { listNames, longestShown, markerOf } from "../contract/event.ts";
 import type { Mask } from "../contract/mask.ts";
 import { isRecord } from "../contract/show.ts";
-import type { Sum } from "./sum.ts";
-import { xxh64 } from "./xxh64.ts";
-
-/** What a journal's event has in place of an entry that was too long for it; null when it has the entry. */
-export function entryMarker(payload: unknown): TruncatedValue | null {
-  const entry = isRecord(payload) ? payload.entry : null;
-  return isRecord(entry) && entry._truncated === true ? (entry as TruncatedValue) : null;
-}
-
-/** The seed of the checksum of an event whose value has this JSON. */
-export const valueSum = (json: string): Sum => xxh64(Buffer.from(json));
 
 /** Keeps a value's JSON and gives the byte at which it begins; null when it can't be kept. */
 export type Keep = (json: string) => number | null;

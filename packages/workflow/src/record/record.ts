@@ -93,24 +93,35 @@ export const isEnd = (record: Step | EndRecord): record is EndRecord => record.r
 /** A record as a line of a log, without its newline. */
 export const textOf = (record: StartRecord | EndRecord | Step): string => jsonText(record);
 
-/** How many entries the journal of each step in progress has; by it a journal that has lost some is found out. */
-export type JournalCounts = Readonly<Record<string, number>>;
+/** How far a record of the data log knows the journal: how many records it had, and the sum of the last one. */
+export type JournalHead = { records: number; sum: string };
 
-/** A checked step's text with its timestamp, its attempt's id and the counts of the journal put at its end. */
-export function stampedText(
-  json: string,
-  timestamp: number,
-  attempt?: string,
-  journal?: JournalCounts | null,
-): string {
+/**
+ * Takes the head that a record names off it: as a sum it is the log's own. Null when it names none; an earlier version had
+ * counts of entries there.
+ */
+export function takeHead(record: unknown): JournalHead | null {
+  const head = isRecord(record) ? record.journal : null;
+  if (!isRecord(head) || typeof head.records !== "number" || typeof head.sum !== "string")
+    return null;
+  delete (record as { journal?: unknown }).journal;
+  return { records: head.records, sum: head.sum };
+}
+
+/** A record's text with the head of the journal at its end. */
+export const withHead = (record: string, head: JournalHead | null): string =>
+  head === null ? record : `${openEnd(record)},"journal":${jsonText(head)}}`;
+
+/** A checked step's text with its timestamp and its attempt's id put at its end. */
+export function stampedText(json: string, timestamp: number, attempt?: string): string {
   const id = attempt === undefined ? "" : `,"attempt":"${attempt}"`;
-  const counts = journal ? `,"journal":${jsonText(journal)}` : "";
-  return `${openEnd(json)},"timestamp":${timestamp}${id}${counts}}`;
+  return `${openEnd(json)},"timestamp":${timestamp}${id}}`;
 }
 
 /**
  * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too; `attempt`, the attempt that
- * it belongs to; and `step`, the number, from 1, of the next step to be committed. A `journal` event has a checksum, `sum`.
+ * it belongs to; and `step`, the number, from 1, of the next step to be committed. A `journal` event of an earlier version has
+ * a checksum, `sum`.
  */
 export type InfoRecord = {
   tag: string;

@@ -27,9 +27,11 @@ const field = ',"sum":"';
 const tailLength = field.length + 16 + 2;
 const pattern = /^[0-9a-f]{16}$/;
 
+/** A sum as records have it: 16 hexadecimal digits. */
+export const sumText = (sum: Sum): string => apply(padStart, apply(toString, sum, [16]), [16, "0"]);
+
 /** How the text of a record with this sum ends. */
-export const tailOf = (sum: Sum): string =>
-  `${field}${apply(padStart, apply(toString, sum, [16]), [16, "0"])}"}`;
+export const tailOf = (sum: Sum): string => `${field}${sumText(sum)}"}`;
 
 /** A record's JSON text without its closing brace, for what is added at its end. */
 export const openEnd = (json: string): string => apply(slice, json, [0, -1]);

@@ -4,10 +4,12 @@ import { WorkflowError } from "../contract/error.ts";
 import {
   type EndRecord,
   isEnd,
+  type JournalHead,
   maxRecordBytes as mostRecordBytes,
   type StartRecord,
+  takeHead,
 } from "../record/record.ts";
-import { encode, firstSum, type Sum, sealed } from "../record/sum.ts";
+import { encode, firstSum, sealed } from "../record/sum.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import { system } from "../system/system.ts";
 import {
@@ -181,7 +183,7 @@ type Holder = {
 /** A thread as it is kept. */
 export type StoredThread = Omit<ThreadInfo, "records" | "owner" | "movedTo"> & {
   readonly logs: Record<LogName, string[]>;
-  readonly sums: Record<"data" | "journal", Sum>;
+  readonly sums: Record<"data" | "journal", bigint>;
   readonly values: string[];
   readonly blobs: Map<string, Uint8Array>;
   lastSeq: number;
@@ -197,13 +199,18 @@ function addRecord(thread: StoredThread, log: "data" | "journal", json: string):
   thread.sums[log] = sum;
 }
 
-function recordsOf({ logs }: StoredThread): Pick<Claim, "start" | "steps" | "end"> {
+function recordsOf({ logs }: StoredThread): Pick<Claim, "start" | "steps" | "end" | "journalHead"> {
+  const heads: (JournalHead | null)[] = [];
   const [start, ...records] = logs.data.map((line) => {
     const { sum: _, ...record } = JSON.parse(line) as { sum: string };
+    heads.push(takeHead(record));
     return record;
   }) as [StartRecord, ...(Step | EndRecord)[]];
   const steps = records.filter((record): record is Step => !isEnd(record));
-  return { start, steps, end: records.find(isEnd) ?? null };
+  // The steps that a fork has copied name the journal of its source.
+  heads.splice(1, start.forkFrom?.steps ?? 0);
+  const journalHead = heads.findLast((head) => head !== null) ?? null;
+  return { start, steps, end: records.find(isEnd) ?? null, journalHead };
 }
 
 /** The `seq` of an event's line; 0 when it has none. */

@@ -304,7 +304,7 @@ export const claimRules = {
       const json = JSON.stringify("\u2028\u20ac".repeat(n * 1000));
       const at = claim.keepValue(json);
       assert.ok(at !== null && !kept.has(at), "a number of its own");
-      claim.event([JSON.stringify({ tag: "00000000", content: "", timestamp: 1, seq: n, at })]);
+      claim.event([JSON.stringify({ tag: "CONTRACT", content: "", timestamp: 1, seq: n, at })]);
       await claim.append(step("").record, step("").state);
       assert.equal(await trial.store.readValue(ref, at), json, "it is there before its event");
       kept.set(at, json);

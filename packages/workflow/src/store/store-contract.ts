@@ -276,7 +276,7 @@ const threadRules = {
     const ref = trial.ref();
     await trial.create({}, ref);
     const claim = await trial.claim(ref);
-    claim.event(['{"tag":"00000000","content":"","timestamp":1}']);
+    claim.event(['{"tag":"CONTRACT","content":"","timestamp":1}']);
     await claim.journal('{"turn":1}');
     await claim.putBlob(bytesOf("1"));
     await claim.append(step("one").record, step("one").state);

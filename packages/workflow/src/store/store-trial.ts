@@ -66,7 +66,7 @@ export function end(): Written {
 }
 
 export const event = (seq: number): string =>
-  JSON.stringify({ tag: "00000000", content: `event ${seq}`, timestamp: 1, type: "print", seq });
+  JSON.stringify({ tag: "CONTRACT", content: `event ${seq}`, timestamp: 1, type: "print", seq });
 
 /** A record of exactly so many bytes of UTF-8, about a third as many characters. */
 export function recordOf(bytes: number): string {

@@ -1,6 +1,6 @@
 import type { Step } from "../contract/contract.ts";
 import type { Durability } from "../control/control.ts";
-import type { EndRecord, StartRecord } from "../record/record.ts";
+import type { EndRecord, JournalHead, StartRecord } from "../record/record.ts";
 import type { ThreadRef } from "../record/thread.ts";
 
 /**
@@ -133,6 +133,8 @@ export interface Claim {
   readonly start: StartRecord;
   readonly steps: readonly Step[];
   readonly end: EndRecord | null;
+  /** The last head of the journal that one of them names. */
+  readonly journalHead: JournalHead | null;
   /** What was cut off the end of a log because its writer crashed; null when nothing was. */
   readonly cut: Cut | null;
   /** The highest `seq` of an event in the debug log when the thread was claimed; 0 when it has none. */

@@ -5,18 +5,19 @@ import type { StackMapper } from "../bundle/stack.ts";
 import { attemptTime } from "../contract/attempt.ts";
 import type { Bundle } from "../contract/contract.ts";
 import { eventsChannel } from "../contract/event.ts";
-import type { Mask } from "../contract/mask.ts";
 import { isRecord } from "../contract/show.ts";
 import type { AttemptParts } from "../engine/attempts.ts";
 import { DescriptorCheck } from "../engine/descriptor-check.ts";
 import { eventTag, type InfoLog } from "./info.ts";
 import { system } from "../system/system.ts";
-import { type JournalPlace, openJournal, type ThreadJournal } from "./journal.ts";
+import { type JournalParts, ThreadJournal } from "./journal.ts";
 
 /** What the running code belongs to: its thread, found through its async context. */
 export type ThreadContext = {
   threadId: string;
   info: InfoLog;
+  /** Takes what calls of models cost. */
+  paid: ThreadJournal["event"];
   /** The attempt that the code runs in; null outside of those that the workflow has opened. */
   attempt: string | null;
   /** The attempt without a parent that this one is within; null outside of those that the workflow has opened. */
@@ -74,10 +75,12 @@ function attemptsIn(
   return {
     onStart: (id, payload) => {
       open.add(id);
+      journal.started(id, payload, nextStep());
       info.start(id, payload, nextStep);
     },
     onEnd: (attempt, payload) => {
       open.delete(attempt);
+      journal.ended(attempt, payload.outcome);
       const type = "attempt_end";
       info.event({ tag: eventTag, type, stepID: null, payload, step: nextStep(), attempt });
     },
@@ -97,27 +100,15 @@ function attemptsIn(
   };
 }
 
-/** The journal of a thread: its entries are events of the attempt that records them. */
+/** The journal of a thread: what is recorded is of the attempt that records it. */
 export const journalOf = (
-  { info, open, engine }: ThreadContext,
-  place: JournalPlace,
-  mask: Mask,
+  { open }: ThreadContext,
+  parts: Omit<JournalParts, "isOpen" | "attempt">,
 ): ThreadJournal =>
-  openJournal({
-    place,
-    mask,
+  new ThreadJournal({
+    ...parts,
     isOpen: (attempt) => open.has(attempt),
-    attempt: outermostAttempt,
-    write(payload) {
-      const attempt = currentAttempt();
-      const source = { type: "journal", stepID: null, step: engine().steps + 1 };
-      return info.record({
-        tag: eventTag,
-        ...source,
-        payload,
-        ...(attempt !== null && { attempt }),
-      });
-    },
+    attempt: currentAttempt,
   });
 
 /** Warns in the debug log of a thread of steps that break the descriptor of its bundle. */
@@ -133,8 +124,12 @@ const checkIn = ({ info, engine }: ThreadContext, bundle: Bundle): DescriptorChe
     }),
   );
 
-/** Records what workflows publish on the events' channel in the debug log of their thread. */
+let isRecording = false;
+
+/** Records what workflows publish on the events' channel in the debug log of their thread. A second call does nothing. */
 export function recordEvents(): void {
+  if (isRecording) return;
+  isRecording = true;
   events.subscribe((message) => {
     try {
       record(message);
@@ -151,17 +146,19 @@ function record(message: unknown): void {
   if (typeof type !== "string" || reservedTypes.has(type)) return;
   const isNamed = typeof attempt === "string" && attemptTime(attempt) !== null;
   const id = isNamed ? attempt : currentAttempt();
-  context.info.event({
-    tag: eventTag,
+  const event = {
     type,
     stepID: typeof stepID === "string" ? stepID : null,
-    payload,
     step: context.engine().steps + 1,
     ...(id !== null && { attempt: id }),
-  });
+  };
+  if (paidTypes.has(type)) context.paid({ ...event, payload: isRecord(payload) ? payload : {} });
+  context.info.event({ tag: eventTag, ...event, payload });
 }
 
-// What the engine alone records: a bundle can't end an attempt, or a worker, by an event.
+const paidTypes: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
+
+// What the engine alone records, and what it did in earlier versions: a bundle can't end an attempt, or a worker, by an event.
 const reservedTypes: ReadonlySet<string> = new Set([
   "worker_start",
   "attempt_start",

@@ -22,13 +22,16 @@ import {
 import { type SchemaJudge, withDecision } from "../engine/answer.ts";
 import { blobsNamedIn } from "../record/blob-names.ts";
 import { LogFold } from "../record/fold.ts";
-import { type StartRecord, textOf } from "../record/record.ts";
+import type { JournalRecord } from "../record/journal.ts";
+import { type JournalHead, type StartRecord, textOf, withHead } from "../record/record.ts";
+import { firstSum, sealed, sumText } from "../record/sum.ts";
 import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
 import { keptBy, startRecord } from "../record/start-record.ts";
 import { checkRole, corruptError, type ThreadRef } from "../record/thread.ts";
 import { stateAfter } from "../store/state.ts";
 import type { NewThread, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
+import { JournalReader } from "./journal-reader.ts";
 
 /** A thread that is to be created: what the store gets, and the same as records. */
 export type PreparedThread = { thread: NewThread; start: StartRecord; steps: Step[] };
@@ -74,7 +77,9 @@ export async function prepareThread(
   const timestamp = system.clock.now();
   const facts = { source: source?.start, rounds, sha256, timestamp };
   const start = startRecord(hash, request, facts);
-  const records = [textOf(start), ...(source?.records ?? [])];
+  const recorded = fork && source?.isAll ? await copiedJournal(store, fork, source.head) : [];
+  const journal = recorded.length > 0 ? [firstOf(hash, threadId, timestamp), ...recorded] : [];
+  const records = [withHead(textOf(start), headOf(journal)), ...(source?.records ?? [])];
   const steps = [...(source?.steps ?? [])];
   const { input } = fork ?? request;
   if (input) {
@@ -85,6 +90,7 @@ export async function prepareThread(
   const state = stateAfter(steps.at(-1) ?? null, steps.length, start.parameters.options.maxRounds);
   const thread: NewThread = {
     ...{ hash, threadId, name: start.name, createdAt: timestamp, records, state },
+    ...(journal.length > 0 && { journal }),
     ...(fork && source && { blobsFrom: await namedBlobs(store, fork, source.steps) }),
   };
   return { thread, start, steps };
@@ -141,7 +147,17 @@ export async function hasTaken(
   return false;
 }
 
-type Copied = { start: StartRecord; steps: Step[]; records: string[] };
+/**
+ * `isAll`: they are all steps of a thread that has not returned, so that the fork goes on from what that has recorded; `head`
+ * is what its log knows of that.
+ */
+type Copied = {
+  start: StartRecord;
+  steps: Step[];
+  records: string[];
+  isAll: boolean;
+  head: JournalHead | null;
+};
 
 /** The steps that a fork keeps, as they were recorded, the last of them as it is edited. */
 async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copied> {
@@ -150,26 +166,62 @@ async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copie
   const fold = new LogFold({ hash, threadId });
   const steps: Step[] = [];
   const records: string[] = [];
-  for await (const line of stepLines(store, { hash, threadId }, fold)) {
-    const kept = steps.length;
-    if (kept === count) break;
-    if (fold.steps - 1 !== ("first" in keep ? kept : keep[kept])) continue;
-    checkRole(store.where({ hash, threadId }, "data"), line.step);
-    const isEdited = edit !== undefined && kept + 1 === count;
-    const step = isEdited ? edited(line.step, edit, steps.at(-1)) : line.step;
-    steps.push(step);
-    records.push(isEdited ? textOf(step) : line.record);
-    // Damage behind the steps that are kept does not matter.
-    if (steps.length === count) break;
+  try {
+    for await (const line of stepLines(store, { hash, threadId }, fold)) {
+      const kept = steps.length;
+      if (kept === count) break;
+      if (fold.steps - 1 !== ("first" in keep ? kept : keep[kept])) continue;
+      checkRole(store.where({ hash, threadId }, "data"), line.step);
+      const isEdited = edit !== undefined && kept + 1 === count;
+      const step = isEdited ? edited(line.step, edit, steps.at(-1)) : line.step;
+      steps.push(step);
+      records.push(isEdited ? textOf(step) : line.record);
+    }
+  } catch (error) {
+    // What is damaged behind the steps that are kept is not copied.
+    if (!fold.broken || !fold.start || steps.length < count) throw error;
   }
   if (!fold.start) throw notFound(threadId);
-  if (steps.length === count) return { start: fold.start, steps, records };
+  if (steps.length === count) {
+    const isStopped = !fold.broken && fold.end?.meta.reason !== "returned";
+    const isAll = isStopped && fold.steps === count;
+    return { start: fold.start, steps, records, isAll, head: fold.journal };
+  }
   const needed = "first" in keep ? keep.first : (keep.at(-1) ?? 0) + 1;
   throw WorkflowError.missing(
     "NO_SUCH_STEP",
     `the thread ${threadId} has ${fold.steps} steps, not ${needed}`,
     `see them: uncaged-workflow thread ${threadId}`,
   );
+}
+
+const copiedKinds: ReadonlySet<JournalRecord["kind"]> = new Set(["attempt", "failed", "entry"]);
+
+/**
+ * What the executions of a thread's steps have recorded. What its calls of models have cost stays with it.
+ * @throws WorkflowError `LOG_CORRUPT`
+ */
+async function copiedJournal(
+  store: ThreadStore,
+  { hash, threadId }: ForkRequest,
+  head: JournalHead | null,
+): Promise<string[]> {
+  const ref = { hash, threadId };
+  const records: string[] = [];
+  await JournalReader.open(store, { ref, journalHead: head }, (record) => {
+    if (copiedKinds.has(record.kind)) records.push(JSON.stringify(record));
+  });
+  return records;
+}
+
+const firstOf = (hash: string, threadId: string, at: number): string =>
+  JSON.stringify({ kind: "journal", hash, threadId, at });
+
+/** The head of a journal with these records. */
+function headOf(records: readonly string[]): JournalHead | null {
+  if (records.length === 0) return null;
+  const sum = records.reduce((last, record) => sealed(record, last).sum, firstSum);
+  return { records: records.length, sum: sumText(sum) };
 }
 
 function parsed(line: string): unknown {

@@ -5,13 +5,13 @@ import type { SharedValues } from "../contract/shared-values.ts";
 import { describeOutcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
 import { isBlobId } from "../record/blob-names.ts";
-import type { EndRecord } from "../record/record.ts";
+import { type EndRecord, withHead } from "../record/record.ts";
 import type { Claim, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { journalOf, partsIn, type ThreadContext } from "./context.ts";
 import { compileForAnswer } from "./create.ts";
 import type { InfoLog } from "./info.ts";
-import type { JournalPlace } from "./journal.ts";
+import type { JournalParts } from "./journal.ts";
 import { recordRefusal } from "./refusal.ts";
 
 const closingMs = 5_000;
@@ -39,7 +39,8 @@ export type Driving = {
   /** Options that come before those of the thread's start record. */
   options?: Partial<WorkflowOptions>;
   info: InfoLog;
-  journal: JournalPlace;
+  /** What the thread's journal had when it was claimed, and what an earlier version has kept elsewhere. */
+  journal: Pick<JournalParts, "reader" | "old">;
   mask: Mask;
   /** Called when the thread begins to wait for an answer, and when a pause has stopped it. */
   onWait: () => void;
@@ -60,8 +61,13 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
   const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
   const open = new Set<string>();
   const outside = { attempt: null, outermost: null };
-  const context: ThreadContext = { threadId, info, ...outside, open, engine: () => engine, fail };
-  const recorded = journalOf(context, journal, mask);
+  const paid: ThreadContext["paid"] = (event) => recorded.event(event);
+  const context: ThreadContext = {
+    ...{ threadId, info, paid, open, fail },
+    ...outside,
+    engine: () => engine,
+  };
+  const recorded = journalOf(context, { claim, ...journal, mask });
   const own = {
     threadId,
     env,
@@ -86,9 +92,11 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
             info.log(outcomeTag, describeOutcome({ kind: "ended", end }));
             info.flush();
           } else info.flushEvents();
-          return claim.append(record, state);
+          // A record names what was recorded before it.
+          const head = recorded.head();
+          if (!head) return claim.append(record, state);
+          return head.then((named) => claim.append(withHead(record, named), state));
         },
-        counts: () => recorded.counts(),
       },
       ...partsIn(context, bundle, place.stacks, recorded),
       onRefused: (stepID, reason) => recordRefusal(info, stepID, reason, engine.steps + 1),

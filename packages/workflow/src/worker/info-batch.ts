@@ -3,15 +3,11 @@ import { jsonText } from "../contract/json.ts";
 import type { Mask } from "../contract/mask.ts";
 import { system } from "../system/system.ts";
 import type { InfoRecord } from "../record/record.ts";
-import { sealed, type Sum } from "../record/sum.ts";
 
-/**
- * An entry of the debug log: a line, an event with its payload's JSON, streamed text. The line of an event with a `seal`
- * gets a checksum, of which that is the seed.
- */
+/** An entry of the debug log: a line, an event with its payload's JSON, streamed text. */
 export type Entry = { tag: string; timestamp: number } & (
   | { kind: "line"; content: string }
-  | ({ kind: "event"; json: string; seal?: Sum } & Source)
+  | ({ kind: "event"; json: string } & Source)
   | ({ kind: "text"; text: string } & Source)
 );
 
@@ -202,10 +198,10 @@ export function linesOf(entry: Entry, mask: Mask, number: () => number): string[
       return [jsonText({ tag, content: mask(content).slice(0, 1000), timestamp })];
     }
     case "event":
-      return [ended(eventLine(entry, entry.json, mask, number()), entry.seal)];
+      return [eventLine(entry, entry.json, mask, number())];
     case "text":
       return pieces(entry.text).map((delta) =>
-        ended(eventLine(entry, jsonText({ delta }), mask, number())),
+        eventLine(entry, jsonText({ delta }), mask, number()),
       );
   }
 }
@@ -225,9 +221,6 @@ function eventLine(
   const ofAttempt = attempt === undefined ? "" : `,"attempt":${JSON.stringify(attempt)}`;
   return `{${head},"payload":${whole},"seq":${seq}${ofStep}${ofAttempt}}`;
 }
-
-const ended = (line: string, seal?: Sum): string =>
-  seal === undefined ? line : sealed(line, seal).text;
 
 /** A text in pieces of a bounded length, no sign of it cut in two. */
 function pieces(text: string): string[] {

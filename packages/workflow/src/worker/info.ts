@@ -1,8 +1,7 @@
 import { attemptTime } from "../contract/attempt.ts";
 import { type Mask, noMask } from "../contract/mask.ts";
-import { entryMarker, type Keep, payloadJson, valueSum } from "../record/payload.ts";
-import { firstSum } from "../record/sum.ts";
-import type { Claim } from "../store/store.ts";
+import { type Keep, payloadJson } from "../record/payload.ts";
+import type { Claim, Cut } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { InfoBatch, linesOf, type Source } from "./info-batch.ts";
 
@@ -62,6 +61,11 @@ export class InfoLog {
     }
   }
 
+  /** Notes what was cut off a log because its writer crashed. */
+  noteCut({ bytes, keptIn }: Cut): void {
+    this.log("T2RV8MJ6", `cut a torn tail of ${bytes} bytes, kept in ${keptIn}`);
+  }
+
   /** Adds an event; its number is one more than that of the thread's last. */
   event({ tag, payload, ...source }: NewEvent): void {
     if (this.#closed) return;
@@ -89,34 +93,6 @@ export class InfoLog {
       return { kind: "event", tag, timestamp, ...source, json };
     });
     this.#plan();
-  }
-
-  /**
-   * Adds an event and writes it at once, with all that came before it and a checksum over its line and its long value;
-   * false when it could not be written in full.
-   */
-  record({ tag, payload, ...source }: NewEvent): boolean {
-    if (this.#closed) return false;
-    let isWhole = true;
-    const kept: { at: number; json: string }[] = [];
-    const keep: Keep = (json) => {
-      const at = this.#keep(json);
-      if (at === null) isWhole = false;
-      else kept.push({ at, json });
-      return at;
-    };
-    try {
-      const json = payloadJson(payload, this.#mask, keep);
-      const timestamp = system.clock.now();
-      const [value] = kept;
-      // One that was cut within the entry is not found again by it.
-      const isAll = kept.length === 1 && entryMarker(JSON.parse(json))?.at === value?.at;
-      const seal = value && isAll ? valueSum(value.json) : firstSum;
-      this.#batch.add({ kind: "event", tag, timestamp, ...source, json, seal });
-    } catch {
-      return false;
-    }
-    return this.#write({ whole: false }) && isWhole;
   }
 
   /** Adds the `attempt_start` of an attempt, which is written no sooner than anything else of it is. */
@@ -157,8 +133,7 @@ export class InfoLog {
     else this.#cancel ??= system.clock.after(flushAfterMs, () => this.#write({ whole: false }));
   }
 
-  /** Gives whether all that was taken has been written. */
-  #write({ whole, last = false }: Writing): boolean {
+  #write({ whole, last = false }: Writing): void {
     this.#cancel?.();
     this.#cancel = null;
     const next = () => (this.#seq = (this.#seq ?? this.#sink.lastSeq) + 1);
@@ -168,10 +143,8 @@ export class InfoLog {
         .flatMap((entry) => linesOf(entry, this.#mask, next));
       if (!this.#batch.isEmpty) this.#plan();
       if (lines.length > 0) this.#sink.event(lines);
-      return true;
     } catch {
       // A failed debug log must not stop the thread.
-      return false;
     }
   }
 }

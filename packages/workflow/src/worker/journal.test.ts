@@ -1,16 +1,32 @@
-import { EventFile } from "../disk/event-file.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { noMask } from "../contract/mask.ts";
 import { systemError } from "../../test/fixtures/faulty-disk.ts";
-import { InfoLog } from "./info.ts";
-import type { StartRecord } from "../record/record.ts";
-import { dataPath, infoPath, type Root, valuesPath } from "../disk/paths.ts";
+import type { Step } from "../contract/contract.ts";
+import { maskOf, noMask } from "../contract/mask.ts";
+import type { StartRequest } from "../control/control.ts";
+import { checkJournal, readJournal } from "../disk/journal.ts";
+import { readLocation } from "../disk/location.ts";
+import { journalPath, type Root } from "../disk/paths.ts";
+import { DiskStore } from "../disk/store.ts";
+import { type JournalHead, type StartRecord, withHead } from "../record/record.ts";
+import type { NewThread } from "../store/store.ts";
 import { realSystem } from "../system/real.ts";
 import { useSystem } from "../system/system.ts";
-import { journalIn, openJournal } from "./journal.ts";
+import { prepareThread } from "./create.ts";
+import { ThreadJournal } from "./journal.ts";
+import { JournalReader } from "./journal-reader.ts";
 
 const start: StartRecord = {
   name: "a",
@@ -23,13 +39,15 @@ const { hash, threadId } = start;
 
 let folder: string;
 let root: Root;
+let path: string;
 /** Which files were synced, in their order. */
 let synced: string[];
 let refuses: string;
-beforeEach(() => {
+beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "journal-test-"));
   root = folder as Root;
-  mkdirSync(dirname(infoPath(root, hash, threadId)), { recursive: true });
+  path = journalPath(root, hash, threadId);
+  mkdirSync(dirname(path), { recursive: true });
   synced = [];
   refuses = "";
   const { files } = realSystem;
@@ -39,201 +57,307 @@ beforeEach(() => {
     synced.push(ending);
     if (ending === refuses) throw systemError("EIO");
   };
-  const open = (path: string, flags: number) => {
-    const fd = files.open(path, flags);
-    paths.set(fd, path);
+  const open = (name: string, flags: number) => {
+    const fd = files.open(name, flags);
+    paths.set(fd, name);
     return fd;
   };
+  const syncData = (fd: number) => (note(fd), files.syncData(fd));
   const syncDataLater = async (fd: number) => (note(fd), await files.syncDataLater(fd));
-  useSystem({ ...realSystem, files: { ...files, open, syncDataLater } });
+  useSystem({ ...realSystem, files: { ...files, open, syncData, syncDataLater } });
+  const store = new DiskStore(root);
+  await store.create(threadOf(start));
+  await store.close();
 });
-afterEach(() => {
+afterEach(async () => {
   useSystem(realSystem);
+  for (const store of stores.splice(0)) await store.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
-const journalWith = (isSynced: boolean) => openedWith(isSynced).journal;
+const threadOf = (of: StartRecord, ...steps: object[]): NewThread => ({
+  ...{ hash, threadId: of.threadId, name: "a", createdAt: 0, state: { kind: "running" } },
+  records: [of, ...steps].map((record) => JSON.stringify(record)),
+});
 
-function openedWith(isSynced: boolean) {
-  const paths = [infoPath, valuesPath].map((pathOf) => pathOf(root, hash, threadId));
-  const info = new InfoLog(new EventFile(...(paths as [string, string])));
-  return openJournal({
-    place: journalIn(root, start, isSynced),
-    write: (payload) => info.record({ tag: "AAAAAAAA", type: "journal", stepID: null, payload }),
-    isOpen: () => false,
-    mask: noMask,
-    attempt: () => "1M81TTDCA600W",
+type Opening = {
+  of?: { threadId: string };
+  head?: JournalHead | null;
+  steps?: Step[];
+  attempt?: string | null;
+  open?: Set<string>;
+  mask?: typeof noMask;
+  isSuspect?: boolean;
+};
+
+const stores: DiskStore[] = [];
+
+/** A journal as a worker opens it. The one before has let its thread go. */
+async function opened({ of = start, head = null, steps, attempt = "a", ...more }: Opening = {}) {
+  const { open = new Set<string>(), mask = noMask, isSuspect = false } = more;
+  for (const before of stores.splice(0)) await before.close();
+  const store = new DiskStore(root, { distrustsCache: isSuspect });
+  stores.push(store);
+  const claimed = await store.claim({ hash, threadId: of.threadId }, { owner: "", leaseMs: 1e9 });
+  if (!claimed) throw new Error("it is claimed");
+  // What the log knows is given by the tests.
+  const { ref } = claimed;
+  const journal = (record: string) => claimed.journal(record);
+  const claim = { ref, journalHead: head, steps: steps ?? claimed.steps, journal };
+  const thread = new ThreadJournal({
+    claim,
+    reader: await JournalReader.open(store, claim),
+    old: async () => [],
+    mask,
+    isOpen: (id) => open.has(id),
+    attempt: () => attempt,
   });
+  if (attempt !== null) thread.started(attempt, { role: "coder" }, 1);
+  return { ...thread.journal, thread, store };
 }
 
-const [info, values] = [".info.jsonl", ".values.jsonl"];
-const long = "x".repeat(20_000);
+const key = "01J:coder:1";
+const entriesOf = async (journal: Awaited<ReturnType<typeof opened>>, of = key) =>
+  (await journal.read(of)).map(({ entry }) => entry);
+const linesOf = (file = path): string[] => readFileSync(file, "utf8").trimEnd().split("\n");
+const kinds = (file = path) =>
+  linesOf(file).map((line) => (JSON.parse(line) as { kind: string }).kind);
+const write = (lines: string[]) => writeFileSync(path, `${lines.join("\n")}\n`);
 
-describe("an entry of a journal", () => {
-  test("costs one sync, and another only where it brings a long value along", async () => {
-    const journal = journalWith(true);
-    for (const entry of ["a", long, long, "b", `${long}y`]) {
-      expect(await journal.record("key", { entry })).toBe(true);
-    }
-    expect(synced).toEqual([info, values, info, info, info, values, info]);
-    const read = await journal.read("key");
-    expect(read.map(({ entry }) => entry)).toEqual(
-      ["a", long, long, "b", `${long}y`].map((entry) => ({ entry })),
-    );
+async function corrupt(head: JournalHead | null = null): Promise<string> {
+  try {
+    await opened({ head });
+  } catch (error) {
+    const { code, message, hint } = error as { code: string; message: string; hint: string };
+    expect({ code, isOneLine: !message.includes("\n") }).toEqual({
+      code: "LOG_CORRUPT",
+      isOneLine: true,
+    });
+    expect(hint).toContain("nothing was done again");
+    return message;
+  }
+  throw new Error("it was opened");
+}
+
+describe("a journal", () => {
+  test("is made with its first record, and its thread is noted to have one before that is written", async () => {
+    const journal = await opened();
+    expect([existsSync(path), await entriesOf(journal)]).toEqual([false, []]);
+    expect(await journal.record(key, { n: 1 })).toBe(true);
+    expect(kinds()).toEqual(["journal", "worker", "attempt", "entry"]);
+    expect(readLocation(root, start)).toBeNull();
+    expect(await entriesOf(await opened({ attempt: "b" }))).toEqual([{ n: 1 }]);
   });
 
-  test("is left to the system where nothing is synced", async () => {
-    expect(await journalWith(false).record("key", long)).toBe(true);
-    expect(synced).toEqual([]);
+  test("gives an execution what earlier ones have recorded, and nothing of its own", async () => {
+    const open = new Set(["a"]);
+    const journal = await opened({ open });
+    await journal.record(key, 1);
+    await journal.record("other", 2);
+    expect(await entriesOf(journal)).toEqual([]);
+    journal.thread.ended("a", "failed");
+    open.delete("a");
+    expect(await journal.read(key)).toEqual([{ entry: 1, failed: true }]);
   });
 
-  test("is not recorded where it could not be synced, and its value is synced again with the next", async () => {
-    const journal = journalWith(true);
-    refuses = values;
-    expect(await journal.record("key", { entry: long })).toBe(false);
+  test("syncs those records together that come at once", async () => {
+    const journal = await opened();
+    await journal.record(key, 0);
+    synced = [];
+    useSystem({
+      ...realSystem,
+      files: {
+        ...realSystem.files,
+        syncDataLater: async (fd) => (
+          synced.push("later"), await realSystem.files.syncDataLater(fd)
+        ),
+      },
+    });
+    // Another log in between has the syncs run beside each other.
+    const two = [1, 2, 3, 4].map((n) => journal.record(key, n));
+    expect(await Promise.all(two)).toEqual([true, true, true, true]);
+    expect(await entriesOf(await opened({ attempt: "b" }))).toEqual([0, 1, 2, 3, 4]);
+    expect(synced.length).toBeLessThan(4);
+  });
+
+  test("has no entry that could not be synced, or is too large, and goes on", async () => {
+    const journal = await opened();
+    await journal.record(key, 1);
+    expect(await journal.record(key, "x".repeat(65 * 1024 * 1024))).toBe(false);
+    expect(await journal.record(key, 2)).toBe(true);
+    refuses = ".journal.jsonl";
+    const next = await opened({ attempt: "b" });
+    expect(await next.record(key, 3)).toBe(false);
+    await next.store.close();
+    expect(next.store.hasUnsynced).toBe(true);
     refuses = "";
-    expect(await journal.record("key", { entry: "a" })).toBe(true);
-    expect(synced).toEqual([values, values, info]);
+    expect(await entriesOf(await opened({ attempt: "c", isSuspect: true }))).toEqual([1, 2]);
+  });
+
+  test("has no secrets", async () => {
+    const mask = maskOf({ API_KEY: "verysecret1" });
+    const journal = await opened({ mask });
+    await journal.record(key, { said: "it is verysecret1" });
+    expect(readFileSync(path, "utf8")).not.toContain("verysecret1");
+    expect(await entriesOf(await opened({ attempt: "b" }))).toEqual([{ said: "it is ***" }]);
+  });
+
+  test("names its head once all that was recorded is durable", async () => {
+    const journal = await opened();
+    expect(journal.thread.head()).toBeNull();
+    void journal.record(key, 1);
+    const head = await journal.thread.head();
+    expect(head).toEqual(readJournal(path, null).fold.head);
+    expect(head?.records).toBe(4);
+    expect(await (await opened({ head })).thread.head()).toEqual(head);
+  });
+
+  test("knows what calls have cost that no committed step records", async () => {
+    const journal = await opened();
+    const pay = (call_id: string, attempt: string) => {
+      journal.thread.event({
+        type: "llm_start",
+        stepID: "s",
+        attempt,
+        payload: { call_id, model: "m" },
+      });
+      const usage = { input_tokens: 2, output_tokens: 1 };
+      const payload = { call_id, model: "m", usage, cost_usd: 0.5, state: "whole" };
+      journal.thread.event({ type: "llm_usage", stepID: "s", attempt, payload });
+    };
+    for (const [n, attempt] of ["a", "b", "a"].entries()) pay(`c${n}`, attempt);
+    await journal.settled?.();
+    await journal.store.close();
+    const usage = { input_tokens: 2, output_tokens: 1 };
+    const steps = [
+      { role: "r", content: "", meta: { usage, cost: 1 }, timestamp: 0, attempt: "a" },
+    ];
+    const paid = (await opened({ steps, attempt: "c" })).paid?.() ?? [];
+    expect(paid).toMatchObject([{ call: "c1", attempt: "b", cost: 0.5, state: "whole" }]);
+    // One that is taken over is of the attempt that goes on from it.
+    await (await opened({ attempt: "a" })).record(key, "on", ["c1"]);
+    expect((await opened({ steps, attempt: "c" })).paid?.()).toEqual([]);
   });
 });
 
-describe("a journal of which something is damaged", () => {
-  const [step, other] = ["01J:coder:1", "01J:writer:1"];
-  const paths = () => ({
-    data: dataPath(root, hash, threadId),
-    info: infoPath(root, hash, threadId),
-    values: valuesPath(root, hash, threadId),
-  });
-  /** What a new worker reads. */
-  const read = async (key: string) =>
-    (await journalWith(false).read(key)).map(({ entry }) => entry);
-  const corrupt = async (key: string): Promise<string> => {
-    try {
-      await read(key);
-    } catch (error) {
-      const { code, message } = error as { code: string; message: string };
-      expect(code).toBe("LOG_CORRUPT");
-      return message;
-    }
-    throw new Error("it was read");
-  };
-  const linesOf = () => readFileSync(paths().info, "utf8").trimEnd().split("\n");
-  const write = (lines: string[]) => writeFileSync(paths().info, `${lines.join("\n")}\n`);
-  const entries = [{ n: 1 }, { n: 2, long }, { n: 3 }];
-  const record = async (...given: unknown[]) => {
-    const journal = journalWith(false);
-    for (const entry of given) expect(await journal.record(step, entry)).toBe(true);
+describe("a damaged journal", () => {
+  const record = async () => {
+    const journal = await opened();
+    for (const n of [1, 2, 3]) await journal.record(key, n);
+    const head = await journal.thread.head();
+    await journal.store.close();
+    return head;
   };
 
-  test("is read as it was, or not at all, whichever bit is flipped before its last entry", async () => {
-    await record(...entries);
-    const whole = readFileSync(paths().info);
-    const end = whole.lastIndexOf("\n", whole.length - 2);
-    let refused = 0;
-    for (let at = 0; at < end; at += 1) {
-      const flipped = Buffer.from(whole);
-      flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8));
-      writeFileSync(paths().info, flipped);
-      try {
-        expect(await read(step)).toEqual(entries);
-      } catch (error) {
-        expect((error as { code?: string }).code).toBe("LOG_CORRUPT");
-        refused += 1;
-      }
-    }
-    // But for a bit of a checksum itself, which then is none.
-    expect(refused).toBeGreaterThan(end - 60);
-  });
-
-  test("is named by its line, its value or what is missing, and no other step is kept from its own", async () => {
-    await record(...entries);
-    const journal = journalWith(false);
-    await journal.record(other, "b");
-    const [lines, files] = [linesOf(), paths()];
-    write(lines.map((line, at) => (at === 0 ? line.replace('"n":1', '"n":7') : line)));
-    expect(await corrupt(step)).toStartWith(`${files.info}:1: `);
-    write(lines.map((line, at) => (at === 1 ? line.slice(0, 50) : line)));
-    expect(await corrupt(step)).toStartWith(`${files.info}:2: `);
-    write(lines.slice(1));
-    expect(await corrupt(step)).toContain(`${files.info}: 1 of the 1 entries`);
-    write(lines);
-    rmSync(files.values);
-    expect(await corrupt(step)).toStartWith(`${files.values}: the value at byte 0`);
-    expect(await corrupt(`${step}:call:1`)).toStartWith(`${files.values}: the value at byte 0`);
-    expect(await read(other)).toEqual(["b"]);
-  });
-
-  test("lacks what a wait of its own names, and nothing that the wait of its source names", async () => {
-    await record(...entries);
-    const opened = openedWith(false);
-    expect(opened.counts()).toBe(null);
-    await opened.journal.read(step);
-    await opened.journal.record(other, "b");
-    const journal = opened.counts();
-    expect(journal).toEqual({ [step]: 3, [other]: 1 });
-    const wait = { role: "__wait__", content: "", meta: {}, timestamp: 0, journal };
-    const log = (...records: unknown[]) =>
-      writeFileSync(paths().data, records.map((one) => `${JSON.stringify(one)}\n`).join(""));
-    log(start, wait);
-    expect(await read(step)).toEqual(entries);
-    write(linesOf().slice(0, 2));
-    expect(await corrupt(step)).toContain("1 of the 3 entries that a step has recorded");
-    expect(await corrupt(other)).toContain("before the thread waited at step 1");
-    log({ ...start, forkFrom: { threadId: "01J", steps: 1 } }, wait);
-    expect(await read(step)).toEqual(entries.slice(0, 2));
-    opened.over("1M81TTDCA600W");
-    expect(opened.counts()).toBe(null);
-  });
-
-  test("goes on wherever a crash has cut off its end, which nothing names", async () => {
-    await record(...entries);
-    const files = paths();
-    const [whole, all] = [readFileSync(files.info), readFileSync(files.values)];
-    for (let length = 0; length < whole.length; length += 1) {
-      writeFileSync(files.info, whole.subarray(0, length));
-      const left = await read(step);
-      expect(left).toEqual(entries.slice(0, left.length));
-      await record("next");
-      // An entry that lacks nothing but its line end has one then.
-      const isEnded = linesOf().length > left.length + 1 && whole[length] === 10;
-      expect(await read(step)).toEqual([
-        ...(isEnded ? entries.slice(0, left.length + 1) : left),
-        "next",
-      ]);
-    }
-    // A loss of power may leave the line of a value that is gone, in whose place another one comes.
-    const two = whole.subarray(0, whole.lastIndexOf("\n", whole.length - 2) + 1);
-    for (const length of [0, 100, all.length - 2]) {
-      writeFileSync(files.info, two);
-      writeFileSync(files.values, all.subarray(0, length));
-      expect(await read(step)).toEqual(entries.slice(0, 1));
-      const another = { n: 2, long: `${long.slice(0, -1)}y` };
-      await record(another);
-      expect(await read(step)).toEqual([{ n: 1 }, another]);
-    }
-  });
-
-  test("of two that are recorded at once each may be lost", async () => {
-    await record("a");
-    const journal = journalWith(true);
-    await Promise.all(["b", "c"].map((entry) => journal.record(step, entry)));
+  test("is named by file and line before anything is done again, whatever has happened to its lines", async () => {
+    const head = await record();
     const lines = linesOf();
-    write(lines.filter((line) => !line.includes('"entry":"b"')));
-    expect(await read(step)).toEqual(["a", "c"]);
+    const swapped = lines.with(3, lines[4] as string).with(4, lines[3] as string);
+    for (const [damaged, line] of [
+      [lines.toSpliced(3, 1), 4],
+      [lines.toSpliced(3, 0, lines[3] as string), 5],
+      [swapped, 4],
+      [lines.with(4, (lines[4] as string).replace('"entry":2', '"entry":7')), 5],
+      [lines.slice(0, -1), 6],
+      [lines.slice(0, -2), 5],
+    ] as const) {
+      write([...damaged]);
+      expect(await corrupt(head)).toStartWith(`${path}:${line}: `);
+      expect(checkJournal(root, start, head)).toMatchObject({ line });
+    }
     write(lines);
-    await record("d");
-    write(linesOf().filter((line) => !line.includes('"entry":"b"')));
-    expect(await corrupt(step)).toContain("1 of the 3 entries");
+    expect(await entriesOf(await opened({ head, attempt: "b" }))).toEqual([1, 2, 3]);
   });
 
-  test("of an earlier version is read as ever, and what comes behind it has checksums", async () => {
-    await record(...entries);
-    write(linesOf().map((line) => line.replace(/,"after":\d+|,"sum":"[^"]*"/g, "")));
-    expect(await read(step)).toEqual(entries);
-    await record("new");
-    expect(linesOf().at(-1)).toContain('"after":3');
-    expect(await read(step)).toEqual([...entries, "new"]);
-    write(linesOf().slice(1));
-    expect(await corrupt(step)).toContain("1 of the 3 entries");
+  test("is missed when it is deleted, also where the thread's log does not know it yet", async () => {
+    const head = await record();
+    rmSync(path);
+    expect(await corrupt(head)).toStartWith(`${path}:1: `);
+    expect(await corrupt()).toBe(`${path}:1: the journal is missing`);
   });
+
+  test("is found while its thread is driven", async () => {
+    await record();
+    const journal = await opened({ attempt: "b" });
+    write(linesOf().map((line) => line.replace('"entry":2', '"entry":7')));
+    expect(journal.read(key)).rejects.toMatchObject({ code: "LOG_CORRUPT" });
+    truncateSync(path, 10);
+    expect(await journal.record(key, 4)).toBe(false);
+  });
+
+  test("goes on wherever a crash has cut off its end, and keeps what was cut off", async () => {
+    await record();
+    const whole = readFileSync(path);
+    const last = whole.lastIndexOf("\n", whole.length - 2) + 1;
+    for (const length of [last, last + 1, last + 20, whole.length - 1]) {
+      writeFileSync(path, whole.subarray(0, length));
+      const isWhole = length === whole.length - 1;
+      const next = await opened({ attempt: "b" });
+      expect(await entriesOf(next)).toEqual(isWhole ? [1, 2, 3] : [1, 2]);
+      expect(await next.record(key, "next")).toBe(true);
+      await next.store.close();
+      const after = await entriesOf(await opened({ attempt: "c" }));
+      expect(after).toEqual(isWhole ? [1, 2, 3, "next"] : [1, 2, "next"]);
+    }
+    const kept = readdirSync(dirname(path)).filter((name) => name.includes(".torn-"));
+    expect(kept).toEqual([`${threadId}.journal.torn-${last}`]);
+  });
+});
+
+describe("the journal of a fork", () => {
+  const to = { hash, threadId: "01J0000000000000000000000B" };
+  /** Forks the thread with all its steps. */
+  async function forked(): Promise<JournalHead | null> {
+    const store = new DiskStore(root);
+    stores.push(store);
+    const fork = { hash, threadId, keep: { first: 0 } };
+    const request = { threadId: to.threadId, workflow: "a", env: {}, fork } as StartRequest;
+    await store.create((await prepareThread(store, hash, request)).thread);
+    const claim = await store.claim(to, { owner: "", leaseMs: 1e9 });
+    return claim?.journalHead ?? null;
+  }
+
+  test("has what the source has recorded, and not what that has paid", async () => {
+    const journal = await opened();
+    const call = { call_id: "c1", model: "m" };
+    journal.thread.event({ type: "llm_start", stepID: null, attempt: "a", payload: call });
+    await journal.record(key, 1);
+    journal.thread.ended("a", "failed");
+    await journal.settled?.();
+    await journal.store.close();
+    const head = await forked();
+    const copy = journalPath(root, hash, to.threadId);
+    expect(kinds(copy)).toEqual(["journal", "attempt", "entry", "failed"]);
+    expect(head?.records).toBe(4);
+    rmSync(path);
+    const fork = await opened({ of: to, head, attempt: "b" });
+    expect([await fork.read(key), fork.paid?.()]).toEqual([[{ entry: 1, failed: true }], []]);
+  });
+
+  test("is not made of a damaged one", async () => {
+    const journal = await opened();
+    await journal.record(key, 1);
+    await journal.store.close();
+    appendFileSync(path, "{}\n");
+    const error = await forked().catch((thrown: unknown) => thrown);
+    expect((error as Error).message).toStartWith(`${path}:5: `);
+    expect(existsSync(journalPath(root, hash, to.threadId))).toBe(false);
+  });
+});
+
+test("a record of a claimed thread names the head of the journal, and no step shows it", async () => {
+  const journal = await opened();
+  await journal.record(key, 1);
+  const head = await journal.thread.head();
+  await journal.store.close();
+  const store = new DiskStore(root);
+  stores.push(store);
+  const claim = await store.claim({ hash, threadId }, { owner: "", leaseMs: 1e9 });
+  const step = { role: "a", content: "", meta: {}, timestamp: 1 };
+  await claim?.append(withHead(JSON.stringify(step), head), { kind: "running" });
+  await store.close();
+  const next = new DiskStore(root);
+  stores.push(next);
+  const again = await next.claim({ hash, threadId }, { owner: "", leaseMs: 1e9 });
+  expect([again?.steps, again?.journalHead]).toEqual([[step], head]);
 });

@@ -1,11 +1,12 @@
 import type { LoadedBundle } from "../bundle/store.ts";
 import type { Step } from "../contract/contract.ts";
 import type { Controlled, LeaveRequest, Location } from "../control/control.ts";
+import type { StartRecord } from "../record/record.ts";
 import type { ThreadRef } from "../record/thread.ts";
-import type { Claim, ThreadStore } from "../store/store.ts";
+import type { ThreadStore } from "../store/store.ts";
 import type { SharedEnv } from "./context.ts";
 import type { ThreadPlace } from "./drive.ts";
-import type { JournalPlace } from "./journal.ts";
+import type { OldEntries } from "./journal.ts";
 
 /** The processes that lost workers left running. Nothing is driven before they are ended. */
 export type LostProcesses = {
@@ -21,7 +22,8 @@ export type ThreadsParts = {
   place: ThreadPlace & {
     /** Notes the commits that copied steps name, before the thread that has them is created. */
     noteCopied: (threadId: string, steps: readonly Step[]) => void;
-    journal: (claim: Claim, isSynced: boolean) => JournalPlace;
+    /** The entries that an earlier version has recorded for a thread. */
+    oldEntries: (start: StartRecord) => Promise<readonly OldEntries[]>;
     /** Notes that a thread has moved to another host. */
     leave: (ref: ThreadRef, to: LeaveRequest["to"], isPaused: boolean) => Location;
   };

@@ -26,16 +26,14 @@ import type { Claim, ClaimOptions, ThreadInfo } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { checkParams, hasTaken, otherBundle, prepareThread, roundsOf } from "./create.ts";
 import { engineFor, outcomeTag } from "./drive.ts";
+import { JournalReader } from "./journal-reader.ts";
 import { InfoLog } from "./info.ts";
 import { isSoonAtWork, type Live, liveThreadOf } from "./live.ts";
 import { noteRefusal, refuse, stillWaiting, waiting, workerClosing } from "./refusal.ts";
 import { Turns } from "./turns.ts";
 import type { ThreadsParts } from "./parts.ts";
-import { isDue, surroundingsFor } from "./wake.ts";
+import { isDue, mostAtOnce, surroundingsFor, wakeAgainMs } from "./wake.ts";
 
-/** A request wakes so many threads at most, so that it is answered in time. */
-const mostAtOnce = 200;
-const wakeAgainMs = 60_000;
 /** A claim holds as long as this process on a store that has no leases. */
 const leaseMs = 30_000;
 
@@ -104,19 +102,21 @@ export class Threads {
     // A client that has no response yet looks here.
     note(threadId, true);
     this.#creating.set(threadId, { workflow, since: system.clock.elapsed() });
+    let claim: Claim | null = null;
     let isDriven = false;
     try {
       const facts = { rounds: roundsOf(bundle), sha256: bundle.sha256 };
       const { thread, steps } = await prepareThread(store, hash, request, facts);
       if (request.fork) place.noteCopied(threadId, steps);
       const created = await store.create(thread, this.#claimOptions(request));
-      if (!created.claim) return this.#startedBefore(created.thread);
+      claim = created.claim;
+      if (!claim) return this.#startedBefore(created.thread);
+      await this.#drive(bundle, claim, request, orphans);
       isDriven = true;
-      this.#drive(bundle, created.claim, request, orphans);
       return { threadId, started: true };
     } finally {
       this.#creating.delete(threadId);
-      if (!isDriven) note(threadId, false);
+      if (!isDriven) await this.#letGo(threadId, claim);
     }
   }
 
@@ -289,41 +289,38 @@ export class Threads {
 
   /** Adds something that was not caught to the debug log of every thread that is driven. */
   noteUncaught(thrown: unknown): void {
-    const { stacks } = this.#parts.place;
-    const line = errorLine(errorOf(thrown, (error) => stacks.rewrite(error)));
+    const line = errorLine(errorOf(thrown, (error) => this.#parts.place.stacks.rewrite(error)));
     const content = `not caught, in one of this worker's threads: ${line}`;
     for (const { info } of this.#live.values()) info.log("R5DM7YB2", content);
   }
 
-  #drive(
+  /** Reads the journal of a claimed thread and drives it. @throws WorkflowError `LOG_CORRUPT` */
+  async #drive(
     bundle: LoadedBundle,
     claim: Claim,
     surroundings: Surroundings,
     orphans: Pick<Controlled, "orphans">,
-  ): Live {
+  ): Promise<Live> {
     const { store, place } = this.#parts;
     const { start, steps } = claim;
-    const { threadId } = start;
+    const { threadId, name: workflow } = start;
+    const reader = await JournalReader.open(store, claim);
     const env = this.#parts.env.with(surroundings.env);
     const mask = maskLater(() => maskOf(env, surroundings.secrets));
     const info = new InfoLog(claim, mask);
     const { engine, fail } = engineFor({
       ...{ store, claim, bundle, place, env, info, mask },
-      journal: place.journal(claim, surroundings.durability !== "os"),
+      journal: { reader, old: () => place.oldEntries(start) },
       onWait: () => this.#parts.onChange(),
     });
     const gone = this.#settle(claim, engine.done, info);
-    const since = system.clock.elapsed();
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
-    const live: Live = { engine, info, workflow: start.name, since, fail, gone };
+    const live: Live = { engine, info, workflow, since: system.clock.elapsed(), fail, gone };
     this.#live.set(threadId, live);
     const payload = { pid: system.processes.pid, steps: steps.length, ...orphans };
     info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
-    if (claim.cut) {
-      const { bytes, keptIn } = claim.cut;
-      info.log("T2RV8MJ6", `cut a torn tail of ${bytes} bytes, kept in ${keptIn}`);
-    }
+    if (claim.cut) info.noteCut(claim.cut);
     engine.start();
     this.#parts.onChange();
     return live;
@@ -348,6 +345,11 @@ export class Threads {
     return this.#live.get(threadId) ?? null;
   }
 
+  async #letGo(threadId: string, claim: Claim | null): Promise<void> {
+    await claim?.release();
+    this.#parts.note(threadId, false);
+  }
+
   /** Continues a thread from its log with what `surroundings` gives; it is left alone when that is null or throws. */
   async #driveAgain(
     bundle: LoadedBundle,
@@ -367,13 +369,11 @@ export class Threads {
       const other = otherBundle(store.where(claim.ref, "data"), claim.start, { hash, sha256 });
       if (other) throw other;
       const own = surroundings(claim);
-      isDriven = own !== null;
-      if (own) onBegin(this.#drive(bundle, claim, own, orphans.report));
+      if (!own) return;
+      onBegin(await this.#drive(bundle, claim, own, orphans.report));
+      isDriven = true;
     } finally {
-      if (!isDriven) {
-        await claim?.release();
-        note(threadId, false);
-      }
+      if (!isDriven) await this.#letGo(threadId, claim);
     }
   }
 

@@ -4,6 +4,10 @@ import type { StartRecord } from "../record/record.ts";
 import { stateAfter } from "../store/state.ts";
 import type { Claim } from "../store/store.ts";
 
+/** A request wakes so many threads at most, so that it is answered in time. */
+export const mostAtOnce = 200;
+export const wakeAgainMs = 60_000;
+
 /**
  * What a thread that is due is continued with: what the request has for all, and beneath it what it has for the
  * thread's folder; null when that folder was not seen by who asks. @throws WorkflowError what the folder can't have.

@@ -5,7 +5,7 @@ import { messageOf, WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { sharedIn } from "../disk/shared-values.ts";
 import { DiskStore } from "../disk/store.ts";
-import { noteLeft } from "../disk/threads.ts";
+import { noteLeft, threadWithId } from "../disk/threads.ts";
 import { CopiedCommits, worktreesDir } from "../disk/worktrees.ts";
 import { takeLock } from "../disk/lock.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../disk/paths.ts";
@@ -14,7 +14,7 @@ import { markVariable } from "../system/worker-env.ts";
 import { SharedEnv } from "./context.ts";
 import { Orphans } from "./orphans.ts";
 import { ControlServer } from "./server.ts";
-import { journalIn } from "./journal.ts";
+import { oldJournals } from "./old-journal.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { Threads } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
@@ -148,7 +148,7 @@ export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
     for (const step of steps) commits.add(step);
     commits.note(root, threadId);
   },
-  journal: ({ start }, isSynced) => journalIn(root, start, isSynced),
+  oldEntries: (start) => oldJournals(root, start, async (threadId) => threadWithId(root, threadId)),
   leave: (ref, to, isPaused) => noteLeft(root, ref, to, isPaused),
 });
 

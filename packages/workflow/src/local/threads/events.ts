@@ -9,7 +9,8 @@ import { FileReader } from "../../disk/reader.ts";
 import type { InfoRecord } from "../../record/record.ts";
 import { valueAt } from "../../disk/values.ts";
 import { diskError } from "../../disk/disk-error.ts";
-import { dataPath, infoPath, type Root, valuesPath } from "../../disk/paths.ts";
+import { JournalFold } from "../../record/journal.ts";
+import { dataPath, infoPath, journalPath, type Root, valuesPath } from "../../disk/paths.ts";
 import { FileWatch } from "../../disk/watch.ts";
 import { notFound } from "../../record/selection.ts";
 import type { Lines, LogReader } from "../../record/reader.ts";
@@ -110,17 +111,26 @@ export async function readAttempts(
   if (!reader.exists) throw notFound(threadId);
   // Asked first: a thread that ends meanwhile has its end in the log.
   const driver = await live.find(ref);
-  return await attemptsIn(reader, driver, async (from) => eventsOfCopied(root, ref, from));
+  return await attemptsIn(reader, driver, {
+    copied: async (from) => eventsOfCopied(root, ref, from),
+    journal: async () => new LineFile(journalPath(root, hash, threadId)),
+  });
 }
 
 /** The events of copied steps, by the attempt that they are of. */
 export type CopiedEvents = ReadonlyMap<string, EventRecord[]>;
 
-/** The attempts of a thread that is read from its start. `copied` has the events of the steps that it has copied. */
+/** Beside its log and its debug log: the events of the steps that a thread has copied, and its journal. */
+export type BesideLog = {
+  copied: (forkFrom: ForkFrom) => Promise<CopiedEvents>;
+  journal: () => Promise<Lines>;
+};
+
+/** The attempts of a thread that is read from its start. */
 export async function attemptsIn(
   reader: LogReader,
   driver: LiveFacts | null,
-  copied: (forkFrom: ForkFrom) => Promise<CopiedEvents>,
+  { copied, journal }: BesideLog,
 ): Promise<readonly Attempt[]> {
   let log = new AttemptLog();
   let events: CopiedEvents = new Map();
@@ -135,6 +145,11 @@ export async function attemptsIn(
       for (const event of events.get(item.step.attempt ?? "") ?? []) log.event(event);
       log.step(item.number, item.step);
     }
+  }
+  if (reader.facts.start) {
+    const recorded = new JournalFold(reader.facts.start, reader.facts.journal);
+    for (const line of (await journal()).forward()) if (recorded.take(line) === null) break;
+    log.journal(recorded);
   }
   const { status } = statusOf(reader.facts, driver);
   if (!isMoving(status)) log.close(reader.facts.end);

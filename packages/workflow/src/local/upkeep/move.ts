@@ -19,6 +19,7 @@ import {
   dataPath,
   descriptorPath,
   infoPath,
+  journalPath,
   loggedHashes,
   mapPath,
   type Root,
@@ -148,7 +149,7 @@ function filesOf(root: Root, from: Root, { hash, threadId }: ThreadRef): [string
   const folders = [from, root].map((one) => blobsDir(one, hash, threadId)) as [string, string];
   if (blobs.length > 0) makeFolder(folders[1]);
   for (const id of blobs) files.push([join(folders[0], id), join(folders[1], id)]);
-  for (const path of [valuesPath, infoPath, dataPath]) {
+  for (const path of [valuesPath, infoPath, journalPath, dataPath]) {
     const [source, target] = [from, root].map((one) => path(one, hash, threadId));
     if (source === undefined || target === undefined) continue;
     if (system.files.exists(source)) files.push([source, target]);

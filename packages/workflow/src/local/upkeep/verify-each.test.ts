@@ -35,6 +35,7 @@ import {
 } from "../../disk/paths.ts";
 import { openRoot } from "../../disk/root.ts";
 import { sha256 } from "../../record/sha256.ts";
+import { firstSum, sealed } from "../../record/sum.ts";
 import { DiskStore } from "../../disk/store.ts";
 import type { Claim } from "../../store/store.ts";
 import { prepareThread } from "../../worker/create.ts";
@@ -256,20 +257,15 @@ test("a start record of another bundle is named by its line", async () => {
   expect(await problems()).toEqual([{ path, line: 1 }]);
 });
 
-test("what a step in progress has recorded is named when it is damaged, with its line", async () => {
+test("what an earlier version has recorded is named when it is damaged, with its line", async () => {
   const [hash] = hashes;
   const path = infoPath(root, hash, ids[0]);
-  const claim = await new DiskStore(root).claim(
-    { hash, threadId: ids[0] },
-    { owner: "a test", leaseMs: 60_000 },
-  );
-  const info = new InfoLog(claim as Claim, noMask);
   for (const after of [0, 1, 2]) {
     const payload = { key: `${ids[0]}:coder:1`, entry: { after }, after };
-    expect(info.record({ tag: "QK4DX8TM", type: "journal", stepID: null, payload })).toBe(true);
+    const event = { tag: "QK4DX8TM", content: "journal", timestamp: 1, type: "journal" };
+    const line = JSON.stringify({ ...event, stepID: null, payload, seq: 100 + after });
+    appendFileSync(path, `${sealed(line, firstSum).text}\n`);
   }
-  info.close();
-  await claim?.release();
   expect(await problems()).toEqual([]);
   const lines = readFileSync(path, "utf8").split("\n");
   const first = lines.findIndex((line) => line.includes('"type":"journal"'));
@@ -285,7 +281,9 @@ test("what a step in progress has recorded is named when it is damaged, with its
 test("a record of the journal that is lost, doubled, swapped or changed is named by its line", async () => {
   const ref = { hash: hashes[0], threadId: ids[0] };
   const claim = await new DiskStore(root).claim(ref, { owner: "a test", leaseMs: 60_000 });
-  for (const n of [1, 2, 3, 4]) await claim?.journal(JSON.stringify({ key: "a", entry: n }));
+  await claim?.journal(JSON.stringify({ kind: "journal", ...ref, at: 0 }));
+  for (const n of [2, 3, 4])
+    await claim?.journal(JSON.stringify({ kind: "entry", key: "a", at: 0, entry: n }));
   await claim?.release();
   expect(await problems()).toEqual([]);
   const path = journalPath(root, ref.hash, ref.threadId);

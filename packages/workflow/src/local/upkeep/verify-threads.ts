@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { markerOf, type TruncatedValue } from "../../contract/event.ts";
 import { isRecord } from "../../contract/show.ts";
-import { firstSum, nextSum } from "../../record/sum.ts";
+import type { JournalHead } from "../../record/record.ts";
 import type { Problem } from "../../host/host.ts";
+import { checkJournal } from "../../disk/journal.ts";
 import { LineFile } from "../../disk/line-file.ts";
 import { type LogOutline, scanLog, type Unreadable } from "../../disk/log.ts";
 import { valueAt } from "../../disk/values.ts";
@@ -29,8 +30,7 @@ import {
 import { system } from "../../system/system.ts";
 import { quietWakingTime, threadWithId } from "../../disk/threads.ts";
 import type { ThreadRef } from "../../record/thread.ts";
-import { JournalEntries } from "../../worker/journal-entries.ts";
-import { journalFiles } from "../../worker/journal.ts";
+import { oldJournal } from "../../worker/old-journal.ts";
 import { isThreadId } from "../../contract/names.ts";
 import { allThreads } from "../threads/view.ts";
 import { problemOf } from "./verify-bundles.ts";
@@ -45,9 +45,16 @@ export async function threadProblems(
   const path = dataPath(root, ref.hash, ref.threadId);
   // What is no plain file can't be opened without waiting, and is in the inventory.
   if (!system.files.statLink(path)?.isFile()) return [];
+  let head: JournalHead | null = null;
+  const onLog = (log: LogOutline) => {
+    head = log.journal;
+    if (log.sum === null) onUnsealed();
+  };
   return [
-    ...(await attempted(path, () => logProblems(root, ref, bundle, onUnsealed))),
-    ...(await attempted(infoPath(root, ref.hash, ref.threadId), () => journalProblems(root, ref))),
+    ...(await attempted(path, () => logProblems(root, ref, bundle, onLog))),
+    ...(await attempted(infoPath(root, ref.hash, ref.threadId), () =>
+      journalProblems(root, ref, head),
+    )),
     ...(await attempted(valuesPath(root, ref.hash, ref.threadId), () => valueProblems(root, ref))),
     ...(await blobProblems(root, ref)),
     ...(await attempted(locationPath(root, ref.hash, ref.threadId), () => {
@@ -72,7 +79,7 @@ async function logProblems(
   root: Root,
   { hash, threadId }: ThreadRef,
   bundle: string | undefined,
-  onUnsealed: () => void,
+  onLog: (log: LogOutline) => void,
 ): Promise<Problem[]> {
   const path = dataPath(root, hash, threadId);
   const { log, undoIds } = await settled(path);
@@ -81,7 +88,7 @@ async function logProblems(
     const message = `it is missing: ${path}:${line} names it`;
     return kept.has(id) ? [] : [{ path: join(blobsDir(root, hash, threadId), id), message }];
   });
-  if (log.kind === "thread" && log.sum === null) onUnsealed();
+  if (log.kind === "thread") onLog(log);
   const proof = log.kind === "thread" ? log.start.sha256 : undefined;
   if (proof !== undefined && bundle !== undefined && proof !== bundle) {
     const message = "the start record has another SHA-256 than the stored bundle";
@@ -101,20 +108,15 @@ async function logProblems(
   return problems;
 }
 
-/** What is wrong with what a thread's steps in progress have recorded. The one place where `verify` reads journals. */
-function journalProblems(root: Root, ref: ThreadRef): Problem[] {
-  new JournalEntries(journalFiles(root, ref)).checkAll();
-  const path = journalPath(root, ref.hash, ref.threadId);
-  let [line, sum] = [0, firstSum];
-  for (const { bytes, start } of new LineFile(path).forward(0, [])) {
-    line += 1;
-    const next = nextSum(bytes, sum);
-    if (next === null) {
-      const message = "the record does not have the sum that follows";
-      return [{ path, line, offset: start, message }];
-    }
-    sum = next;
+/** What is wrong with a thread's journal, of which its log knows the head, and with one of an earlier version. */
+function journalProblems(root: Root, ref: ThreadRef, head: JournalHead | null): Problem[] {
+  const broken = checkJournal(root, ref, head);
+  if (broken) {
+    const { line, offset, reason } = broken;
+    const path = journalPath(root, ref.hash, ref.threadId);
+    return [{ path, line, offset, message: reason }];
   }
+  oldJournal(root, ref).checkAll();
   return [];
 }
 

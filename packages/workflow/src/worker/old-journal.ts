@@ -1,30 +1,78 @@
 /*
- * The entries of one debug log, as those who read a journal get them.
- *
- * Owns: what is damage. Does not own: which threads' entries count, and what is recorded (journal).
+ * Reads the journals of earlier versions, whose entries are events of the debug log. Nothing writes them any more.
  *
  * J1 An entry counts as it was written, or not at all: its line and its long value have a checksum.
  * J2 An entry names how many of its step were on the disk before it, and so does a `__wait__` of the thread's log. Where
  *    fewer are found some are damaged or lost, and the journal of that step is not read.
  * J3 The last entries of an execution may be missing where nothing names them: a crash has broken them off, or the power.
- * J4 What an earlier version has written has neither, and is read without.
+ * J4 What the version before that has written has neither, and is read without.
  */
 import { WorkflowError } from "../contract/error.ts";
 import { WAIT } from "../contract/contract.ts";
-import { markerOf, readEvent } from "../contract/event.ts";
+import { markerOf, readEvent, type TruncatedValue } from "../contract/event.ts";
 import type { JournalEntry } from "../contract/journal.ts";
 import { isRecord } from "../contract/show.ts";
 import { LineFile } from "../disk/line-file.ts";
-import { type Line } from "../record/lines.ts";
-import { firstSum, nextSum, sumIn } from "../record/sum.ts";
+import { outlineLog } from "../disk/log.ts";
+import { dataPath, infoPath, type Root, valuesPath } from "../disk/paths.ts";
 import { valueAt } from "../disk/values.ts";
-import { entryMarker, valueSum } from "../record/payload.ts";
+import type { Line } from "../record/lines.ts";
+import type { StartRecord } from "../record/record.ts";
+import { firstSum, nextSum, type Sum, sumIn } from "../record/sum.ts";
+import type { ThreadRef } from "../record/thread.ts";
+import { xxh64 } from "../record/xxh64.ts";
 
 /** A thread's log, its debug log and its values. */
-export type JournalFiles = { threadId: string; data: string; info: string; values: string };
+type JournalFiles = { threadId: string; data: string; info: string; values: string };
+
+const journalFiles = (root: Root, { hash, threadId }: ThreadRef): JournalFiles => ({
+  threadId,
+  data: dataPath(root, hash, threadId),
+  info: infoPath(root, hash, threadId),
+  values: valuesPath(root, hash, threadId),
+});
+
+/** Has the files of another thread in the root; null when there is none. */
+type Find = (threadId: string) => Promise<ThreadRef | null>;
+
+/**
+ * The journals that count for a thread, the oldest first: its own, and that of what it is a fork of, where it goes on from
+ * where that has stopped. A fork that leaves steps out, or of whose source more was committed since, does its steps anew.
+ */
+export async function oldJournals(
+  root: Root,
+  start: StartRecord,
+  find: Find,
+): Promise<OldJournal[]> {
+  const line: ThreadRef[] = [start];
+  const seen = new Set<string>();
+  for (let from = start.forkFrom; from && !seen.has(from.threadId); ) {
+    seen.add(from.threadId);
+    const source = await find(from.threadId);
+    if (!source) break;
+    const log = outlineLog(dataPath(root, source.hash, source.threadId));
+    if (log.kind !== "thread" || log.steps !== from.steps) break;
+    line.unshift(source);
+    from = log.start.forkFrom;
+  }
+  return line.map((ref) => oldJournal(root, ref));
+}
+
+/** What a thread has of such a journal itself. */
+export const oldJournal = (root: Root, ref: ThreadRef): OldJournal =>
+  new OldJournal(journalFiles(root, ref));
+
+/** The seed of the checksum of an event whose value has this JSON. */
+const valueSum = (json: string): Sum => xxh64(Buffer.from(json));
+
+/** What an event has in place of an entry that was too long for it; null when it has the entry. */
+function entryMarker(payload: unknown): TruncatedValue | null {
+  const entry = isRecord(payload) ? payload.entry : null;
+  return isRecord(entry) && entry._truncated === true ? (entry as TruncatedValue) : null;
+}
 
 /** The step that a key is of: that of a call within it begins with it, and one of its worktree has an `@` behind it. */
-export const stepOf = (key: string): string => /^[^:@]*(?::[^:@]*){0,2}/.exec(key)?.[0] ?? "";
+const stepOf = (key: string): string => /^[^:@]*(?::[^:@]*){0,2}/.exec(key)?.[0] ?? "";
 
 /** Where an entry is, and how many of its step it names before it. */
 type Place = { key: string; line: number; start: number; attempt: string | null; after: number };
@@ -33,7 +81,7 @@ type StepEntries = { all: Place[]; lost: Set<number>; checked: number; count: nu
 const holding = ['"type":"journal"', '"type":"attempt_end"', '"parent":"'];
 
 /** The entries of one debug log. It keeps where they are; each look goes on where the last one has ended. */
-export class JournalEntries {
+export class OldJournal {
   readonly #files: JournalFiles;
   readonly #steps = new Map<string, StepEntries>();
   readonly #parents = new Map<string, string>();
@@ -44,17 +92,6 @@ export class JournalEntries {
 
   constructor(files: JournalFiles) {
     this.#files = files;
-  }
-
-  /** How many whole entries a step has by now, as far as they can be read. Never throws. */
-  count(step: string): number {
-    try {
-      this.#scan();
-      this.#check(step);
-    } catch {
-      // Whoever reads them meets it.
-    }
-    return this.#steps.get(step)?.count ?? 0;
   }
 
   /**

@@ -1,0 +1,124 @@
+import type { PaidCall } from "../contract/journal.ts";
+import { isRecord } from "../contract/show.ts";
+import { addUsage } from "../contract/usage.ts";
+import type { Attempt } from "./attempt.ts";
+import { addCost, type Call, type Spent, spendingOf, sumByModel } from "./spending.ts";
+
+/** What a thread's journal says of its attempts, and of the calls of models. */
+export type JournalFacts = {
+  attempts: ReadonlyMap<
+    string,
+    {
+      attempt: string;
+      role: string | null;
+      parent: string | null;
+      status: "open" | "failed" | "lost";
+      at: number;
+      isForeign: boolean;
+    }
+  >;
+  calls: ReadonlyMap<string, PaidCall>;
+  /** When the worker began that has made the journal; null when there is none. */
+  since: number | null;
+};
+
+/** An attempt, and what its figures are computed from. */
+export class AttemptEntry {
+  readonly attempt: Attempt;
+  lastAt: number;
+  /** When the journal has recorded something of it last. */
+  recordedAt: number | null = null;
+  /** Whether another thread has paid a part of what it spent. */
+  isForeign = false;
+  /** What the committed step records as spent. */
+  committed: { models: Record<string, Spent>; model: string | null } | null = null;
+  /** Whether the next text begins a turn of its own: a model was called again. */
+  isNewTurn = false;
+  #reported: AttemptEntry["committed"] = null;
+  readonly #calls = new Map<string, Call & { at: number | null }>();
+  /** Calls that were reported all together, when they were over. */
+  readonly #sums: Call[] = [];
+  /** Whether its calls are in the journal. */
+  #isRecorded = false;
+
+  constructor(id: string, startedAt: number | null) {
+    this.lastAt = startedAt ?? 0;
+    this.attempt = {
+      attempt: id,
+      role: null,
+      path: [],
+      parent: null,
+      title: null,
+      stepID: null,
+      step: null,
+      status: "running",
+      startedAt,
+      endedAt: null,
+      turns: [],
+      usage: null,
+      cost: null,
+      model: null,
+      models: {},
+      recorded: false,
+      unknown: 0,
+      paid: null,
+      retries: [],
+      error: null,
+      warnings: [],
+      session: null,
+      input: null,
+      output: null,
+      notes: [],
+      saved: false,
+      version: 0,
+    };
+  }
+
+  /** Takes what a role reports, at its end, that it spent; a step that comes of it has its own word. */
+  report(spent: unknown): void {
+    this.#reported = spendingOf(isRecord(spent) ? spent : {}) ?? this.#reported;
+    this.count();
+  }
+
+  /** Takes what a call has cost, and when that was reported by an event; null by the journal. */
+  call(id: string, call: Call, at: number | null): void {
+    this.#calls.set(id, { ...call, at });
+    this.count();
+  }
+
+  /** Forgets what events have reported since there is a journal. `isKnown`: it has recorded something of the attempt. */
+  forget(since: number, isKnown: boolean): void {
+    this.#isRecorded = isKnown;
+    for (const [id, { at }] of this.#calls) {
+      if (at === null || at < since) continue;
+      this.#calls.delete(id);
+      this.#isRecorded = true;
+    }
+  }
+
+  calls(call: Call): void {
+    this.#sums.push(call);
+    this.count();
+  }
+
+  /** Computes what was spent. A step's own word counts more than its events, which are not synced. */
+  count(): void {
+    const { attempt } = this;
+    // Of a copied step its own word counts alone: its events are of the thread that has paid.
+    const isReported = !this.#isRecorded && !attempt.saved;
+    const committed = this.committed ?? (isReported ? this.#reported : null);
+    // Who reports each call may also report their sum.
+    const isEach = this.#calls.size > 0 || this.#isRecorded;
+    const calls = isEach ? [...this.#calls.values()] : this.#sums;
+    const models = committed?.models ?? sumByModel(calls);
+    const spent = Object.values(models);
+    attempt.models = models;
+    attempt.recorded = committed !== null;
+    attempt.paid = this.isForeign && !attempt.saved ? sumByModel(calls) : null;
+    attempt.model = committed?.model ?? calls.at(-1)?.model ?? null;
+    attempt.usage = spent.length === 0 ? null : spent.map(({ usage }) => usage).reduce(addUsage);
+    attempt.cost = spent.length === 0 ? null : spent.map(({ cost }) => cost).reduce(addCost);
+    const isOver = attempt.endedAt !== null;
+    attempt.unknown = isOver ? calls.filter(({ state }) => state !== "whole").length : 0;
+  }
+}

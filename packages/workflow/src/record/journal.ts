@@ -1,0 +1,242 @@
+/*
+ * The records of a thread's journal, `<threadId>.journal.jsonl`, and the fold over them.
+ *
+ * Owns: the types of the records, their checks, what they say. Does not own: where a journal is kept and when a
+ * record of it is made (worker/journal).
+ *
+ * J1 The journal is chained as the data log is. A line that is changed, lost, doubled, swapped or foreign breaks it there.
+ * J2 Its first record names the thread.
+ * J3 A record of the data log names the journal's head: how many records it had by then, and the sum of the last one. A journal
+ *    that is shorter than the head, or has another sum there, is broken.
+ * J4 The last records may be missing where nothing names them: a crash came before they were durable.
+ * J5 A kind of record that this version does not know is passed over.
+ */
+import type { PaidCall } from "../contract/journal.ts";
+import { isRecord } from "../contract/show.ts";
+import { noUsage, readAmount, readUsage } from "../contract/usage.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { ChainFold, type OnRecord } from "./fold.ts";
+import type { Line, Window } from "./lines.ts";
+import type { Break, JournalHead } from "./record.ts";
+import { sumText } from "./sum.ts";
+import type { ThreadRef } from "./thread.ts";
+
+/** The time of each record, `at`, is in milliseconds since the epoch. */
+export type JournalRecord = { at: number } & (
+  | { kind: "journal"; hash: string; threadId: string }
+  /** A worker begins to write: attempts that are open before this record are lost. */
+  | { kind: "worker"; steps: number }
+  /** An attempt that has something to do with what is recorded. */
+  | { kind: "attempt"; attempt: string; role: string | null; parent?: string; step: number }
+  /** An attempt has come to its end, and failed. */
+  | { kind: "failed"; attempt: string }
+  /** What an execution of a step has recorded; `taken` are calls of models that its attempt has taken over. */
+  | { kind: "entry"; key: string; entry: unknown; attempt?: string; taken?: readonly string[] }
+  /** A call of a model begins. */
+  | { kind: "call"; call: string; model: string; attempt?: string; stepID?: string }
+  /** What a call has used so far. */
+  | {
+      kind: "usage";
+      call: string;
+      model: string;
+      usage: unknown;
+      cost: number | null;
+      state: PaidCall["state"];
+      attempt?: string;
+    }
+);
+
+const fields: Record<string, Record<string, "string" | "number" | "any">> = {
+  journal: { hash: "string", threadId: "string" },
+  worker: { steps: "number" },
+  attempt: { attempt: "string", step: "number" },
+  failed: { attempt: "string" },
+  entry: { key: "string", entry: "any" },
+  call: { call: "string", model: "string" },
+  usage: { call: "string", model: "string", usage: "any", state: "string" },
+};
+
+/** Why a value can't be a record of a journal; null when it can. */
+export function violationOfJournal(value: unknown): string | null {
+  if (!isRecord(value)) return "the record is not an object";
+  const { kind } = value;
+  if (typeof kind !== "string") return "the record has no kind";
+  if (!Number.isFinite(value.at)) return "the record has no time";
+  const needed = Object.hasOwn(fields, kind) ? fields[kind] : {};
+  for (const [name, type] of Object.entries(needed ?? {})) {
+    const isThere = type === "any" ? name in value : typeof value[name] === type;
+    if (!isThere) return `the record has no ${name}`;
+  }
+  return null;
+}
+
+/** An attempt as the journal has it: `lost` when its worker has ended before it. */
+export type JournalAttempt = {
+  attempt: string;
+  role: string | null;
+  parent: string | null;
+  status: "open" | "failed" | "lost";
+  /** When something of it was recorded last. */
+  at: number;
+  /** Whether it goes on from calls that another thread has paid for. */
+  isForeign: boolean;
+};
+
+/** The one fold from a journal's records to what they say. It is incremental. */
+export class JournalFold extends ChainFold<JournalRecord> {
+  readonly calls = new Map<string, PaidCall>();
+  readonly attempts = new Map<string, JournalAttempt>();
+  /** When the worker began that has made the journal; null when there is none. */
+  since: number | null = null;
+  protected override readonly needsSums = true;
+  readonly #head: JournalHead | null;
+
+  /** @param head What the data log knows of the journal. */
+  constructor(of: string | ThreadRef, head: JournalHead | null) {
+    super(of);
+    this.#head = head;
+  }
+
+  get head(): JournalHead {
+    return { records: this.lines, sum: sumText(this.sum ?? 0n) };
+  }
+
+  // The head is compared at its record.
+  override takeAll(window: Window, onRecord: OnRecord<JournalRecord>): void {
+    this.takeEach(window, onRecord);
+  }
+
+  override take(line: Line): JournalRecord | null {
+    const record = super.take(line);
+    if (record && this.#head?.records === this.lines && this.#head.sum !== this.head.sum) {
+      this.broken = breakAt(line.start, this.lines, "the thread's log knows another record here");
+      return null;
+    }
+    return record;
+  }
+
+  /** An attempt and those that it is within. */
+  chainOf(attempt: string | null): string[] {
+    const chain: string[] = [];
+    for (let id: string | null = attempt; id !== null && !chain.includes(id); ) {
+      chain.push(id);
+      const known: JournalAttempt | undefined = this.attempts.get(id);
+      id = known?.parent ?? null;
+    }
+    return chain;
+  }
+
+  /** Whether the journal lacks records, at its end, that the data log knows. */
+  lacks(size: number): Break | null {
+    const named = this.#head?.records ?? 0;
+    if (named <= this.lines) return null;
+    const missing = named - this.lines;
+    return breakAt(
+      size,
+      this.lines + 1,
+      missing === 1
+        ? "a record that the thread's log knows is missing"
+        : `${missing} records that the thread's log knows are missing`,
+    );
+  }
+
+  protected override violation(value: unknown): string | null {
+    const violation = violationOfJournal(value);
+    if (violation !== null) return violation;
+    const record = value as JournalRecord;
+    if (this.lines > 0) return record.kind === "journal" ? "a second first record" : null;
+    return record.kind === "journal"
+      ? this.violationOfOwner(record)
+      : "the first record is missing";
+  }
+
+  protected override record(value: unknown): JournalRecord {
+    const record = value as JournalRecord;
+    switch (record.kind) {
+      case "journal":
+        this.since = record.at;
+        break;
+      case "worker":
+        for (const attempt of this.attempts.values()) {
+          if (attempt.status === "open") attempt.status = "lost";
+        }
+        break;
+      case "attempt": {
+        const { attempt, role, parent = null, at } = record;
+        this.attempts.set(attempt, {
+          ...{ attempt, role, parent, at },
+          status: "open",
+          isForeign: false,
+        });
+        break;
+      }
+      case "failed":
+        this.#seen(record.attempt, record.at);
+        this.#attempt(record.attempt).status = "failed";
+        break;
+      case "entry":
+        this.#takeOver(record);
+        break;
+      case "call": {
+        const { call, model, attempt = null, stepID = null, at } = record;
+        this.#seen(attempt, at);
+        this.calls.set(call, {
+          ...{ call, attempt, stepID, model },
+          ...{ usage: noUsage, cost: null, state: "open" },
+        });
+        break;
+      }
+      case "usage":
+        this.#takeUsage(record);
+    }
+    return record;
+  }
+
+  #takeUsage(record: RecordOf<"usage">): void {
+    const { call, model, usage, cost, state, at } = record;
+    const known = this.calls.get(call);
+    const attempt = known?.attempt ?? record.attempt ?? null;
+    this.#seen(attempt, at);
+    this.calls.set(call, {
+      ...{ call, attempt, stepID: known?.stepID ?? null, model },
+      ...{ usage: readUsage(usage) ?? noUsage, cost: readAmount(cost), state },
+    });
+  }
+
+  #takeOver({ attempt, taken = [], at }: RecordOf<"entry">): void {
+    this.#seen(attempt ?? null, at);
+    if (attempt === undefined) return;
+    for (const id of taken) {
+      const call = this.calls.get(id);
+      if (call) this.calls.set(id, { ...call, attempt });
+      else this.#attempt(attempt).isForeign = true;
+    }
+  }
+
+  #seen(attempt: string | null, at: number): void {
+    if (attempt !== null) this.#attempt(attempt).at = at;
+  }
+
+  #attempt(attempt: string): JournalAttempt {
+    const known = this.attempts.get(attempt) ?? {
+      ...{ attempt, role: null, parent: null, at: 0 },
+      ...{ status: "open" as const, isForeign: false },
+    };
+    this.attempts.set(attempt, known);
+    return known;
+  }
+}
+
+type RecordOf<Kind extends JournalRecord["kind"]> = Extract<JournalRecord, { kind: Kind }>;
+
+const breakAt = (offset: number, line: number, reason: string): Break => ({ line, offset, reason });
+
+/** The error that a journal is broken: what it has can't be told from what was never done. */
+export function journalCorrupt(
+  path: string,
+  { line, reason }: Break,
+  threadId: string,
+): WorkflowError {
+  const hint = `nothing was done again; put the file back from a backup, or have the step done anew, its tool calls too: uncaged-workflow fork ${threadId} --at-step N, with fewer steps than it has`;
+  return WorkflowError.failed("LOG_CORRUPT", `${path}:${line}: ${reason}`, hint);
+}
