@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect } from "bun:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import {
   type BundleName,
+  Serving,
   ServingProcess,
   stopServing,
 } from "../../../packages/server/test/serving.ts";

@@ -106,7 +106,7 @@ test("an eval is found, its versions compared, its cases narrowed, and each lead
 
 test("an eval of 10,000 cases shows 50 of them at a time, and grows while it runs", async () => {
   const [large, hash] = ["ZZZZZZZZZZZZZ", "0000000000001"];
-  const folder = join(serving.root, "evals", large);
+  const folder = join(serving.path, "evals", large);
   mkdirSync(folder, { recursive: true });
   const many = Array.from({ length: 10_000 }, (_, index) => ({ id: `case-${index}`, prompt: "p" }));
   const of = { dataset: { file: "large.jsonl", hash }, scorer: { file: "score.ts", hash } };
