@@ -6,7 +6,7 @@ import { anthropicServer } from "../../../packages/workflow-agents/test/anthropi
 import type { WireServer } from "../../../packages/workflow-agents/test/wire.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import type { Thread } from "../../../packages/server/src/entry/api-types.ts";
-import { keepPicture, open, useConsole } from "./browser.ts";
+import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 import { violationsOf } from "./violations.ts";
 
 /** A workflow that asks, for an answer of a type, and then publishes or not. */
@@ -49,7 +49,7 @@ const model: WireServer<object> = await anthropicServer((body) => {
   const call = (n: number) => ({ name: "deploy", input: { n, note: ` of ${n}` } });
   return { text: "I deploy three.", tools: [call(1), call(2), call(3)] };
 });
-const serving = useConsole();
+const serving = useConsoleProcess();
 // A thread gets the environment of the server that starts it.
 Object.assign(serving.more, { ANTHROPIC_API_KEY: model.key, ANTHROPIC_BASE_URL: model.url });
 afterAll(() => model.stop());

@@ -1,7 +1,12 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect } from "bun:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { type BundleName, Serving, stopServing } from "../../../packages/server/test/serving.ts";
+import {
+  type BundleName,
+  Serving,
+  ServingProcess,
+  stopServing,
+} from "../../../packages/server/test/serving.ts";
 import { buildConsole } from "./built.ts";
 import { launch } from "./launch.ts";
 
@@ -14,13 +19,20 @@ const contexts = new Map<string, BrowserContext>();
 const errors: string[] = [];
 
 /**
- * Gives the tests of a file a browser and a server with the named bundles. After each test its pages are
- * closed, and none of them may have had an error.
+ * Gives the tests of a file a browser and a server with the named bundles, whose threads are in memory. After each test
+ * its pages are closed, and none of them may have had an error.
  */
-export function useConsole(...names: BundleName[]): Serving {
-  const serving = new Serving();
+export const useConsole = (...names: BundleName[]): Serving => useServer(new Serving(), ...names);
+
+/** As {@link useConsole}, with a server of the command's over a storage root. */
+export function useConsoleProcess(...names: BundleName[]): ServingProcess {
+  const serving = new ServingProcess();
   // A worker that waits for the next test's thread is quicker than a new one; it is ended with the server.
   serving.more = { UNCAGED_WORKFLOW_IDLE_MS: "60000" };
+  return useServer(serving, ...names);
+}
+
+function useServer<S extends Serving>(serving: S, ...names: BundleName[]): S {
   beforeAll(async () => {
     await buildConsole();
     [browser] = await Promise.all([launch(), serving.begin(...names)]);

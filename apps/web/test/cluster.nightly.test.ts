@@ -8,7 +8,7 @@ import type { RestateHost } from "../../../packages/workflow-restate/src/entry/i
 import { TestCluster } from "../../../packages/workflow-restate/test/fixtures/cluster.ts";
 import { missingServer } from "../../../packages/workflow-restate/test/fixtures/server.ts";
 import { speaking } from "../../../packages/workflow-restate/test/fixtures/speaking.ts";
-import { keepPicture, open, useConsole } from "./browser.ts";
+import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 
 let cluster: TestCluster;
 let host: RestateHost;
@@ -21,7 +21,7 @@ beforeAll(async () => {
   serving.more.UNCAGED_WORKFLOW_HOST_TOKEN = cluster.cluster.address.token ?? "";
 }, 600_000);
 
-const serving = useConsole();
+const serving = useConsoleProcess();
 
 afterAll(async () => {
   if (missingServer === "") await cluster.stop();

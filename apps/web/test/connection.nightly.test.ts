@@ -1,7 +1,7 @@
 import { test } from "bun:test";
-import { open, useConsole } from "./browser.ts";
+import { open, useConsoleProcess } from "./browser.ts";
 
-const serving = useConsole("counter");
+const serving = useConsoleProcess("counter");
 
 const lost = /The server is not reached/;
 const back = /Connected again/;

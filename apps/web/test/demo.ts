@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { command as program } from "../../../packages/cli-workflow/test/command.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import type { Serving } from "../../../packages/server/test/serving.ts";
+import type { ServingProcess } from "../../../packages/server/test/serving.ts";
 
 const examples = join(import.meta.dir, "../../../examples");
 
@@ -12,7 +12,7 @@ export type Demo = Record<
 >;
 
 /** Fills a storage root as that of a team: a few workflows, and threads in every state. */
-export async function demo(serving: Serving): Promise<Demo> {
+export async function demo(serving: ServingProcess): Promise<Demo> {
   const repository = join(serving.folder, "median");
   const run = (...args: string[]) => command(serving, repository, ...args);
   await shell(serving, "sh", join(examples, "solve-issue/make-repository.sh"), repository);
@@ -93,11 +93,11 @@ async function started(run: (...args: string[]) => Promise<string>, ...args: str
   return (JSON.parse(await run("run", ...args, "--json")) as { threadId: string }).threadId;
 }
 
-async function command({ env }: Serving, cwd: string, ...args: string[]): Promise<string> {
+async function command({ env }: ServingProcess, cwd: string, ...args: string[]): Promise<string> {
   return await output(Bun.spawn([program, ...args], { cwd, env, stdout: "pipe", stderr: "pipe" }));
 }
 
-const shell = ({ env, folder }: Serving, ...words: string[]): Promise<string> =>
+const shell = ({ env, folder }: ServingProcess, ...words: string[]): Promise<string> =>
   output(Bun.spawn(words, { cwd: folder, env, stdout: "pipe", stderr: "pipe" }));
 
 async function output(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<string> {

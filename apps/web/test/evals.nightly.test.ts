@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { keepPicture, type Look, open, useConsole } from "./browser.ts";
+import { keepPicture, type Look, open, useConsoleProcess } from "./browser.ts";
 import { darken, violationsOf } from "./violations.ts";
 
-const serving = useConsole();
+const serving = useConsoleProcess();
 let id = "";
 
 /** A workflow that finds a word in its prompt, and fails for one prompt. */
@@ -106,7 +106,7 @@ test("an eval is found, its versions compared, its cases narrowed, and each lead
 
 test("an eval of 10,000 cases shows 50 of them at a time, and grows while it runs", async () => {
   const [large, hash] = ["ZZZZZZZZZZZZZ", "0000000000001"];
-  const folder = join(serving.root, "evals", large);
+  const folder = join(serving.path, "evals", large);
   mkdirSync(folder, { recursive: true });
   const many = Array.from({ length: 10_000 }, (_, index) => ({ id: `case-${index}`, prompt: "p" }));
   const of = { dataset: { file: "large.jsonl", hash }, scorer: { file: "score.ts", hash } };

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { openLocalHost } from "@uncaged/workflow/host";
 import type { Page } from "playwright-core";
 import { openPlans } from "../../../packages/workflow-plan/src/entry/service.ts";
-import { keepPicture, open, useConsole } from "./browser.ts";
+import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 import { keyboard } from "./hand.ts";
 import { darken, violationsOf } from "./violations.ts";
 
 /* The inbox: all that waits for a person, in one place, whoever has made it wait. */
 
-const serving = useConsole("asker");
+const serving = useConsoleProcess("asker");
 serving.more = {
   ...serving.more,
   ANTHROPIC_API_KEY: "none",

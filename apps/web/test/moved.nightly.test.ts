@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { moveThread, movingRoot } from "@uncaged/workflow/internal";
 import type { Page } from "playwright-core";
-import { keepPicture, open, useConsole } from "./browser.ts";
+import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 
-const serving = useConsole("asker");
+const serving = useConsoleProcess("asker");
 
 /** Moves a thread of the server's storage root to another one, and gives how that is named. */
 async function moveAway(threadId: string): Promise<string> {

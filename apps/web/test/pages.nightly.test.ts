@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { keepPicture, type Look, open, useConsole } from "./browser.ts";
+import { keepPicture, type Look, open, useConsoleProcess } from "./browser.ts";
 import { type Demo, demo } from "./demo.ts";
 import { darken, violationsOf } from "./violations.ts";
 
-const serving = useConsole();
+const serving = useConsoleProcess();
 let threads: Demo;
 
 beforeAll(async () => {

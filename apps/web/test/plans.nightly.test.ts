@@ -6,7 +6,7 @@ import { anthropicServer } from "../../../packages/workflow-agents/test/anthropi
 import { openLocalHost } from "@uncaged/workflow/host";
 import { openPlans } from "../../../packages/workflow-plan/src/entry/service.ts";
 import type { Reply } from "../../../packages/workflow-agents/test/wire.ts";
-import { keepPicture, open, useConsole } from "./browser.ts";
+import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 import { keyboard } from "./hand.ts";
 import { darken, violationsOf } from "./violations.ts";
 
@@ -16,7 +16,7 @@ const replies: Reply[] = [];
 const model = await anthropicServer(() => replies.shift() ?? { text: "?" });
 afterAll(async () => await model.stop(), 60_000);
 
-const serving = useConsole();
+const serving = useConsoleProcess();
 serving.more = {
   ...serving.more,
   ANTHROPIC_API_KEY: model.key,

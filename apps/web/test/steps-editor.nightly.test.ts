@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import type { ThreadRow } from "../../../packages/server/src/entry/api-types.ts";
-import { keepPicture, open, useConsole } from "./browser.ts";
+import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 import { importText } from "./editor.ts";
 import { byKeyboard, byMouse, stepOf, type StepsHand } from "./steps-hand.ts";
 import { violationsOf } from "./violations.ts";
 
-const serving = useConsole();
+const serving = useConsoleProcess();
 const wide = { width: 1600, height: 900 };
 
 const draftOf = async (page: Page): Promise<unknown> => {

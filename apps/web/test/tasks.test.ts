@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import type { Reply } from "../../../packages/workflow-agents/test/wire.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { open, useConsole } from "./browser.ts";
+import { open, useConsoleProcess } from "./browser.ts";
 import * as graphHand from "./graph-hand.ts";
 import { nodeOf, scriptedModel, statusIs } from "./graph-runs.ts";
 import { keyboard } from "./hand.ts";
@@ -14,7 +14,7 @@ import { violationsOf } from "./violations.ts";
 
 /* The console's ten main tasks, on one server. `*.nightly.test.ts` has the rest. */
 
-const serving = useConsole("counter");
+const serving = useConsoleProcess("counter");
 const graphModel = await scriptedModel(serving);
 const replies: Reply[] = [];
 const planModel = await anthropicServer(() => replies.shift() ?? { text: "?" });

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { Thread } from "@uncaged/workflow-server/api-types";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import {
@@ -7,11 +8,11 @@ import {
   startLine,
   stepLine,
 } from "../../../packages/workflow/test/fixtures/records.ts";
-import { withMoreTime } from "../../../packages/workflow/test/fixtures/until.ts";
-import { open, useConsole } from "./browser.ts";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
+import { open, useConsoleProcess } from "./browser.ts";
 import { keyboard } from "./hand.ts";
 
-const serving = useConsole("asker", "endless");
+const serving = useConsoleProcess("asker", "endless");
 
 const status = (page: Page, word: string) =>
   page.locator("main header, main").getByText(word, { exact: true }).first().waitFor();
@@ -27,13 +28,10 @@ test("a thread that sleeps shows until when, asks nothing, and continues althoug
   );
   const long = await serving.run("sleeper", { ms: 3_600_000 });
   await serving.until(long, "waiting");
-  const short = await withMoreTime(3_000, async (ms) => {
-    const id = await serving.run("sleeper", { ms });
-    const { threadId } = await serving.until(id, "waiting");
-    await serving.killWorkers();
-    expect((await serving.ok<{ status: string }>(`/api/threads/${id}`)).status).toBe("waiting");
-    return threadId;
-  });
+  const short = await serving.run("sleeper", { ms: 3_000 });
+  const steps = async () => (await serving.ok<Thread>(`/api/threads/${short}`)).stepCount;
+  await until(async () => (await steps()) > 0);
+  await serving.killWorkers();
   const page = await open(serving);
   const row = page.getByRole("row").filter({ hasText: long });
   await row.getByText("sleeping", { exact: true }).waitFor();

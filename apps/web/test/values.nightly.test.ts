@@ -3,9 +3,9 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
-import { open, useConsole } from "./browser.ts";
+import { open, useConsoleProcess } from "./browser.ts";
 
-const serving = useConsole();
+const serving = useConsoleProcess();
 
 beforeAll(async () => {
   await serving.add("reader", reader);

@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Bundle } from "@uncaged/workflow-server/api-types";
 import type { Locator, Page } from "playwright-core";
 import { unsealed } from "../../../packages/workflow/test/fixtures/records.ts";
-import { open, useConsole } from "./browser.ts";
+import { open, useConsoleProcess } from "./browser.ts";
 import { middleOf } from "./pointer.ts";
 
-const serving = useConsole();
+const serving = useConsoleProcess();
 
 const source = (description: string, roles = "greeter") => `type Input = { prompt: string };
 export const descriptor = {
@@ -110,7 +111,8 @@ test("the list of threads counts them, of a version and of all", async () => {
   await serving.add("many", source("many"), "many.ts");
   const id = await serving.run("many");
   const { hash, threadId } = await serving.until(id, "completed");
-  const log = serving.logOf({ hash, threadId }).split("\n").map(unsealed).join("\n");
+  const path = join(serving.path, "logs", hash, `${threadId}.data.jsonl`);
+  const log = readFileSync(path, "utf8").split("\n").map(unsealed).join("\n");
   for (let n = 0; n < 120; n += 1) {
     const copy = `${threadId.slice(0, -3)}${String(n).padStart(3, "0")}`;
     serving.write(`root/logs/${hash}/${copy}.data.jsonl`, log.replaceAll(threadId, copy));

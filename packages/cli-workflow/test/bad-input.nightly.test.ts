@@ -206,25 +206,6 @@ describe("what is not there", () => {
   });
 });
 
-describe("what a thread's status forbids", () => {
-  test("an ended thread is not paused, resumed or killed", async () => {
-    await expectRefusal(["pause", ended], 1, "completed");
-    await expectRefusal(["resume", ended], 1, /an ended log is final.*retry/);
-    await expectRefusal(["kill", ended], 1, "has ended");
-    await expectRefusal(["retry", ended], 1, "nothing to retry");
-  });
-
-  test("a running thread is not resumed, retried or removed, and is killed once", async () => {
-    const id = await store.play({ ms: 60_000 });
-    await expectRefusal(["resume", id], 1, "run");
-    await expectRefusal(["resume", id, "--input", "x"], 1, "wait");
-    await expectRefusal(["retry", id], 1, "nothing to retry");
-    await expectRefusal(["thread", "rm", id], 1, "--force");
-    await store.ok(["kill", id]);
-    await expectRefusal(["kill", id], 1, "has ended");
-  });
-});
-
 describe("a storage root", () => {
   const refuse = async (root: string, message: string) => {
     for (const args of [["list"], ["run", "play"], ["threads"]]) {

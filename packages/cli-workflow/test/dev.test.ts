@@ -111,7 +111,7 @@ test("an error in the types is shown and the last good version goes on", async (
   const modules = join(store.folder, "node_modules");
   mkdirSync(join(modules, "@uncaged"), { recursive: true });
   const repository = join(import.meta.dir, "../../..");
-  symlinkSync(join(repository, "node_modules/typescript"), join(modules, "typescript"));
+  symlinkSync(join(repository, "node_modules/@typescript/native"), join(modules, "typescript"));
   symlinkSync(join(repository, "packages/workflow"), join(modules, "@uncaged/workflow"));
   writeFileSync(join(store.folder, "package.json"), "{}");
   const compilerOptions = {

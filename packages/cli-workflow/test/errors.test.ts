@@ -45,7 +45,7 @@ type Thread = { status: string; error?: AttemptError & { role?: string; step: nu
 let store: Store;
 
 beforeAll(async () => {
-  store = new Store();
+  store = new Store({ inMemory: true });
   mkdirSync(join(store.folder, "lib"));
   writeFileSync(join(store.folder, "flow.ts"), source);
   writeFileSync(join(store.folder, "lib/net.ts"), net);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { openLocalHost } from "@uncaged/workflow/host";
 import type { Command } from "commander";
 import { entries } from "../src/program/catalogue.ts";
 import { makeProgram } from "../src/program/program.ts";
@@ -31,6 +32,7 @@ beforeAll(async () => {
     umask: 0o077,
     output: { results: sink, notes: sink },
     interruption: () => new AbortController().signal,
+    openRoot: openLocalHost,
   });
   await loadAll();
   const visit = (command: Command, before: string) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, test } from "bun:test";
-import { Serving, stopServing } from "../../server/test/serving.ts";
+import { ServingProcess, stopServing } from "../../server/test/serving.ts";
 import { playStore, removeFolders, type Store, untilNoWorker } from "./program.ts";
 
 afterAll(async () => {
@@ -41,7 +41,7 @@ for (const json of [false, true]) {
 }
 
 test("a start by the server reaches a worker that exits at once when idle", async () => {
-  const serving = await Serving.startWith(env, "counter");
+  const serving = await ServingProcess.startWith(env, "counter");
   const id = await serving.run("counter");
   await serving.until(id, "completed");
 });

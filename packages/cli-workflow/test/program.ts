@@ -1,4 +1,5 @@
 import {
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -10,7 +11,14 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openLocalHost, threadJson } from "@uncaged/workflow/host";
+import {
+  type Host,
+  Memory,
+  memoryStore,
+  openLocalHost,
+  openStoreHost,
+  threadJson,
+} from "@uncaged/workflow/host";
 import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
@@ -36,9 +44,11 @@ export type RunOptions = {
 const needsProcess = new Set(["eval", "plan", "worker", "cluster", "new", "dev", "serve", "score"]);
 
 const folders: string[] = [];
+const hosts: Host[] = [];
 const home = process.cwd();
-/** For `afterAll` of each test file: takes away the folders that it has made. */
+/** For `afterAll` of each test file: closes the hosts in memory and removes the folders that it has made. */
 export function removeFolders(): void {
+  for (const host of hosts.splice(0)) void host.close();
   process.chdir(home);
   delete process.env.UNCAGED_WORKFLOW_IDLE_MS;
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
@@ -63,12 +73,23 @@ export async function ended(
   return { code, stdout, stderr };
 }
 
-/** A storage root of its own, and the program that works on it. */
+/** A storage root of its own, or a store in memory, and the program that works on it. */
 export class Store {
   readonly folder = newFolder();
   readonly root = join(this.folder, "root");
   /** Whether every command runs in a process of its own: what this process opens keeps a disk in use. */
   isApart = false;
+  /** What commands work on, in this process, in place of the storage root. */
+  readonly memory: Host | null;
+  readonly #medium: Memory | null;
+
+  constructor({ inMemory = false } = {}) {
+    if (inMemory) mkdirSync(this.root, { mode: 0o700 });
+    this.#medium = inMemory ? new Memory() : null;
+    this.memory =
+      this.#medium && openStoreHost(memoryStore(this.#medium), { root: this.root, env: this.env });
+    if (this.memory) hosts.push(this.memory);
+  }
 
   get env(): Record<string, string> {
     return {
@@ -103,6 +124,7 @@ export class Store {
       stdin !== undefined ||
       "TMPDIR" in env ||
       needsProcess.has(args[0] ?? "");
+    if (isApart && this.memory) throw new Error(`${args[0]} runs in a process: it needs a root`);
     return isApart ? await ended(this.start(args, options)) : await this.#runHere(args, options);
   }
 
@@ -118,6 +140,8 @@ export class Store {
       env: { ...this.env, ...env },
       cwd: () => process.cwd(),
       umask: 0o022,
+      openRoot: (options?: Parameters<typeof openLocalHost>[0]) =>
+        this.memory ?? openLocalHost(options),
       output: { results: sink("stdout"), notes: sink("stderr") },
       interruption: () => new AbortController().signal,
     };
@@ -169,7 +193,7 @@ export class Store {
    * each look takes longer than most of what is waited for.
    */
   async until<T extends { status: string }>(id: string, status: string): Promise<T> {
-    const host = openLocalHost({ path: this.root });
+    const host = this.memory ?? openLocalHost({ path: this.root });
     const ref = await host.find(id);
     let found = "";
     let view: T | undefined;
@@ -187,9 +211,15 @@ export class Store {
     await signalWorkers(openRoot({ path: this.root }), "SIGKILL");
   }
 
-  /** Every file of the storage root with its bytes: two are equal when nothing was written between. */
+  /** All that is stored, by its path or name: two are equal when nothing was written between. */
   tree(): Record<string, string> {
     const found: Record<string, string> = {};
+    if (this.#medium) {
+      const { registry, bundles, threads } = this.#medium;
+      for (const hash of bundles.keys()) found[hash] = "bundle";
+      for (const [id, { logs }] of threads) found[id] = JSON.stringify(logs.data);
+      return { ...found, registry };
+    }
     for (const path of namesUnder(this.root)) {
       const full = join(this.root, path);
       // What a live worker keeps for itself, and its debug log, come and go.
@@ -208,9 +238,9 @@ function namesUnder(folder: string): string[] {
   }
 }
 
-/** A storage root in which the test bundle is registered as `play`. */
-export async function playStore(): Promise<Store> {
-  const store = new Store();
+/** A storage root, or a store in memory, in which the test bundle is registered as `play`. */
+export async function playStore(options?: { inMemory: boolean }): Promise<Store> {
+  const store = new Store(options);
   await store.ok(["add", "play", playBundle]);
   return store;
 }

@@ -21,7 +21,7 @@ const flow = JSON.stringify({
 type Started = { threadId: string; workflow: string; hash: string };
 
 test("a source is run without a name: built, stored under its hash, and its threads have the file's name", async () => {
-  const store = new Store();
+  const store = new Store({ inMemory: true });
   writeFileSync(join(store.folder, "review.ts"), source("reviewed"));
   const run = ["run", "review.ts", "--prompt", "look"];
   const ended = await store.json<Started & { result: object }>([...run, "--wait"]);
@@ -38,7 +38,7 @@ test("a source is run without a name: built, stored under its hash, and its thre
 });
 
 test("a step workflow and a bundle are run from their files too, with all that run can be given", async () => {
-  const store = new Store();
+  const store = new Store({ inMemory: true });
   writeFileSync(join(store.folder, "flow.json"), flow);
   const stepped = await store.json<object>(["run", "flow.json", "--wait"]);
   expect(stepped).toMatchObject({ workflow: "flow.json", result: { summary: "flow" } });
@@ -51,7 +51,7 @@ test("a step workflow and a bundle are run from their files too, with all that r
 });
 
 test("a name goes before a file, and a path is always a file", async () => {
-  const store = new Store();
+  const store = new Store({ inMemory: true });
   writeFileSync(join(store.folder, "first.ts"), source("named"));
   await store.ok(["add", "review.ts", "first.ts"]);
   writeFileSync(join(store.folder, "review.ts"), source("filed"));

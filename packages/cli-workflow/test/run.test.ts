@@ -16,7 +16,7 @@ type View = {
 let store: Store;
 
 beforeAll(async () => {
-  store = await playStore();
+  store = await playStore({ inMemory: true });
 });
 
 const promptOf = async (id: string): Promise<string> => {
@@ -122,13 +122,17 @@ test("a prompt keeps every kind of line break, from the command line, a file and
   const prompt = "a\nb\r\nc\rd\u2028e\u2029f\u0085g\vh\fi\n\n\ttab 日本 👩‍👩‍👧 \ufeff end";
   const path = join(store.folder, "prompt.txt");
   writeFileSync(path, prompt);
-  const ids = [
-    await store.ok(["run", "play", "--prompt", prompt]),
-    await store.ok(["run", "play", "--prompt-file", path]),
-    await store.ok(["run", "play", "--prompt", "-"], { stdin: prompt }),
-    await store.ok(["run", "play", "--prompt-file", "-"], { stdin: prompt }),
-  ];
-  for (const id of ids) expect(await promptOf(id)).toBe(prompt);
+  for (const args of [
+    ["--prompt", prompt],
+    ["--prompt-file", path],
+  ]) {
+    expect(await promptOf(await store.ok(["run", "play", ...args]))).toBe(prompt);
+  }
+  const onRoot = await playStore();
+  for (const option of ["--prompt", "--prompt-file"]) {
+    const id = await onRoot.ok(["run", "play", option, "-"], { stdin: prompt });
+    expect((await onRoot.json<View>(["thread", id])).prompt).toBe(prompt);
+  }
 });
 
 test("a prompt may look like an option", async () => {

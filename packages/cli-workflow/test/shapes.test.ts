@@ -9,7 +9,7 @@ let store: Store;
 let id: string;
 
 beforeAll(async () => {
-  store = await playStore();
+  store = await playStore({ inMemory: true });
   id = await store.play();
   await store.until(id, "completed");
 });
@@ -90,7 +90,7 @@ test("list, show and history give the workflow", async () => {
   expect(keysOf(view)).toEqual(sorted("name hash timestamp history descriptor"));
   expect(keysOf(view.descriptor)).toEqual(["description", "roles"]);
   const versions = await store.json<Shape[]>(["history", "play"]);
-  expect(versions.map(keysOf)).toEqual([sorted("hash timestamp current threads")]);
+  expect(versions.map(keysOf)).toEqual([sorted("hash sha256 timestamp current threads")]);
 });
 
 test("fork and retry name their source", async () => {

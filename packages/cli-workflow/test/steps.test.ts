@@ -72,7 +72,7 @@ async function ended(note: string, params: object = {}): Promise<string> {
 }
 
 beforeAll(async () => {
-  store = await playStore();
+  store = await playStore({ inMemory: true });
   await store.ok(["add", "join", write("join.json", flow)]);
 });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { bundleOf } from "../../workflow/test/fixtures/bundles.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { Attempts, Ledger, ThreadRow } from "../src/entry/api-types.ts";
-import { Serving, stopServing } from "./serving.ts";
+import { ServingRoot, stopServing } from "./serving.ts";
 
 /** Its first step records what it spent; its second has a worker that is killed in the middle of a call. */
 const spender = `import { channel } from "node:diagnostics_channel";
@@ -29,18 +29,13 @@ ${bundleOf(`
   return done;
 `)}`;
 
-let serving: Serving;
+let serving: ServingRoot;
 
 beforeAll(async () => {
-  serving = await Serving.start();
+  serving = await ServingRoot.start();
   await serving.add("spender", spender);
 });
 afterAll(stopServing, 180_000);
-
-/** What the command line prints as JSON. */
-async function printed<T>(...args: string[]): Promise<T> {
-  return JSON.parse(await new Response(serving.spawn(...args, "--json").stdout).text()) as T;
-}
 
 const ledgerOf = (id: string) => serving.ok<Ledger>(`/api/threads/${id}/ledger`);
 const attemptsOf = (id: string) => serving.ok<Attempts>(`/api/threads/${id}/attempts`);
@@ -57,20 +52,18 @@ async function killed(): Promise<string> {
   return id;
 }
 
-test("what a killed worker spent is in the ledger, the same as the command line's", async () => {
+test("what a killed worker spent is in the ledger", async () => {
   const id = await killed();
   const broken = await ledgerOf(id);
   expect(broken.total).toMatchObject({ tokens: 142, cost: 0.14 });
   expect(broken.lost).toMatchObject({ tokens: 41, cost: 0.04 });
   expect(broken.unknown).toBe(1);
-  expect(await printed<object>("thread", id, "--ledger")).toEqual(broken);
 
   await serving.ok(`/api/threads/${id}/resume`, {});
   await serving.until(id, "completed");
   const whole = await ledgerOf(id);
   expect(whole.total).toMatchObject({ tokens: 150, cost: 0.147 });
   expect(whole.lost).toEqual(broken.lost);
-  expect(await printed<object>("thread", id, "--ledger")).toEqual(whole);
 
   const rows = await serving.ok<ThreadRow[]>("/api/threads?details=true");
   const { tokens, cost, unpriced } = whole.total;
@@ -88,7 +81,6 @@ test("the attempts of a thread have the outcome of each, in a fork too", async (
     ["coder", "committed", 2],
   ]);
   expect(attempts[2]?.turns).toMatchObject([{ kind: "text", text: "Done." }]);
-  expect(await printed<object>("thread", id, "--attempts")).toEqual({ attempts });
 
   const fork = await serving.ok<{ threadId: string }>(`/api/threads/${id}/fork`, {
     keep: { atStep: 2 },

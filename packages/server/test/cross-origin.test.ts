@@ -13,7 +13,7 @@ const foreign = [
 ];
 
 const serving = new Serving();
-serving.flags.push("--allow-origin", allowed);
+serving.options = { allowOrigins: [allowed] };
 beforeAll(() => serving.begin("counter"));
 afterAll(stopServing, 180_000);
 

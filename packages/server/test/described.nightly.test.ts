@@ -178,7 +178,7 @@ test("what is about runs gives what is described", async () => {
 });
 
 test("what is about evals gives what is described", async () => {
-  recordEval(serving.root);
+  recordEval(serving.path);
   await fits("GET /api/evals", { status: 200 });
   await fits("GET /api/evals/{id}", { status: 200 }, evalId);
 });

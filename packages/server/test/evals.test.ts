@@ -8,7 +8,7 @@ afterAll(stopServing, 180_000);
 test("evals are listed, and shown beside each other against any of their versions", async () => {
   const serving = await Serving.start();
   expect(await serving.ok<EvalRow[]>("/api/evals")).toEqual([]);
-  recordEval(serving.root);
+  recordEval(serving.path);
   const rows = await serving.ok<EvalRow[]>("/api/evals");
   expect(rows).toMatchObject([
     {

@@ -43,12 +43,14 @@ export class Drawn {
   static async start(
     reply: (asked: string) => Reply,
     more: Record<string, string> = {},
+    serving = new Serving(),
   ): Promise<Drawn> {
     const model = await openaiServer(({ messages }) =>
       reply(messages.map(({ content }) => textOf(content)).join("\n")),
     );
-    const env = { OPENAI_API_KEY: model.key, OPENAI_BASE_URL: model.url, ...more };
-    return new Drawn(await Serving.startWith(env), model);
+    serving.more = { OPENAI_API_KEY: model.key, OPENAI_BASE_URL: model.url, ...more };
+    await serving.begin();
+    return new Drawn(serving, model);
   }
 
   async stop(): Promise<void> {

@@ -55,22 +55,6 @@ async function paused(graph: object): Promise<string> {
   return body.runId;
 }
 
-test("of twenty answers at once one is taken, and the others are refused", async () => {
-  const graph = graphOf(
-    [start("tea"), approval("one"), agent("slow")],
-    "s one",
-    "one approve slow",
-  );
-  const runId = await paused(graph);
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => drawn.post("resume", { runId, input: "yes" })),
-  );
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
-    200,
-    ...Array<number>(19).fill(409),
-  ]);
-});
-
 test("a client that leaves does not stop a run: it is seen as running, ends, and has its record", async () => {
   const graph = graphOf([start("tea"), agent("slow"), agent("b")], "s slow", "slow b");
   const left = await drawn.stream("run-stream", { graph }, ({ type }) => type === "log");

@@ -3,20 +3,26 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RunResult, Thread } from "../src/entry/api-types.ts";
 import { agent, approval, Drawn, graphOf, linesOf, resultOf, start } from "./graph-client.ts";
+import { ServingProcess } from "./serving.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
 setDefaultTimeout(180_000);
 
+const served = new ServingProcess();
 let drawn: Drawn;
 /** Whether the agent `hung` never answers. */
 let hangs = true;
 
 beforeAll(async () => {
-  drawn = await Drawn.start((asked) => {
-    const who = /you are (\w+)/.exec(asked)?.[1] ?? "";
-    if (who === "hung" && hangs) return { fault: { kind: "hang" } };
-    return { text: `${who} read ${asked.split("\n").at(-1)}` };
-  });
+  drawn = await Drawn.start(
+    (asked) => {
+      const who = /you are (\w+)/.exec(asked)?.[1] ?? "";
+      if (who === "hung" && hangs) return { fault: { kind: "hang" } };
+      return { text: `${who} read ${asked.split("\n").at(-1)}` };
+    },
+    {},
+    served,
+  );
 }, 180_000);
 afterAll(() => drawn.stop(), 180_000);
 
@@ -30,10 +36,10 @@ const graph = graphOf(
 
 /** Ends the server and all workers as a loss of power would, and starts the server again. */
 async function crash(): Promise<void> {
-  const { port } = drawn.serving;
-  await drawn.serving.stop("SIGKILL");
-  await drawn.serving.killWorkers();
-  await drawn.serving.serve(port);
+  const { port } = served;
+  await served.stop("SIGKILL");
+  await served.killWorkers();
+  await served.serve(port);
 }
 
 const rolesOf = async (runId: string) =>

@@ -10,7 +10,6 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openLocalHost } from "@uncaged/workflow/host";
 import type { RunResult } from "../src/entry/api-types.ts";
 import { agent, approval, Drawn, graphOf, start } from "./graph-client.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
@@ -67,10 +66,9 @@ test("the files to begin with are those of PROJECT_ROOT", async () => {
 test("a version that was collected is built again", async () => {
   const { runId } = (await drawn.post("run", { graph: graphOf([start("once")]) })).body;
   await drawn.serving.ok(`/api/threads/${runId}`, undefined, "DELETE");
-  const host = openLocalHost({ path: drawn.serving.path });
   const now = Date.now() + 7 * 24 * 3_600_000;
   // Its worker is there for a little longer.
-  await until(async () => (await host.collect({ now })).removed.length > 0);
+  await until(async () => (await drawn.serving.host.collect({ now })).removed.length > 0);
   const again = await drawn.post("run", { graph: graphOf([start("once")]) });
   expect([again.status, again.body.status]).toEqual([200, "completed"]);
 });

@@ -71,17 +71,6 @@ test("a run that does not wait takes no answer, and one that has not failed is n
   expect([cancelled.status, cancelled.body]).toEqual([200, ended.body]);
 });
 
-test("an answer that is not a decision is refused, and the run goes on waiting", async () => {
-  const { body } = await drawn.post("run", { graph: small });
-  const { runId } = body;
-  for (const path of ["resume", "resume-stream"]) {
-    const [status, error] = await refused(path, { runId, input: "Please REJECT this" });
-    expect(status).toBe(400);
-    expect(error).toContain("must be approve or reject");
-  }
-  expect(await drawn.run(runId)).toMatchObject({ status: "paused", waitingForInput: true });
-});
-
 test("the config and the graph to begin with are files, and without one the built-in providers", async () => {
   const get = (name: string) => drawn.serving.ask<GraphConfig & { error: string }>(`/api/${name}`);
   const { status, body } = await get("config");

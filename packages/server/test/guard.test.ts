@@ -229,11 +229,11 @@ describe("a body", () => {
   test.each(["/api/threads", "/api/workflows/big?file=big.esm.js"])(
     "of 100 MB without a length is not held: POST %s",
     async (path) => {
-      const before = memoryOf(serving.pid);
+      const before = memoryHeld();
       const type = path.includes("?") ? "application/octet-stream" : "application/json";
       const status = await flood(serving.port, path, { ...own(), "Content-Type": type });
       expect(status).toMatch(/^413 |^closed$/);
-      expect(memoryOf(serving.pid) - before).toBeLessThan(200);
+      expect(memoryHeld() - before).toBeLessThan(200);
       expect((await serving.fetch("/api/server")).status).toBe(200);
     },
   );
@@ -268,11 +268,8 @@ function flood(port: number, path: string, headers: Record<string, string>): Pro
   return promise;
 }
 
-/** The memory that a process holds, in MB. */
-function memoryOf(pid: number): number {
-  const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
-  return Number(stdout.toString()) / 1024;
-}
+/** The memory that the server's process holds, in MB. */
+const memoryHeld = (): number => process.memoryUsage.rss() / 1024 ** 2;
 
 test("no parameter leads out of the storage root", async () => {
   serving.write("secret.data.jsonl", "secret");

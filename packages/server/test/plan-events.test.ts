@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { openLocalHost } from "@uncaged/workflow/host";
 import { openPlans, type Plans } from "../../workflow-plan/src/entry/service.ts";
 import type { PlanRow } from "../src/entry/api-types.ts";
-import { Serving, stopServing } from "./serving.ts";
+import { ServingProcess, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
 
 /* The changes of plans as a stream. What changes them is mostly this process, as a command or the service would. */
 
 const path = "/api/plans/events";
-let serving: Serving;
+let serving: ServingProcess;
 let plans: Plans;
 
 beforeAll(async () => {
-  serving = await Serving.startWith({ ANTHROPIC_API_KEY: "none" });
+  serving = await ServingProcess.startWith({ ANTHROPIC_API_KEY: "none" });
   const host = openLocalHost({ path: serving.path });
   plans = openPlans({ host, home: join(serving.path, "plans"), env: {}, cwd: serving.folder });
 }, 60_000);

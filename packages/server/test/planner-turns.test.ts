@@ -2,18 +2,18 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import type { Reply } from "../../workflow-agents/test/wire.ts";
 import type { PlannerConversation } from "../src/entry/api-types.ts";
-import { Serving, stopServing } from "./serving.ts";
+import { ServingProcess, stopServing } from "./serving.ts";
 import { eventsOf, type Sent } from "./sse.ts";
 
 /* A turn with the planner that somebody else follows, that is stopped, and that is lost with the server. */
 
 const replies: Reply[] = [];
 let model: Awaited<ReturnType<typeof anthropicServer>>;
-let serving: Serving;
+let serving: ServingProcess;
 
 beforeAll(async () => {
   model = await anthropicServer(() => replies.shift() ?? { text: "?" });
-  serving = await Serving.startWith({
+  serving = await ServingProcess.startWith({
     ANTHROPIC_API_KEY: model.key,
     ANTHROPIC_BASE_URL: model.url,
   });

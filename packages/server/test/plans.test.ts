@@ -11,19 +11,19 @@ import type {
   StartedPlan,
 } from "../src/entry/api-types.ts";
 import { type ApiDescription, ApiDocument } from "./api-document.ts";
-import { Serving, stopServing } from "./serving.ts";
+import { ServingProcess, stopServing } from "./serving.ts";
 
 /* Plans over HTTP, from a request to a run, with a model that answers by a script. Every response is as described. */
 
 const agent = join(import.meta.dir, "../../cli-workflow/test/agents/agent.sh");
 const replies: Reply[] = [];
 let model: Awaited<ReturnType<typeof anthropicServer>>;
-let serving: Serving;
+let serving: ServingProcess;
 let document: ApiDocument;
 
 beforeAll(async () => {
   model = await anthropicServer(() => replies.shift() ?? { text: "?" });
-  serving = await Serving.startWith({
+  serving = await ServingProcess.startWith({
     ANTHROPIC_API_KEY: model.key,
     ANTHROPIC_BASE_URL: model.url,
     UNCAGED_PLAN_AGENT_COMMAND: agent,
@@ -186,7 +186,7 @@ test("an edited definition is stored and answered without the value of any secre
 }, 60_000);
 
 test("who only asks for plans makes no plan home", async () => {
-  const own = await Serving.startWith({});
+  const own = await ServingProcess.startWith({});
   const home = join(own.path, "plans");
   expect(await own.ok<PlanRow[]>("/api/plans")).toEqual([]);
   expect((await own.fetch("/api/plans/none")).status).toBe(404);

@@ -3,14 +3,13 @@ import { join } from "node:path";
 import { moveThread, movingRoot } from "@uncaged/workflow/internal";
 import { openLocalHost } from "@uncaged/workflow/host";
 import type { RunCheckpoint, RunState, RunValues, ThreadRow } from "../src/entry/api-types.ts";
-import { Serving, stopServing } from "./serving.ts";
+import { Serving, ServingRoot, stopServing } from "./serving.ts";
 
 let serving: Serving;
 
 beforeAll(async () => {
   serving = await Serving.start();
-  const added = await serving.add("rounds", JSON.stringify(rounds), "rounds.json");
-  if (!added.ok) throw new Error(await added.text());
+  await addRounds(serving);
 });
 afterAll(stopServing, 180_000);
 
@@ -29,6 +28,11 @@ const rounds = {
     { id: "Set_Last", target: "$last", value: "=$out[1]", next: "RETURN" },
   ],
 };
+
+async function addRounds(to: Serving): Promise<void> {
+  const added = await to.add("rounds", JSON.stringify(rounds), "rounds.json");
+  if (!added.ok) throw new Error(await added.text());
+}
 
 const get = <Answer>(runID: string, what: string): Promise<Answer> =>
   serving.ok(`/workflow/${runID}/${what}`);
@@ -91,7 +95,7 @@ describe("a step of a loop's second round", () => {
 
   test("is run again in that round, with another item and another param", async () => {
     const threadId = await ran("rounds");
-    const log = serving.logOf(await serving.until(threadId, "completed"));
+    const source = await serving.until(threadId, "completed");
     const { path, stepID, steps } = await get<RunValues>(threadId, `values?step=${second}`);
     const again = await rerun({
       checkpoint: { threadId, steps },
@@ -106,7 +110,7 @@ describe("a step of a loop's second round", () => {
       $out: ["a2", "x7", "c7"],
       $last: "x7",
     });
-    expect(serving.logOf(await serving.until(threadId, "completed"))).toBe(log);
+    expect(await serving.until(threadId, "completed")).toEqual(source);
   });
 
   test("is refused at a place that the steps do not lead to, and nothing is begun", async () => {
@@ -138,12 +142,15 @@ describe("a step of a loop's second round", () => {
 });
 
 test("a run that goes on on another host is not run again here", async () => {
-  const threadId = await ran("rounds");
-  const there = openLocalHost({ path: join(serving.folder, "there") });
-  const ref = await openLocalHost({ path: serving.path }).find(threadId);
-  await moveThread(movingRoot(serving.root, "here"), movingRoot(there.root, "there"), ref);
+  const here = await ServingRoot.start();
+  await addRounds(here);
+  const threadId = await here.run("rounds");
+  await here.until(threadId, "completed");
+  const there = openLocalHost({ path: join(here.folder, "there") });
+  const ref = await here.host.find(threadId);
+  await moveThread(movingRoot(here.host.root, "here"), movingRoot(there.root, "there"), ref);
   const asked = { checkpoint: { threadId, steps: 7 }, stepID: "Set_Last" };
-  expect(await serving.ask("/workflow/rerun", asked)).toMatchObject({
+  expect(await here.ask("/workflow/rerun", asked)).toMatchObject({
     status: 409,
     body: { error: expect.stringContaining(`${threadId} has moved to `) },
   });

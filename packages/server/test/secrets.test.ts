@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asking } from "./flows.ts";
-import { Serving, stopServing } from "./serving.ts";
+import { ServingRoot, stopServing } from "./serving.ts";
 
-let serving: Serving;
+let serving: ServingRoot;
 
 beforeAll(async () => {
-  serving = await Serving.startWith({ SECRET_OF_ITS_OWN: "sesame-sesame" }, "counter", "asker");
+  serving = await ServingRoot.startWith({ SECRET_OF_ITS_OWN: "sesame-sesame" }, "counter", "asker");
   await serving.add("asking", JSON.stringify(asking), "asking.json");
 }, 180_000);
 afterAll(stopServing, 180_000);

@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Failure, Server, ThreadRow } from "../src/entry/api-types.ts";
+import type { Failure, Server, StartedThread, Thread, ThreadRow } from "../src/entry/api-types.ts";
 import { request, send } from "./raw.ts";
-import { Serving, stopServing } from "./serving.ts";
+import { ServingProcess, stopServing } from "./serving.ts";
 import { follow } from "./sse.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
 const begun = Date.now() - 1;
 /** For the tests that leave it as it is. */
-let serving: Serving;
+let serving: ServingProcess;
 
 beforeAll(async () => {
-  serving = await Serving.start("counter", "endless");
+  serving = await ServingProcess.start("counter", "endless");
 }, 180_000);
 afterAll(stopServing, 180_000);
 
-const addressOf = (of: Serving) => join(of.path, "run/server.json");
+const addressOf = (of: ServingProcess) => join(of.path, "run/server.json");
 
 test("the token lies where only its owner can read it, and stays over a restart", async () => {
-  const own = await Serving.start();
+  const own = await ServingProcess.start();
   const { token, port } = own;
   expect(token).toMatch(/^[\w-]{43}$/);
   expect(statSync(addressOf(own)).mode & 0o777).toBe(0o600);
@@ -62,7 +62,7 @@ test("a wrong port and a wrong address are refused", async () => {
 });
 
 test("Ctrl-C ends it at once, also while somebody follows", async () => {
-  const own = await Serving.start("endless");
+  const own = await ServingProcess.start("endless");
   const id = await own.run("endless");
   const following = follow(own, `/api/threads/${id}/events`);
   await follow(own, `/api/threads/${id}/events`, { enough: (sent) => sent.length > 3 });
@@ -130,7 +130,7 @@ test("in a project it serves the project's threads, and names the project", asyn
     "--json",
   );
   const { value } = await child.stdout.getReader().read();
-  const { port, token } = JSON.parse(new TextDecoder().decode(value)) as Serving;
+  const { port, token } = JSON.parse(new TextDecoder().decode(value)) as ServingProcess;
   const headers = { Authorization: `Bearer ${token}` };
   const response = await fetch(`http://127.0.0.1:${port}/api/server`, { headers });
   expect(await response.json()).toMatchObject({ project: folder, root: join(folder, ".uncaged") });
@@ -158,7 +158,7 @@ test("without a built console there is a page about that", async () => {
 });
 
 test("a storage root that vanishes is an empty one, and comes back", async () => {
-  const own = await Serving.start("counter", "endless");
+  const own = await ServingProcess.start("counter", "endless");
   const id = await own.run("counter");
   await own.until(id, "completed");
   const aside = join(own.folder, "aside");
@@ -183,3 +183,34 @@ test("no token and no storage root stands in what is served without a reason", a
   expect(answers.join()).not.toContain(serving.folder);
   expect(readFileSync(addressOf(serving), "utf8")).toContain(token);
 });
+
+test("a server that is killed in the middle has lost nothing that it has answered", async () => {
+  const own = await ServingProcess.start("counter");
+  const ids = Array.from(
+    { length: 20 },
+    (_, n) => `01M8000000BBBBBBBBBBBBBB${String(n).padStart(2, "0")}`,
+  );
+  const start = (threadId: string) =>
+    own.ask<StartedThread>("/api/threads", { workflow: "counter", threadId });
+  let answered = 0;
+  const enough = Promise.withResolvers<void>();
+  const started = Promise.all(
+    ids.map(async (threadId, n) => {
+      // Some come when the server is already gone.
+      if (n >= 10) await enough.promise;
+      const outcome = await start(threadId).catch(() => null);
+      if ((answered += 1) === 5) enough.resolve();
+      return outcome?.status === 201 ? threadId : null;
+    }),
+  );
+  await enough.promise;
+  const { port, token } = own;
+  await own.stop("SIGKILL");
+  const confirmed = (await started).filter((id) => id !== null);
+  expect(confirmed.length).toBeGreaterThanOrEqual(5);
+  await own.serve(port);
+  expect(own.token).toBe(token);
+  for (const id of confirmed) await own.ok<Thread>(`/api/threads/${id}`);
+  for (const id of ids) expect((await start(id)).status).toBe(201);
+  for (const id of ids) expect((await own.until(id, "completed")).stepCount).toBe(3);
+}, 180_000);

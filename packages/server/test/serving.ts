@@ -1,20 +1,20 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { openLocalHost, type Status } from "@uncaged/workflow/host";
+import {
+  type Host,
+  Memory,
+  memoryStore,
+  openLocalHost,
+  openStoreHost,
+  type Status,
+} from "@uncaged/workflow/host";
 import { command } from "../../cli-workflow/test/command.ts";
 import { openRoot } from "../../workflow/src/disk/root.ts";
 import { asker, bundleOf, counter, endless } from "../../workflow/test/fixtures/bundles.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import type { StartedThread, Thread } from "../src/entry/api-types.ts";
+import { type RunningServer, type ServerOptions, startServer } from "../src/entry/index.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
 /** Publishes what it does in each step, as a model would. */
@@ -43,99 +43,88 @@ export async function stopServing(): Promise<void> {
 
 type Asked<T> = { status: number; body: T };
 
-type Running = { child: Bun.Subprocess<"ignore", "pipe", "pipe">; port: number; token: string };
+type Address = { port: number; token: string };
 
-/** A storage root of a test's own with the bundles above, and a server process for it. */
+/** A server in this process, whose threads run in this process too, over a store in memory. */
 export class Serving {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "uw-server-")));
+  /** The folder that the host names as its root: the server's address, records of graphs and evals lie there. */
   readonly path = join(this.folder, "root");
-  readonly root = openLocalHost({ path: this.path }).root;
-  /** What the server's environment has beside that which it needs. */
+  /** More in the environment that the server gives to its threads. */
   more: Record<string, string> = {};
-  /** What the server is started with beside its port. */
-  readonly flags: string[] = [];
-  #running: Running | null = null;
+  /** What the server is started with beside its host and its port. */
+  options: Partial<ServerOptions> = {};
+  #host: Host | null = null;
+  #server: RunningServer | null = null;
 
-  /** A storage root with a server, and the named bundles registered by it. */
-  static async start(...names: BundleName[]): Promise<Serving> {
-    return await Serving.startWith({}, ...names);
+  /** A server with the named bundles registered by it. */
+  static async start<S extends Serving>(this: new () => S, ...names: BundleName[]): Promise<S> {
+    const serving = new this();
+    await serving.begin(...names);
+    return serving;
   }
 
   /** As {@link start}, with more in the server's environment. */
-  static async startWith(more: Record<string, string>, ...names: BundleName[]): Promise<Serving> {
-    const serving = new Serving();
+  static async startWith<S extends Serving>(
+    this: new () => S,
+    more: Record<string, string>,
+    ...names: BundleName[]
+  ): Promise<S> {
+    const serving = new this();
     serving.more = more;
     await serving.begin(...names);
     return serving;
   }
 
-  /** Starts the server of a storage root that was only made, and registers the named bundles. */
+  /** Starts the server, and registers the named bundles. */
   async begin(...names: BundleName[]): Promise<void> {
     made.push(this);
     await this.serve();
     for (const name of names) await this.add(name, bundles[name]);
   }
 
+  /** The host that is served. */
+  get host(): Host {
+    return (this.#host ??= this.openHost());
+  }
+
+  protected openHost(): Host {
+    return openStoreHost(memoryStore(new Memory()), { root: this.path });
+  }
+
   get env(): Record<string, string> {
     return {
       PATH: process.env.PATH ?? "",
       HOME: join(this.folder, "home"),
-      UNCAGED_WORKFLOW_STORAGE_ROOT: this.path,
-      UNCAGED_WORKFLOW_IDLE_MS: "300",
       ...this.more,
     };
   }
 
   get port(): number {
-    return this.#now.port;
+    return this.address.port;
   }
 
   get token(): string {
-    return this.#now.token;
+    return this.address.token;
   }
 
-  get pid(): number {
-    return this.#now.child.pid;
-  }
-
-  get #now(): Running {
-    if (!this.#running) throw new Error("no server runs");
-    return this.#running;
-  }
-
-  /** Starts a command line as a process. */
-  spawn(...args: string[]): Bun.Subprocess<"ignore", "pipe", "pipe"> {
-    return this.spawnIn({}, ...args);
-  }
-
-  /** The same, with more in its environment. */
-  spawnIn(env: Record<string, string>, ...args: string[]) {
-    return Bun.spawn([command, ...args], {
-      cwd: this.folder,
-      env: { ...this.env, ...env },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    } as const);
+  protected get address(): Address {
+    if (!this.#server) throw new Error("no server runs");
+    return this.#server;
   }
 
   /** Starts the server; on the same port when it ran before. */
   async serve(port = 0): Promise<void> {
-    const child = this.spawn("serve", "--port", String(port), "--json", ...this.flags);
-    const { value } = await child.stdout.getReader().read();
-    const text = new TextDecoder().decode(value);
-    if (text === "") throw new Error(await new Response(child.stderr).text());
-    const { port: taken, token } = JSON.parse(text) as { port: number; token: string };
-    this.#running = { child, port: taken, token };
+    mkdirSync(this.path, { recursive: true, mode: 0o700 });
+    const { host, env, folder: cwd } = this;
+    const parts = { host, env, cwd, version: "test", hostname: "127.0.0.1", port };
+    this.#server = startServer({ ...parts, ...this.options });
   }
 
-  /** Ends the server's process, and gives its exit code. */
-  async stop(signal: NodeJS.Signals = "SIGINT"): Promise<number> {
-    const { child } = this.#now;
-    child.kill(signal);
-    const code = await child.exited;
-    this.#running = null;
-    return code;
+  /** Ends the server; the host stays. */
+  async end(): Promise<void> {
+    await this.#server?.stop();
+    this.#server = null;
   }
 
   /** Sends a request with the token. */
@@ -195,16 +184,33 @@ export class Serving {
     return thread;
   }
 
-  /** A thread's log as it lies on the disk. */
-  logOf({ hash, threadId }: { hash: string; threadId: string }): string {
-    return readFileSync(join(this.path, "logs", hash, `${threadId}.data.jsonl`), "utf8");
-  }
-
   write(name: string, text: string): string {
     const path = join(this.folder, name);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
     return path;
+  }
+
+  /** Ends the server and its threads, and removes the folder. */
+  async remove(): Promise<void> {
+    await this.end();
+    await this.#host?.close();
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+}
+
+/** The same over a storage root: threads run in workers, and a test may reach the files. */
+export class ServingRoot extends Serving {
+  protected override openHost(): Host {
+    return openLocalHost({ path: this.path, env: this.env });
+  }
+
+  override get env(): Record<string, string> {
+    return {
+      UNCAGED_WORKFLOW_STORAGE_ROOT: this.path,
+      UNCAGED_WORKFLOW_IDLE_MS: "300",
+      ...super.env,
+    };
   }
 
   /** Ends the workers as a crash would. */
@@ -213,10 +219,64 @@ export class Serving {
     await signalWorkers(openRoot({ path: this.path }), "SIGKILL");
   }
 
-  /** Ends the server and the workers, and removes the folder. */
-  async remove(): Promise<void> {
-    if (this.#running) await this.stop("SIGKILL");
+  override async remove(): Promise<void> {
+    await this.end();
     await this.killWorkers();
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    await super.remove();
+  }
+}
+
+/** The same, served by the command in a process of its own. */
+export class ServingProcess extends ServingRoot {
+  /** What the command is called with beside the port. */
+  readonly flags: string[] = [];
+  #running: (Address & { child: Bun.Subprocess<"ignore", "pipe", "pipe"> }) | null = null;
+
+  protected override get address(): Address {
+    if (!this.#running) throw new Error("no server runs");
+    return this.#running;
+  }
+
+  get pid(): number {
+    return this.#running?.child.pid ?? -1;
+  }
+
+  /** Starts a command line as a process. */
+  spawn(...args: string[]): Bun.Subprocess<"ignore", "pipe", "pipe"> {
+    return this.spawnIn({}, ...args);
+  }
+
+  /** The same, with more in its environment. */
+  spawnIn(env: Record<string, string>, ...args: string[]) {
+    return Bun.spawn([command, ...args], {
+      cwd: this.folder,
+      env: { ...this.env, ...env },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    } as const);
+  }
+
+  override async serve(port = 0): Promise<void> {
+    const child = this.spawn("serve", "--port", String(port), "--json", ...this.flags);
+    const { value } = await child.stdout.getReader().read();
+    const text = new TextDecoder().decode(value);
+    if (text === "") throw new Error(await new Response(child.stderr).text());
+    const { port: taken, token } = JSON.parse(text) as Address;
+    this.#running = { child, port: taken, token };
+  }
+
+  /** Ends the server's process, and gives its exit code. */
+  async stop(signal: NodeJS.Signals = "SIGINT"): Promise<number> {
+    const child = this.#running?.child;
+    if (!child) throw new Error("no server runs");
+    child.kill(signal);
+    const code = await child.exited;
+    this.#running = null;
+    return code;
+  }
+
+  override async end(): Promise<void> {
+    if (this.#running) await this.stop("SIGKILL");
   }
 }

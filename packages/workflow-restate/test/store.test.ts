@@ -1,6 +1,7 @@
 // @cluster: it starts a server.
-import { afterAll, beforeAll, beforeEach, describe, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { storeContract, type StoreUnderTest, type ThreadStore } from "@uncaged/workflow/store";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { ClusterClient } from "../src/client/client.ts";
 import type { ServiceName } from "../src/cluster/names.ts";
@@ -26,6 +27,15 @@ class MortalClient extends ClusterClient {
     await Promise.allSettled(this.#sent);
   }
 }
+
+/** Waits for a second, and ends. */
+const waiting = `
+export const descriptor = { description: "waits", roles: {} };
+export async function* run({ steps }) {
+  const meta = { for: "leave", expiresAt: Date.now() + 1000 };
+  if (steps.length === 0) yield { role: "__wait__", content: "may I?", meta };
+  return { returnCode: 0, summary: "done" };
+}`;
 
 /** Stores over an empty cluster. */
 function clusterUnderTest({ cluster: { address } }: TestCluster): StoreUnderTest {
@@ -81,4 +91,22 @@ describe.skipIf(missingServer !== "")(`the store of a cluster${missingServer}`, 
 
   for (const { name, check } of storeContract())
     test(name, () => check(clusterUnderTest(cluster)), 60_000);
+
+  test("a thread of the cluster's workers is woken when the lease of a lost holder is over", async () => {
+    const host = cluster.open();
+    const hash = await cluster.put(host, waiting);
+    const ref = await host.start({ workflow: hash, cwd: "/", env: {} });
+    const statusNow = async () => (await host.read(ref)).status;
+    await until(async () => (await statusNow()) === "waiting");
+    const client = new MortalClient(cluster.cluster.address);
+    const store = restateStore(client);
+    expect(await store.runnable({ now: 1e15, limit: 9 })).toEqual([]);
+    const claim = await store.claim(ref, { owner: "a", leaseMs: 2_000 });
+    expect(claim?.thread.state.kind).toBe("waiting");
+    await client.die();
+    await until(async () => (await statusNow()) === "completed");
+    const roles = (await host.read(ref)).steps.map(({ role }) => role);
+    expect(roles).toEqual(["__wait__", "__input__"]);
+    await store.close();
+  });
 });

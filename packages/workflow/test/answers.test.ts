@@ -32,19 +32,6 @@ async function gated(): Promise<Asked & { open: () => void }> {
 }
 
 describe("an answer (F23)", () => {
-  test("reaches the workflow, and a second one is refused", async () => {
-    const { store, ref, answer } = await asked();
-    await answer("yes", { ok: true });
-    expect(await codeOf(answer("again"))).toMatch(/NOT_WAITING|THREAD_ENDED/);
-    const { steps } = await store.whenStatus(ref, "completed");
-    expect(steps.map(({ role, content }) => `${role} ${content}`)).toEqual([
-      "__wait__ may I?",
-      "__input__ yes",
-      "heard yes",
-    ]);
-    expect(steps[2]?.meta).toEqual({ value: { ok: true } });
-  });
-
   test("of a program has the value that its text is as JSON, or the one that it brings", async () => {
     for (const [content, value, heard] of [
       ['{"ok":true}', undefined, { ok: true }],

@@ -60,17 +60,6 @@ describe("one worker for a hash", () => {
     expect(existsSync(startLockPath(store.root, threadId))).toBe(false);
   }, 180_000);
 
-  test("answers a second start with the first, also when the thread has ended", async () => {
-    const store = new TestStore();
-    const hash = await store.add(counter);
-    const ref = await store.start(hash, "first");
-    await store.whenStatus(ref, "completed");
-    const again = await store.start(hash, "second", { threadId: ref.threadId });
-    expect(again).toEqual(ref);
-    expect((await store.read(ref)).prompt).toBe("first");
-    expect(store.roles(ref)).toHaveLength(5);
-  });
-
   test("goes away when it has nothing to do, and leaves only its log, its lock and the threads'", async () => {
     const store = new TestStore();
     const hash = await store.add(counter);

@@ -1,3 +1,4 @@
+import { openLocalHost } from "@uncaged/workflow/host";
 import { Command } from "commander";
 import { exitCodes } from "../output/exit-code.ts";
 import { processOutput, ReaderGone } from "../output/output.ts";
@@ -75,6 +76,7 @@ function processWorld(umask: number): World {
     cwd: () => process.cwd(),
     output: processOutput(),
     umask,
+    openRoot: openLocalHost,
     interruption() {
       if (!interruption) {
         const controller = new AbortController();

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { WorkflowError } from "@uncaged/workflow/host";
+import { openLocalHost, WorkflowError } from "@uncaged/workflow/host";
 import { reportFailure } from "./failure.ts";
 import type { World } from "./session.ts";
 
@@ -19,6 +19,7 @@ function report(thrown: unknown, ...argv: string[]) {
     umask: 0,
     output: { results: sink("stdout"), notes: sink("stderr") },
     interruption: () => new AbortController().signal,
+    openRoot: openLocalHost,
   };
   return { code: reportFailure(thrown, world), ...written };
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import {
   findProject,
   type Host,
-  openLocalHost,
+  type openLocalHost,
   isWorkflowError,
   type Project,
   toErrorRecord,
@@ -35,6 +35,8 @@ export type World = {
   umask: number;
   /** Aborted by Ctrl-C from when it is first asked for; before that Ctrl-C ends the program. */
   interruption(): AbortSignal;
+  /** Opens the host of a storage root. */
+  openRoot: typeof openLocalHost;
 };
 
 /** The options that every command has, each from the command or from before it. */
@@ -210,7 +212,7 @@ export class Session {
   openRoot(): Host {
     const { env } = this.#world;
     const path = this.#options.root;
-    return openLocalHost({ path, env, project: this.hostProject });
+    return this.#world.openRoot({ path, env, project: this.hostProject });
   }
 
   /** The folder of the storage root's own cluster, whether or not it is used; null when the root can't be told. */

@@ -3,6 +3,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { isBuiltin } from "./builtins.ts";
 import { type LoadProblem, stackPlace } from "./module.ts";
+import { isOwnRequire } from "./own-require.ts";
 
 /** Node and Bun resolve every `require` by this function, however a module came by its `require`. */
 type Loader = {
@@ -33,7 +34,7 @@ function install(loader: Loader): void {
   const { _resolveFilename: resolve } = loader;
   loader._resolveFilename = function (request, parent, ...rest) {
     const name = String(request);
-    if (!isBuiltin(name)) refuseToBundle(name, parent?.filename ?? "");
+    if (!isOwnRequire() && !isBuiltin(name)) refuseToBundle(name, parent?.filename ?? "");
     return resolve.call(this, request, parent, ...rest);
   };
 }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { SourceMapInput, TraceMap } from "@jridgewell/trace-mapping";
 import type { ErrorPosition } from "../contract/event.ts";
 import { readOwnFile } from "../disk/files.ts";
+import { requireOwn } from "./own-require.ts";
 
 type Tracing = typeof import("@jridgewell/trace-mapping");
 type Parsed = {
@@ -144,7 +145,7 @@ export class SourceMap {
   #parse(): Parsed | null {
     try {
       // Under this name, and no other, it is built into what is published.
-      const tracing = require("@jridgewell/trace-mapping") as Tracing;
+      const tracing = requireOwn(() => require("@jridgewell/trace-mapping") as Tracing);
       const json = JSON.parse(this.text) as SourceMapInput & { [rolesKey]?: Parsed["roles"] };
       const map = new tracing.TraceMap(json);
       const ignored = new Set(map.resolvedSources.filter((_, n) => map.ignoreList?.includes(n)));

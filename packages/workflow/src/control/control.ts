@@ -1,6 +1,7 @@
 import type { AnsweredBy } from "../contract/contract.ts";
-import type { ErrorRecord } from "../contract/error.ts";
+import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import type { Orphan } from "../contract/event.ts";
+import { toJson } from "../contract/json.ts";
 
 /**
  * The messages of the control socket: HTTP over `run/<hash>.sock`. Each request is answered with its
@@ -165,3 +166,17 @@ export type LiveThreads = { pid: number; threads: LiveThread[] };
 export type Controlled = { threadId: string; orphans?: Orphan[] };
 
 export type Failure = { error: ErrorRecord };
+
+/**
+ * The JSON of a request. @throws WorkflowError `VALUE_NOT_JSON` (usage): a worker that parses a value nested too deeply
+ * crashes, and all of its threads with it.
+ */
+export function requestText(body: unknown): string {
+  const written = toJson(body, "request");
+  if (written.ok) return written.json;
+  throw WorkflowError.usage(
+    "VALUE_NOT_JSON",
+    written.reason,
+    "give values that JSON can hold, less deeply nested",
+  );
+}

@@ -1,6 +1,6 @@
 import { toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { checkThreadId } from "../contract/names.ts";
-import { type Controlled, type StartRequest, withValue } from "../control/control.ts";
+import { type Controlled, requestText, type StartRequest, withValue } from "../control/control.ts";
 import { answerRequest, resumeRequest, startRequest, wakeRequest } from "../control/requests.ts";
 import type {
   ControlResult,
@@ -78,7 +78,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
 
   /** A control request, as a worker would read it from its socket. */
   const parsed = <Request>(read: (body: string) => Request, request: unknown): Request =>
-    read(JSON.stringify(request));
+    read(requestText(request));
 
   async function send(
     hash: string,

@@ -1,5 +1,9 @@
+import { isWorkflowError } from "../contract/error.ts";
 import { approvals, asker, contents, equal, refused, type Rules } from "./host-trial.ts";
 import { settled } from "./rules.ts";
+
+const tooLate = ["NOT_WAITING", "STALE_ANSWER", "THREAD_ENDED"];
+const codeOf = (error: unknown): string => (isWorkflowError(error) ? error.code : String(error));
 
 const decisions = (...all: string[]): string =>
   JSON.stringify(all.map((decision) => ({ decision, note: "" })));
@@ -18,6 +22,24 @@ export const answerRules: Rules = {
     const roles = (await settled(host, ref)).steps.map(({ role }) => role);
     equal(roles, ["__wait__", "__input__", "thanks"]);
     equal(await host.control(ref, answer), { threadId: ref.threadId }, "as it was answered before");
+  },
+
+  async "of many answers at once one is taken, and the others are refused"(trial) {
+    const { host } = trial;
+    const ref = await trial.start(asker);
+    await settled(host, ref);
+    const answers = Array.from({ length: 20 }, (_, n) =>
+      host.control(ref, { kind: "answer", input: { content: `of ${n}` }, env: {} }),
+    );
+    const outcomes = await Promise.allSettled(answers);
+    const taken = outcomes.flatMap(({ status }, n) => (status === "fulfilled" ? [`of ${n}`] : []));
+    const late = outcomes.flatMap((one) => (one.status === "rejected" ? [codeOf(one.reason)] : []));
+    equal([taken.length, late.filter((code) => !tooLate.includes(code))], [1, []]);
+    const { steps } = await settled(host, ref);
+    equal(
+      steps.filter(({ role }) => role === "__input__").map(({ content }) => content),
+      taken,
+    );
   },
 
   async "an answer that is refused is in the debug log, and answers nothing"(trial) {

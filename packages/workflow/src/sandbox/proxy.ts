@@ -25,10 +25,17 @@ export type EgressProxy = { close(): Promise<void> };
  */
 
 /** How many connections a proxy serves at once, and after how much silence it ends one. */
-export type EgressLimits = { connections: number; idleMs: number };
+export type EgressLimits = { connections: number; idleMs: number; startTimer: StartTimer };
+
+/** Acts after a time, anew after each `refresh`. */
+export type StartTimer = (act: () => void, ms: number) => Disposable & { refresh(): void };
 
 /** A model may think for ten minutes before it answers. */
-const usualLimits: EgressLimits = { connections: 256, idleMs: 30 * 60_000 };
+const usualLimits: EgressLimits = {
+  connections: 256,
+  idleMs: 30 * 60_000,
+  startTimer: (act, ms) => setTimeout(act, ms),
+};
 
 const maxHeaderSize = 64 * 1024;
 const lingerMs = 2000;
@@ -49,10 +56,14 @@ export async function openEgressProxy(
   onRefused: (target: string, reason: string) => void = () => {},
   parts: Partial<Network & EgressLimits> = {},
 ): Promise<EgressProxy> {
-  const { connections, idleMs, ...network } = { ...usualLimits, ...realNetwork, ...parts };
+  const { connections, idleMs, startTimer, ...network } = {
+    ...usualLimits,
+    ...realNetwork,
+    ...parts,
+  };
   const reach = reachBy(policy, network);
   /** The clients that are connected, and the timers that end them. */
-  const clients = new Map<Duplex, NodeJS.Timeout>();
+  const clients = new Map<Duplex, ReturnType<StartTimer>>();
   const targets = new Set<Socket>();
   /** The one request of each client. */
   const requests = new WeakMap<Duplex, IncomingMessage>();
@@ -66,10 +77,10 @@ export async function openEgressProxy(
     }
     clients.set(
       client,
-      setTimeout(() => client.destroy(), idleMs),
+      startTimer(() => client.destroy(), idleMs),
     );
     client.once("close", () => {
-      clearTimeout(clients.get(client));
+      clients.get(client)?.[Symbol.dispose]();
       clients.delete(client);
     });
   };

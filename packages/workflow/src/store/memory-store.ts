@@ -36,8 +36,11 @@ class MemoryStore implements ThreadStore {
 
   async putBundle(bundle: StoredBundle): Promise<void> {
     const { bundles } = this.#open();
-    const { types = bundle.types, map = bundle.map, ...kept } = bundles.get(bundle.hash) ?? bundle;
-    bundles.set(bundle.hash, copyOf({ ...kept, types, map }));
+    const { types, map } = bundles.get(bundle.hash) ?? bundle;
+    bundles.set(
+      bundle.hash,
+      copyOf({ ...bundle, types: bundle.types ?? types, map: bundle.map ?? map }),
+    );
   }
 
   async readBundle(hash: string): Promise<StoredBundle | null> {

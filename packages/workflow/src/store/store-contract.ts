@@ -74,13 +74,17 @@ const threadRules = {
     );
   },
 
-  async "the same bundle again adds the files that are missing"({ store }: Trial) {
+  async "the same bundle again adds the files that are missing, and replaces those that differ"({
+    store,
+  }: Trial) {
     const bare: StoredBundle = { hash: code.a, code: bytesOf("a"), descriptor: "d\n" };
     await store.putBundle(bare);
     await store.putBundle({ ...bare, map: "{}" });
     await store.putBundle({ ...bare, types: "export {};\n" });
-    await store.putBundle(bare);
-    assert.deepEqual(await store.readBundle(code.a), { ...bare, types: "export {};\n", map: "{}" });
+    const other = { ...bare, descriptor: "e\n", map: "[]" };
+    await store.putBundle(other);
+    await store.putBundle({ ...bare, descriptor: "e\n" });
+    assert.deepEqual(await store.readBundle(code.a), { ...other, types: "export {};\n" });
   },
 
   async "a thread needs no bundle, and stays when its bundle is removed"(trial: Trial) {

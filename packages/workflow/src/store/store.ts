@@ -32,7 +32,7 @@ export interface ThreadStore {
 
   // Bundles: immutable files, named by the hash of their code
 
-  /** Stores a bundle. Files of it that are there stay as they are, except code that its hash no longer names. */
+  /** Stores a bundle. Its files replace those that are there; types and a map that it does not have stay. */
   putBundle(bundle: StoredBundle): Promise<void>;
   /** A bundle with all its files; null when the store has none with this hash. The caller checks the hash. */
   readBundle(hash: string): Promise<StoredBundle | null>;

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { type ErrorRecord, isWorkflowError, WorkflowError } from "../../contract/error.ts";
-import { toJson } from "../../contract/json.ts";
-import { controlTimeoutMs, type Failure } from "../../control/control.ts";
+import { controlTimeoutMs, type Failure, requestText } from "../../control/control.ts";
 import { diskError } from "../../disk/disk-error.ts";
 import { openOwnFile, readOwnFile, writeAll } from "../../disk/files.ts";
 import { type Root, runDir, socketName, workerInfoPath, workerLogPath } from "../../disk/paths.ts";
@@ -62,7 +61,11 @@ export async function askOnce<T>(
   const socket = join(runDir(root), socketName(hash));
   if (!system.files.exists(socket)) return { kind: "nobody" };
   const { method, path } = request;
-  const given = { method, path, ...(request.body !== undefined && { body: textOf(request.body) }) };
+  const given = {
+    method,
+    path,
+    ...(request.body !== undefined && { body: requestText(request.body) }),
+  };
   const sent = system.sockets.request(socket, given, timeoutOf(request));
   const outcome = await sent.catch((error: unknown) => {
     throw diskError(error, "reach the worker at", socket);
@@ -88,17 +91,6 @@ function lost(hash: string, error: unknown): WorkflowError {
   const hint = "what was committed is kept; see the status of the thread: uncaged-workflow threads";
   const message = `the worker of ${hash} ended before it answered`;
   return WorkflowError.failed("WORKER_LOST", message, hint, error);
-}
-
-// A worker that parses a value nested too deeply crashes, and all of its threads with it.
-function textOf(body: unknown): string {
-  const written = toJson(body, "request");
-  if (written.ok) return written.json;
-  throw WorkflowError.usage(
-    "VALUE_NOT_JSON",
-    written.reason,
-    "give values that JSON can hold, less deeply nested",
-  );
 }
 
 /** The environment variable for a worker's idle timeout in milliseconds, 3,000 by default. */

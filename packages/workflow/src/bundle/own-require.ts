@@ -1,0 +1,14 @@
+let isOwn = false;
+
+/** Loads a module of this program, also where the guard of `require` finds a bundle further up the stack. */
+export function requireOwn<T>(load: () => T): T {
+  isOwn = true;
+  try {
+    return load();
+  } finally {
+    isOwn = false;
+  }
+}
+
+/** Whether a `require` that is resolved now is this program's own. */
+export const isOwnRequire = (): boolean => isOwn;
