@@ -1,0 +1,27 @@
+// The parts of zod that bundles of step workflows have in them. A published package holds them as one file: bundles that are
+// built of many small modules differ from build to build in a standalone binary.
+export {
+  array,
+  boolean,
+  type core,
+  enum,
+  extend,
+  type infer,
+  int,
+  literal,
+  looseObject,
+  maximum,
+  minimum,
+  minLength,
+  number,
+  optional,
+  positive,
+  record,
+  regex,
+  safeParse,
+  string,
+  tuple,
+  union,
+  unknown,
+  type ZodMiniType,
+} from "zod/mini";
