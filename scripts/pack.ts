@@ -171,16 +171,6 @@ function packFiles(name: Published, dependsOn: string[], schema?: string): strin
   return staged;
 }
 
-/** The parts of zod that bundles need are one file: see its source. */
-async function packSteps(): Promise<string> {
-  const staged = packFiles("workflow-steps", [core, agents], "workflow.schema.json");
-  const source = join(steps, "src/document/zod.ts");
-  const dist = join(staged, "dist");
-  const inputs = await build([{ source, as: "zod" }], join(dist, "document"), { readable: true });
-  writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licencesOf(inputs)));
-  return staged;
-}
-
 /** The package whose name is the command's, so that npx finds it. It brings the command line along. */
 function packAlias(): string {
   const name = "uncaged-workflow";
@@ -229,7 +219,7 @@ async function packAll(): Promise<Packed> {
     core: tarball(await packCore()),
     cli: tarball(await packCli()),
     agents: tarball(packFiles("workflow-agents", [core])),
-    steps: tarball(await packSteps()),
+    steps: tarball(packFiles("workflow-steps", [core, agents], "workflow.schema.json")),
     graph: tarball(packFiles("workflow-graph", [core, agents], "graph.schema.json")),
     plan: tarball(packFiles("workflow-plan", [core, agents])),
     evals: tarball(packFiles("evals", [core, agents])),

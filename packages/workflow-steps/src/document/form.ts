@@ -1,4 +1,4 @@
-import * as z from "./zod.ts";
+import * as z from "zod/mini";
 import { isPlain } from "../expression/value.ts";
 
 /** The keys and indexes that lead from the document to a value in it. */

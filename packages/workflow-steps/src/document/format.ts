@@ -1,4 +1,4 @@
-import * as z from "./zod.ts";
+import * as z from "zod/mini";
 import {
   callTypes,
   LoopMode,

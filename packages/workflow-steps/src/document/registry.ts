@@ -1,5 +1,5 @@
 import type { JsonSchema } from "@uncaged/workflow";
-import * as z from "./zod.ts";
+import * as z from "zod/mini";
 import { failure } from "./document.ts";
 import { type Form, quoted } from "./form.ts";
 import type { RegistryDocument } from "./format.ts";

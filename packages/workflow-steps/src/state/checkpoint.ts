@@ -1,6 +1,6 @@
 import { messageOf } from "../adapter/error.ts";
 import { BREAK, ENTRY, type ExecutionStatus, failures, RETURN } from "../document/document.ts";
-import * as z from "../document/zod.ts";
+import * as z from "zod/mini";
 import { violationsOf } from "../document/form.ts";
 import { isPlain } from "../expression/value.ts";
 import { type Marks, marksAt, marksOf, positionFrom, resumeStepOf } from "./marks.ts";
