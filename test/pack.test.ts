@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pack, packStandalone } from "../scripts/pack.ts";
+import { pack } from "../scripts/pack.ts";
 import {
   asking,
   bundle,
@@ -38,7 +38,6 @@ const folder = mkdtempSync(join(tmpdir(), "uncaged pack "));
 const command = join(folder, "node_modules/.bin/uncaged-workflow");
 const bare = join(folder, "bare");
 const withAgents = join(folder, "agents");
-let standalone = "";
 
 /** What `serve --json` prints. */
 type Served = { url: string; token: string };
@@ -77,7 +76,6 @@ const installed = (name: string) => join(folder, "node_modules", name);
 
 beforeAll(async () => {
   const tarballs = Object.values(await pack());
-  standalone = await packStandalone();
   for (const name of ["bare", "agents"]) mkdirSync(join(folder, name));
   for (const name of ["sh", "readlink"]) symlinkSync(Bun.which(name) ?? name, join(bare, name));
   npmInstall(folder, join(folder, "home"), tarballs);
