@@ -1,4 +1,5 @@
 import type { Descriptor } from "@uncaged/workflow";
+import { cut } from "../plan/cut.ts";
 import type { PlanDefinition } from "../plan/definition.ts";
 
 const maxRounds = 10_000;
@@ -13,7 +14,7 @@ export type PlanDescriptor = Descriptor & { plan: { document: string | null } };
 /** The descriptor of a plan's bundle: a role for each step, and the plan itself. */
 export function describePlan(plan: PlanDefinition): PlanDescriptor {
   const roles = plan.steps.map(({ description, id }) => {
-    return [id, { description: description.slice(0, longestText), schema: true }];
+    return [id, { description: cut(description, longestText), schema: true }];
   });
   const text = JSON.stringify(plan);
   return {

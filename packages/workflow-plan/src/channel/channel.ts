@@ -41,6 +41,12 @@ export type MessageMetadata = {
   order?: number;
   /** The button that it is the press of. */
   button?: Button;
+  /** What it is instead of a text that can be read: `edit`, or what was sent, as `voice message`. */
+  unread?: string;
+  /** Whether it was written while nothing received for this channel. */
+  isBacklog?: boolean;
+  /** Whether it is a command in a group that names no bot: one that is not known is another's. */
+  isUnnamed?: boolean;
   [key: string]: unknown;
 };
 
@@ -52,7 +58,22 @@ export type ChannelOptions = {
   /** The text that asks for the confirmation of a plan. */
   describe: (workflow: Workflow) => string | Promise<string>;
   log: (line: string) => void;
+  /** Called when a chat has got another id. */
+  onMoved?: (from: string, to: string) => void;
 };
+
+/** A platform refuses a text, or every text to a chat: sending the same again is of no use. */
+export class ChannelRefusal extends Error {
+  override readonly name = "ChannelRefusal";
+
+  constructor(
+    readonly of: "text" | "chat",
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
 
 const actions = ["confirm", "modify", "cancel"] as const;
 

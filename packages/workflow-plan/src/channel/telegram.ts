@@ -1,4 +1,4 @@
-import { Bot, type Context, GrammyError, HttpError } from "grammy/web";
+import { Bot, GrammyError, HttpError } from "grammy/web";
 import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents/interpreter";
 import { ConfigError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
@@ -8,11 +8,13 @@ import {
   buttonText,
   type Channel,
   type ChannelOptions,
-  readButton,
+  ChannelRefusal,
   reasonOf,
   type Sent,
   waited,
 } from "./channel.ts";
+import { fieldsOf, wholeOf } from "./fields.ts";
+import { botAccount, jidOf, jidPattern, messageIdIn, readUpdate } from "./telegram-update.ts";
 import { markdownV2, messagesOf } from "./text.ts";
 
 export type TelegramOptions = ChannelOptions & {
@@ -30,7 +32,15 @@ const firstRestartMs = 1_000;
 const longestRestartMs = 300_000;
 const buttons = { confirm: "Confirm", modify: "Modify", cancel: "Cancel" } as const;
 
+const received = ["message", "edited_message", "callback_query"] as const;
+const howToReply = "Reply to this message.";
+/** How often a group may have moved. */
+const mostMoves = 3;
+/** The most updates that one request brings. */
+const mostUpdates = 100;
+
 type Extra = { reply_markup?: { inline_keyboard: { text: string; callback_data: string }[][] } };
+type Place = { chat: number | string; topic?: number };
 
 /** Telegram, by a bot that polls for its updates. */
 export class TelegramChannel implements Channel {
@@ -38,7 +48,13 @@ export class TelegramChannel implements Channel {
   readonly #options: TelegramOptions;
   readonly #bot: Bot;
   readonly #closed = new AbortController();
+  /** The chats that groups were upgraded to, by the ids that they had. */
+  readonly #moved = new Map<string, string>();
   #isConnected = false;
+  /** Whether all is received that was written before this channel began to. */
+  #isCaughtUp = false;
+  /** Whether the updates that are handled now were. */
+  #isBacklog = false;
   #restartMs = firstRestartMs;
 
   constructor(options: TelegramOptions) {
@@ -52,18 +68,21 @@ export class TelegramChannel implements Channel {
     );
     this.#bot = new Bot(token, { client: { ...(apiRoot && { apiRoot }), fetch: own } });
     this.#bot.api.config.use(async (call, method, payload, signal) => {
-      const answer = await call(method, payload, signal).catch((error: unknown) => {
+      const isPoll = method === "getUpdates";
+      const given = isPoll && !this.#isCaughtUp ? { ...payload, timeout: 0 } : payload;
+      const answer = await call(method, given, signal).catch((error: unknown) => {
         this.#isConnected = false;
+        if (isPoll) this.#isCaughtUp = false;
         const cause = error instanceof HttpError ? error.error : error;
         throw cause instanceof RedirectError ? cause : error;
       });
-      if (answer.ok || method === "getUpdates") this.#isConnected = answer.ok && !this.#isClosed();
-      if (answer.ok && method === "getUpdates") this.#restartMs = firstRestartMs;
-      return answer;
+      if (answer.ok || isPoll) this.#isConnected = answer.ok && !this.#isClosed();
+      if (!answer.ok || !isPoll) return answer;
+      this.#restartMs = firstRestartMs;
+      return { ...answer, result: this.#received(answer.result) as typeof answer.result };
     });
     this.#bot.catch(({ error }) => this.#options.log(`telegram: ${reasonOf(error)}`));
-    this.#bot.on("message:text", (context) => this.#take(context, context.msg.text));
-    this.#bot.on("callback_query:data", (context) => this.#press(context));
+    this.#bot.use(({ me, update }) => this.#take(update, me));
   }
 
   async connect(): Promise<void> {
@@ -81,7 +100,7 @@ export class TelegramChannel implements Channel {
   }
 
   ownsJid(jid: string): boolean {
-    return /^-?\d+$/.test(jid);
+    return jidPattern.test(jid);
   }
 
   async disconnect(): Promise<void> {
@@ -97,39 +116,41 @@ export class TelegramChannel implements Channel {
   }
 
   async sendMessage(jid: string, text: string): Promise<string> {
-    return (await this.#sendAll(jid, text)).at(-1) ?? "";
+    return (await this.#sendAll(jid, messagesOf(text))).at(-1) ?? "";
   }
 
   async sendQuestion(jid: string, text: string): Promise<Sent> {
-    return sentAs(await this.#sendAll(jid, text));
+    return sentAs(await this.#sendAll(jid, messagesOf(asked(jid, text))));
   }
 
   async editMessage(jid: string, messageId: string, text: string): Promise<void> {
     const [first = "", ...rest] = messagesOf(text);
     await this.#formatted(first, (value, parse_mode) =>
-      this.#bot.api.editMessageText(jid, Number(messageId), value, { parse_mode }),
+      this.#bot.api.editMessageText(this.#placeOf(jid).chat, Number(messageId), value, {
+        parse_mode,
+      }),
     ).catch((error: unknown) => {
-      if (!isAnswer(error, /message is not modified/)) throw error;
+      if (!isAnswer(error, /message is not modified/)) throw refusal(error);
     });
-    for (const message of rest) await this.#send(jid, message);
+    await this.#sendAll(jid, rest);
   }
 
   async sendConfirmation(jid: string, workflow: Workflow): Promise<Sent> {
-    const messages = messagesOf(await this.#options.describe(workflow));
+    const messages = messagesOf(asked(jid, await this.#options.describe(workflow)));
     const last = messages.pop() ?? workflow.name;
-    const ids: string[] = [];
-    for (const message of messages) ids.push(await this.#send(jid, message));
     const planned = { workflowId: workflow.id, planHash: planHash(workflow) };
     const row = Object.entries(buttons).map(([action, text]) => ({
       text,
       callback_data: buttonText({ action: action as Button["action"], ...planned }),
     }));
+    const ids = await this.#sendAll(jid, messages);
     ids.push(await this.#send(jid, last, { reply_markup: { inline_keyboard: [row] } }));
     return sentAs(ids);
   }
 
   async setTyping(jid: string, isTyping: boolean): Promise<void> {
-    if (isTyping) await this.#bot.api.sendChatAction(jid, "typing");
+    const { chat, topic } = this.#placeOf(jid);
+    if (isTyping) await this.#bot.api.sendChatAction(chat, "typing", { message_thread_id: topic });
   }
 
   #isClosed(): boolean {
@@ -147,7 +168,7 @@ export class TelegramChannel implements Channel {
       try {
         // The type is that of a polyfill, which is not used.
         await this.#bot.init(signal as unknown as Parameters<Bot["init"]>[0]);
-        await this.#bot.start({ onStart: begun, allowed_updates: ["message", "callback_query"] });
+        await this.#bot.start({ onStart: begun, limit: mostUpdates, allowed_updates: received });
       } catch (error) {
         this.#isConnected = false;
         if (signal.aborted) return;
@@ -160,40 +181,73 @@ export class TelegramChannel implements Channel {
     }
   }
 
-  #take({ chat, from, msg, update }: Context, text: string): void {
-    if (!chat || !from || !msg) return;
-    const replyTo = repliedTo(msg);
-    this.#options.onMessage(String(chat.id), {
-      text,
-      sender: String(from.id),
-      timestamp: new Date(msg.date * 1000).toISOString(),
-      ...(replyTo !== undefined && { replyTo }),
-      metadata: { id: `update ${update.update_id}`, order: msg.message_id },
-    });
+  /** The updates of an answer. One without an id can't be acknowledged. @throws Error when there is none other. */
+  #received(result: unknown): unknown[] {
+    const updates = Array.isArray(result) ? result : [];
+    const known = updates.filter((one) => Number.isSafeInteger(fieldsOf(one).update_id));
+    if (!Array.isArray(result) || (known.length === 0 && updates.length > 0))
+      throw new Error("getUpdates: the answer is not a list of updates");
+    if (known.length < updates.length) this.#options.log("telegram: an update has no update_id");
+    this.#isBacklog = !this.#isCaughtUp;
+    this.#isCaughtUp ||= updates.length < mostUpdates;
+    return known;
   }
 
-  async #press(context: Context): Promise<void> {
-    const { callbackQuery, chat, from, update } = context;
-    const button = readButton(callbackQuery?.data ?? "");
-    if (chat && from && button) {
-      const metadata = { id: `update ${update.update_id}`, button };
-      this.#options.onMessage(String(chat.id), { text: "", sender: String(from.id), metadata });
-    }
-    await context.answerCallbackQuery(button ? {} : { text: "This button is not known." });
+  async #take(update: unknown, me: unknown): Promise<void> {
+    const incoming = readUpdate(update, botAccount(me));
+    if (incoming?.kind === "moved") return this.#follow(incoming.from, incoming.to);
+    const { jid = "", message = null } = incoming ?? {};
+    if (message && this.#isBacklog) message.metadata = { ...message.metadata, isBacklog: true };
+    if (message) this.#options.onMessage(jid, message);
+    if (incoming?.kind !== "press") return;
+    const note = message ? {} : { text: "This button is not known." };
+    await this.#bot.api.answerCallbackQuery(incoming.pressId, note);
   }
 
-  /** Sends a text of any length; gives the ids of its messages. */
-  async #sendAll(jid: string, text: string): Promise<string[]> {
+  /** Follows a group that was upgraded to another chat. */
+  #follow(from: string, to: string): void {
+    if (this.#moved.get(from) === to) return;
+    this.#moved.set(from, to);
+    this.#options.onMoved?.(from, to);
+  }
+
+  /** Where messages to a chat go. */
+  #placeOf(jid: string): Place {
+    const [, chat = jid, topic] = jidPattern.exec(jid) ?? [];
+    let to = chat;
+    for (let hops = 0; hops < mostMoves; hops += 1) to = this.#moved.get(to) ?? to;
+    return { chat: to, ...(topic && { topic: Number(topic) }) };
+  }
+
+  /** Sends messages one after the other; gives their ids. */
+  async #sendAll(jid: string, messages: readonly string[]): Promise<string[]> {
     const ids: string[] = [];
-    for (const message of messagesOf(text)) ids.push(await this.#send(jid, message));
+    for (const message of messages) ids.push(await this.#send(jid, message));
     return ids;
   }
 
-  async #send(jid: string, text: string, extra: Extra = {}): Promise<string> {
-    const { message_id } = await this.#formatted(text, (value, parse_mode) =>
-      this.#bot.api.sendMessage(jid, value, { parse_mode, ...extra }),
-    );
-    return String(message_id);
+  /** Sends a message: to the chat that a group was upgraded to, and beside a topic that is gone. */
+  async #send(jid: string, text: string, extra: Extra = {}, moves = 0): Promise<string> {
+    const { chat, topic } = this.#placeOf(jid);
+    const send = (to: number | string, thread: number | undefined) =>
+      this.#formatted(text, (value, parse_mode) =>
+        this.#bot.api.sendMessage(to, value, { parse_mode, message_thread_id: thread, ...extra }),
+      );
+    try {
+      return messageIdIn(await send(chat, topic));
+    } catch (error) {
+      const to = error instanceof GrammyError && wholeOf(error.parameters.migrate_to_chat_id);
+      if (to && moves < mostMoves) {
+        this.#follow(String(chat), jidOf(to));
+        return await this.#send(jid, text, extra, moves + 1);
+      }
+      if (topic === undefined || !isAnswer(error, /thread not found/)) throw refusal(error);
+      return messageIdIn(
+        await send(chat, undefined).catch((again: unknown) => {
+          throw refusal(again);
+        }),
+      );
+    }
   }
 
   /** Sends with markup and, when that is refused, without. */
@@ -227,12 +281,21 @@ export class TelegramChannel implements Channel {
 /** Telegram numbers the messages of a chat, of the bot and of its users, in one ascending order. */
 const sentAs = (ids: string[]): Sent => ({ ids, order: Number(ids.at(-1)) || null });
 
-/** The id of the message that a message replies to. In a topic every message refers to the topic's first one. */
-function repliedTo(message: NonNullable<Context["msg"]>): string | undefined {
-  if (message.external_reply ?? message.reply_to_story) return "elsewhere";
-  const id = message.reply_to_message?.message_id;
-  const isTopic = message.is_topic_message === true && id === message.message_thread_id;
-  return id === undefined || isTopic ? undefined : String(id);
+/** A question; in a group only a reply is read. */
+const asked = (jid: string, text: string): string =>
+  jid.startsWith("-") ? `${text}\n\n${howToReply}` : text;
+
+/** What is wrong with a chat, where it isn't the text that is refused. */
+const chatRefused =
+  /chat|PEER_ID|rights|CHAT_|TOPIC_|thread|topic|kicked|blocked|deactivated|upgraded|user not found/i;
+
+/** The error for the answer that Telegram refuses a message with for good; any other error as it is. */
+function refusal(error: unknown): unknown {
+  if (!(error instanceof GrammyError)) return error;
+  const { description, error_code: code } = error;
+  if (code !== 400 && code !== 403) return error;
+  const of = code === 403 || chatRefused.test(description) ? "chat" : "text";
+  return new ChannelRefusal(of, `telegram refuses it: ${description}`, { cause: error });
 }
 
 const isAnswer = (error: unknown, pattern: RegExp): boolean =>

@@ -1,10 +1,12 @@
+import { cut } from "../plan/cut.ts";
+
 /** The most characters of a message. */
 export const longestMessage = 4096;
 
-/** A text as messages that are not too long: cut at a newline, else at a space, else anywhere. */
+/** A text as messages that can be sent and are not too long: cut at a newline, else at a space, else anywhere. */
 export function messagesOf(text: string, most = longestMessage): string[] {
   const messages: string[] = [];
-  let rest = text;
+  let rest = text.toWellFormed();
   while (rest.length > most) {
     const at = cutAt(rest, most);
     messages.push(rest.slice(0, at));
@@ -19,9 +21,7 @@ function cutAt(text: string, most: number): number {
     const at = text.lastIndexOf(sign, most);
     if (at > 0) return at;
   }
-  const last = text.charCodeAt(most - 1);
-  const isHalfOfPair = last >= 0xd800 && last < 0xdc00;
-  return isHalfOfPair ? most - 1 : most;
+  return cut(text, most).length;
 }
 
 const reserved = /[_*[\]()~`>#+\-=|{}.!\\]/g;

@@ -2,15 +2,10 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
-import {
-  type Channel,
-  type ChannelOptions,
-  type NewMessage,
-  reasonOf,
-  type Sent,
-  waited,
-} from "./channel.ts";
+import { type Channel, type ChannelOptions, reasonOf, type Sent, waited } from "./channel.ts";
+import { fieldsOf, listOf, textOf, wholeOf } from "./fields.ts";
 import { messagesOf } from "./text.ts";
+import { ownIds, readMessage, sentId } from "./whatsapp-message.ts";
 
 /** The key by which WhatsApp names a message. */
 export type MessageKey = {
@@ -21,19 +16,6 @@ export type MessageKey = {
   /** The telephone's id of a chat or sender that is named by an anonymous one. */
   remoteJidAlt?: string | null;
   participantAlt?: string | null;
-};
-
-/** A message as WhatsApp's client gives it. */
-export type WhatsAppMessage = {
-  key: MessageKey;
-  message?: {
-    conversation?: string | null;
-    extendedTextMessage?: {
-      text?: string | null;
-      contextInfo?: { stanzaId?: string | null } | null;
-    } | null;
-  } | null;
-  messageTimestamp?: number | { toNumber: () => number } | null;
 };
 
 /** Why a connection has ended. */
@@ -49,7 +31,8 @@ export type ConnectionUpdate = {
 
 export type WhatsAppEvents = {
   "connection.update": ConnectionUpdate;
-  "messages.upsert": { messages: WhatsAppMessage[]; type: string };
+  /** `append` brings what came while no connection was open. */
+  "messages.upsert": { messages: unknown[]; type: string };
 };
 
 /** The server's receipt of a message that was sent: `t` is when the server took it, in seconds of its clock. */
@@ -57,6 +40,8 @@ export type MessageAck = { attrs: { id?: string; t?: string; error?: string } };
 
 /** What the channel uses of WhatsApp's client. */
 export type WhatsAppSocket = {
+  /** The account of the linked telephone. */
+  user?: { id?: string; lid?: string };
   /** The client's connection, which gives what the server sends. */
   ws: {
     on(event: "CB:ack,class:message", listener: (ack: MessageAck) => void): unknown;
@@ -95,6 +80,7 @@ const longestAckMs = 20_000;
 const mostAcks = 200;
 /** The status codes with which WhatsApp ends a connection for good, and for a new one at once. */
 const ended = { loggedOut: 401, restartRequired: 515 };
+const howToReply = "Reply to this message.";
 const howToAnswer = "Answer yes, no or modify; or write what is to change.";
 
 /** WhatsApp, as a device that is linked to a telephone. */
@@ -146,8 +132,9 @@ export class WhatsAppChannel implements Channel {
    * timestamp that the client gives a message of its own is the local clock's.
    */
   async sendQuestion(jid: string, text: string): Promise<Sent> {
-    const ids = await this.#sendAll(jid, text);
-    const order = await this.#takenAt(ids.at(-1) ?? "");
+    const ids = await this.#sendAll(jid, jid.endsWith("@g.us") ? `${text}\n\n${howToReply}` : text);
+    const last = ids.at(-1);
+    const order = last ? await this.#takenAt(last) : null;
     if (order === null) this.#options.log("whatsapp: a question was not acknowledged");
     return { ids, order };
   }
@@ -171,8 +158,9 @@ export class WhatsAppChannel implements Channel {
   async #sendAll(jid: string, text: string): Promise<string[]> {
     const ids: string[] = [];
     for (const message of messagesOf(text)) {
-      const sent = await this.#open().sendMessage(jid, { text: message });
-      ids.push(sent?.key.id ?? "");
+      const id = sentId(await this.#open().sendMessage(jid, { text: message }));
+      if (id !== "") this.#ackOf(id);
+      ids.push(id);
     }
     return ids;
   }
@@ -235,9 +223,10 @@ export class WhatsAppChannel implements Channel {
     this.#socket = socket;
     const over = Promise.withResolvers<Disconnection | undefined>();
     let isAsked = false;
-    socket.ev.on("connection.update", ({ connection, lastDisconnect, qr }) => {
+    socket.ev.on("connection.update", (update: unknown) => {
       if (socket !== this.#socket) return;
-      if (qr !== undefined && !isAsked) {
+      const { connection, lastDisconnect, qr } = fieldsOf(update);
+      if (textOf(qr) !== undefined && !isAsked) {
         isAsked = true;
         void this.#link(socket);
       }
@@ -246,13 +235,16 @@ export class WhatsAppChannel implements Channel {
         this.#waitMs = firstWaitMs;
         begun();
       }
-      if (connection === "close") over.resolve(lastDisconnect?.error);
+      if (connection === "close") over.resolve(disconnectionOf(fieldsOf(lastDisconnect).error));
     });
-    socket.ws.on("CB:ack,class:message", ({ attrs: { error, id, t } }) => {
-      if (id !== undefined) this.#ackOf(id).resolve(error ? null : Number(t) || null);
+    socket.ws.on("CB:ack,class:message", (ack: unknown) => {
+      const { error, id, t } = fieldsOf(fieldsOf(ack).attrs);
+      const order = error === undefined || error === null ? wholeOf(t) : undefined;
+      if (typeof id === "string") this.#ackOf(id).resolve(order || null);
     });
-    socket.ev.on("messages.upsert", ({ messages, type }) => {
-      if (type === "notify") for (const message of messages) this.#take(message);
+    socket.ev.on("messages.upsert", (update: unknown) => {
+      const { messages, type } = fieldsOf(update);
+      for (const message of listOf(messages)) this.#take(socket, message, type === "append");
     });
     this.#closed.signal.addEventListener("abort", () => over.resolve(undefined), { once: true });
     return await over.promise;
@@ -272,37 +264,26 @@ export class WhatsAppChannel implements Channel {
     }
   }
 
-  #take(received: WhatsAppMessage): void {
-    const { key, message, messageTimestamp } = received;
-    const extended = message?.extendedTextMessage;
-    const text = message?.conversation ?? extended?.text ?? "";
-    const jid = key.remoteJid ?? "";
-    const isGroup = jid.endsWith("@g.us");
-    const sender = isGroup
-      ? named(key.participant, key.participantAlt)
-      : named(key.remoteJid, key.remoteJidAlt);
-    if (key.fromMe || text === "" || jid === "" || sender === "") return;
-    const seconds =
-      typeof messageTimestamp === "object" ? messageTimestamp?.toNumber() : messageTimestamp;
-    const replyTo = extended?.contextInfo?.stanzaId;
-    const taken: NewMessage = {
-      ...{ text, sender },
-      ...(seconds && { timestamp: new Date(seconds * 1000).toISOString() }),
-      ...(replyTo && { replyTo }),
-      metadata: { ...(key.id && { id: key.id }), ...(seconds && { order: seconds }) },
-    };
+  #take({ user }: WhatsAppSocket, given: unknown, isBacklog: boolean): void {
+    const hasSent = (id: string) => this.#acks.has(id);
+    const read = readMessage(given, { ids: ownIds(user), hasSent });
+    if (!read) return;
+    const { jid, message } = read;
+    if (isBacklog) message.metadata = { ...message.metadata, isBacklog };
     try {
-      this.#options.onMessage(jid, taken);
+      this.#options.onMessage(jid, message);
     } catch (error) {
       this.#options.log(`whatsapp: ${reasonOf(error)}`);
     }
   }
 }
 
-/** An id as people write it, if it is known: a telephone's, without the number of the device. */
-function named(id: string | null | undefined, other: string | null | undefined): string {
-  const telephone = [id, other].find((one) => one?.endsWith("@s.whatsapp.net"));
-  return (telephone ?? id ?? "").replace(/:\d+@/, "@");
+/** Why a connection has ended, by the status that the client gives. */
+function disconnectionOf(error: unknown): Disconnection | undefined {
+  if (error === undefined || error === null) return undefined;
+  const statusCode = wholeOf(fieldsOf(fieldsOf(error).output).statusCode);
+  const message = textOf(fieldsOf(error).message) ?? "for no known reason";
+  return Object.assign(new Error(message), { output: { statusCode } });
 }
 
 export const expanded = (path: string): string =>

@@ -7,6 +7,7 @@ import {
 } from "@uncaged/workflow-agents";
 import { checkPlan } from "../check/check.ts";
 import { PlannerError } from "../error/error.ts";
+import { cut } from "../plan/cut.ts";
 import { stepLines } from "../plan/definition.ts";
 import type { ChannelContext, PlanMetadata, Workflow } from "../plan/plan.ts";
 import { modification, systemPrompt } from "./prompt.ts";
@@ -202,7 +203,7 @@ export class Planner {
     const { text, toolUses } = answer;
     const results = new Map<ToolUse, ToolResult>();
     const settle = (use: ToolUse, content: string, isError = false): void => {
-      const result = { tool_use_id: use.id, content: content.slice(0, longestFeedback) };
+      const result = { tool_use_id: use.id, content: cut(content, longestFeedback) };
       results.set(use, isError ? { ...result, is_error: true } : result);
     };
     for (const use of toolUses) {

@@ -27,10 +27,11 @@ export type ChatCommand = {
   execute: (args: string, call: CommandCall) => Promise<void>;
 };
 
-/** The command that a text is; null when it is none. A bot's name behind it is for groups. */
-export function readCommand(text: string): { name: string; args: string } | null {
-  const [, name, args = ""] = /^[/!](\w[\w-]*)(?:@\w+)?(?:\s+([\s\S]*))?$/.exec(text) ?? [];
-  return name === undefined ? null : { name: name.toLowerCase(), args: args.trim() };
+/** The command that a text is; null when it is none. `to` is the bot that it names. */
+export function readCommand(text: string): { name: string; args: string; to?: string } | null {
+  const [, name, to, args = ""] = /^[/!](\w[\w-]*)(@\w*)?(?:\s+([\s\S]*))?$/.exec(text) ?? [];
+  if (name === undefined) return null;
+  return { name: name.toLowerCase(), args: args.trim(), ...(to !== undefined && { to }) };
 }
 
 export const findCommand = (name: string): ChatCommand | undefined =>

@@ -35,7 +35,10 @@ export async function openMessaging(options: MessagingOptions): Promise<Messagin
   };
   const router = new Router({ ...more, plans, allowed, log });
   const { onMessage } = router;
-  const given = { onMessage, describe, log };
+  const onMoved = (from: string, to: string): void => {
+    router.moved(from, to).catch((error: unknown) => log(reasonOf(error)));
+  };
+  const given = { onMessage, onMoved, describe, log };
   if (terminal) router.add(terminal(given));
   const bots = config ? await openChannels(config, { ...given, home: plans.home }) : [];
   for (const bot of bots) router.add(bot);

@@ -1,7 +1,8 @@
 import type { Step } from "@uncaged/workflow";
 import { type Host, isWorkflowError, type Observed, type ThreadRef } from "@uncaged/workflow/host";
-import { type Channel, reasonOf, type Sent } from "../channel/channel.ts";
+import { type Channel, ChannelRefusal, reasonOf, type Sent } from "../channel/channel.ts";
 import { terminalJid } from "../channel/terminal.ts";
+import { cut } from "../plan/cut.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { threadIdOf } from "../plan/terms.ts";
 import { longestNoticeMs, type NoticePosition, positionIn } from "../home/notice.ts";
@@ -31,6 +32,13 @@ type Reader = {
 /** What the owner of a plan is sent, and what an answer to it would be about. */
 type Notice = { text: string; about: string | null };
 
+const keyOf = ({ channel, jid }: Omit<Reader, "send">): string => `${channel.name} ${jid}`;
+
+/** The rests of a chat in milliseconds. After its first failure it has none. */
+const rests = { failed: 1_000, refused: 60_000 };
+const longestRest = 3_600_000;
+const textRefused = "A notice could not be shown here. /status shows what goes on.";
+
 /** The position of a run of which all is reported. */
 const over = "over";
 
@@ -43,6 +51,8 @@ export class Notices {
   #seen = "";
   #isBusy = false;
   #sending: Promise<void> = Promise.resolve();
+  /** The chats that the last notice could not be sent to: when another one is tried. */
+  readonly #resting = new Map<string, { until: number; failures: number }>();
 
   constructor(options: NoticesOptions) {
     this.#options = options;
@@ -90,7 +100,8 @@ export class Notices {
     if (!workflow) return true;
     const reader = this.#readerOf(workflow);
     if (!reader) return true;
-    if (!reader.channel.isConnected()) return false;
+    const resting = this.#resting.get(keyOf(reader));
+    if (!reader.channel.isConnected() || (resting && resting.until > this.#now())) return false;
     for (const notice of positionIn(workflow.metadata).pending) {
       if (this.#isRecent(notice.at)) await reader.send(`**${workflow.name}**: ${notice.text}`);
       // Another process may have sent it too, and have begun with the next one.
@@ -125,7 +136,31 @@ export class Notices {
       const sent = await channel.sendQuestion(chatJid, clean);
       this.#options.onAsked?.(channel, chatJid, { ...sent, about });
     };
-    return { channel, jid: chatJid, send };
+    const reader = { channel, jid: chatJid };
+    return { ...reader, send: (text, about) => this.#patiently(reader, () => send(text, about)) };
+  }
+
+  /**
+   * Sends a notice. A chat that nothing can be sent to is tried again later, each time after a longer rest. A text that is
+   * refused is not sent again: the chat is told so.
+   */
+  async #patiently(reader: Omit<Reader, "send">, send: () => Promise<void>): Promise<void> {
+    const key = keyOf(reader);
+    try {
+      await send();
+      this.#resting.delete(key);
+    } catch (error) {
+      if (error instanceof ChannelRefusal && error.of === "text") {
+        this.#options.log(`a notice is not sent again: ${error.message}`);
+        return void (await reader.channel.sendMessage(reader.jid, textRefused));
+      }
+      const failures = (this.#resting.get(key)?.failures ?? 0) + 1;
+      const isRefused = error instanceof ChannelRefusal;
+      const times = isRefused ? 2 ** (failures - 1) : failures - 1;
+      const ms = Math.min(isRefused ? rests.refused * times : rests.failed * times, longestRest);
+      this.#resting.set(key, { until: this.#now() + ms, failures });
+      throw error;
+    }
   }
 
   async #reportRun(workflow: Workflow, run: RunRow, reader: Reader): Promise<void> {
@@ -251,8 +286,8 @@ function endText(workflow: Workflow, run: PlanView["runs"][number]): string | nu
     const isLast = steps.some((step) => step.id === step_id) && !needed.has(step_id);
     const output = isLast && output_json !== null ? String(JSON.parse(output_json)) : "";
     if (output.trim() === "") return [];
-    const cut = output.length > longestOutput ? `${output.slice(0, longestOutput)}…` : output;
-    return [`${step_id}:\n${cut}`];
+    const shown = output.length > longestOutput ? `${cut(output, longestOutput)}…` : output;
+    return [`${step_id}:\n${shown}`];
   });
   return [`**${name}** has completed.`, ...outputs].join("\n");
 }

@@ -90,6 +90,21 @@ export class Router {
     }
   }
 
+  /** Follows a chat that has got another id: the plans that are owned there, and what it was planning. */
+  readonly moved = async (from: string, to: string): Promise<void> => {
+    const { plans } = this.#options;
+    const channel = this.#channels.find((one) => one.ownsJid(to));
+    if (!channel) return;
+    for (const { id, metadata } of await plans.list(() => {})) {
+      const { owner } = metadata ?? {};
+      if (owner?.channel !== channel.name || owner.chatJid !== from) continue;
+      await plans.updateMetadata(id, (one) => ({ ...one, owner: { ...owner, chatJid: to } }));
+    }
+    const { session } = this.chat(channel, from).state;
+    const chat = this.chat(channel, to);
+    if (session !== null && chat.state.session === null) chat.set({ session });
+  };
+
   /** Handles what came by a channel to a process that died before it had. */
   resume(channel: Channel): void {
     for (const jid of waitingChats(this.#options.plans.folder, channel.name))
@@ -107,8 +122,9 @@ export class Router {
   }
 
   /** Whether a chat has written too often. At the terminal nobody else can write. */
-  #isRefused({ channel, chat }: Received): boolean {
-    if (channel.name === "terminal") return false;
+  #isRefused({ channel, chat, message }: Received): boolean {
+    // What waited for this process was not written at once.
+    if (channel.name === "terminal" || message.metadata?.isBacklog) return false;
     const { isFirstTooMany, isTooMany } = chat.count(this.#now());
     if (isFirstTooMany)
       chat.next(() =>
@@ -148,11 +164,14 @@ export class Router {
     const { metadata } = message;
     const conversation = this.#conversationOf(received);
     if (metadata?.button) return await this.#confirmations.press(received, metadata.button);
+    if (metadata?.unread) return await this.#reply(received, unreadText(metadata.unread));
     const text = message.text.trim();
     if (text === "") return;
     const command = readCommand(text);
     if (command) {
+      if (command.to) throw new Error(`/${command.name}${command.to} is for another bot`);
       const found = findCommand(command.name);
+      if (!found && metadata?.isUnnamed) return;
       if (!found) throw new Error(`there is no command /${command.name}; /help lists them`);
       return await found.execute(command.args, {
         ...{ plans: this.#options.plans, conversation },
@@ -186,13 +205,16 @@ export class Router {
     return (await this.#options.plans.list(() => {})).filter((plan) => isOwner(plan, own));
   }
 
-  /** Answers what nothing waits for. */
+  /** Answers what nothing waits for with what goes on. */
   async #replyState(received: Received): Promise<void> {
     const { plans } = this.#options;
-    const open = (await this.#ownPlans(received)).filter(
-      ({ id, phase }) => phase === "awaiting_confirmation" || plans.draft(id) !== null,
-    );
-    const lines = open.map(({ id, name }) => `${name} is not confirmed: /show ${id}`);
+    const lines = (await this.#ownPlans(received)).flatMap(({ id, name, phase }) => {
+      const isOpen = phase === "awaiting_confirmation" || plans.draft(id) !== null;
+      if (isOpen) return `${name} is not confirmed: /show ${id}`;
+      return phase === "executing" || phase === "paused"
+        ? `${name} is ${phase}: /status ${id}`
+        : [];
+    });
     const state = ["Nothing waits for that answer. /status shows what goes on.", ...lines];
     await this.#reply(received, state.join("\n"));
   }
@@ -269,6 +291,11 @@ export class Router {
     return (this.#options.now ?? Date.now)();
   }
 }
+
+const unreadText = (what: string): string =>
+  what === "edit"
+    ? "An edit changes nothing here. Write it as a new message."
+    : `Only text is read here; this is a ${what}. Write what you want as a message.`;
 
 const contexts: Record<string, ChannelContext["channel"]> = {
   terminal: "tui",

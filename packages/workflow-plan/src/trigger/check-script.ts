@@ -62,7 +62,11 @@ export async function runCheck(
   if (exceeded?.aborted) throw new TriggerError((exceeded.reason as Error).message);
   const problem = problemOf(end, timeoutMs);
   if (problem === null) return mask(Buffer.concat(output).toString());
-  const shown = mask(complaint).replace(/\s+/g, " ").trim().slice(-mostErrorCharacters);
+  const shown = mask(complaint)
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(-mostErrorCharacters)
+    .toWellFormed();
   throw new TriggerError(`the check ${problem}${shown === "" ? "" : `: ${shown}`}`);
 }
 

@@ -10,6 +10,7 @@ export type SentMessage = {
   isFormatted: boolean;
   buttons: { text: string; callback_data: string }[];
   edits: string[];
+  topic?: number;
 };
 
 const token = "123456:local-test-token";
@@ -45,6 +46,7 @@ export function botApi() {
   const offsets: number[] = [];
   const typing: string[] = [];
   const refusals: Refusal[] = [];
+  const answers = new Map<string, string[]>();
 
   const push = (update: Json): Json => {
     const whole = { update_id: nextUpdate++, ...update };
@@ -68,6 +70,8 @@ export function botApi() {
   }
 
   function textOf(value: unknown, mode: unknown): string {
+    if (!String(value).isWellFormed())
+      throw new ApiError(400, "Bad Request: strings must be encoded in UTF-8");
     const text = mode === "MarkdownV2" ? plainText(String(value)) : String(value);
     if (text.trim() === "") throw new ApiError(400, "Bad Request: message text is empty");
     if (text.length > longest) throw new ApiError(400, "Bad Request: message is too long");
@@ -79,7 +83,7 @@ export function botApi() {
     deleteWebhook: () => true,
     getUpdates,
     sendChatAction: ({ chat_id }) => typing.push(String(chat_id)) > 0,
-    sendMessage({ chat_id, parse_mode, reply_markup, text }) {
+    sendMessage({ chat_id, message_thread_id: topic, parse_mode, reply_markup, text }) {
       const rows = ((reply_markup as Json)?.inline_keyboard ?? []) as SentMessage["buttons"][];
       const buttons = rows.flat();
       if (buttons.some(({ callback_data }) => Buffer.byteLength(callback_data) > 64))
@@ -87,6 +91,7 @@ export function botApi() {
       const message = {
         ...{ id: nextMessage++, chat: String(chat_id), text: textOf(text, parse_mode) },
         ...{ isFormatted: parse_mode === "MarkdownV2", buttons, edits: [] },
+        ...(topic !== undefined && { topic: Number(topic) }),
       };
       sent.push(message);
       return { message_id: message.id, date: 0, chat: { id: Number(chat_id), type: "private" } };
@@ -111,6 +116,9 @@ export function botApi() {
       const [, given, method = ""] =
         /^\/bot([^/]+)\/(\w+)$/.exec(new URL(request.url).pathname) ?? [];
       const body = (await request.json().catch(() => ({}))) as Json;
+      const odd = answers.get(method)?.shift();
+      if (odd !== undefined)
+        return new Response(odd, { headers: { "content-type": "application/json" } });
       try {
         if (given !== token) throw new ApiError(401, "Unauthorized");
         const at = refusals.findIndex((one) => one.method === method && isDue(one));
@@ -130,7 +138,10 @@ export function botApi() {
   });
 
   const user = (id: number | string) => ({ id: Number(id), is_bot: false, first_name: "Ada" });
-  const chatOf = (id: number | string) => ({ id: Number(id), type: "private", first_name: "Ada" });
+  const chatOf = (id: number | string) =>
+    Number(id) < 0
+      ? { id: Number(id), type: "supergroup", title: "Team" }
+      : { id: Number(id), type: "private", first_name: "Ada" };
   return {
     token,
     url: `http://127.0.0.1:${server.port}`,
@@ -159,6 +170,10 @@ export function botApi() {
       }),
     /** Refuses the next call of a method. */
     refuse: (refusal: Refusal) => void refusals.push(refusal),
+    /** Answers the next call of a method with a body, whatever it is. */
+    answerWith: (method: string, body: string): void => {
+      answers.set(method, [...(answers.get(method) ?? []), body]);
+    },
     stop: () => server.stop(true),
   };
 }

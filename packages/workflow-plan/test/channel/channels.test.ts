@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from "bun:test";
 import { TelegramChannel } from "../../src/channel/telegram.ts";
 import { TerminalChannel } from "../../src/channel/terminal.ts";
-import { WhatsAppChannel, type WhatsAppMessage } from "../../src/channel/whatsapp.ts";
+import { WhatsAppChannel } from "../../src/channel/whatsapp.ts";
 import { botApi } from "./bot-api.ts";
 import { channelContract, type Shown } from "./contract.ts";
-import { whatsAppClient } from "./whatsapp-socket.ts";
+import { type WhatsAppMessage, whatsAppClient } from "./whatsapp-socket.ts";
 
 const servers: ReturnType<typeof botApi>[] = [];
 afterAll(() => Promise.all(servers.map((server) => server.stop())));

@@ -1,7 +1,7 @@
 import type {
   MessageAck,
+  MessageKey,
   WhatsAppEvents,
-  WhatsAppMessage,
   WhatsAppSocket,
 } from "../../src/channel/whatsapp.ts";
 
@@ -9,6 +9,11 @@ import type {
  * No server speaks WhatsApp's protocol locally: the channel is tested at its boundary, with a socket that has the events
  * and methods of the real client. The server's clock moves by a second for each message.
  */
+export type WhatsAppMessage = {
+  key: MessageKey;
+  message: Record<string, unknown>;
+  messageTimestamp: number;
+};
 type Sent = { id: string; chat: string; text: string; edits: string[] };
 
 /** A client whose connections, messages and failures a test decides. */
@@ -32,6 +37,7 @@ export function whatsAppClient() {
       for (const listener of listeners[event]) listener(update);
     };
     const socket: WhatsAppSocket = {
+      user: { id: "491234567:2@s.whatsapp.net", lid: "55:2@lid" },
       ws: { on: (_, listener) => receipts.push(listener) },
       ev: { on: (event, listener) => void listeners[event].push(listener) },
       sendMessage(jid, { edit, text }) {

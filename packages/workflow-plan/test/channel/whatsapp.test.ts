@@ -94,8 +94,10 @@ test("a sender is named by his telephone, in a group and with an anonymous id to
   await channel.connect();
   client.write("49@s.whatsapp.net", "own", { fromMe: true });
   client.write("7@lid", "anonymous", { remoteJidAlt: "49:12@s.whatsapp.net" });
-  client.write("1-2@g.us", "group", { participant: "8@lid" });
-  client.write("1-2@g.us", "device", { participant: "50:3@s.whatsapp.net" });
+  const sent = await channel.sendMessage("1-2@g.us", "ours");
+  const replyTo = { replyTo: sent };
+  client.write("1-2@g.us", "group", { participant: "8@lid" }, replyTo);
+  client.write("1-2@g.us", "device", { participant: "50:3@s.whatsapp.net" }, replyTo);
   expect(came.map(({ jid, message }) => [jid, message.sender, message.text])).toEqual([
     ["7@lid", "49@s.whatsapp.net", "anonymous"],
     ["1-2@g.us", "8@lid", "group"],

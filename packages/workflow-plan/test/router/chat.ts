@@ -60,6 +60,7 @@ export async function bot(options: BotOptions = {}) {
       classify: intentClassifier({ env }),
     }),
   });
+  const polls = server.offsets.length;
   messaging.connect();
   const close = async (): Promise<void> => {
     await messaging.close();
@@ -70,7 +71,8 @@ export async function bot(options: BotOptions = {}) {
     await model.stop();
     if (!options.server) await server.stop();
   });
-  await until(() => messaging.channels.every((one) => one.isConnected()), "connected");
+  // What comes by the first poll is taken to have waited.
+  await until(() => server.offsets.length > polls, "connected");
   const texts = (chat = "42"): string[] =>
     server.sent.filter((one) => one.chat === chat).map(({ text }) => text);
 

@@ -21,10 +21,10 @@ async function withPlans(options: Parameters<typeof bot>[0] = {}) {
   return opened;
 }
 
-test("a command begins with a slash or an exclamation mark, in a group with the bot's name", () => {
+test("a command begins with a slash or an exclamation mark, and may name a bot", () => {
   expect(readCommand("/show wf_1")).toEqual({ name: "show", args: "wf_1" });
   expect(readCommand("!LIST")).toEqual({ name: "list", args: "" });
-  expect(readCommand("/list@plans_bot")).toEqual({ name: "list", args: "" });
+  expect(readCommand("/list@plans_bot")).toEqual({ name: "list", args: "", to: "@plans_bot" });
   expect(readCommand("/new two\nlines")).toEqual({ name: "new", args: "two\nlines" });
   for (const text of ["list", "/ list", "//", "/", "1/2", "!!!"])
     expect(readCommand(text)).toBeNull();

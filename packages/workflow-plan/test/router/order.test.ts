@@ -137,9 +137,12 @@ test("a reply to another message answers nothing, a reply to the reminder does, 
   const reminder = server.sent.at(-1)?.id;
   await handled(server.write(42, "yes", 7, { reply_to_message: { message_id: reminder } }));
   expect(texts().at(-1)).toBe("Confirmed: Plan is active.");
-  await write("and that");
-  const topic = { is_topic_message: true, message_thread_id: 5 };
-  await handled(server.write(42, "yes", 7, { ...topic, reply_to_message: { message_id: 5 } }));
+  const topic = {
+    ...{ is_topic_message: true, message_thread_id: 5 },
+    reply_to_message: { message_id: 5 },
+  };
+  await handled(server.write(42, "and that", 7, topic));
+  await handled(server.write(42, "yes", 7, topic));
   expect(texts().at(-1)).toBe("Confirmed: Other is active.");
 });
 
@@ -232,17 +235,23 @@ test("words of objects are no answers, and an edited message decides nothing", a
   expect([model.came.length, (await only(opened)).phase]).toEqual([2, "awaiting_confirmation"]);
 });
 
-test("in a group the plan of a chat is confirmed by an answer behind it, whoever may write", async () => {
+test("in a group the plan of a chat is confirmed by a reply behind it, whoever may write", async () => {
   const opened = await bot({ allowed: ["7", "8"], script: [create(watched("Plan"))] });
   const { handled, server, texts } = opened;
-  server.write(-5, "go", 7);
-  server.write(-5, "yes", 8);
-  await handled(server.write(-5, "yes", 9));
+  server.write(-5, "@plans_bot go", 7);
+  server.write(-5, "@plans_bot yes", 8);
+  await handled(server.write(-5, "@plans_bot yes", 9));
   expect((await only(opened)).phase).toBe("awaiting_confirmation");
   expect(texts("-5").at(-1)).toStartWith(early);
-  await handled(server.write(-5, "yes", 9));
-  expect((await only(opened)).phase).toBe("awaiting_confirmation");
+  const reply = (id: number | undefined, author: number) => ({
+    reply_to_message: { message_id: id, from: { id: author, is_bot: author === 1 } },
+  });
+  const shown = server.sent.at(-1)?.id;
+  await handled(server.write(-5, "yes", 9, reply(shown, 1)));
   await handled(server.write(-5, "yes", 8));
+  await handled(server.write(-5, "yes", 8, reply(99, 7)));
+  expect((await only(opened)).phase).toBe("awaiting_confirmation");
+  await handled(server.write(-5, "yes", 8, reply(shown, 1)));
   expect(texts("-5").at(-1)).toBe("Confirmed: Plan is active.");
 });
 
