@@ -13,7 +13,7 @@ import {
   type Sent,
   waited,
 } from "./channel.ts";
-import { fieldsOf, wholeOf } from "./fields.ts";
+import { fieldsOf, textOf, wholeOf } from "./fields.ts";
 import { botAccount, jidOf, jidPattern, messageIdIn, readUpdate } from "./telegram-update.ts";
 import { markdownV2, messagesOf } from "./text.ts";
 
@@ -70,16 +70,19 @@ export class TelegramChannel implements Channel {
     this.#bot.api.config.use(async (call, method, payload, signal) => {
       const isPoll = method === "getUpdates";
       const given = isPoll && !this.#isCaughtUp ? { ...payload, timeout: 0 } : payload;
-      const answer = await call(method, given, signal).catch((error: unknown) => {
+      const raw: unknown = await call(method, given, signal).catch((error: unknown) => {
         this.#isConnected = false;
         if (isPoll) this.#isCaughtUp = false;
         const cause = error instanceof HttpError ? error.error : error;
         throw cause instanceof RedirectError ? cause : error;
       });
+      const answer = answerIn(raw);
       if (answer.ok || isPoll) this.#isConnected = answer.ok && !this.#isClosed();
-      if (!answer.ok || !isPoll) return answer;
-      this.#restartMs = firstRestartMs;
-      return { ...answer, result: this.#received(answer.result) as typeof answer.result };
+      if (!answer.ok) return answer;
+      if (isPoll) this.#restartMs = firstRestartMs;
+      const result = isPoll ? this.#received(answer.result) : answer.result;
+      // The types of the results are the library's.
+      return { ok: true, result: result as never };
     });
     this.#bot.catch(({ error }) => this.#options.log(`telegram: ${reasonOf(error)}`));
     this.#bot.use(({ me, update }) => this.#take(update, me));
@@ -279,6 +282,20 @@ export class TelegramChannel implements Channel {
 }
 
 /** Telegram numbers the messages of a chat, of the bot and of its users, in one ascending order. */
+type Answer =
+  | { ok: true; result: unknown }
+  | { ok: false; error_code: number; description: string; parameters: object };
+
+/** The answer of the Bot API: a result, or why there is none. */
+function answerIn(raw: unknown): Answer {
+  const { description, error_code, ok, parameters, result } = fieldsOf(raw);
+  if (ok === true || (ok === undefined && result !== undefined)) return { ok: true, result };
+  return {
+    ...{ ok: false, error_code: wholeOf(error_code) ?? 0, parameters: fieldsOf(parameters) },
+    description: textOf(description) ?? "no reason is given",
+  };
+}
+
 const sentAs = (ids: string[]): Sent => ({ ids, order: Number(ids.at(-1)) || null });
 
 /** A question; in a group only a reply is read. */

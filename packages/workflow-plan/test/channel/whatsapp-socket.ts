@@ -60,7 +60,10 @@ export function whatsAppClient() {
       requestPairingCode: (phone) => Promise.resolve(`CODE-${phone.slice(-4)}`),
       end: () => emit("connection.update", { connection: "close" }),
     };
-    return { socket, emit };
+    const acknowledge = (ack: unknown): void => {
+      for (const listener of receipts) listener(ack as MessageAck);
+    };
+    return { socket, emit, acknowledge };
   }
 
   return {
@@ -68,6 +71,7 @@ export function whatsAppClient() {
     openings: () => sockets.length,
     emit: <E extends keyof WhatsAppEvents>(event: E, update: WhatsAppEvents[E]) =>
       sockets.at(-1)?.emit(event, update),
+    acknowledge: (ack: unknown) => sockets.at(-1)?.acknowledge(ack),
     openSocket: (folder: string): Promise<WhatsAppSocket> => {
       folders.push(folder);
       const made = socketOf();
