@@ -18,7 +18,7 @@ test("secrets are stored for their owner alone, listed by name and shown nowhere
   await store.ok(["plan", "secret", "set", "BUILD_TOKEN"], { stdin: `${value}\n` });
   expect(await store.json<string[]>(["plan", "secret", "list"])).toEqual(["BUILD_TOKEN"]);
   const file = join(store.root, "plans/secrets.json");
-  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ BUILD_TOKEN: value });
+  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ BUILD_TOKEN: `${value}\n` });
   expect(statSync(file).mode & 0o777).toBe(0o600);
   for (const [name, stdin] of [
     ["PATH", "x"],

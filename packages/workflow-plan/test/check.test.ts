@@ -164,7 +164,12 @@ describe("a plan's check", () => {
         ["", "not 0"],
         ["0 0 9 * * *", "not 6"],
         ["@daily", "not 1"],
-        ["60 * * * *", "is no cron expression: Invalid value for minute: 60"],
+        ["60 * * * *", 'invalid minute "60": give 0 to 59'],
+        ["* 24 * * *", 'invalid hour "24": give 0 to 23'],
+        ["* * 0 * *", 'invalid day of the month "0": give 1 to 31'],
+        ["* * 1-40 * *", 'invalid day of the month "1-40": give 1 to 31'],
+        ["0 9 * 13 1", 'invalid month "13": give 1 to 12, or JAN to DEC'],
+        ["0 9 * * MON-FOO", 'invalid weekday "MON-FOO": give 0 to 7, or SUN to SAT'],
         ["0 0 30 2 *", "has no future slot"],
       ] as const
     ).map(([expression, reason]): [string, string[], string[]] => [

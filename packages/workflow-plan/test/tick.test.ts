@@ -223,6 +223,17 @@ test("twenty passes at once fire a change once", async () => {
   expect(await home.data(id)).toEqual(["two"]);
 });
 
+test("a pass shows the next slot of a plan whose run goes on", async () => {
+  const home = new Clockwork();
+  const id = await home.confirmed(cron("0 9 * * *"));
+  await tick(home.timed, home.options());
+  await home.timed.store.change(() => {
+    home.timed.database.run("UPDATE workflows SET phase = 'executing' WHERE id = ?", id);
+  });
+  const { next } = await tick(home.timed, home.options());
+  expect(next).toBe("2026-01-05T09:00:00.000Z");
+});
+
 test("a pass shows when the next trigger is due; a broken one keeps no other from firing", async () => {
   const home = new Clockwork();
   expect(await tick(home.timed, home.options())).toEqual({ fired: [], next: null });
@@ -243,6 +254,6 @@ test("a pass shows when the next trigger is due; a broken one keeps no other fro
   const message = `the plan ${corrupt} is damaged: trigger_json is no JSON`;
   expect(failed).toEqual([expect.stringContaining(message)]);
   expect(String(await failureOf(tick(home.timed, home.options())))).toContain(message);
-  expect(home.state(broken)?.last_error).toContain("is no cron expression");
+  expect(home.state(broken)?.last_error).toContain("invalid ");
   await home.ended(good);
 });

@@ -41,9 +41,19 @@ function firesOf(outputs: string[], trigger = poll(), firesFirst = false): (stri
 
 test("the first output fires nothing; then each new line does, once, in order", () => {
   const outputs = ["a\nb\n", "b\nd\n\n \nc\nd\n", "b\n", "a\r\nb\r\n", "", "a\n", "a"];
-  expect(firesOf(outputs)).toEqual([null, "d\nc", null, "a", null, "a", null]);
+  expect(firesOf(outputs)).toEqual([null, "d\nc", null, "a", null, null, null]);
   expect(firesOf(["a\n\na\n", "a"], poll(), true)).toEqual(["a", null]);
   expect(firesOf(["\n"], poll(), true)).toEqual([null]);
+});
+
+test("a check without any line changes nothing but its time; the first one is kept", () => {
+  expect(firesOf(["a\nb", "", " \n", "a\nb\nc", "\n", "c\nb"])).toEqual([
+    ...[null, null, null, "c", null, null],
+  ]);
+  expect(firesOf(["", "a"])).toEqual([null, "a"]);
+  const state = { ...none, last_result: "a", last_error: "it failed" };
+  const checked = compareCheck(poll(), state, { output: "" }, { firesFirst: false, checkedAt: 0 });
+  expect(checked.state).toEqual({ last_check_at: "1970-01-01T00:00:00.000Z", last_error: null });
 });
 
 test("any change fires with the new text, also when it became empty", () => {

@@ -60,7 +60,7 @@ export async function messagingOf(
     return previewText(workflow, plans.preview(workflow, sandbox));
   };
   return await openMessaging({
-    ...{ plans, host, describe, config: hasBots ? config : null, terminal },
+    ...{ plans, host, describe, config, skipBots: !hasBots, terminal },
     planner: await plannersOf(session, plans),
     classify: intentClassifier({ env }),
     log: (line) => session.note(line),

@@ -15,17 +15,20 @@ export const secret = defineSubcommand({
       declare: (command) => command.argument("<name>", "the variable, such as GITHUB_TOKEN"),
       examples: [
         "uncaged-workflow plan secret set GITHUB_TOKEN",
-        "gh auth token | uncaged-workflow plan secret set GITHUB_TOKEN",
+        "gh auth token | tr -d '\\n' | uncaged-workflow plan secret set GITHUB_TOKEN",
       ],
       run: (session, _options, name: string) =>
         withPlans(session, { creates: true }, async (plans, { checkSecretName }) => {
           checkSecretName(name);
           const value = process.stdin.isTTY
             ? await hiddenLine(`${name}: `, session.output.notes)
-            : (await readText("-", "the value")).replace(/\r?\n$/, "");
+            : await readText("-", "the value");
           if (value === null) return exitCodes.interrupted;
-          if (value === "") throw wrongUse(`the value of ${name} is empty`, "nothing was stored");
+          if (value.trim() === "")
+            throw wrongUse(`the value of ${name} is blank`, "nothing was stored");
           plans.secrets.set(name, value);
+          if (value.endsWith("\n"))
+            session.note("the value ends with a newline, which is part of it");
           session.show({ name, stored: true }, () => `stored ${name}\n`);
           return exitCodes.done;
         }),

@@ -22,13 +22,39 @@ export function scheduleOf(expression: string, timezone = "UTC"): Schedule {
   }
   if (!isTimeZone(timezone)) throw new Error("needs a known time zone");
   try {
-    const cron = new Cron(fields.join(" "), { mode: "5-part", timezone, paused: true });
-    return slotsOf(cron, offsetsOf(timezone));
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`is no cron expression: ${reason.replace(/^CronPattern: /, "")}`, {
-      cause: error,
-    });
+    return slotsOf(cronOf(fields, timezone), offsetsOf(timezone));
+  } catch (cause) {
+    throw new Error(problemIn(fields), { cause });
+  }
+}
+
+const cronOf = (fields: readonly string[], timezone?: string): Cron =>
+  new Cron(fields.join(" "), { mode: "5-part", timezone, paused: true });
+
+/** The fields of an expression, and what each takes. */
+const parts = [
+  ["minute", "0 to 59"],
+  ["hour", "0 to 23"],
+  ["day of the month", "1 to 31"],
+  ["month", "1 to 12, or JAN to DEC"],
+  ["weekday", "0 to 7, or SUN to SAT"],
+] as const;
+
+/** What is wrong with an expression: the field that is invalid by itself, in its own words. */
+function problemIn(fields: readonly string[]): string {
+  const at = fields.findIndex((field, n) => !isValid(parts.map((_, m) => (m === n ? field : "*"))));
+  const [name, takes] = parts[at] ?? [];
+  if (name === undefined) return "is not a cron expression";
+  const shown = JSON.stringify(fields[at]?.slice(0, 60));
+  return `invalid ${name} ${shown}: give ${takes}, or *, a range, a list or a step of these`;
+}
+
+function isValid(fields: readonly string[]): boolean {
+  try {
+    cronOf(fields);
+    return true;
+  } catch {
+    return false;
   }
 }
 

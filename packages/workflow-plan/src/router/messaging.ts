@@ -10,6 +10,8 @@ export type MessagingOptions = Pick<RouterOptions, "plans" | "planner" | "classi
     host: Host;
     /** Which bots there are, and who may write to them; none where another process answers there. */
     config: Pick<CueclawConfig, "telegram" | "whatsapp"> | null;
+    /** Whether the bots are not opened before they are asked for. */
+    skipBots?: boolean;
     /** The terminal, where there is one. */
     terminal?: (options: ChannelOptions) => Channel;
   };
@@ -19,6 +21,8 @@ export type Messaging = {
   router: Router;
   notices: Notices;
   channels: readonly Channel[];
+  /** Opens the bots of the settings, unless they are, and lets them connect. @throws ConfigError */
+  startBots: () => Promise<readonly Channel[]>;
   /** Lets all channels connect, each in its own time; why one can't is logged. */
   connect: () => void;
   /** Ends all connections, in some seconds at most. */
@@ -40,23 +44,35 @@ export async function openMessaging(options: MessagingOptions): Promise<Messagin
   };
   const given = { onMessage, onMoved, describe, log };
   if (terminal) router.add(terminal(given));
-  const bots = config ? await openChannels(config, { ...given, home: plans.home }) : [];
-  for (const bot of bots) router.add(bot);
+  const bots: Channel[] = [];
+  const openBots = async (): Promise<void> => {
+    if (!config || bots.length > 0) return;
+    bots.push(...(await openChannels(config, { ...given, home: plans.home })));
+    for (const bot of bots) router.add(bot);
+  };
+  if (!options.skipBots) await openBots();
   const { channels } = router;
+  const connectAll = (some: readonly Channel[]): void => {
+    // A channel that can't connect logs why.
+    for (const channel of some) {
+      channel.connect().then(
+        () => router.resume(channel),
+        () => {},
+      );
+    }
+  };
   const notices = new Notices({
     ...{ plans, host, log, now: options.now, channels: () => channels },
     onAsked: (channel, jid, asked) => router.chat(channel, jid).ask(asked.about, asked),
   });
   return {
     ...{ router, notices, channels },
-    connect() {
-      // A channel that can't connect logs why.
-      for (const channel of channels) {
-        channel.connect().then(
-          () => router.resume(channel),
-          () => {},
-        );
-      }
+    connect: () => connectAll(channels),
+    async startBots() {
+      const isOpen = bots.length > 0;
+      await openBots();
+      if (!isOpen) connectAll(bots);
+      return bots;
     },
     async close() {
       const closing = channels.map((channel) =>

@@ -4,7 +4,7 @@ import type { Plans } from "../home/plans.ts";
 import { isoOf } from "../trigger/state.ts";
 import { waited } from "../channel/channel.ts";
 import { lockTriggers, runningService } from "./control.ts";
-import { earliestDue, type Fired, Triggers, type TriggersOptions } from "./triggers.ts";
+import { type Fired, nextFire, Triggers, type TriggersOptions } from "./triggers.ts";
 
 export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
   host: Host;
@@ -29,7 +29,6 @@ export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> 
   const fired: Fired[] = [];
   const lock = await lockTriggers(plans.store);
   await plans.sync();
-  let next = lock ? null : earliestDue(plans, now());
   if (lock) {
     try {
       const errors: unknown[] = [];
@@ -37,34 +36,33 @@ export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> 
       removeCheckFolders(plans.home, env);
       await plans.recover({ onError: ({ workflowId }, error) => onError(workflowId, error) });
       await host.wake({ env });
-      next = await pass(plans, { ...options, onError }, fired);
+      await pass(plans, { ...options, onError }, fired);
       if (errors.length > 0) throw errors[0];
     } finally {
       await lock.release();
     }
   }
+  const next = nextFire(plans, now());
   return { fired, next: next === null ? null : isoOf(next) };
 }
 
-/** Looks at all triggers once; gives when the next is due. */
+/** Looks at all triggers once. */
 async function pass(
   plans: Plans,
   options: TickOptions & Pick<TriggersOptions, "onError">,
   fired: Fired[],
-): Promise<number | null> {
-  const { now = Date.now, onError, signal } = options;
+): Promise<void> {
+  const { onError, signal } = options;
   const startQueued = () =>
     plans.startQueued(({ workflowId }, error) => onError(workflowId, error));
   const triggers = new Triggers(plans, { ...options, onFire: (one) => fired.push(one) });
   signal?.addEventListener("abort", () => void triggers.stop(), { once: true });
   if (signal?.aborted) await triggers.stop();
-  const next = await triggers.look();
+  await triggers.look();
   const slots = fired.length;
   if (slots > 0) await startQueued();
   await triggers.settled();
   if (fired.length > slots) await startQueued();
-  const at = now();
-  return next !== null && next <= at ? earliestDue(plans, at) : next;
 }
 
 const loopMs = 1_000;

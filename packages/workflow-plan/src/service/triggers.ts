@@ -22,14 +22,16 @@ import {
  * clock was put back since. An empty text is due at once. The plus keeps SQLite from its index of phases: most plans are
  * active, and one pass over the table is faster than as many lookups.
  */
-const looks = `WITH look AS (
+const looksIn = (phases: string): string => `WITH look AS (
   SELECT w.id, t.last_check_at AS seen, CASE iif(json_valid(w.trigger_json), w.trigger_json ->> '$.type', NULL)
     WHEN 'cron' THEN iif(t.last_check_at IS NULL, '', t.last_result)
     WHEN 'poll' THEN ifnull(strftime('%Y-%m-%dT%H:%M:%fZ', t.last_check_at,
       (w.trigger_json ->> '$.interval_seconds') || ' seconds'), '')
   END AS due
   FROM workflows w LEFT JOIN trigger_state t ON t.workflow_id = w.id
-  WHERE +w.phase = 'active')`;
+  WHERE +w.phase IN (${phases}))`;
+const looks = looksIn("'active'");
+const looksAtAll = looksIn("'active', 'executing'");
 
 /** When the next trigger is due, in milliseconds since the epoch: `now` or before when one is; null when none ever is. */
 export function earliestDue(plans: Plans, now: number): number | null {
@@ -38,6 +40,14 @@ export function earliestDue(plans: Plans, now: number): number | null {
   if (!found || found.due === null) return null;
   const isPutBack = (found.seen ?? "") > isoOf(now);
   return found.due === "" || isPutBack ? now : Date.parse(found.due);
+}
+
+/** When the next trigger fires, also of a plan whose run goes on: `now` or later; null when none ever does. */
+export function nextFire(plans: Plans, now: number): number | null {
+  const statement = `${looksAtAll} SELECT min(due) AS due FROM look`;
+  const [found] = plans.database.rows<{ due: string | null }>(statement);
+  if (!found || found.due === null) return null;
+  return found.due === "" ? now : Math.max(now, Date.parse(found.due));
 }
 
 /** The ids of the plans whose triggers are due, the longest due first. */

@@ -1,5 +1,7 @@
 import { chatCommands } from "../router/commands.ts";
 import type { Channel } from "../channel/channel.ts";
+import { ExecutorError } from "../error/error.ts";
+import { decisions } from "../plan/terms.ts";
 import type { CueclawConfig } from "../config/settings.ts";
 import type { Router } from "../router/router.ts";
 import type { PlanDatabase } from "../store/database.ts";
@@ -17,7 +19,7 @@ export type DaemonBridge = {
   triggerLoop: TriggerLoop | null;
   /** Null when `isExternal`. */
   router: MessageRouter | null;
-  botChannels: Channel[];
+  botChannels: readonly Channel[];
   /** Whether a service of its own does it. */
   isExternal: boolean;
 };
@@ -38,6 +40,8 @@ export type CommandContext = {
   send: (text: string) => void;
   /** Shows each step of a plan's run as it goes; null ends that. */
   follow: (id: string | null) => Promise<void>;
+  /** Lets the bots of the settings answer here. @throws ConfigError */
+  startBots: () => Promise<readonly Channel[]>;
   exit: () => void;
 };
 
@@ -67,12 +71,14 @@ export const findCommand = (name: string): SlashCommand | undefined =>
 
 export const getCommands = (): readonly SlashCommand[] => registered;
 
+const completions: Record<string, string[]> = { answer: [...decisions] };
 const aliases: Record<string, string[]> = { list: ["ls"], show: ["detail"], delete: ["rm"] };
 
 for (const { description, name, usage } of chatCommands()) {
   if (name === "help") continue;
   registerCommand({
     ...{ name, usage, description, aliases: aliases[name] ?? [] },
+    ...(completions[name] && { completion: completions[name] }),
     execute: (args, { send }) => send(`/${name} ${args}`.trim()),
   });
 }
@@ -92,17 +98,20 @@ registerCommand({
 });
 
 registerCommand({
-  ...{ name: "bot", aliases: [], usage: "/bot", description: "which bots answer, and where" },
-  execute(_, { addMessage, bridge }) {
+  ...{ name: "bot", aliases: [], usage: "/bot [start|status]", completion: ["start", "status"] },
+  description: "which bots answer, and where; start lets them answer here",
+  async execute(args, { addMessage, bridge, startBots }) {
+    if (args !== "" && args !== "start" && args !== "status")
+      throw new ExecutorError(`/bot has no ${JSON.stringify(args)}: use start or status`);
     if (bridge?.isExternal) {
       return addMessage({ type: "system", text: "A service fires the triggers and answers bots." });
     }
-    const bots = bridge?.botChannels ?? [];
+    const bots = args === "start" ? await startBots() : (bridge?.botChannels ?? []);
     const rows = bots.map((bot) => [bot.name, bot.isConnected() ? "connected" : "not connected"]);
     if (rows.length > 0) return addMessage({ type: "assistant-jsx", content: rows });
     addMessage({
       type: "system",
-      text: "There are no bots. Set telegram.token, or whatsapp.enabled.",
+      text: "No bots answer here. Set telegram.token or whatsapp.enabled, then /bot start.",
     });
   },
 });

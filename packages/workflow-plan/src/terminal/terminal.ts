@@ -1,5 +1,5 @@
 import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
-import { type ChannelOptions, reasonOf } from "../channel/channel.ts";
+import { type Channel, type ChannelOptions, reasonOf } from "../channel/channel.ts";
 import { TerminalChannel } from "../channel/terminal.ts";
 import type { CueclawConfig } from "../config/settings.ts";
 import { readCommand } from "../router/commands.ts";
@@ -52,7 +52,8 @@ class TerminalChat {
   #lines: Interface | null = null;
   readonly #isInteractive: boolean;
   readonly #follower: Follower;
-  readonly #context: Omit<CommandContext, "send">;
+  readonly #context: Omit<CommandContext, "send" | "startBots">;
+  #messaging: Messaging | null = null;
   #channel: TerminalChannel | null = null;
   /** The place at which the line that is being typed was begun; null while it is empty. */
   #begun: number | null = null;
@@ -93,6 +94,7 @@ class TerminalChat {
       });
       return this.#channel;
     });
+    this.#messaging = messaging;
     messaging.connect();
     const triggerLoop = this.#openTriggers(messaging);
     this.#greet();
@@ -181,16 +183,24 @@ class TerminalChat {
     const send = (line: string) => this.#channel?.receive(line, order);
     const command = readCommand(text);
     if (!command) return send(text);
-    const found = findCommand(command.name);
+    const found = command.to ? undefined : findCommand(command.name);
     if (!found) {
-      const unknown = `there is no command /${command.name}; /help lists them`;
+      const unknown = `there is no command /${command.name}${command.to ?? ""}; /help lists them`;
       return this.#show({ type: "error", text: unknown });
     }
     try {
-      await found.execute(command.args, { ...this.#context, send });
+      const startBots = () => this.#startBots();
+      await found.execute(command.args, { ...this.#context, send, startBots });
     } catch (error) {
       this.#show({ type: "error", text: reasonOf(error) });
     }
+  }
+
+  async #startBots(): Promise<readonly Channel[]> {
+    const botChannels = (await this.#messaging?.startBots()) ?? [];
+    const { bridge } = this.#context;
+    if (bridge) this.#context.bridge = { ...bridge, botChannels };
+    return botChannels;
   }
 
   /** Shows what is new; while it still does nothing is begun. */
@@ -224,8 +234,11 @@ class TerminalChat {
   }
 }
 
-/** The commands that a line can become. */
-function completed(line: string): [string[], string] {
+/** The commands that a line can become, and the words that its command takes next. */
+export function completed(line: string): [string[], string] {
+  const [, name, last = ""] = /^\/(\w+)\s(?:.*\s)?(\S*)$/.exec(line) ?? [];
+  const words = name === undefined ? undefined : findCommand(name)?.completion;
+  if (words) return [words.filter((word) => word.startsWith(last)), last];
   const names = getCommands().map(({ name }) => `/${name}`);
   const found = names.filter((name) => name.startsWith(line));
   return [line.startsWith("/") ? found : [], line];

@@ -23,8 +23,12 @@ export function compareCheck(
     return { state: { last_error, last_check_at }, data: null, failures };
   }
   const { output } = outcome;
-  const isQuiet = state.last_result === null && !firesFirst;
-  const data = isQuiet ? null : newsIn(output, state.last_result, trigger);
+  const { last_result } = state;
+  // A check that prints nothing has perhaps failed: what was there would be new when it comes back.
+  if (trigger.diff_mode === "new_items" && last_result !== null && output.trim() === "")
+    return { state: { last_check_at, last_error: null }, data: null, failures: 0 };
+  const isQuiet = last_result === null && !firesFirst;
+  const data = isQuiet ? null : newsIn(output, last_result, trigger);
   const seen = { last_result: output, last_check_at, last_error: null };
   if (data === null) return { state: seen, data, failures: 0 };
   return { state: { ...seen, last_fire_at: last_check_at }, data, failures: 0 };

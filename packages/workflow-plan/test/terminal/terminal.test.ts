@@ -5,10 +5,17 @@ import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { removeStores } from "../../../workflow/test/fixtures/store.ts";
 import { Planner } from "../../src/entry/index.ts";
-import { type DaemonBridge, openMessaging, runTerminalChat } from "../../src/entry/service.ts";
+import {
+  type CueclawConfig,
+  type DaemonBridge,
+  openMessaging,
+  runTerminalChat,
+} from "../../src/entry/service.ts";
 import { findCommand, getCommands, registerCommand } from "../../src/terminal/commands.ts";
 import { planHash } from "../../src/plan/hash.ts";
+import { completed } from "../../src/terminal/terminal.ts";
 import { linesOf } from "../../src/terminal/message.ts";
+import { botApi } from "../channel/bot-api.ts";
 import { until } from "../channel/contract.ts";
 import { cron, does, hello, TestHome, workflow } from "../home.ts";
 import { plan } from "../parts.ts";
@@ -19,7 +26,15 @@ afterEach(removeStores);
 const program = fileURLToPath(new URL("./chat.ts", import.meta.url));
 
 /** A chat at a terminal that a test types at. */
-function typing(home: TestHome, { bridge = null }: { bridge?: DaemonBridge | null } = {}) {
+function typing(
+  home: TestHome,
+  {
+    bridge = null,
+    telegram,
+  }: { bridge?: DaemonBridge | null; telegram?: CueclawConfig["telegram"] } = {},
+) {
+  const whatsapp = { enabled: false, allowed_jids: [] };
+  const config = telegram ? { telegram, whatsapp } : null;
   const input = Object.assign(new PassThrough(), { isTTY: true });
   const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 });
   let shown = "";
@@ -29,7 +44,8 @@ function typing(home: TestHome, { bridge = null }: { bridge?: DaemonBridge | nul
     ...{ plans, config: null, cwd: home.store.folder, bridge, hasModel: false, input, output },
     open: (terminal) =>
       openMessaging({
-        ...{ plans, host, config: null, terminal, describe: ({ name }) => name, log: () => {} },
+        ...{ plans, host, config, terminal, describe: ({ name }) => name, log: () => {} },
+        skipBots: true,
         planner: (context) => new Planner({ env: {}, context }),
       }),
   });
@@ -139,12 +155,35 @@ test("at a terminal a run is shown step by step, and its end with its output", a
   await ended;
 });
 
+test("the words that a command takes are completed", () => {
+  expect(completed("/bo")).toEqual([["/bot"], "/bo"]);
+  expect(completed("/bot st")).toEqual([["start", "status"], "st"]);
+  expect(completed("/answer wf_1 s")).toEqual([["skip"], "s"]);
+  expect(completed("/show wf_1 ")).toEqual([[], "/show wf_1 "]);
+});
+
+test("bots answer in the chat once they are started there", async () => {
+  const server = botApi();
+  const bridge = { triggerLoop: null, router: null, botChannels: [], isExternal: false };
+  const telegram = { enabled: true, token: server.token, allowed_users: [], api_root: server.url };
+  const { ended, type } = typing(new TestHome(), { bridge, telegram });
+  await type("/bot", "No bots answer here.");
+  expect(server.offsets).toEqual([]);
+  await type("/bot start", "telegram");
+  await until(() => server.offsets.length > 0, "a poll");
+  await type("/bot status", "telegram");
+  await type("/exit", "");
+  await ended;
+  await server.stop();
+});
+
 test("the views of a terminal are commands, and a service that runs elsewhere is named", async () => {
   const bridge: DaemonBridge = {
     ...{ triggerLoop: null, router: null, botChannels: [], isExternal: true },
   };
   const { ended, type } = typing(new TestHome(), { bridge });
   await type("/bot", "A service fires the triggers and answers bots.");
+  await type("/bot stop", "use start or status");
   await type("/setup", "not set: telegram.token");
   await type("/theme", "> ");
   await type("?", "There is no plan");
