@@ -3,12 +3,13 @@ import type { RegisterOptions } from "@uncaged/workflow/host";
 import { forEachListed, listedSource, listedWorkflows } from "../arguments/listed.ts";
 import { sourcesFor } from "../arguments/names.ts";
 import { defineCommand } from "../session/command.ts";
+import { namedPlan, type StoredPlan, triggeredPlan } from "../plan/file.ts";
 import { wrongUse } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
 const file =
-  "a bundle (.esm.js), a source that is built first (.ts, .mts, .tsx), or a step workflow (.json, .yaml)";
+  "a bundle (.esm.js), a source that is built first (.ts, .mts, .tsx), or a step workflow (.json, .yaml); a plan with a trigger becomes a plan to be confirmed";
 
 type Options = Pick<RegisterOptions, "types" | "sandbox">;
 
@@ -35,6 +36,11 @@ export default defineCommand({
   async run(session, { sandbox, types }: Options, name?: string, path?: string) {
     if (name !== undefined) {
       const source = path ?? listedSource(session, name);
+      const plan = await addPlan(session, name, source);
+      if (plan) {
+        session.show(plan, () => `${plan.workflow.id}\n`);
+        return exitCodes.done;
+      }
       const added = await add(session, name, source, { sandbox, types });
       session.show(added, () => `${added.hash}\n`);
       return exitCodes.done;
@@ -44,6 +50,11 @@ export default defineCommand({
     }
     const listed = listedWorkflows(session);
     const { results, exitCode } = await forEachListed(session, listed, async (one) => {
+      const plan = await addPlan(session, one.name, one.file);
+      if (plan) {
+        if (!session.json) session.write(`${plan.workflow.id}  ${one.name}\n`);
+        return { name: one.name, ...plan };
+      }
       const added = await add(session, one.name, one.file, { sandbox });
       if (!session.json) session.write(`${added.hash}  ${one.name}\n`);
       return added;
@@ -52,6 +63,18 @@ export default defineCommand({
     return exitCode;
   },
 });
+
+/** Puts a plan with a trigger where it can fire: among the plans, to be confirmed. Null for any other file. */
+async function addPlan(session: Session, name: string, path: string): Promise<StoredPlan | null> {
+  const text = await triggeredPlan(path);
+  if (text === null) return null;
+  const stored = await namedPlan(session, name, { text, file: path });
+  const { id, phase } = stored.workflow;
+  if (stored.state === "unchanged") session.note(`the plan ${name} is as in ${path} already`);
+  if (stored.state === "changed" || phase === "awaiting_confirmation")
+    session.note(`its trigger fires once it is confirmed: uncaged-workflow plan confirm ${id}`);
+  return stored;
+}
 
 async function add(session: Session, name: string, path: string, options: Options) {
   const sources = await sourcesFor(session, path);

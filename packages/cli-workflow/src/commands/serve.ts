@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { collect, wholeNumber } from "../arguments/options.ts";
 import { openBrowser, serveConsole } from "../console/console.ts";
 import { defineCommand } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 type Options = {
   port: number;
@@ -9,7 +10,14 @@ type Options = {
   host?: string;
   open?: boolean;
   allowOrigin?: string[];
+  plans?: boolean;
 };
+
+/** Plans bring much along that the server does not need before it is reachable. */
+async function startFiring(session: Session): Promise<{ stop: () => Promise<void> }> {
+  const { fireTriggers } = await import("../plan/firing.ts");
+  return fireTriggers(session);
+}
 
 const defaultPort = 9160;
 
@@ -28,9 +36,13 @@ export default defineCommand({
         "--allow-origin <origin>",
         "let pages of another site use the API with the token; again for more",
         collect,
-      ),
+      )
+      .option("--no-plans", "do not let the triggers of plans fire"),
   examples: ["uncaged-workflow serve --open", "uncaged-workflow serve --port 0 --json"],
-  async run(session, { port, listen, host, open, allowOrigin: allowOrigins }: Options) {
+  async run(
+    session,
+    { port, listen, host, open, plans = true, allowOrigin: allowOrigins }: Options,
+  ) {
     const root = session.hostName;
     // An address may be given as --host too, unless that names the cluster.
     const hostname =
@@ -50,7 +62,9 @@ export default defineCommand({
     session.note("Ctrl-C ends it; threads continue without it");
     if (open && !openBrowser(server.entry()))
       session.note("no browser was found: open the URL yourself");
+    const firing = plans && !session.clusterChosen ? await startFiring(session) : null;
     if (!signal.aborted) await once(signal, "abort");
+    await firing?.stop();
     await server.stop();
   },
 });

@@ -64,8 +64,10 @@ async function begin(
   options: RunOptions,
   act: (plans: Plans) => Promise<Started>,
 ): Promise<number> {
-  return await withPlans(session, options, async (plans) => {
+  return await withPlans(session, options, async (plans, { isFiring }) => {
     const started = await act(plans);
+    if (started.phase === "active" && !session.clusterChosen && !isFiring(plans.home))
+      session.note("nothing lets its trigger fire: uncaged-workflow plan service run, or serve");
     const { phase, runId, threadId, workflowId } = started;
     if (threadId !== null && options.wait) return await wait(session, plans, started, threadId);
     session.show(started, () => (runId === null ? `${workflowId} is ${phase}\n` : `${runId}\n`));

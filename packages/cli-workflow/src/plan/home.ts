@@ -261,9 +261,12 @@ export function planAccess(session: Session): OpenPlans {
     named.add(reason);
   };
   return async (options) => {
-    const { Planning } = await import("@uncaged/workflow-plan/service");
+    const { isFiring, Planning } = await import("@uncaged/workflow-plan/service");
     const plans = await openPlansOf(session, options);
     const planning = new Planning(plans, await plannerOf(session, plans));
-    return { plans, planning, onDamaged, sandbox: (of) => sandboxOf(session, plans, of) };
+    return {
+      ...{ plans, planning, onDamaged, sandbox: (of) => sandboxOf(session, plans, of) },
+      isFiring: () => (session.clusterChosen ? null : isFiring(plans.home)),
+    };
   };
 }

@@ -1,25 +1,55 @@
 import type { StreamCallbacks } from "@uncaged/workflow-plan";
 import type { Planning, Turned } from "@uncaged/workflow-plan/service";
-import { textOrStdin } from "../arguments/values.ts";
+import { readText, textOrStdin } from "../arguments/values.ts";
 import type { Spinner } from "../output/output.ts";
 import { plain } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
 import { wrongUse } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
 import { exitCodes } from "../output/exit-code.ts";
+import { addedPlan } from "./file.ts";
 import { plannerOf, sandboxFacts, withPlans } from "./home.ts";
 import { previewLines } from "./text.ts";
 
 export const make = defineSubcommand({
   summary: "have a plan made of a request",
-  declare: (command) => command.argument("<text>", "what it is to do; - reads it from stdin"),
+  declare: (command) =>
+    command
+      .argument("[text]", "what it is to do; - reads it from stdin")
+      .option("--file <file>", "a plan that is written already; - reads it from stdin"),
   examples: [
     "uncaged-workflow plan new 'Every weekday at nine, tell me which of my repositories have failing builds'",
     "uncaged-workflow plan new - --json < request.txt | jq -r .workflow.id",
+    "uncaged-workflow plan new --file plan.json",
   ],
-  run: (session, _options, request: string) =>
-    converse(session, request, (planning, given, callbacks) => planning.start(given, callbacks)),
+  async run(session, { file }: { file?: string }, request?: string) {
+    if ((file === undefined) === (request === undefined))
+      throw wrongUse("give a text or --file, one of them", "say what the plan is to do");
+    if (file !== undefined) return await fromFile(session, file);
+    const text = request ?? "";
+    return await converse(session, text, (planning, given, callbacks) =>
+      planning.start(given, callbacks),
+    );
+  },
 });
+
+async function fromFile(session: Session, file: string): Promise<number> {
+  const text = await readText(file, "--file");
+  const workflow = await addedPlan(session, text, file === "-" ? "plan.json" : file);
+  await withPlans(session, {}, async (plans) => {
+    const sandbox = session.json ? undefined : await sandboxFacts(session, plans, workflow);
+    session.show({ workflow }, () =>
+      previewLines(workflow, plans.preview(workflow, sandbox), session.look),
+    );
+  });
+  noteConfirm(session, workflow.id);
+  return exitCodes.done;
+}
+
+function noteConfirm(session: Session, id: string): void {
+  session.note(`confirm it: uncaged-workflow plan confirm ${id}`);
+  session.note(`change it: uncaged-workflow plan modify ${id} 'what is to change'`);
+}
 
 export const modify = defineSubcommand({
   summary: "have a plan changed",
@@ -101,8 +131,6 @@ class LiveText implements StreamCallbacks {
 
 function noteNext(session: Session, { session: id, turn, workflow }: Turned): void {
   const answer = `uncaged-workflow plan answer-question ${id} 'your answer'`;
-  if (workflow) {
-    session.note(`confirm it: uncaged-workflow plan confirm ${workflow.id}`);
-    session.note(`change it: uncaged-workflow plan modify ${workflow.id} 'what is to change'`);
-  } else session.note(turn.type === "error" ? `try again: ${answer}` : `answer it: ${answer}`);
+  if (workflow) noteConfirm(session, workflow.id);
+  else session.note(turn.type === "error" ? `try again: ${answer}` : `answer it: ${answer}`);
 }

@@ -137,7 +137,7 @@ async function runHere(session: Session, options: AgentOptions): Promise<void> {
 }
 
 /** Tests the sandbox that the settings give to plans. @throws ConfigError when something is open in it */
-async function testedSandbox(session: Session): Promise<string> {
+export async function testedSandbox(session: Session): Promise<string> {
   const { testSandbox } = await load();
   const { env } = session;
   const planHome = await homeOf(session);

@@ -56,8 +56,10 @@ export class PlanFeed extends Feed {
     }
   }
 
-  async #look({ plans }: PlanAccess): Promise<void> {
-    const { stamps, wanted } = await this.#read(plans);
+  async #look(access: PlanAccess): Promise<void> {
+    const { plans } = access;
+    const isFiring = access.isFiring();
+    const { stamps, wanted } = await this.#read(plans, isFiring);
     if (this.#sent === null) {
       this.#sent = new Map();
       for (const [id, stamp] of stamps) this.#note(id, stamp);
@@ -69,7 +71,7 @@ export class PlanFeed extends Feed {
       const plan = readable(plans, id);
       this.#note(id, stamp);
       if (plan === null) continue;
-      const row = rowOf(plans, plan, wanted.get(id));
+      const row = rowOf(plans, plan, { isFiring, wanted: wanted.get(id) });
       this.push({ cursor: this.cursor, bytes: message("plan", row, this.cursor) });
     }
     for (const id of this.#sent.keys()) {
@@ -80,7 +82,7 @@ export class PlanFeed extends Feed {
   }
 
   /** What there is of each plan. What is written while it is read is seen at the next look. */
-  async #read(plans: Plans) {
+  async #read(plans: Plans, isFiring: boolean | null) {
     if (plans.runs().length > 0) await plans.refresh(() => undefined);
     const counter = plans.changeCounter();
     if (plans !== this.#plans || counter !== this.#counter) {
@@ -90,6 +92,7 @@ export class PlanFeed extends Feed {
     }
     const wanted = await wantedOf(plans);
     const stamps = new Map(this.#stored);
+    if (isFiring === false) for (const [id, stamp] of stamps) stamps.set(id, `${stamp} idle`);
     for (const [id, some] of wanted) {
       const tokens = some.map(({ token }) => token).join(" ");
       if (stamps.has(id)) stamps.set(id, `${stamps.get(id)} ${tokens}`);

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { PlannerOutput, PlannerSession } from "@uncaged/workflow-plan";
+import type { PlannerSession, Workflow } from "@uncaged/workflow-plan";
 import type { Planning } from "@uncaged/workflow-plan/service";
 import { foundProblems } from "@uncaged/workflow/internal";
 import { WorkflowError } from "@uncaged/workflow/host";
@@ -194,10 +194,11 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
 }
 
 /** A plan with another definition, checked as a model's is. @throws WorkflowError `PLAN_INVALID` */
-async function edited<Plan extends PlannerOutput>(before: Plan, given: unknown): Promise<Plan> {
+async function edited(before: Workflow, given: z.infer<typeof schema.definitionBody>) {
   const { checkPlan, placed } = await import("@uncaged/workflow-plan");
   const { errors, plan } = checkPlan(given);
-  if (plan) return { ...before, ...plan, steps: placed(plan.steps) };
+  const { metadata = before.metadata } = given;
+  if (plan) return { ...before, ...plan, steps: placed(plan.steps), ...(metadata && { metadata }) };
   const found = foundProblems(errors.map(({ message }) => message));
   const hint = "correct the plan";
   throw new WorkflowError({ code: "PLANNER_ERROR", kind: "usage", ...found, hint });

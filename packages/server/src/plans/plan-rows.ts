@@ -10,6 +10,8 @@ export type PlanAccess = {
   planning: Planning;
   /** What the steps of a plan would run in. @throws ConfigError */
   sandbox: (workflow: Workflow) => Promise<Pick<SandboxReport, "facts">>;
+  /** Whether anything lets triggers fire; null where that can't be known. */
+  isFiring: () => boolean | null;
   /** Called with a plan that can't be read, and that lists leave out. */
   onDamaged: (id: string, error: unknown) => void;
 };
@@ -24,23 +26,33 @@ export const wantedOf = async (plans: Plans): Promise<Map<string, Wanted[]>> =>
   Map.groupBy(await plans.wanted(), ({ workflowId }) => workflowId);
 
 /** The rows of a list: of all plans, newest first, or of those that wait for a person. */
-export async function rowsOf(
-  { onDamaged, plans }: PlanAccess,
-  onlyWaiting = false,
-): Promise<PlanRow[]> {
+export async function rowsOf(access: PlanAccess, onlyWaiting = false): Promise<PlanRow[]> {
+  const { onDamaged, plans } = access;
   const all = await plans.list(onDamaged);
   const wanted = await wantedOf(plans);
   const shown = onlyWaiting ? all.filter((plan) => waits(plan, wanted.get(plan.id))) : all;
-  return shown.map((plan) => rowOf(plans, plan, wanted.get(plan.id)));
+  const isFiring = access.isFiring();
+  return shown.map((plan) => rowOf(plans, plan, { isFiring, wanted: wanted.get(plan.id) }));
 }
 
+type Around = { isFiring: boolean | null; wanted?: readonly Wanted[] };
+
 /** The row of a plan and the decisions that its run waits for. */
-export const rowOf = (plans: Plans, plan: Workflow, wanted: readonly Wanted[] = []): PlanRow => ({
+export const rowOf = (
+  plans: Plans,
+  plan: Workflow,
+  { isFiring, wanted = [] }: Around,
+): PlanRow => ({
   ...plan,
   ...plans.summary(plan),
+  fires: fires(plan, isFiring),
   wanted: wanted.map(decisionOf),
   waits: waits(plan, wanted),
 });
+
+/** Whether the trigger of a confirmed plan fires; null for a plan that has none to fire. */
+export const fires = ({ phase, trigger }: Workflow, isFiring: boolean | null): boolean | null =>
+  trigger.type !== "manual" && (phase === "active" || phase === "executing") ? isFiring : null;
 
 /** Whether a plan waits for a person: to be confirmed, it or its change, or for a decision. */
 const waits = ({ metadata, phase }: Workflow, wanted: readonly Wanted[] = []): boolean =>
@@ -54,7 +66,7 @@ const decisionOf = (wanted: Wanted): z.infer<typeof wantedSchema> => {
 
 /** A plan with its runs, and the facts for its confirmation. */
 export async function viewOf(
-  { plans, sandbox }: PlanAccess,
+  { isFiring, plans, sandbox }: PlanAccess,
   id: string,
 ): Promise<z.infer<typeof planViewSchema>> {
   const { planHash } = await import("@uncaged/workflow-plan/service");
@@ -69,6 +81,7 @@ export async function viewOf(
   return {
     ...view,
     next_fire_at: plans.summary(view).next_fire_at,
+    fires: fires(view, isFiring()),
     hash: planHash(shown),
     draft,
     preview: plans.preview(shown, report),

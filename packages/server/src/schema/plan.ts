@@ -119,11 +119,16 @@ export const wantedSchema = z
   })
   .openapi("WantedDecision");
 
+const firesSchema = orNull(z.boolean()).describe(
+  "Of a confirmed plan with a trigger: whether a service, a server or a timer lets it fire.",
+);
+
 export const planRowSchema = z
   .object({
     ...planSchema.shape,
     trigger_text: text.describe("Its trigger in a few words."),
     next_fire_at: orNull(moment),
+    fires: firesSchema,
     last_fire_at: orNull(moment),
     last_run: orNull(runSchema.openapi("PlanRunRow")),
     wanted: z.array(wantedSchema).describe("The decisions that its run waits for."),
@@ -139,6 +144,7 @@ export const planViewSchema = z
   .object({
     ...planSchema.shape,
     next_fire_at: orNull(moment),
+    fires: firesSchema,
     runs: z.array(planRunSchema).describe("Newest first."),
     trigger_state: orNull(triggerStateSchema),
     hash: text.describe("Of what a confirmation would confirm."),
@@ -186,6 +192,10 @@ export const definitionBody = z
     trigger: z.record(text, json),
     steps: z.array(z.record(text, json)),
     failure_policy: z.record(text, json),
+    metadata: z
+      .record(text, json)
+      .optional()
+      .describe("cwd, container, sandbox, missed_slots, …: in place of the plan's own."),
   })
   .openapi("PlanDefinition");
 export const confirmBody = z

@@ -12,6 +12,8 @@ export type {
   Workflow,
   WorkflowPhase,
 } from "../plan/plan.ts";
+export type { Session, StepRun, WorkflowRun } from "../plan/records.ts";
+export type { AllowedRoot, MountAllowlist } from "../mount/mount.ts";
 export type { PlanDocument } from "../plan/definition.ts";
 
 // Checks

@@ -15,6 +15,8 @@ export { openPlans, openSharedPlans } from "../home/open.ts";
 export type { Plans, PlansOptions, PlanView, Started } from "../home/plans.ts";
 export type { SharedRows } from "../store/shared-rows.ts";
 export { planHash } from "../plan/hash.ts";
+export { slugOf } from "../home/version.ts";
+export { isPlan, workflowIn } from "../source/source.ts";
 export { Planning, type Turned } from "../planning/planning.ts";
 export { type PlanPreview, previewText } from "../preview/preview.ts";
 export type { Begun } from "../runs/runs.ts";
@@ -29,6 +31,7 @@ export { checkSandbox, type SandboxReport, scriptCommand, testSandbox } from "..
 export { openTriggerLoop, tick, type TickOptions } from "../service/tick.ts";
 
 // Service
+export { isFiring } from "../service/control.ts";
 export { runService, type ServiceEvent } from "../service/service.ts";
 export {
   installService,
@@ -49,7 +52,9 @@ export type {
   CommandContext,
   DaemonBridge,
   InitDaemonBridgeOptions,
+  MessageRouter,
   SlashCommand,
+  TriggerLoop,
 } from "../terminal/commands.ts";
 export type { ChatMessage } from "../terminal/message.ts";
 export { runTerminalChat } from "../terminal/terminal.ts";

@@ -3,6 +3,7 @@ import { isWorkflowError } from "@uncaged/workflow";
 import { join } from "node:path";
 import { checkPlan, metadataProblems } from "../check/check.ts";
 import { ExecutorError, PlannerError } from "../error/error.ts";
+import { ownMetadata, replacedMetadata } from "../plan/metadata.ts";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
 import { newSession, SessionFiles } from "../planner/session.ts";
@@ -17,9 +18,6 @@ import { missing, move, phaseError } from "../store/phase.ts";
 import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "../store/rows.ts";
 import { SecretFile } from "./secrets.ts";
 import type { PlanStore } from "../store/store.ts";
-
-/** The parts of the metadata that a plan brings with itself; the rest is what was learned of it. */
-const definedKeys = ["cwd", "container", "sandbox", "fire_on_first_check", "missed_slots"] as const;
 
 /** What a list shows of a plan. */
 export type PlanSummary = {
@@ -125,7 +123,7 @@ export class Definitions {
   /** Adds a plan that a planner has made. @throws PlannerError, ExecutorError */
   async create(given: Workflow): Promise<Workflow> {
     const { metadata, ...plan } = given;
-    const own = metadata && { metadata: withoutRuns(metadata) };
+    const own = metadata && { metadata: ownMetadata(metadata) };
     const workflow = checked(this.#masked({ ...plan, ...own }));
     const { id, phase } = workflow;
     if (phase !== "planning" && phase !== "awaiting_confirmation")
@@ -184,12 +182,7 @@ export class Definitions {
 
   /** Writes a definition: what was learned of the plan before stays. */
   protected define(before: Workflow, workflow: Workflow, learned: PlanMetadata = {}): void {
-    const metadata = { ...before.metadata, ...learned };
-    for (const key of definedKeys) {
-      const value = workflow.metadata?.[key];
-      if (value === undefined) delete metadata[key];
-      else metadata[key] = value as never;
-    }
+    const metadata = { ...replacedMetadata(before.metadata, workflow.metadata), ...learned };
     const row = rowOf({ ...workflow, metadata });
     this.database.run(
       `UPDATE workflows SET name = ?, description = ?, trigger_json = ?, steps_json = ?,
@@ -232,6 +225,15 @@ export class Definitions {
       last_fire_at: state?.last_fire_at ?? null,
       last_run: lastRunOf(this.database, workflow.id),
     };
+  }
+
+  /** Whether a confirmed plan has a trigger. */
+  hasTriggers(): boolean {
+    const type = "iif(json_valid(trigger_json), trigger_json ->> '$.type', 'manual')";
+    const [found] = this.database.rows(
+      `SELECT id FROM workflows WHERE phase IN ('active', 'executing') AND ${type} <> 'manual' LIMIT 1`,
+    );
+    return found !== undefined;
   }
 
   /** For each plan, by its id, a text that changes with the plan, its trigger's state and its runs. */
@@ -291,12 +293,6 @@ export class Definitions {
     );
     return this.get(workflow.id);
   }
-}
-
-/** What a new plan may bring: it has no run yet. */
-function withoutRuns(metadata: PlanMetadata): PlanMetadata {
-  const { last_run: _, runs_without_log: __, ...others } = metadata;
-  return others;
 }
 
 export function withoutDraft(metadata: PlanMetadata): PlanMetadata {

@@ -84,7 +84,22 @@ export const plannerForm = z.object({
 /** What a run takes from a plan's metadata. */
 export const metadataForm = z.looseObject({
   cwd: z.string().min(1, "must not be empty").optional(),
-  container: z.looseObject({ timeout: whole(1, 2 ** 31 - 1, " ms").optional() }).optional(),
+  container: z
+    .looseObject({
+      timeout: whole(1, 2 ** 31 - 1, " ms").optional(),
+      additionalMounts: z
+        .array(
+          z.looseObject({
+            hostPath: z.string().min(1, "must not be empty"),
+            containerPath: z.string().optional(),
+            readonly: z.boolean().optional(),
+          }),
+        )
+        .optional(),
+    })
+    .optional(),
+  fire_on_first_check: z.boolean().optional(),
+  missed_slots: z.enum(["one", "skip"]).optional(),
 });
 
 /** When a plan runs. */

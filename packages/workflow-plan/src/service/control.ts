@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, statSync } from "node:fs";
+import { closeSync, futimesSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Lock, takeLock, writeFileAtomic } from "@uncaged/workflow/internal";
 import { ExecutorError } from "../error/error.ts";
@@ -20,6 +20,8 @@ const files = {
   info: "service.json",
   stop: "service.stop",
   drained: "service.drained",
+  /** Its time is that of the last pass over the triggers. */
+  looked: "triggers.looked",
 } as const;
 
 const at = (home: string, file: keyof typeof files): string => join(home, files[file]);
@@ -60,6 +62,23 @@ export function runningService(home: string): ServiceInfo | null {
 }
 
 export const writeInfo = (home: string, info: ServiceInfo): void => write(home, "info", info);
+
+/** Notes that a pass has looked at the triggers of a home. */
+export function noteLook(home: string, now = Date.now()): void {
+  const file = openSync(at(home, "looked"), "a", 0o600);
+  futimesSync(file, now / 1000, now / 1000);
+  closeSync(file);
+}
+
+/** How old the last pass may be: a timer begins one each minute. */
+const longestSinceLookMs = 150_000;
+
+/** Whether anything lets the triggers of a home fire: a service, or passes one after the other. */
+export function isFiring(home: string): boolean {
+  if (runningService(home) !== null) return true;
+  const looked = statSync(at(home, "looked"), { throwIfNoEntry: false });
+  return looked !== undefined && Date.now() - looked.mtimeMs < longestSinceLookMs;
+}
 
 /** Asks the service to end. */
 export const requestStop = (home: string, request: StopRequest): void =>

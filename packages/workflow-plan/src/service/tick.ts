@@ -3,12 +3,15 @@ import { removeCheckFolders } from "../runs/folders.ts";
 import type { Plans } from "../home/plans.ts";
 import { isoOf } from "../trigger/state.ts";
 import { waited } from "../channel/channel.ts";
-import { lockTriggers, runningService } from "./control.ts";
+import type { OnRunError } from "../runs/runs.ts";
+import { lockTriggers, noteLook, runningService } from "./control.ts";
 import { type Fired, nextFire, Triggers, type TriggersOptions } from "./triggers.ts";
 
 export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
   host: Host;
   env: Environment;
+  /** Whether runs whose worker has died are resumed (true). */
+  resumes?: boolean;
   /** Aborted when the pass is to end: the checks in flight are ended, and nothing fires any more. */
   signal?: AbortSignal;
   /** Gets what fails for a run, a trigger or a damaged plan; without it the first is thrown in the end. */
@@ -34,7 +37,13 @@ export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> 
       const errors: unknown[] = [];
       const onError = options.onError ?? ((_id: string, error: unknown) => void errors.push(error));
       removeCheckFolders(plans.home, env);
-      await plans.recover({ onError: ({ workflowId }, error) => onError(workflowId, error) });
+      noteLook(plans.home);
+      const onRunError: OnRunError = ({ workflowId }, error) => onError(workflowId, error);
+      if (options.resumes ?? true) await plans.recover({ onError: onRunError });
+      else {
+        await plans.refresh(onRunError);
+        await plans.startQueued(onRunError);
+      }
       await host.wake({ env });
       await pass(plans, { ...options, onError }, fired);
       if (errors.length > 0) throw errors[0];

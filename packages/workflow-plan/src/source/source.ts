@@ -1,5 +1,7 @@
 import { foundProblems } from "@uncaged/workflow/interpreter";
+import { basename } from "node:path";
 import {
+  type DocumentPath,
   entryFiles,
   locatedProblems,
   type Position,
@@ -8,7 +10,9 @@ import {
 import { checkPlan, metadataProblems } from "../check/check.ts";
 import { PlannerError } from "../error/error.ts";
 import { placed } from "../layout/layout.ts";
-import type { PlannerOutput, PlanStep, Workflow } from "../plan/plan.ts";
+import { ownMetadata } from "../plan/metadata.ts";
+import type { PlanMetadata, PlannerOutput, PlanStep, Workflow } from "../plan/plan.ts";
+import { newWorkflow, type Origin } from "../planner/workflow.ts";
 
 /** A kind of source for `addWorkflow` and `buildSource` of `@uncaged/workflow/host`. */
 export type PlanSource = {
@@ -29,19 +33,46 @@ export function planSource(warn: (warning: string) => void): PlanSource {
     matches: (file) => /\.(json|ya?ml)$/i.test(file),
     recognizes: isPlan,
     async module(text, file) {
-      const { document, positionOf } = readDocument(text, file, "PLANNER_ERROR");
-      const { errors: wrong, plan, warnings } = checkPlan(document);
-      const errors = [...wrong, ...metadataProblems(document)];
-      if (plan === null || errors.length > 0) {
-        const { details, message } = foundProblems(locatedProblems(errors, file, positionOf));
-        throw new PlannerError(message, { hint: "fix the plan and try again", details });
-      }
-      for (const warning of locatedProblems(warnings, file, positionOf)) warn(warning);
+      const { plan, metadata, positionOf } = readPlan(text, file, warn);
+      if (plan.trigger.type !== "manual") warn(unfired(file, plan.trigger.type));
       const roles = plan.steps.map(({ id }, n) => [id, positionOf(["steps", n, "id"])] as const);
-      const whole = { ...plan, steps: placed(plan.steps), ...metadataIn(document) };
+      const whole = { ...plan, steps: placed(plan.steps), ...(metadata && { metadata }) };
       return { code: moduleCode(whole), resolve: ownFiles(), roles: Object.fromEntries(roles) };
     },
   };
+}
+
+const unfired = (file: string, type: string): string =>
+  `${basename(file)}: trigger: a workflow is started by hand, so its ${type} trigger does not fire; let it fire: uncaged-workflow plan new --file ${basename(file)}`;
+
+/** A plan in a file, checked; `warn` gets each warning, with file, line and column. @throws PlannerError */
+export function readPlan(
+  text: string,
+  file: string,
+  warn: (warning: string) => void,
+): { plan: PlannerOutput; metadata?: PlanMetadata; positionOf: (path: DocumentPath) => Position } {
+  const { document, positionOf } = readDocument(text, file, "PLANNER_ERROR");
+  const { errors: wrong, plan, warnings } = checkPlan(document);
+  const errors = [...wrong, ...metadataProblems(document)];
+  if (plan === null || errors.length > 0) {
+    const { details, message } = foundProblems(locatedProblems(errors, file, positionOf));
+    throw new PlannerError(message, { hint: "fix the plan and try again", details });
+  }
+  for (const warning of locatedProblems(warnings, file, positionOf)) warn(warning);
+  return { plan, positionOf, ...metadataIn(document) };
+}
+
+/** The plan of a file with what the framework adds; it is to be confirmed. @throws PlannerError */
+export function workflowIn(
+  text: string,
+  file: string,
+  origin: Origin & { warn: (warning: string) => void },
+): Workflow {
+  const { metadata, plan } = readPlan(text, file, origin.warn);
+  return newWorkflow(plan, {
+    ...origin,
+    metadata: { ...origin.metadata, ...ownMetadata(metadata) },
+  });
 }
 
 /** Whether a text is a plan, right or wrong; one that can't be read is none. */

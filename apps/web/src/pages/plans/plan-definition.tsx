@@ -99,6 +99,20 @@ function EditButton({ plan }: { plan: PlanView }) {
   );
 }
 
+/** The metadata that nobody edits. */
+const learned = [
+  ...[
+    "bundle",
+    "draft",
+    "last_run",
+    "notices",
+    "owner",
+    "retry",
+    "runs_without_log",
+    "shares_name",
+  ],
+];
+
 /** What is edited of a plan: all but what is computed or kept. */
 export function definitionOf({
   name,
@@ -108,7 +122,9 @@ export function definitionOf({
   ...plan
 }: Plan): string {
   const steps = plan.steps.map((step) => ({ ...step, position: undefined }));
-  return JSON.stringify({ name, description, trigger, steps, failure_policy }, null, 2);
+  const own = Object.entries(plan.metadata ?? {}).filter(([key]) => !learned.includes(key));
+  const metadata = own.length > 0 ? Object.fromEntries(own) : undefined;
+  return JSON.stringify({ name, description, trigger, steps, failure_policy, metadata }, null, 2);
 }
 
 function Step({ step }: { step: Plan["steps"][number] }) {

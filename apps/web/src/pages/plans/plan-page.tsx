@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
+import { CircleAlert } from "lucide-react";
 import { Confirmation } from "../../features/plan/confirmation.tsx";
 import { Decisions } from "../../features/plan/decisions.tsx";
 import { PlannerChat } from "../../features/plan/planner-chat.tsx";
@@ -45,10 +46,11 @@ export function PlanPage() {
 function OnePlan({ plan }: { plan: PlanView }) {
   const { session = null } = useSearch({ from: "/plans/$id" });
   const navigate = useNavigate({ from: "/plans/$id" });
-  const { phase, draft, runs, wanted, id } = plan;
+  const { phase, draft, fires, runs, wanted, id } = plan;
   const isOpen = phase === "awaiting_confirmation" || draft !== null;
   return (
     <>
+      {fires === false && <NotFiring />}
       <Decisions wanted={wanted} />
       {isOpen && <Confirmation plan={plan} />}
       <PlanSteps plan={plan} />
@@ -79,6 +81,25 @@ function OnePlan({ plan }: { plan: PlanView }) {
         </Panel>
       )}
     </>
+  );
+}
+
+/** Says that the trigger of a confirmed plan does nothing. */
+function NotFiring() {
+  return (
+    <div
+      role="alert"
+      className="flex items-start gap-6.5 rounded-md border border-red/35 bg-red-soft px-9 py-7.5"
+    >
+      <CircleAlert className="mt-[2px] text-red" />
+      <div className="flex min-w-0 flex-1 flex-col gap-2.5 wrap-anywhere">
+        <p className="font-medium">Nothing lets the trigger of this plan fire.</p>
+        <p className="text-muted">
+          Run <code>uncaged-workflow plan service run</code>, or start the console with{" "}
+          <code>uncaged-workflow serve</code>.
+        </p>
+      </div>
+    </div>
   );
 }
 

@@ -100,7 +100,7 @@ function PlanList({ plans }: { plans: readonly PlanRow[] }) {
 }
 
 function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }) {
-  const { id, name, phase, trigger_text } = plan;
+  const { id, name, phase, trigger_text, fires } = plan;
   return (
     <li
       className="relative grid grid-cols-[minmax(0,1fr)_9rem_auto] items-center gap-12.5 border-b px-10 py-7 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-7.5 max-lg:gap-y-4 max-lg:px-8.5 max-lg:py-7.5"
@@ -114,7 +114,10 @@ function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }
         >
           {name}
         </Link>
-        <p className="truncate text-muted">{trigger_text}</p>
+        <p className="truncate text-muted">
+          {trigger_text}
+          {fires === false && <span className="text-red"> · nothing lets it fire</span>}
+        </p>
       </div>
       <div>
         <PlanBadge state={phase} />

@@ -1,0 +1,87 @@
+import type { Plans } from "@uncaged/workflow-plan/service";
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorText } from "../session/failure.ts";
+import { toErrorRecord } from "@uncaged/workflow/host";
+import type { Session } from "../session/session.ts";
+import { openPlansOf } from "./home.ts";
+import { testedSandbox } from "./service.ts";
+import { checksOf } from "./tick.ts";
+
+const lookMs = 1_000;
+
+/**
+ * Lets the triggers of the plans of a storage root fire in this process, as long as no service does. It begins when there
+ * is a confirmed plan with a trigger and the sandbox has passed its test; each error is noted once.
+ */
+export function fireTriggers(session: Session): { stop: () => Promise<void> } {
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const noted = new Set<string>();
+  const onError = (error: unknown): void => {
+    const text = errorText(toErrorRecord(error));
+    if (!noted.has(text)) session.output.notes.write(text);
+    noted.add(text);
+  };
+  const work = firing(session, signal, onError).catch(onError);
+  return {
+    async stop() {
+      stopped.abort();
+      await work;
+    },
+  };
+}
+
+async function firing(
+  session: Session,
+  signal: AbortSignal,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  const service = await import("@uncaged/workflow-plan/service");
+  const plans = await plansWithTrigger(session, signal, onError);
+  if (!plans) return;
+  try {
+    session.note(`sandbox: ${await testedSandbox(session)}`);
+    session.note("plans of this storage root fire while this server runs, unless a service does");
+    const checks = checksOf(session, service, plans.home);
+    const options = {
+      ...checks,
+      resumes: false,
+      onError: (_id: string, error: unknown) => onError(error),
+    };
+    const loop = service.openTriggerLoop(plans, options);
+    signal.addEventListener("abort", () => void loop.stop(), { once: true });
+    await aborted(signal);
+    await loop.stop();
+  } finally {
+    plans.close();
+  }
+}
+
+/** The plans of a call, as soon as one of them has a trigger that may fire; null when the wait is aborted. */
+async function plansWithTrigger(
+  session: Session,
+  signal: AbortSignal,
+  onError: (error: unknown) => void,
+): Promise<Plans | null> {
+  let plans: Plans | null = null;
+  for (; !signal.aborted; await sleep(lookMs, undefined, { signal }).catch(() => undefined)) {
+    try {
+      if (plans && !plans.isKept && plans.hasHome()) {
+        plans.close();
+        plans = null;
+      }
+      plans ??= await openPlansOf(session, { creates: false });
+      if (plans.hasTriggers()) return plans;
+    } catch (error) {
+      onError(error);
+    }
+  }
+  plans?.close();
+  return null;
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  if (!signal.aborted) await promise;
+}
