@@ -239,7 +239,7 @@ export function completed(line: string): [string[], string] {
   const [, name, last = ""] = /^\/(\w+)\s(?:.*\s)?(\S*)$/.exec(line) ?? [];
   const words = name === undefined ? undefined : findCommand(name)?.completion;
   if (words) return [words.filter((word) => word.startsWith(last)), last];
-  const names = getCommands().map(({ name }) => `/${name}`);
-  const found = names.filter((name) => name.startsWith(line));
+  const names = getCommands().map((command) => `/${command.name}`);
+  const found = names.filter((one) => one.startsWith(line));
   return [line.startsWith("/") ? found : [], line];
 }
