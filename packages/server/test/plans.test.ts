@@ -134,6 +134,19 @@ test("a plan is edited, and only what was shown is confirmed; what fails is deci
   const edited = await ask<PlanView>("POST /api/plans/{id}/definition", { id, send: other });
   expect(edited.steps.map((step) => step.id)).toEqual(["look", "report"]);
   expect(edited.preview.sandbox).toStartWith("none");
+  const metadata = {
+    missed_slots: "skip",
+    container: { additionalMounts: [{ hostPath: "/tmp" }] },
+  };
+  const more = { ...other, metadata: { ...metadata, bundle: { name: "x", hash: "y" } } };
+  const mounted = await ask<PlanView>("POST /api/plans/{id}/definition", { id, send: more });
+  expect(mounted.metadata).toMatchObject(metadata);
+  expect(mounted.metadata?.bundle).toBeUndefined();
+  expect(mounted.hash).not.toBe(edited.hash);
+  const odd = { ...other, metadata: { missed_slots: "all" } };
+  await ask("POST /api/plans/{id}/definition", { id, send: odd, status: 400 });
+  const restored = { ...other, metadata: edited.metadata };
+  await ask("POST /api/plans/{id}/definition", { id, send: restored });
   const broken = { ...other, steps: [{ ...other.steps[0], id: "a_b" }] };
   await ask("POST /api/plans/{id}/definition", { id, send: broken, status: 400 });
   await ask("POST /api/plans/{id}/confirm", { id, send: { hash }, status: 409 });
@@ -144,11 +157,14 @@ test("a plan is edited, and only what was shown is confirmed; what fails is deci
   expect(started).toMatchObject({ workflowId: id, phase: "executing" });
   await ask("POST /api/plans/{id}/run", { id, status: 409 });
   await ask("DELETE /api/plans/{id}", { id, status: 409 });
-  await until(id, ({ wanted }) => wanted[0]?.stepId === "look");
+  const { wanted } = await until(id, (one) => one.wanted[0]?.stepId === "look");
   await ask("POST /api/plans/{id}/pause", { id });
   await ask("POST /api/plans/{id}/resume", { id });
   await ask("POST /api/plans/{id}/answer", { id, send: { decision: "maybe" }, status: 400 });
-  await ask("POST /api/plans/{id}/answer", { id, send: { decision: "abort" } });
+  const { question = "" } = wanted[0] ?? {};
+  const stale = { decision: "abort", question: `${question}x` };
+  await ask("POST /api/plans/{id}/answer", { id, send: stale, status: 409 });
+  await ask("POST /api/plans/{id}/answer", { id, send: { decision: "abort", question } });
   const failed = await until(id, ({ phase }) => phase === "failed");
   expect(failed.runs[0]?.steps.map(({ status }) => status).toSorted()).toEqual([
     "failed",

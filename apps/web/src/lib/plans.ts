@@ -2,6 +2,7 @@ import { type QueryClient, queryOptions } from "@tanstack/react-query";
 import type {
   Plan,
   PlanDecision,
+  WantedDecision,
   PlanDefinition,
   PlannerConversation,
   PlannerEvents,
@@ -63,8 +64,11 @@ export const changePlan = (id: string, change: "pause" | "resume" | "cancel" | "
 export const definePlan = (id: string, definition: PlanDefinition) =>
   act<PlanView>(id, "definition", definition);
 
-export const decidePlan = (id: string, decision: PlanDecision, stepId: string) =>
-  act<unknown>(id, "answer", { decision, stepId });
+export const decidePlan = (
+  id: string,
+  decision: PlanDecision,
+  { question, stepId }: Pick<WantedDecision, "question" | "stepId">,
+) => act<unknown>(id, "answer", { decision, question, stepId });
 
 export const removePlan = (id: string) =>
   request<{ id: string }>(pathOf("plans", id), { method: "DELETE" });

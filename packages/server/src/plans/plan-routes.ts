@@ -161,9 +161,9 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     params: schema.planPath,
     body: schema.decisionBody,
     answer: ["The decision is committed.", schema.decidedSchema],
-    async run({ params, body: { decision, stepId } }, call) {
+    async run({ params, body: { decision, question: token, stepId } }, call) {
       const { plans } = await access();
-      return plans.answer(params.id, decision, { by: answererOf(call.req.raw), stepId });
+      return plans.answer(params.id, decision, { by: answererOf(call.req.raw), stepId, token });
     },
   });
   const changes = {
@@ -196,9 +196,12 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
 /** A plan with another definition, checked as a model's is. @throws WorkflowError `PLAN_INVALID` */
 async function edited(before: Workflow, given: z.infer<typeof schema.definitionBody>) {
   const { checkPlan, placed } = await import("@uncaged/workflow-plan");
-  const { errors, plan } = checkPlan(given);
+  const { metadataProblems } = await import("@uncaged/workflow-plan/service");
+  const { errors: wrong, plan } = checkPlan(given);
   const { metadata = before.metadata } = given;
-  if (plan) return { ...before, ...plan, steps: placed(plan.steps), ...(metadata && { metadata }) };
+  const errors = [...wrong, ...metadataProblems(given)];
+  if (plan && errors.length === 0)
+    return { ...before, ...plan, steps: placed(plan.steps), ...(metadata && { metadata }) };
   const found = foundProblems(errors.map(({ message }) => message));
   const hint = "correct the plan";
   throw new WorkflowError({ code: "PLANNER_ERROR", kind: "usage", ...found, hint });

@@ -58,10 +58,10 @@ export const fires = ({ phase, trigger }: Workflow, isFiring: boolean | null): b
 const waits = ({ metadata, phase }: Workflow, wanted: readonly Wanted[] = []): boolean =>
   phase === "awaiting_confirmation" || metadata?.draft !== undefined || wanted.length > 0;
 
-/** A decision without what answers are matched by. */
+/** A decision as clients see it. */
 const decisionOf = (wanted: Wanted): z.infer<typeof wantedSchema> => {
-  const { error, expiresAt, runId, stepId, threadId, workflowId } = wanted;
-  return { workflowId, runId, threadId, stepId, error, expiresAt };
+  const { error, expiresAt, runId, stepId, threadId, token, workflowId } = wanted;
+  return { workflowId, runId, threadId, stepId, question: token, error, expiresAt };
 };
 
 /** A plan with its runs, and the facts for its confirmation. */

@@ -114,6 +114,7 @@ export const wantedSchema = z
     runId: text,
     threadId,
     stepId: text,
+    question: text.describe("The name of this question: another failure of the step has another."),
     error: text,
     expiresAt: orNull(number),
   })
@@ -208,6 +209,7 @@ export const decisionBody = z
   .strictObject({
     decision: z.enum(decisions),
     stepId: text.optional().describe("Refused when it is asked about another step."),
+    question: text.optional().describe("Refused when another question is asked by now."),
   })
   .openapi("AnswerPlan");
 

@@ -14,6 +14,7 @@ export { homeVariable, planHome } from "../store/home.ts";
 export { openPlans, openSharedPlans } from "../home/open.ts";
 export type { Plans, PlansOptions, PlanView, Started } from "../home/plans.ts";
 export type { SharedRows } from "../store/shared-rows.ts";
+export { metadataProblems } from "../check/check.ts";
 export { planHash } from "../plan/hash.ts";
 export { slugOf } from "../home/version.ts";
 export { isPlan, workflowIn } from "../source/source.ts";

@@ -49,7 +49,7 @@ function Decision({ wanted, name }: { wanted: WantedDecision; name: ReactNode })
   const { workflowId, threadId, stepId, error, expiresAt } = wanted;
   const client = useQueryClient();
   const decide = useMutation({
-    mutationFn: (decision: PlanDecision) => decidePlan(workflowId, decision, stepId),
+    mutationFn: (decision: PlanDecision) => decidePlan(workflowId, decision, wanted),
     onSettled: () => client.invalidateQueries({ queryKey: planKeys.all }),
   });
   return (
