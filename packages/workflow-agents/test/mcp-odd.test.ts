@@ -94,8 +94,8 @@ describe("a server by HTTP", () => {
     "that answers %d to a session that it has lost gets a new one",
     async (status) => {
       let current = "first";
-      const gone = new Response("Bad Request: no valid session", { status });
-      const reply: Reply = (session) => (session === current ? null : gone.clone());
+      const gone = () => new Response("Bad Request: no valid session", { status });
+      const reply: Reply = (session) => (session === current ? null : gone());
       const { call, calls, stop } = serverOf(reply, () => current);
       expect(await call()).toEqual({ content: "noon", is_error: false });
       current = "after a restart";
