@@ -17,7 +17,7 @@ setDefaultTimeout(180_000);
 type Event = { name: string; data: unknown };
 const key = "sk-test-0123456789abcdef";
 const garbled =
-  /\[object |undefined|\bNaN\b|TypeError|answer that is no JSON|is not a|Cannot read|can't access/;
+  /\[object |undefined|\bNaN\b|TypeError|answer that is not? JSON|is not a|Cannot read|can't access/;
 
 /** The events of a stream, without a last line that is not JSON. */
 const eventsIn = (stream: string): Event[] =>

@@ -78,7 +78,7 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
       return await inForm(request, forms, async (asked) => {
         const body = bodyOf(asked, cache);
         return await streamAnswer(sent, new MessageAccumulator(sink), (guard) =>
-          messages(guard).create(body, { signal: guard.signal }),
+          messages(guard).create(body, { signal: guard.signal }).asResponse(),
         );
       });
     },

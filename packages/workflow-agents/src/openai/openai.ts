@@ -73,40 +73,56 @@ export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
       const forms = { ...openaiForms(official), key: `${target.baseUrl} ${request.model}` };
       const clientOf = ({ fetch }: StallGuard) =>
         withoutEnv(() => new OpenAI({ ...settings, fetch }));
-      if (access.api !== "responses") {
-        return await inForm(request, forms, async (asked) => {
-          const body = bodyOf(asked, official);
-          return await streamAnswer(call, new CompletionAccumulator(sink), (guard) =>
-            clientOf(guard).chat.completions.create(body, { signal: guard.signal }),
-          );
-        });
-      }
+      const isChat = access.api !== "responses";
       return await inForm(request, forms, (asked) =>
-        encryptedWhereKnown(forms.key, async (isEncrypted) => {
-          const body = responses.bodyOf(asked, isEncrypted);
-          return await streamAnswer(call, new responses.ResponseAccumulator(sink), (guard) =>
-            clientOf(guard).responses.create(body, { signal: guard.signal }),
-          );
+        withoutRefused(forms.key, isChat ? chatWords : responseWords, async (refused) => {
+          const accumulator = isChat
+            ? new CompletionAccumulator(sink)
+            : new responses.ResponseAccumulator(sink);
+          return await streamAnswer(call, accumulator, (guard) => {
+            const { chat, responses: api } = clientOf(guard);
+            const options = { signal: guard.signal };
+            return isChat
+              ? chat.completions.create(bodyOf(asked, official, refused), options).asResponse()
+              : api.create(responses.bodyOf(asked, !refused.has("include")), options).asResponse();
+          });
         }),
       );
     },
   };
 }
 
-// Models that do not reason refuse to encrypt it. By server and model; a refusal costs nothing.
-const unencrypted = new Set<string>();
+/** What a server, or a model of it, may not take, by the words of its refusal. */
+type Refusals = Readonly<Record<string, RegExp>>;
 
-async function encryptedWhereKnown(
+// Only the newest models of OpenAI, behind whatever host, refuse `max_tokens`.
+const chatWords: Refusals = {
+  max_tokens: /max_completion_tokens/i,
+  stream_options: /stream_options/i,
+};
+// Models that do not reason refuse to encrypt it.
+const responseWords: Refusals = { include: /encrypted.content/i };
+
+// By server, model and word; a refusal costs nothing.
+const known = new Set<string>();
+
+/** Asks without what the server has refused, and again without what it refuses now. */
+async function withoutRefused(
   key: string,
-  call: (isEncrypted: boolean) => Promise<ModelAnswer>,
+  words: Refusals,
+  call: (refused: ReadonlySet<string>) => Promise<ModelAnswer>,
 ): Promise<ModelAnswer> {
-  if (unencrypted.has(key)) return await call(false);
-  try {
-    return await call(true);
-  } catch (error) {
-    const isRefused = error instanceof ProviderError && error.isFree;
-    if (!isRefused || !/encrypted.content/i.test(error.message)) throw error;
-    unencrypted.add(key);
-    return await call(false);
+  for (;;) {
+    const refused = new Set(Object.keys(words).filter((word) => known.has(`${key} ${word}`)));
+    try {
+      return await call(refused);
+    } catch (error) {
+      const isRefused = error instanceof ProviderError && error.isFree;
+      const word = Object.keys(words).find(
+        (one) => isRefused && !refused.has(one) && words[one]?.test(error.message),
+      );
+      if (word === undefined) throw error;
+      known.add(`${key} ${word}`);
+    }
   }
 }
