@@ -99,18 +99,19 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
   const turns = messages.filter(({ role }) => role !== "system");
   const lists = turns.map((message) =>
     blocksOf(message)
-      .filter(({ type, text }) => type !== containerType && (type !== "text" || text !== ""))
+      .filter(({ type }) => type !== containerType)
       .map(withParts),
   );
   const marked = new Set(markedIn(turns, lists).slice(0, most));
-  return turns.map((message, at): MessageParam => {
+  return turns.flatMap((message, at): MessageParam[] => {
     const role = message.role === "assistant" ? "assistant" : "user";
     const blocks = lists[at] ?? [];
     const content = blocks.map((block, n) =>
       marked.has(`${at} ${n}`) ? { ...block, ...mark } : block,
     );
     // The blocks are the API's own: they came from it, or have the documented shapes.
-    return { role, content: content as unknown as ContentBlockParam[] };
+    const sent = content as unknown as ContentBlockParam[];
+    return sent.length > 0 ? [{ role, content: sent }] : [];
   });
 }
 

@@ -90,7 +90,9 @@ export async function converse(
       const asked = { ...request, messages };
       const answer = await retried(retrying(provider), signal, () =>
         ask(provider, asked, conversation, paid),
-      );
+      ).catch((error: unknown) => {
+        throw turn > 1 && recorded.isKept ? refusedTurn(error, step) : error;
+      });
       if (answer.stop === "context_full") {
         usage = addUsage(usage, answer.usage);
         throw contextFull();
@@ -171,6 +173,14 @@ export async function converse(
   }
   const message = `the model had not ended its work after ${maxTurns} turns`;
   throw new ProviderError("LLM_TOO_MANY_TURNS", message);
+}
+
+/** A refusal of a conversation whose turns are recorded: a retry would send them again, so the way out is a fork. */
+function refusedTurn(error: unknown, { threadId = "<thread>" }: RecordingStep = {}): unknown {
+  if (!(error instanceof ProviderError) || error.code !== "LLM_BAD_REQUEST") return error;
+  const { code, message, status, isFree } = error;
+  const hint = `do the step anew, without the turns that a retry sends again: uncaged-workflow fork ${threadId} --anew`;
+  return new ProviderError(code, message, { status: status ?? undefined, isFree, hint });
 }
 
 export const emptyAnswer = (name: string): ProviderError =>

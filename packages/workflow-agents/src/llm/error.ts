@@ -73,7 +73,7 @@ export class ProviderError extends WorkflowError {
   constructor(
     code: ProviderErrorCode,
     message: string,
-    more: { status?: number; hint?: string; isFree?: boolean; retryAfterMs?: number | null } = {},
+    more: { status?: number | undefined; hint?: string; isFree?: boolean; retryAfterMs?: number | null } = {},
   ) {
     const { type, retryable, hint } = kinds[code];
     super({ code, kind: "failed", message, hint: more.hint ?? hint });

@@ -39,6 +39,8 @@ import {
   type ToolUse,
 } from "../llm/provider.ts";
 
+const longestDescription = 1024;
+
 /** A request in the words of chat completions, without those that the server has refused. */
 export function bodyOf(
   request: ModelRequest,
@@ -64,8 +66,9 @@ export function bodyOf(
     ...(effort && { reasoning_effort: effort }),
     ...(format && { response_format: formatOf(format) }),
     ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, input_schema }) => {
-        const parameters = input_schema;
+      tools: tools.map(({ name, description: whole, input_schema: parameters }) => {
+        const isCut = refused.has("descriptions") && whole.length > longestDescription;
+        const description = isCut ? `${whole.slice(0, longestDescription - 1).toWellFormed()}…` : whole;
         return { type: "function" as const, function: { name, description, parameters } };
       }),
     }),
@@ -81,7 +84,10 @@ function formatOf(format: Format): ChatCompletionCreateParamsStreaming["response
 function paramsOf(message: Message): ChatCompletionMessageParam[] {
   const blocks = blocksOf(message);
   if (message.role === "system") return [{ role: "system", content: textOf(blocks) }];
-  if (message.role === "assistant") return [assistantOf(blocks)];
+  if (message.role === "assistant") {
+    const own = assistantOf(blocks);
+    return own.content === null && own.tool_calls === undefined ? [] : [own];
+  }
   const results = blocks.filter(({ type }) => type === "tool_result");
   const others = blocks.filter(({ type }) => type !== "tool_result");
   // Blocks of one message are parts of a whole: kept apart, as the other provider keeps them.

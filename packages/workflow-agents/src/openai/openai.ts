@@ -6,6 +6,7 @@ import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { hostOf, ProviderError } from "../llm/error.ts";
 import { inForm } from "../llm/form.ts";
 import type { Effort, ModelAnswer, ModelProvider, Surroundings } from "../llm/provider.ts";
+import { sendable } from "../llm/sendable.ts";
 import { type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { openaiForms } from "./form.ts";
 import { bodyOf, CompletionAccumulator } from "./completion.ts";
@@ -74,7 +75,7 @@ export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
       const clientOf = ({ fetch }: StallGuard) =>
         withoutEnv(() => new OpenAI({ ...settings, fetch }));
       const isChat = access.api !== "responses";
-      return await inForm(request, forms, (asked) =>
+      return await inForm(sendable(request, isChat ? isChatId : isItemId), forms, (asked) =>
         withoutRefused(forms.key, isChat ? chatWords : responseWords, async (refused) => {
           const accumulator = isChat
             ? new CompletionAccumulator(sink)
@@ -92,6 +93,10 @@ export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
   };
 }
 
+// A server's own ids may be of any form: some hold what it needs to go on.
+const isChatId = (id: string): boolean => id !== "";
+const isItemId = (id: string): boolean => id !== "" && id.length <= 64;
+
 /** What a server, or a model of it, may not take, by the words of its refusal. */
 type Refusals = Readonly<Record<string, RegExp>>;
 
@@ -99,6 +104,7 @@ type Refusals = Readonly<Record<string, RegExp>>;
 const chatWords: Refusals = {
   max_tokens: /max_completion_tokens/i,
   stream_options: /stream_options/i,
+  descriptions: /function\.description.*string too long/i,
 };
 // Models that do not reason refuse to encrypt it.
 const responseWords: Refusals = { include: /encrypted.content/i };

@@ -289,7 +289,7 @@ function streamedItem(
   others: readonly Item[],
 ): Item | null {
   const [said, args] = [String(text), String(json)];
-  const one = known ?? item ?? (said ? { type: "message" } : null);
+  const one: Item | null = known ?? item ?? (said ? { type: "message" } : null);
   if (one === null) return null;
   if (one.type === "message") {
     const texts = [one, ...others].filter(({ type }) => type === "message").map(messageOf);
