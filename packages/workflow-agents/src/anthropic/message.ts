@@ -169,6 +169,7 @@ export class MessageAccumulator extends Accumulator {
   #stopReason: string | null = null;
   #detail: string | undefined;
   #container: string | null = null;
+  #isAnnounced = false;
   #counted = { input: false, output: false };
 
   protected add(sent: unknown): void {
@@ -177,6 +178,7 @@ export class MessageAccumulator extends Accumulator {
       case "content_block_delta":
         return this.#delta(this.#indexOf(event), fieldsIn(event.delta, "delta"));
       case "content_block_start":
+        this.#isAnnounced = true;
         return this.#begin(this.#indexOf(event), fieldsIn(event.content_block, "content_block"));
       case "message_start":
         return this.#head(fieldsIn(event.message, "message"));
@@ -274,10 +276,10 @@ export class MessageAccumulator extends Accumulator {
     if (block.type === "thinking") this.#thought(part, given.thinking);
   }
 
-  /** A block that begins with what is added to it: what it is follows from that. */
+  /** A block of a server that announces none: what it is follows from what is added to it. */
   #unbegun(index: number, type: unknown): Part {
     const known = type === "text_delta" ? "text" : type === "thinking_delta" ? "thinking" : null;
-    if (known === null) {
+    if (known === null || this.#isAnnounced) {
       throw new UnreadableContent("content_block_start", `is missing for the block ${index}`);
     }
     this.#begin(index, { type: known });

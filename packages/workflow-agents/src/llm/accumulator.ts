@@ -47,8 +47,14 @@ export abstract class Accumulator {
   /** @throws UnreadableContent for what is not of the protocol. */
   take(received: Received): void {
     if (this.isWhole) return;
-    if (received.kind !== "done") this.add(received.value);
-    if (received.kind !== "event") this.isWhole = true;
+    if (received.kind === "done") this.isWhole = this.isOverAtDone;
+    else this.add(received.value);
+    if (received.kind === "document") this.isWhole = true;
+  }
+
+  /** Whether the mark of an end is that of this answer: a gateway may send it after one that broke off. */
+  protected get isOverAtDone(): boolean {
+    return false;
   }
 
   protected abstract add(value: unknown): void;

@@ -303,7 +303,8 @@ const mostOfNothing = 3;
 const isSilence = ({ thinking, unread: pieces, usage, isUncounted }: ModelAnswer): boolean =>
   !pieces &&
   !thinking.trim() &&
-  (isUncounted === true || usage.output_tokens - usage.thinking_tokens <= mostOfNothing);
+  !isUncounted &&
+  usage.output_tokens - usage.thinking_tokens <= mostOfNothing;
 
 /** What a model reads of integers that its tool got as texts. */
 function longNote({ exact }: ToolUse): string {

@@ -56,7 +56,16 @@ async function* textsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string
 
 async function* streamIn({ head, texts }: Texts): AsyncGenerator<Received> {
   const messages: { event?: string | undefined; data: string }[] = [];
-  const parser = createParser({ onEvent: (message) => void messages.push(message) });
+  let [isStream, isOther] = [false, false];
+  const parser = createParser({
+    onEvent(message) {
+      messages.push(message);
+      isStream = true;
+    },
+    onError() {
+      isOther = true;
+    },
+  });
   parser.feed(head);
   for (;;) {
     for (const { event = "", data } of messages.splice(0)) {
@@ -73,6 +82,8 @@ async function* streamIn({ head, texts }: Texts): AsyncGenerator<Received> {
     const received = isJson(data) || isDone(data) ? receivedOf(event, data) : null;
     if (received) yield received;
   }
+  // A page has lines, and none of them is of a stream.
+  if (isOther && !isStream) throw new NotJson();
 }
 
 async function* documentsIn({ head, texts }: Texts): AsyncGenerator<Received> {

@@ -66,10 +66,8 @@ export async function streamAnswer(
   try {
     return await callClient(call, async (guard) => {
       const { body } = await open(guard);
-      let hasBegun = false;
       try {
         for await (const received of body === null ? [] : receivedIn(body)) {
-          hasBegun = true;
           const isWhole = accumulator.isWhole;
           read(call, () => accumulator.take(received));
           if (accumulator.size > call.maxAnswerLength) {
@@ -85,8 +83,7 @@ export async function streamAnswer(
       }
       const answer = ended();
       if (answer !== null) return answer;
-      const cut = { kind: "cut", reason: "its end never came" } as const;
-      throw providerError(hasBegun ? cut : { kind: "json" }, call);
+      throw providerError({ kind: "cut", reason: "its end never came" }, call);
     });
   } catch (error) {
     if (error instanceof ProviderError) error.partial = accumulator.partial;

@@ -190,6 +190,11 @@ export class CompletionAccumulator extends Accumulator {
     this.#isCounted ||= !isCounted.includes(false);
   }
 
+  // Some servers give no reason: then the counts, which come last, show that the answer is whole.
+  protected override get isOverAtDone(): boolean {
+    return this.#finishReason !== null || this.#isCounted;
+  }
+
   answer(): ModelAnswer | null {
     const finishReason = this.#finishReason;
     if (finishReason === null && !this.isWhole) return null;

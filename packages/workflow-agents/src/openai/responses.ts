@@ -192,7 +192,7 @@ export class ResponseAccumulator extends Accumulator {
   }
 
   answer(): ModelAnswer | null {
-    const end = this.#end ?? (this.isWhole ? {} : null);
+    const end = this.#end;
     if (!end) return null;
     const { id, model, usage } = this;
     const items = this.#ended(end);
