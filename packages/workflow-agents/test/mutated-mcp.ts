@@ -70,7 +70,7 @@ export class RecordedMcp {
       const answers = result.sent
         .flat(2)
         .filter((one) => Object(one) === one && "result" in Object(one));
-      shown ||= JSON.stringify(answers);
+      shown ||= answers.length === 1 ? JSON.stringify(answers) : "";
       return result.sent;
     };
     const content = await this.#ask();
