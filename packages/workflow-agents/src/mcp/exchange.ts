@@ -60,11 +60,16 @@ export class Exchange {
       this.#part = isPart ? `${this.#part}${line}\n` : "";
       if (isPart && this.#part.length <= longestPart) return [];
       this.#part = "";
-      this.#note(`put out what is not a message: ${oneLine(line, 200)}`);
+      this.#stray(line);
       return [];
     }
+    if (joined === undefined && this.#part !== "") this.#stray(this.#part);
     this.#part = "";
     return this.messages(value, own);
+  }
+
+  #stray(text: string): void {
+    this.#note(`put out what is not a message: ${oneLine(text, 200)}`);
   }
 
   /** The messages of a JSON value; `own` is the request that it was sent in answer to. */
