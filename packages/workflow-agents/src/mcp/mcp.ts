@@ -6,6 +6,7 @@ import type {
   Tool,
 } from "@modelcontextprotocol/client";
 import type { Journal } from "@uncaged/workflow/interpreter";
+import { parseExact, rawInteger } from "../content/exact.ts";
 import { failure, isObject, misuse } from "../run/error.ts";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";
@@ -129,13 +130,17 @@ function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): 
           ? { ok: true, input }
           : { ok: false, problem: "they must be a JSON object" },
       execute: async (input, execution) =>
-        resultOf(await server.call(tool.name, input as object, execution)),
+        resultOf(await server.call(tool.name, exactInput(input as object, execution), execution)),
     }),
   );
   if (!server.hasResources) return own;
   const reading = resourceTools(server);
   return [...own, ...reading.map((tool) => ({ ...tool, name: toolName(name, tool.name, taken) }))];
 }
+
+/** The arguments with the digits that the model gave, where a number would round them. */
+const exactInput = (input: object, { exact }: ToolContext): object =>
+  exact === undefined ? input : (parseExact(exact, rawInteger) as object);
 
 const longest = 64;
 

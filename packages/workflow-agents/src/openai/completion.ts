@@ -11,11 +11,13 @@ import {
   type Fields,
   fieldsIn,
   jsonTextIn,
+  kindOf,
   listIn,
   reasonIn,
   saidIn,
   textOfContent,
   thoughtIn,
+  UnreadableContent,
   wordIn,
 } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
@@ -175,8 +177,9 @@ export class CompletionAccumulator extends Accumulator {
   #finishReason: string | null = null;
   #isCounted = false;
 
-  protected add(chunk: unknown): void {
+  protected add(chunk: unknown, isWhole: boolean): void {
     const { id, model, choices, usage } = fieldsIn(chunk, "a chunk");
+    if (isWhole && !Array.isArray(choices)) throw new UnreadableContent("choices", notList(choices));
     this.id ||= wordIn(id);
     this.model ||= wordIn(model);
     const choice = fieldsIn(listIn(choices, "choices")[0], "choices[0]");
@@ -275,6 +278,11 @@ export class CompletionAccumulator extends Accumulator {
     return id !== "" && last && (last.id !== "" || index === null) ? undefined : last;
   }
 }
+
+const notList = (value: unknown): string => {
+  const kind = kindOf(value);
+  return kind === "missing" ? "is missing" : `is ${kind}, not a list`;
+};
 
 const hasContent = (value: unknown): boolean =>
   typeof value === "object" && value !== null
