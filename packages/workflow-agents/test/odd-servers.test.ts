@@ -24,7 +24,9 @@ function serving(...answers: Sent[]): { url: string; key: string; bodies: string
       bodies.push(await request.text());
       const { json, sse, status = 200 } = answers[bodies.length - 1] ?? answers.at(-1) ?? {};
       if (!sse) return Response.json(json, { status });
-      const text = sse.map((data) => `data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`);
+      const text = sse.map(
+        (data) => `data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`,
+      );
       return new Response(text.join(""), { headers: { "content-type": "text/event-stream" } });
     },
   });
@@ -41,7 +43,9 @@ const call = (index: unknown, id: string | undefined, args: unknown) =>
   message({ tool_calls: [{ index, id, function: { name: "look", arguments: args } }] });
 
 const looks = (inputs: unknown[], input: z.ZodObject = z.looseObject({})) =>
-  toolRegistry([tool({ name: "look", description: "", input, execute: (given) => void inputs.push(given) })]);
+  toolRegistry([
+    tool({ name: "look", description: "", input, execute: (given) => void inputs.push(given) }),
+  ]);
 
 async function played(model: Model, answers: Sent[], options: object = {}) {
   const inputs: unknown[] = [];
@@ -74,14 +78,24 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     [{ error: "the model is overloaded" }, "LLM_OVERLOADED", true],
     [{ type: "error", error: { type: "api_error", message: "no" } }, "LLM_SERVER_ERROR", true],
   ])("may say %j with status 200, in a stream too", async (json, code, retryable) => {
-    expect((await played(model, [{ json }])).error).toMatchObject({ code, retryable, isFree: false });
+    expect((await played(model, [{ json }])).error).toMatchObject({
+      code,
+      retryable,
+      isFree: false,
+    });
     expect((await played(model, [{ sse: [json] }])).error).toMatchObject({ code, retryable });
   });
 
-  test.each([[null], [7], ["text"], [{}], [[]], [{ status: "ok" }]])("may answer %j: an error in words", async (json) => {
-    const { error } = await played(model, [{ json }]);
-    expect(error).toMatchObject({ message: expect.not.stringContaining("not JSON"), retryable: expect.any(Boolean) });
-  });
+  test.each([[null], [7], ["text"], [{}], [[]], [{ status: "ok" }]])(
+    "may answer %j: an error in words",
+    async (json) => {
+      const { error } = await played(model, [{ json }]);
+      expect(error).toMatchObject({
+        message: expect.not.stringContaining("not JSON"),
+        retryable: expect.any(Boolean),
+      });
+    },
+  );
 
   test("may leave out the names of events, and the mark of the end", async () => {
     const [stream = ""] = await recordedOf(model, [{ text: "the whole answer" } satisfies Reply]);
@@ -98,13 +112,20 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     expect(exact.bodies[1]).toMatch(/\\?"id\\?": ?9007199254740993\b/);
     const tools = looks([], z.object({ id: z.number() }));
     const { bodies } = await played(model, answers, { tools });
-    expect(bodies[1]).toContain("9007199254740993: a number can't hold an integer beyond 2^53 exactly");
+    expect(bodies[1]).toContain(
+      "9007199254740993: a number can't hold an integer beyond 2^53 exactly",
+    );
     const fields = await recordedOf(model, [{ text: '{"id": 9007199254740993}' }]);
     const one = (schema: z.ZodObject) =>
       role({ description: "", agent: model.agent(), systemPrompt: "", schema, repairs: 0 })(
-        threadAt(model, serving(...fields.map((stream) => ({ sse: eventsIn(stream).map(({ data }) => data) })))),
+        threadAt(
+          model,
+          serving(...fields.map((stream) => ({ sse: eventsIn(stream).map(({ data }) => data) }))),
+        ),
       );
-    expect(await one(z.object({ id: z.string() }))).toMatchObject({ meta: { id: "9007199254740993" } });
+    expect(await one(z.object({ id: z.string() }))).toMatchObject({
+      meta: { id: "9007199254740993" },
+    });
     expect(await failureOf(one(z.object({ id: z.number() })))).toMatchObject({
       code: "EXTRACTION_FAILED",
       message: expect.stringContaining("9007199254740993"),
@@ -114,7 +135,10 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
   test("has a paid answer read, whatever it counts", async () => {
     const [stream = ""] = await recordedOf(model, [{ text: "the whole answer" }]);
     for (const count of [null, 1e308, -1, "7", {}]) {
-      const text = JSON.stringify(eventsIn(stream)).replace(/("[a-z]+_tokens"):\d+/g, `$1:${JSON.stringify(count)}`);
+      const text = JSON.stringify(eventsIn(stream)).replace(
+        /("[a-z]+_tokens"):\d+/g,
+        `$1:${JSON.stringify(count)}`,
+      );
       const sse = (JSON.parse(text) as { data: unknown }[]).map(({ data }) => data);
       const run = await played(model, [{ sse }]);
       expect([count, run.error, run.text]).toEqual([count, null, "the whole answer"]);
@@ -127,18 +151,35 @@ describe("chat completions of other servers", () => {
 
   test.each<[string, object[], unknown[]]>([
     ["the same index", [call(0, "a", '{"n":1}'), call(0, "b", '{"n":2}')], [{ n: 1 }, { n: 2 }]],
-    ["the same index and no ids", [call(0, undefined, '{"n":1}'), call(0, "", '{"n":2}')], [{ n: 1 }, { n: 2 }]],
-    ["the same index and id", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":2}')], [{ n: 1 }, { n: 2 }]],
-    ["arguments as objects", [call(0, "a", { n: 1 }), call(1, "b", { n: 2 })], [{ n: 1 }, { n: 2 }]],
+    [
+      "the same index and no ids",
+      [call(0, undefined, '{"n":1}'), call(0, "", '{"n":2}')],
+      [{ n: 1 }, { n: 2 }],
+    ],
+    [
+      "the same index and id",
+      [call(0, "a", '{"n":1}'), call(0, "a", '{"n":2}')],
+      [{ n: 1 }, { n: 2 }],
+    ],
+    [
+      "arguments as objects",
+      [call(0, "a", { n: 1 }), call(1, "b", { n: 2 })],
+      [{ n: 1 }, { n: 2 }],
+    ],
     ["a call that comes twice", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":1}')], [{ n: 1 }]],
-    ["the old form", [message({ function_call: { name: "look", arguments: '{"n":1}' } })], [{ n: 1 }]],
+    [
+      "the old form",
+      [message({ function_call: { name: "look", arguments: '{"n":1}' } })],
+      [{ n: 1 }],
+    ],
   ])("may give calls %s", async (_, chunks, expected) => {
     const run = await played(chat, [{ sse: [...chunks, message({}, "tool_calls")] }, done]);
     expect([run.text, run.inputs]).toEqual(["done", expected]);
   });
 
   test("may refuse max_tokens, and are asked once more in their word", async () => {
-    const refusal = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    const refusal =
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
     const { text, bodies } = await played(
       chat,
       [{ status: 400, json: { error: { message: refusal, code: "unsupported_parameter" } } }, done],
@@ -150,9 +191,13 @@ describe("chat completions of other servers", () => {
 
   test("may write thinking in tags before a text", async () => {
     const pieces = ["<th", "ink>so", " it is</thi", "nk>\n", "\nthe ", "answer"];
-    const { text, events } = await played(chat, [{ sse: [...pieces.map((content) => message({ content })), end] }]);
+    const { text, events } = await played(chat, [
+      { sse: [...pieces.map((content) => message({ content })), end] },
+    ]);
     expect(text).toBe("the answer");
-    const thought = events.filter(({ type }) => type === "llm_thinking").map(({ payload }) => payload.delta);
+    const thought = events
+      .filter(({ type }) => type === "llm_thinking")
+      .map(({ payload }) => payload.delta);
     expect(thought.join("")).toBe("so it is");
     const less = await played(chat, [{ sse: [message({ content: "<thin air>" }), end] }]);
     expect(less.text).toBe("<thin air>");
@@ -161,11 +206,23 @@ describe("chat completions of other servers", () => {
   test("never have words on the way stand in for an answer that was not understood", async () => {
     const aside = [message({ content: "I look." }), call(0, "a", "{}"), message({}, "tool_calls")];
     const usage = { usage: { prompt_tokens: 3, completion_tokens: 40 } };
-    for (const lost of [[message({ hologram: "done" }), end], [end, { choices: [], ...usage }], [message({ reasoning: "done" }), end]]) {
+    for (const lost of [
+      [message({ hologram: "done" }), end],
+      [end, { choices: [], ...usage }],
+      [message({ reasoning: "done" }), end],
+    ]) {
       const { error, text } = await played(chat, [{ sse: aside }, { sse: lost }]);
-      expect([text, error]).toEqual(["", expect.objectContaining({ code: "LLM_EMPTY", retryable: true })]);
+      expect([text, error]).toEqual([
+        "",
+        expect.objectContaining({ code: "LLM_EMPTY", retryable: true }),
+      ]);
     }
-    const { events, text } = await played(chat, [{ sse: [message({ content: "done", hologram: "x" }), end] }]);
-    expect([text, JSON.stringify(events)]).toEqual(["done", expect.stringContaining("delta.hologram, which is not understood")]);
+    const { events, text } = await played(chat, [
+      { sse: [message({ content: "done", hologram: "x" }), end] },
+    ]);
+    expect([text, JSON.stringify(events)]).toEqual([
+      "done",
+      expect.stringContaining("delta.hologram, which is not understood"),
+    ]);
   });
 });

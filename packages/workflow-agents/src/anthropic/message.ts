@@ -126,7 +126,10 @@ function containerIn(messages: readonly Message[]): string | undefined {
 /** Whether a block that another provider's API gave is one of this one too. */
 const isOwn = (type: string): boolean => type === "text" || type === "tool_use";
 
-function withParts({ parts, item: _, ...block }: Block): Block {
+function withParts(given: Block): Block {
+  const { parts, ...block } = given;
+  // What OpenAI's other protocol has of it.
+  delete block.item;
   if (block.type !== "tool_result" || !Array.isArray(parts)) return block;
   return { ...block, content: [{ type: "text", text: block.content }, ...(parts as Block[])] };
 }

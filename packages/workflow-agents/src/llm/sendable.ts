@@ -1,4 +1,5 @@
 import { parseExact, rawInteger } from "../content/exact.ts";
+import { wordIn } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
 import { isObjectText } from "./accumulator.ts";
 import type { Block, Message, ModelRequest } from "./provider.ts";
@@ -106,14 +107,15 @@ class Conversation {
   }
 
   #call({ exact, ...given }: Block): Block {
-    const was = String(given.id ?? "");
+    const was = wordIn(given.id);
     const id = this.#newId(was);
     this.#open.push({ was, id });
     const block: Block = { ...given, id, name: nameOf(given.name), input: inputOf(given, exact) };
     const { item } = given;
     if (!isObject(item) || item.type !== "function_call") return block;
     // A half of a character may stand there as an escape.
-    const isKept = isObjectText(String(item.arguments)) && !/\\ud[89a-f]/i.test(String(item.arguments));
+    const isKept =
+      isObjectText(String(item.arguments)) && !/\\ud[89a-f]/i.test(String(item.arguments));
     const args = isKept ? item.arguments : JSON.stringify(block.input);
     return { ...block, item: { ...item, call_id: id, name: block.name, arguments: args } };
   }
@@ -198,7 +200,7 @@ const withContent = (message: Message, content: Block[]): Message =>
 const longestName = 64;
 
 const nameOf = (name: unknown): string =>
-  String(name ?? "")
+  wordIn(name)
     .replace(/[^\w-]/g, "_")
     .slice(0, longestName) || "unnamed";
 

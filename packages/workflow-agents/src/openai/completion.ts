@@ -21,13 +21,7 @@ import {
   wordIn,
 } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
-import {
-  Accumulator,
-  argumentsOf,
-  GrowingText,
-  idsOf,
-  isObjectText,
-} from "../llm/accumulator.ts";
+import { Accumulator, argumentsOf, GrowingText, idsOf, isObjectText } from "../llm/accumulator.ts";
 import { ThinkTags } from "../content/think.ts";
 import {
   type Block,
@@ -70,7 +64,9 @@ export function bodyOf(
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description: whole, input_schema: parameters }) => {
         const isCut = refused.has("descriptions") && whole.length > longestDescription;
-        const description = isCut ? `${whole.slice(0, longestDescription - 1).toWellFormed()}…` : whole;
+        const description = isCut
+          ? `${whole.slice(0, longestDescription - 1).toWellFormed()}…`
+          : whole;
         return { type: "function" as const, function: { name, description, parameters } };
       }),
     }),
@@ -179,7 +175,8 @@ export class CompletionAccumulator extends Accumulator {
 
   protected add(chunk: unknown, isWhole: boolean): void {
     const { id, model, choices, usage } = fieldsIn(chunk, "a chunk");
-    if (isWhole && !Array.isArray(choices)) throw new UnreadableContent("choices", notList(choices));
+    if (isWhole && !Array.isArray(choices))
+      throw new UnreadableContent("choices", notList(choices));
     this.id ||= wordIn(id);
     this.model ||= wordIn(model);
     const choice = fieldsIn(listIn(choices, "choices")[0], "choices[0]");
@@ -188,7 +185,9 @@ export class CompletionAccumulator extends Accumulator {
     this.#finishReason = reasonIn(choice.finish_reason) ?? this.#finishReason;
     const counts = [usage, choice.usage].find(isObject);
     if (!counts) return;
-    const isCounted = [counts.prompt_tokens, counts.completion_tokens].map((n) => countIn(n, -1) >= 0);
+    const isCounted = [counts.prompt_tokens, counts.completion_tokens].map(
+      (n) => countIn(n, -1) >= 0,
+    );
     if (isCounted.includes(true)) this.count(usageOf(counts));
     this.#isCounted ||= !isCounted.includes(false);
   }
@@ -213,7 +212,9 @@ export class CompletionAccumulator extends Accumulator {
     const toolUses = calls.map(({ name, json }, at): ToolUse => {
       return { id: ids[at] ?? "", name, ...argumentsOf(String(json)) };
     });
-    const uses = toolUses.map(({ broken: _, ...use }): Block => ({ type: "tool_use", ...use }));
+    const uses = toolUses.map(({ id: call, name, input, exact }): Block => {
+      return { type: "tool_use", id: call, name, input, ...(exact !== undefined && { exact }) };
+    });
     return {
       ...{ id, model, usage, text, toolUses },
       finishReason: finishReason ?? "no reason",
