@@ -99,7 +99,7 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
   const turns = messages.filter(({ role }) => role !== "system");
   const lists = turns.map((message) =>
     blocksOf(message)
-      .filter(({ type }) => type !== containerType)
+      .filter(({ type, item }) => type !== containerType && (!isObject(item) || isOwn(type)))
       .map(withParts),
   );
   const marked = new Set(markedIn(turns, lists).slice(0, most));
@@ -123,7 +123,13 @@ function containerIn(messages: readonly Message[]): string | undefined {
   return typeof last?.id === "string" ? last.id : undefined;
 }
 
-function withParts({ parts, ...block }: Block): Block {
+/** Whether a block that another provider's API gave is one of this one too. */
+const isOwn = (type: string): boolean => type === "text" || type === "tool_use";
+
+function withParts(given: Block): Block {
+  const { parts, ...block } = given;
+  // What OpenAI's other protocol has of it.
+  delete block.item;
   if (block.type !== "tool_result" || !Array.isArray(parts)) return block;
   return { ...block, content: [{ type: "text", text: block.content }, ...(parts as Block[])] };
 }

@@ -38,7 +38,14 @@ export const roundedIn = (text: string): string[] =>
 /** An integer as `JSON.stringify` writes it exactly; rounded where the runtime can't. */
 export const rawInteger = (digits: string): unknown => rawJson?.(digits) ?? Number(digits);
 
-const { rawJSON: rawJson } = JSON as unknown as { rawJSON?: (digits: string) => unknown };
+/** Whether a value is one of {@link rawInteger}. */
+export const isRawInteger = (value: unknown): boolean => isRawJson?.(value) ?? false;
+
+// Not every runtime has them.
+const { rawJSON: rawJson, isRawJSON: isRawJson } = JSON as unknown as {
+  rawJSON?: (digits: string) => unknown;
+  isRawJSON?: (value: unknown) => boolean;
+};
 
 function isRounded(one: string): boolean {
   if (!/^-?\d{16,}$/.test(one)) return false;

@@ -73,7 +73,7 @@ export async function read<S extends $ZodObject>(
   const checked = await form.check(given);
   if (checked.ok) return checked;
   const rounded = roundedIn(text).map((digits) => `${digits}: a number can't hold it exactly`);
-  return { ok: false, problems: [...checked.problems, ...rounded] };
+  return { ok: false, problems: [...rounded, ...checked.problems] };
 }
 
 type Reading = { missing: string[]; fields: unknown; isMissing: boolean };

@@ -48,7 +48,7 @@ export abstract class Accumulator {
   take(received: Received): void {
     if (this.isWhole) return;
     if (received.kind === "done") this.isWhole = this.isOverAtDone;
-    else this.add(received.value);
+    else this.add(received.value, received.kind === "document");
     if (received.kind === "document") this.isWhole = true;
   }
 
@@ -57,7 +57,7 @@ export abstract class Accumulator {
     return false;
   }
 
-  protected abstract add(value: unknown): void;
+  protected abstract add(value: unknown, isWhole: boolean): void;
 
   /** The answer, null as long as its end has not come. @throws UnreadableContent */
   abstract answer(): ModelAnswer | null;

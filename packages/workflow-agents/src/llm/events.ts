@@ -28,7 +28,9 @@ export async function* receivedIn(body: ReadableStream<Uint8Array>): AsyncGenera
       if (next.done) return;
       head += next.value;
     }
-    yield* /^\s*[[{]/.test(head) ? documentsIn({ head, texts }) : streamIn({ head, texts });
+    yield* /^\s*(?:[[{"\d-]|null|true|false)/.test(head)
+      ? documentsIn({ head, texts })
+      : streamIn({ head, texts });
   } finally {
     await texts.return(undefined);
   }

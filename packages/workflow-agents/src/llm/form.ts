@@ -1,3 +1,4 @@
+import { parseExact, rawInteger } from "../content/exact.ts";
 import { withInstruction } from "../run/form.ts";
 import { isObject } from "../run/error.ts";
 import { currentRun, digest, publish } from "../run/run.ts";
@@ -118,7 +119,7 @@ function readNulls(answer: ModelAnswer, schema: object | null): ModelAnswer {
   const { text, stop } = answer;
   if (schema === null || stop !== "end" || !text.includes("null")) return answer;
   try {
-    const given: unknown = JSON.parse(text);
+    const given = parseExact(text, rawInteger);
     const value = withoutNulls(given, schema);
     const json = JSON.stringify(value);
     return json === JSON.stringify(given) ? answer : { ...answer, text: json };
@@ -131,7 +132,7 @@ function readNulls(answer: ModelAnswer, schema: object | null): ModelAnswer {
 function readCall(answer: ModelAnswer, name: string): ModelAnswer {
   const use = answer.toolUses.find((one) => one.name === name);
   if (!use || answer.stop === "truncated") return answer;
-  const text = use.broken ?? JSON.stringify(use.input);
+  const text = use.broken ?? use.exact ?? JSON.stringify(use.input);
   const before = answer.blocks.filter((block) => !isObject(block) || block.id !== use.id);
   return {
     ...answer,

@@ -1,4 +1,5 @@
 import { parseExact, rawInteger } from "../content/exact.ts";
+import { wordIn } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
 import { isObjectText } from "./accumulator.ts";
 import type { Block, Message, ModelRequest } from "./provider.ts";
@@ -64,19 +65,30 @@ class Conversation {
   readonly #ids = new Set<string>();
   /** The calls that have no result yet: their ids as they were, and as they are sent. */
   #open: { was: string; id: string }[] = [];
+  readonly #held: Message[] = [];
 
   constructor(isId: IdRule) {
     this.#isId = isId;
   }
 
   of(messages: readonly Message[]): Message[] {
-    for (const [at, message] of messages.entries()) {
+    for (let at = 0; at < messages.length; at += 1) {
+      const message = messages[at] as Message;
       const { role } = message;
       const content = listOf(message);
       if (role === "system") {
-        if (content.length > 0) this.#sent.push(withContent(message, content));
+        const texts = content.filter(({ type }) => type === "text");
+        // It must not stand between a call and its result.
+        if (texts.length > 0) this.#held.push(withContent(message, texts));
       } else if (role === "assistant") this.#answer(message, content);
-      else this.#ask(message, content, messages[at + 1]);
+      else {
+        // The rest of the results may follow in messages of their own.
+        while (this.#open.length > 0 && hasResults(messages[at + 1])) {
+          content.push(...listOf(messages[(at += 1)] as Message));
+        }
+        this.#ask(message, content);
+      }
+      this.#release();
     }
     this.#closeCalls();
     this.#trimEnd();
@@ -88,19 +100,22 @@ class Conversation {
 
   #answer(message: Message, given: Block[]): void {
     this.#closeCalls();
-    const content = given.map((block) => (block.type === "tool_use" ? this.#call(block) : block));
+    const content = given.map((block) =>
+      block.type === "tool_use" ? this.#call(block) : strayResult(block),
+    );
     if (content.length > 0) this.#sent.push(withContent(message, content));
   }
 
   #call({ exact, ...given }: Block): Block {
-    const was = String(given.id ?? "");
+    const was = wordIn(given.id);
     const id = this.#newId(was);
     this.#open.push({ was, id });
     const block: Block = { ...given, id, name: nameOf(given.name), input: inputOf(given, exact) };
     const { item } = given;
     if (!isObject(item) || item.type !== "function_call") return block;
     // A half of a character may stand there as an escape.
-    const isKept = isObjectText(String(item.arguments)) && !/\\ud[89a-f]/i.test(String(item.arguments));
+    const isKept =
+      isObjectText(String(item.arguments)) && !/\\ud[89a-f]/i.test(String(item.arguments));
     const args = isKept ? item.arguments : JSON.stringify(block.input);
     return { ...block, item: { ...item, call_id: id, name: block.name, arguments: args } };
   }
@@ -113,29 +128,17 @@ class Conversation {
     return id;
   }
 
-  #ask(message: Message, given: Block[], next: Message | undefined): void {
+  #ask(message: Message, given: Block[]): void {
     const results: Block[] = [];
     const others: Block[] = [];
     for (const block of given) {
       const call = block.type === "tool_result" ? this.#take(String(block.tool_use_id)) : null;
       if (call !== null) results.push(resultOf(block, call));
-      else others.push(block.type === "tool_result" ? strayResult(block) : block);
+      else others.push(strayCall(strayResult(block)));
     }
-    // The rest of the results may follow in a message of their own.
-    const goesOn =
-      this.#open.length > 0 &&
-      next?.role === "user" &&
-      listOf(next).some(({ type }) => type === "tool_result");
-    const last = this.#sent.at(-1);
-    const content = [...results, ...(goesOn ? [] : this.#missing()), ...others];
+    const content = [...results, ...this.#missing(), ...others];
     if (content.length === 0) content.push({ type: "text", text: nothing });
-    const isMore = results.length > 0 && last?.role === "user" && Array.isArray(last.content);
-    if (!isMore) this.#sent.push(withContent(message, content));
-    else {
-      const whole = [...(last.content as Block[]), ...content];
-      const isResult = ({ type }: Block) => type === "tool_result";
-      last.content = [...whole.filter(isResult), ...whole.filter((block) => !isResult(block))];
-    }
+    this.#sent.push(withContent(message, content));
   }
 
   #take(was: string): string | null {
@@ -150,22 +153,31 @@ class Conversation {
     });
   }
 
+  #release(): void {
+    if (this.#open.length === 0) this.#sent.push(...this.#held.splice(0));
+  }
+
   #closeCalls(): void {
     const content = this.#missing();
     if (content.length > 0) this.#sent.push({ role: "user", content });
+    this.#release();
   }
 
   /** An answer that is to be continued must not end in space. */
   #trimEnd(): void {
-    const last = this.#sent.at(-1);
+    const at = this.#sent.findLastIndex(({ role }) => role !== "system");
+    const last = this.#sent[at];
     if (last?.role !== "assistant") return;
     const content = listOf(last);
     const end = content.at(-1);
     if (end?.type !== "text") return;
     const text = String(end.text).trimEnd();
-    this.#sent[this.#sent.length - 1] = { ...last, content: [...content.slice(0, -1), { ...end, text }] };
+    this.#sent[at] = { ...last, content: [...content.slice(0, -1), { ...end, text }] };
   }
 }
+
+const hasResults = (message: Message | undefined): boolean =>
+  message?.role === "user" && listOf(message).some(({ type }) => type === "tool_result");
 
 /** The blocks of a message without those that say nothing. */
 function listOf({ content }: Message): Block[] {
@@ -188,7 +200,7 @@ const withContent = (message: Message, content: Block[]): Message =>
 const longestName = 64;
 
 const nameOf = (name: unknown): string =>
-  String(name ?? "")
+  wordIn(name)
     .replace(/[^\w-]/g, "_")
     .slice(0, longestName) || "unnamed";
 
@@ -206,7 +218,16 @@ function resultOf(block: Block, tool_use_id: string): Block {
 }
 
 /** A result whose call is not there any more is a text. */
-const strayResult = ({ content }: Block): Block => {
+function strayResult(block: Block): Block {
+  const { type, content } = block;
+  if (type !== "tool_result") return block;
   const said = typeof content === "string" ? content : JSON.stringify(content ?? null);
   return { type: "text", text: `The result of a tool's call:\n${said}` };
-};
+}
+
+/** A call that a user makes is a text. */
+function strayCall(block: Block): Block {
+  if (block.type !== "tool_use") return block;
+  const called = JSON.stringify({ name: block.name, input: block.input });
+  return { type: "text", text: `A tool's call: ${called}` };
+}

@@ -6,6 +6,7 @@ import type {
   Tool,
 } from "@modelcontextprotocol/client";
 import type { Journal } from "@uncaged/workflow/interpreter";
+import { parseExact, rawInteger } from "../content/exact.ts";
 import { failure, isObject, misuse } from "../run/error.ts";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";
@@ -135,13 +136,23 @@ function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): 
             ? { ok: true, input: restored(input) }
             : { ok: false, problem: "they must be a JSON object" },
         execute: async (input, execution) =>
-          resultOf(await server.call(tool.name, input as object, execution)),
+          resultOf(await server.call(tool.name, exactOf(input, execution, restored), execution)),
       };
     });
   if (!server.hasResources) return own;
   const reading = resourceTools(server);
   return [...own, ...reading.map((tool) => ({ ...tool, name: toolName(name, tool.name, taken) }))];
 }
+
+/** The arguments with the digits that the model gave, where a number would round them. */
+const exactOf = (
+  input: unknown,
+  { exact }: ToolContext,
+  restored: (input: Record<string, unknown>) => object,
+): object =>
+  exact === undefined
+    ? (input as object)
+    : restored(parseExact(exact, rawInteger) as Record<string, unknown>);
 
 const longest = 64;
 

@@ -11,21 +11,17 @@ import {
   type Fields,
   fieldsIn,
   jsonTextIn,
+  kindOf,
   listIn,
   reasonIn,
   saidIn,
   textOfContent,
   thoughtIn,
+  UnreadableContent,
   wordIn,
 } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
-import {
-  Accumulator,
-  argumentsOf,
-  GrowingText,
-  idsOf,
-  isObjectText,
-} from "../llm/accumulator.ts";
+import { Accumulator, argumentsOf, GrowingText, idsOf, isObjectText } from "../llm/accumulator.ts";
 import { ThinkTags } from "../content/think.ts";
 import {
   type Block,
@@ -68,7 +64,9 @@ export function bodyOf(
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description: whole, input_schema: parameters }) => {
         const isCut = refused.has("descriptions") && whole.length > longestDescription;
-        const description = isCut ? `${whole.slice(0, longestDescription - 1).toWellFormed()}…` : whole;
+        const description = isCut
+          ? `${whole.slice(0, longestDescription - 1).toWellFormed()}…`
+          : whole;
         return { type: "function" as const, function: { name, description, parameters } };
       }),
     }),
@@ -175,8 +173,10 @@ export class CompletionAccumulator extends Accumulator {
   #finishReason: string | null = null;
   #isCounted = false;
 
-  protected add(chunk: unknown): void {
+  protected add(chunk: unknown, isWhole: boolean): void {
     const { id, model, choices, usage } = fieldsIn(chunk, "a chunk");
+    if (isWhole && !Array.isArray(choices))
+      throw new UnreadableContent("choices", notList(choices));
     this.id ||= wordIn(id);
     this.model ||= wordIn(model);
     const choice = fieldsIn(listIn(choices, "choices")[0], "choices[0]");
@@ -185,7 +185,9 @@ export class CompletionAccumulator extends Accumulator {
     this.#finishReason = reasonIn(choice.finish_reason) ?? this.#finishReason;
     const counts = [usage, choice.usage].find(isObject);
     if (!counts) return;
-    const isCounted = [counts.prompt_tokens, counts.completion_tokens].map((n) => countIn(n, -1) >= 0);
+    const isCounted = [counts.prompt_tokens, counts.completion_tokens].map(
+      (n) => countIn(n, -1) >= 0,
+    );
     if (isCounted.includes(true)) this.count(usageOf(counts));
     this.#isCounted ||= !isCounted.includes(false);
   }
@@ -210,7 +212,9 @@ export class CompletionAccumulator extends Accumulator {
     const toolUses = calls.map(({ name, json }, at): ToolUse => {
       return { id: ids[at] ?? "", name, ...argumentsOf(String(json)) };
     });
-    const uses = toolUses.map(({ broken: _, ...use }): Block => ({ type: "tool_use", ...use }));
+    const uses = toolUses.map(({ id: call, name, input, exact }): Block => {
+      return { type: "tool_use", id: call, name, input, ...(exact !== undefined && { exact }) };
+    });
     return {
       ...{ id, model, usage, text, toolUses },
       finishReason: finishReason ?? "no reason",
@@ -275,6 +279,11 @@ export class CompletionAccumulator extends Accumulator {
     return id !== "" && last && (last.id !== "" || index === null) ? undefined : last;
   }
 }
+
+const notList = (value: unknown): string => {
+  const kind = kindOf(value);
+  return kind === "missing" ? "is missing" : `is ${kind}, not a list`;
+};
 
 const hasContent = (value: unknown): boolean =>
   typeof value === "object" && value !== null

@@ -1,0 +1,228 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { role } from "../src/role/role.ts";
+import { tool } from "../src/tools/tools.ts";
+import { toolRegistry } from "../src/tools/registry.ts";
+import { z } from "zod";
+import { allModels, type Model, threadAt } from "./models.ts";
+import { failureOf, observed } from "./published.ts";
+import { eventsIn, key, recordedOf } from "./stream-property.ts";
+import type { Reply } from "./wire.ts";
+
+/* What servers send that speak a protocol in their own way. */
+let server: ReturnType<typeof Bun.serve> | null = null;
+afterEach(() => server?.stop(true));
+
+type Sent = { json?: unknown; sse?: unknown[]; status?: number; named?: boolean };
+
+/** Serves answers in turn; `bodies` are the requests as they stand on the wire. */
+function serving(...answers: Sent[]): { url: string; key: string; bodies: string[] } {
+  const bodies: string[] = [];
+  server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      bodies.push(await request.text());
+      const { json, sse, status = 200 } = answers[bodies.length - 1] ?? answers.at(-1) ?? {};
+      if (!sse) return Response.json(json, { status });
+      const text = sse.map(
+        (data) => `data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`,
+      );
+      return new Response(text.join(""), { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  return { url: `http://127.0.0.1:${server.port}`, key, bodies };
+}
+
+const by = (name: string) => allModels.find((one) => one.name === name) as Model;
+const chat = by("openai");
+const message = (fields: object, finish_reason: string | null = null) => ({
+  choices: [{ index: 0, delta: fields, finish_reason }],
+});
+const end = message({}, "stop");
+const call = (index: unknown, id: string | undefined, args: unknown) =>
+  message({ tool_calls: [{ index, id, function: { name: "look", arguments: args } }] });
+
+const looks = (inputs: unknown[], input: z.ZodObject = z.looseObject({})) =>
+  toolRegistry([
+    tool({ name: "look", description: "", input, execute: (given) => void inputs.push(given) }),
+  ]);
+
+async function played(model: Model, answers: Sent[], options: object = {}) {
+  const inputs: unknown[] = [];
+  const at = serving(...answers);
+  const agent = model.agent({ maxRetries: 0, tools: looks(inputs), ...options });
+  const run = await observed(() => agent(threadAt(model, at), "You look"));
+  return { ...run, inputs, bodies: at.bodies, code: (run.error as { code?: string } | null)?.code };
+}
+
+/** A whole answer, in place of a stream of it. */
+const documents: Record<string, unknown> = {
+  openai: { ...message({}), choices: [{ message: { content: "hi" }, finish_reason: "stop" }] },
+  anthropic: { type: "message", content: [{ type: "text", text: "hi" }], stop_reason: "end_turn" },
+  responses: {
+    ...{ object: "response", status: "completed" },
+    output: [{ type: "message", content: [{ type: "output_text", text: "hi" }] }],
+  },
+};
+
+describe.each(allModels)("a server of the $name protocol", (model) => {
+  test("may answer without a stream", async () => {
+    const { error, text, events } = await played(model, [{ json: documents[model.name] }]);
+    expect([error, text]).toEqual([null, "hi"]);
+    expect(JSON.stringify(events)).toContain("reports no usage");
+  });
+
+  test.each([
+    [{ error: { message: "Insufficient credits", type: "billing_error" } }, "LLM_BILLING", false],
+    [{ error: { message: "Rate limit exceeded", code: 429 } }, "LLM_RATE_LIMIT", true],
+    [{ error: "the model is overloaded" }, "LLM_OVERLOADED", true],
+    [{ type: "error", error: { type: "api_error", message: "no" } }, "LLM_SERVER_ERROR", true],
+  ])("may say %j with status 200, in a stream too", async (json, code, retryable) => {
+    expect((await played(model, [{ json }])).error).toMatchObject({
+      code,
+      retryable,
+      isFree: false,
+    });
+    expect((await played(model, [{ sse: [json] }])).error).toMatchObject({ code, retryable });
+  });
+
+  test.each([[null], [7], ["text"], [{}], [[]], [{ status: "ok" }]])(
+    "may answer %j: an error in words",
+    async (json) => {
+      const { error } = await played(model, [{ json }]);
+      expect(error).toMatchObject({
+        message: expect.not.stringContaining("not JSON"),
+        retryable: expect.any(Boolean),
+      });
+    },
+  );
+
+  test("may leave out the names of events, and the mark of the end", async () => {
+    const [stream = ""] = await recordedOf(model, [{ text: "the whole answer" } satisfies Reply]);
+    const sse = eventsIn(stream).map(({ data }) => data);
+    expect((await played(model, [{ sse }])).text).toBe("the whole answer");
+  });
+
+  test("has its integers beyond 2^53 kept exact", async () => {
+    const reply = { tools: [{ name: "look", json: '{"id": 9007199254740993, "n": 1}' }] };
+    const streams = await recordedOf(model, [reply, { text: "done" }]);
+    const answers = streams.map((stream) => ({ sse: eventsIn(stream).map(({ data }) => data) }));
+    const exact = await played(model, answers);
+    expect(exact.inputs).toEqual([{ id: "9007199254740993", n: 1 }]);
+    expect(exact.bodies[1]).toMatch(/\\?"id\\?": ?9007199254740993\b/);
+    const tools = looks([], z.object({ id: z.number() }));
+    const { bodies } = await played(model, answers, { tools });
+    expect(bodies[1]).toContain(
+      "9007199254740993: a number can't hold an integer beyond 2^53 exactly",
+    );
+    const fields = await recordedOf(model, [{ text: '{"id": 9007199254740993}' }]);
+    const one = (schema: z.ZodObject) =>
+      role({ description: "", agent: model.agent(), systemPrompt: "", schema, repairs: 0 })(
+        threadAt(
+          model,
+          serving(...fields.map((stream) => ({ sse: eventsIn(stream).map(({ data }) => data) }))),
+        ),
+      );
+    expect(await one(z.object({ id: z.string() }))).toMatchObject({
+      meta: { id: "9007199254740993" },
+    });
+    expect(await failureOf(one(z.object({ id: z.number() })))).toMatchObject({
+      code: "EXTRACTION_FAILED",
+      message: expect.stringContaining("9007199254740993"),
+    });
+  });
+
+  test("has a paid answer read, whatever it counts", async () => {
+    const [stream = ""] = await recordedOf(model, [{ text: "the whole answer" }]);
+    for (const count of [null, 1e308, -1, "7", {}]) {
+      const text = JSON.stringify(eventsIn(stream)).replace(
+        /("[a-z]+_tokens"):\d+/g,
+        `$1:${JSON.stringify(count)}`,
+      );
+      const sse = (JSON.parse(text) as { data: unknown }[]).map(({ data }) => data);
+      const run = await played(model, [{ sse }]);
+      expect([count, run.error, run.text]).toEqual([count, null, "the whole answer"]);
+    }
+  });
+});
+
+describe("chat completions of other servers", () => {
+  const done = { sse: [message({ content: "done" }), end] };
+
+  test.each<[string, object[], unknown[]]>([
+    ["the same index", [call(0, "a", '{"n":1}'), call(0, "b", '{"n":2}')], [{ n: 1 }, { n: 2 }]],
+    [
+      "the same index and no ids",
+      [call(0, undefined, '{"n":1}'), call(0, "", '{"n":2}')],
+      [{ n: 1 }, { n: 2 }],
+    ],
+    [
+      "the same index and id",
+      [call(0, "a", '{"n":1}'), call(0, "a", '{"n":2}')],
+      [{ n: 1 }, { n: 2 }],
+    ],
+    [
+      "arguments as objects",
+      [call(0, "a", { n: 1 }), call(1, "b", { n: 2 })],
+      [{ n: 1 }, { n: 2 }],
+    ],
+    ["a call that comes twice", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":1}')], [{ n: 1 }]],
+    [
+      "the old form",
+      [message({ function_call: { name: "look", arguments: '{"n":1}' } })],
+      [{ n: 1 }],
+    ],
+  ])("may give calls %s", async (_, chunks, expected) => {
+    const run = await played(chat, [{ sse: [...chunks, message({}, "tool_calls")] }, done]);
+    expect([run.text, run.inputs]).toEqual(["done", expected]);
+  });
+
+  test("may refuse max_tokens, and are asked once more in their word", async () => {
+    const refusal =
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    const { text, bodies } = await played(
+      chat,
+      [{ status: 400, json: { error: { message: refusal, code: "unsupported_parameter" } } }, done],
+      { maxTokens: 1000, model: "refuses-max-tokens" },
+    );
+    expect(text).toBe("done");
+    expect(bodies[1]).toContain('"max_completion_tokens":1000');
+  });
+
+  test("may write thinking in tags before a text", async () => {
+    const pieces = ["<th", "ink>so", " it is</thi", "nk>\n", "\nthe ", "answer"];
+    const { text, events } = await played(chat, [
+      { sse: [...pieces.map((content) => message({ content })), end] },
+    ]);
+    expect(text).toBe("the answer");
+    const thought = events
+      .filter(({ type }) => type === "llm_thinking")
+      .map(({ payload }) => payload.delta);
+    expect(thought.join("")).toBe("so it is");
+    const less = await played(chat, [{ sse: [message({ content: "<thin air>" }), end] }]);
+    expect(less.text).toBe("<thin air>");
+  });
+
+  test("never have words on the way stand in for an answer that was not understood", async () => {
+    const aside = [message({ content: "I look." }), call(0, "a", "{}"), message({}, "tool_calls")];
+    const usage = { usage: { prompt_tokens: 3, completion_tokens: 40 } };
+    for (const lost of [
+      [message({ hologram: "done" }), end],
+      [end, { choices: [], ...usage }],
+      [message({ reasoning: "done" }), end],
+    ]) {
+      const { error, text } = await played(chat, [{ sse: aside }, { sse: lost }]);
+      expect([text, error]).toEqual([
+        "",
+        expect.objectContaining({ code: "LLM_EMPTY", retryable: true }),
+      ]);
+    }
+    const { events, text } = await played(chat, [
+      { sse: [message({ content: "done", hologram: "x" }), end] },
+    ]);
+    expect([text, JSON.stringify(events)]).toEqual([
+      "done",
+      expect.stringContaining("delta.hologram, which is not understood"),
+    ]);
+  });
+});
