@@ -61,28 +61,31 @@ const coreFiles = once(() => entryFiles(import.meta, forBundles));
 type Inputs = Bun.BuildMetafile["inputs"];
 
 /**
- * The files of the imports that a build left open: those in `resolve`, and our own packages where no importing file has
- * a copy of its own.
+ * The files of imports that a build left open: those in `resolve`, and our own packages where an importing file has no
+ * copy. All files then get one copy: that of another importing file, else the one that is running.
  */
 export async function lentFiles(
   own: OwnPackages,
   resolve: Readonly<Record<string, string>>,
   inputs: Inputs,
 ): Promise<Record<string, string>> {
-  const importers = new Map<string, string[]>();
+  const importers = new Map<string, Set<string>>();
+  const add = (specifier: string, file: string) => {
+    const folders = importers.get(specifier) ?? new Set();
+    importers.set(specifier, folders.add(dirname(resolvePath(file))));
+  };
   for (const [file, { imports }] of Object.entries(inputs)) {
-    for (const { path, external } of imports) {
-      if (external)
-        importers.set(path, [...(importers.get(path) ?? []), dirname(resolvePath(file))]);
-    }
+    for (const { path, external } of imports) if (external) add(path, file);
   }
-  const files: Record<string, string> = {};
+  // The build has not read these files.
+  for (const file of Object.values(resolve)) for (const name of forBundles) add(name, file);
+  const files: Record<string, string> = { ...resolve };
   for (const [specifier, folders] of importers) {
-    const given = resolve[specifier];
     const isOwn = own.names.some((name) => specifier === name || specifier.startsWith(`${name}/`));
-    if (given === undefined && !isOwn) continue;
-    if (given === undefined && folders.some((one) => resolved(specifier, one) !== null)) continue;
-    const file = given ?? (await own.fileOf(specifier));
+    if (!isOwn || files[specifier] !== undefined) continue;
+    const copies = [...folders].toSorted().map((folder) => resolved(specifier, folder));
+    if (!copies.includes(null)) continue;
+    const file = copies.find((copy) => copy !== null) ?? (await own.fileOf(specifier));
     if (file !== null) files[specifier] = file;
   }
   return files;
