@@ -62,7 +62,12 @@ function compile(name: Published, dist: string, emit: object): void {
 }
 
 const declarations = { emitDeclarationOnly: true };
-const everyFile = { allowImportingTsExtensions: false, rewriteRelativeImportExtensions: true };
+/** Node 20 and 22 can't read newer syntax, such as `using`. */
+const everyFile = {
+  target: "es2023",
+  allowImportingTsExtensions: false,
+  rewriteRelativeImportExtensions: true,
+};
 
 /** Begins the staging folder of a package: what every package has. */
 function stage(folder: string, fields: Record<string, unknown>): string {

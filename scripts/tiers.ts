@@ -141,7 +141,7 @@ export const soakTier = (options: {
   seed: number;
 }): Tier => {
   const { minutes, schedules, faults, seed } = options;
-  const crashtest = ["scripts/crashtest.ts", "--seed", String(seed)];
+  const crashtest = ["scripts/crashtest/crashtest.ts", "--seed", String(seed)];
   const onCluster = ["--cluster", "--nodes", "3", "--faults", String(faults)];
   const stages = [
     ...simulator(schedules),

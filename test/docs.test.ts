@@ -103,16 +103,13 @@ describe("the documents", () => {
   });
 });
 
-/** Packages whose README does not explain their inside yet. */
-const unexplained = new Set(["workflow-plan"].map((name) => `packages/${name}/README.md`));
-
 describe.each(readmes)("$path", ({ path, text }) => {
   const folder = join(top, dirname(path));
   const paths = [...text.matchAll(/`(?:\.\/)?((?:src|test|bench|schema|bin)\/[\w./-]+)`/g)].map(
     ([, word = ""]) => word,
   );
 
-  test.skipIf(unexplained.has(path))("explains each folder of its sources", () => {
+  test("explains each folder of its sources", () => {
     const folders = readdirSync(join(folder, "src"), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => `src/${name}`);

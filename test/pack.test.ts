@@ -240,7 +240,6 @@ describe("the installed command", () => {
   test("builds a step workflow to the same bytes wherever it is installed", () => {
     const text = JSON.stringify({ ...flow, steps: [...flow.steps.slice(0, 2), ...asking.steps] });
     const joined = text.replace('"next":"Write_Text"', '"next":"LLM_Ask"');
-    // The standalone binary is left out: the names in its bundles of step workflows differ from build to build.
     const hashes = [uncaged, uncagedWithAgents].map((run, at) => {
       const source = join(at === 0 ? folder : withAgents, "same.json");
       writeFileSync(source, joined);

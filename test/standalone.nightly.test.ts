@@ -11,6 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pack, packStandalone } from "../scripts/pack.ts";
+import { asking, flow, graph, roles } from "./packed-sources.ts";
+import { npmInstall } from "./packed.ts";
 import { top } from "./source.ts";
 
 /*
@@ -21,6 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), "uncaged standalone "));
 const binary = join(folder, "uncaged-workflow");
 const work = join(folder, "work");
 const home = join(folder, "home");
+const installed = join(folder, "installed");
 const environment = { HOME: home, PATH: join(folder, "nothing"), UNCAGED_WORKFLOW_IDLE_MS: "100" };
 
 const uncaged = (args: string[], cwd = work) => {
@@ -38,9 +41,10 @@ const added = { code: 0, stdout: expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{13}\
 const completed = { code: 0, stderr: expect.stringMatching(/^completed\b/m) };
 
 beforeAll(async () => {
-  await pack();
+  const tarballs = Object.values(await pack());
   cpSync(await packStandalone(), binary);
-  for (const path of [work, home]) mkdirSync(path);
+  for (const path of [work, home, installed]) mkdirSync(path);
+  npmInstall(installed, join(folder, "home of npm"), tarballs);
 }, 300_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
@@ -89,6 +93,25 @@ test("a source gets agents and schemas that it has not installed", () => {
       moderator: ({ steps }) => (steps.length > 0 ? END : "planner") });`;
   expect(add("plan", "plan.ts", source)).toMatchObject(added);
   expect(uncaged(["run", "plan", "--wait"])).toMatchObject(completed);
+});
+
+test.each([
+  ["flow.json", JSON.stringify({ ...flow, steps: [...flow.steps.slice(0, 2), ...asking.steps] })],
+  ["graph.json", JSON.stringify(graph)],
+  ["roles.ts", roles],
+])("%s has the bytes that it has where npm installed the packages, each time", (file, text) => {
+  const hashes = new Set<string>();
+  const build = (command: string, cwd: string) => {
+    writeFileSync(join(cwd, file), text.replace('"next":"Write_Text"', '"next":"LLM_Ask"'));
+    const argv = [command, "build", file, "--out", "same.esm.js", "--json"];
+    const env = command === binary ? environment : { ...process.env, HOME: home };
+    const { exitCode, stdout } = Bun.spawnSync(argv, { cwd, env, stdin: "ignore" });
+    expect(exitCode).toBe(0);
+    hashes.add((JSON.parse(stdout.toString()) as { hash: string }).hash);
+  };
+  build(join(installed, "node_modules/.bin/uncaged-workflow"), installed);
+  for (let count = 0; count < 6; count += 1) build(binary, work);
+  expect(hashes.size).toBe(1);
 });
 
 test("an error has the line of the author's source", () => {

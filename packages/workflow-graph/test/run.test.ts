@@ -56,6 +56,14 @@ describe("the result of a run", () => {
     expect(shown).toEqual(["in", "in", "in", "c(a(in)\n\nb(in))"]);
   });
 
+  test("names the question from the moment it is recorded, before its thread waits", async () => {
+    const { steps } = await drawn(nodes, "s -> a; a -> p; p -approve-> b");
+    expect(steps.at(-1)?.role).toBe("__wait__");
+    const questions = ["running", "waiting", "killed"].map((one) => resultOf(one, steps).question);
+    expect(questions).toEqual([steps.length, steps.length, null]);
+    expect(resultOf("running", steps.slice(0, -1)).question).toBeNull();
+  });
+
   test("has the message of a failure once, and nothing of a completed run at work", async () => {
     const failing = { ...line, type: "llm_error", content: "gone" } as const;
     const thread = { status: "failed", steps: [], createdAt: 1, result: { summary: "gone" } };

@@ -1,6 +1,7 @@
 // @cluster: it starts a server.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { storeContract, type StoreUnderTest, type ThreadStore } from "@uncaged/workflow/store";
+import { storeContract, type StoreUnderTest } from "@uncaged/workflow/host";
+import type { ThreadStore } from "@uncaged/workflow/store";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { ClusterClient } from "../src/client/client.ts";

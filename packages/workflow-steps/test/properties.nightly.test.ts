@@ -3,7 +3,7 @@ import type { Step } from "@uncaged/workflow";
 import fc from "fast-check";
 import { validate } from "../src/check/check.ts";
 import type { Checkpoint } from "../src/state/checkpoint.ts";
-import { generatedWorkflows } from "./generated.ts";
+import { generatedWorkflows } from "./generated/workflows.ts";
 import type { Generated } from "./generated/draft.ts";
 import { runEngine } from "./generated/engine.ts";
 import { countsOf, endOf, foldOf, runBundle } from "./generated/run.ts";

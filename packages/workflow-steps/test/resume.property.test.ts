@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { nestedWorkflows } from "./generated.ts";
+import { nestedWorkflows } from "./generated/workflows.ts";
 import type { Generated } from "./generated/draft.ts";
 import { runEngine } from "./generated/engine.ts";
 import { countsOf, endOf, runBundle } from "./generated/run.ts";

@@ -224,9 +224,10 @@ describe("what is built", () => {
   test("follows the project's own tsconfig, beside the source or beside package.json", async () => {
     const files = {
       "package.json": "{}",
-      "tsconfig.json":
-        '{ // a comment\n "compilerOptions": { "paths": { "@lib/*": ["./lib/*"] } } }',
-      "lib/a.ts": 'export const a: string = "from lib";',
+      "tsconfig.json": '{ // a comment\n "extends": "./config/base.json" }',
+      "config/base.json": '{ "compilerOptions": { "paths": { "@lib/*": ["../lib/*"] } } }',
+      // What is lent is found by paths too.
+      "lib/a.ts": 'import { END } from "@uncaged/workflow"; export const a = `from lib${END}`;',
       "src/flow.ts": `import { a } from "@lib/a"; ${exports_} export const b = a;`,
     };
     expect((await build(files, "src/flow.ts")).text).toContain("from lib");

@@ -190,7 +190,9 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     answer: ["It is gone.", schema.deletedPlanSchema],
     run: async ({ params }) => (await access()).plans.remove(params.id),
   });
-  return { app: routes.app, feed, close: () => void opened?.then(({ plans }) => plans.close()) };
+  // Plans that could not be opened have been reported to their requests.
+  const close = (): void => void opened?.then(({ plans }) => plans.close()).catch(() => undefined);
+  return { app: routes.app, feed, close };
 }
 
 /** A plan with another definition, checked as a model's is. @throws WorkflowError `PLAN_INVALID` */

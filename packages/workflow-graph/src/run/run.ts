@@ -1,4 +1,4 @@
-import type { ThreadInput } from "@uncaged/workflow";
+import { type ThreadInput, WAIT } from "@uncaged/workflow";
 import { readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
 import type { WorkflowLogEntry } from "../interpreter/log.ts";
@@ -112,9 +112,13 @@ export function runResult({
     state,
     waitingForInput: status === "paused",
     currentNodeId: isOver ? null : currentNodeId,
-    question: thread.status === "waiting" ? thread.steps.length : null,
+    question: isAsking(thread) ? thread.steps.length : null,
   };
 }
+
+/** A thread whose question is recorded waits a moment later: its worker still says that it runs. */
+const isAsking = ({ status, steps }: GraphThread): boolean =>
+  status === "waiting" || (status === "running" && steps.at(-1)?.role === WAIT);
 
 /** An approval is shown as soon as it was reached, also while the thread still runs what is in flight. */
 function statusOf({ status }: GraphThread, isReached: boolean): RunStatus {

@@ -15,7 +15,7 @@ import { nearestName } from "../document/nearest.ts";
 import { bunFlags } from "../system/programs.ts";
 import { openChannel } from "./child.ts";
 import { finishBuild, portableNames } from "./finish.ts";
-import { findOwnPackages, lend } from "./own-packages.ts";
+import { findOwnPackages, lentFiles, writeConfig } from "./own-packages.ts";
 
 const { request, answer } = openChannel();
 const { source, tsconfig, out, resolve, within } = request as BuildRequest;
@@ -33,12 +33,13 @@ const runtimeFolders = new Map<string, boolean>();
 
 const isData = /\.(txt|md|json|jsonc|ya?ml|toml)$/i;
 
+type Inputs = Bun.BuildMetafile["inputs"];
+
 const own = await findOwnPackages(join(out, "library"));
-const lent = [...own.names, ...Object.keys(resolve)];
 
 try {
-  refuseMacros();
-  answer({ inputs: await build() } satisfies BuildAnswer);
+  const lent = await lentFiles(own, resolve, refuseMacros());
+  answer({ inputs: await build(lent) } satisfies BuildAnswer);
 } catch (error) {
   const known = isWorkflowError(error) ? error : buildFailed([`${source}: ${messageOf(error)}`]);
   answer({ refused: toErrorRecord(known) } satisfies BuildAnswer);
@@ -46,18 +47,24 @@ try {
 
 // A macro is code that runs while it is built. Only Bun's command can forbid it (`--no-macros`): so
 // it builds first, to nowhere, and reports macros and every plain mistake. A standalone binary is that command too.
-function refuseMacros(): void {
+// Returns the author's files and what they import.
+function refuseMacros(): Inputs {
   const defines = Object.entries(define).map(([name, value]) => `--define=${name}:${value}`);
-  const external = lent.map((name) => `--external=${name}`);
+  const lendable = [...own.names, ...Object.keys(resolve)];
+  const external = lendable.map((name) => `--external=${name}`);
   const loaders = Object.entries(loader).map(([ending, kind]) => `--loader=${ending}:${kind}`);
   const options = ["--no-macros", "--target=node", "--format=esm", "--env=disable"];
-  const paths = [`--tsconfig-override=${tsconfig}`, `--outdir=${join(out, "first")}`, source];
+  const metafile = join(out, "first.json");
+  const files = [`--tsconfig-override=${tsconfig}`, `--outdir=${join(out, "first")}`];
+  const paths = [...files, `--metafile=${metafile}`, source];
   const { status, stderr } = spawnSync(
     process.execPath,
     ["build", ...bunFlags, ...options, ...external, ...defines, ...loaders, ...paths],
     { encoding: "utf8", env: { ...process.env, BUN_BE_BUN: "1" }, maxBuffer: 64 << 20 },
   );
-  if (status === 0) return;
+  if (status === 0) {
+    return (JSON.parse(readFileSync(metafile, "utf8")) as Bun.BuildMetafile).inputs;
+  }
   const problems = problemsIn(stderr);
   const isMacro = problems.some((problem) => problem.includes("Macros are disabled"));
   throw buildFailed(
@@ -99,7 +106,8 @@ function inOurWords(message: string): string {
   return message.replace(/\. Maybe you need to "bun install"\?$/, "");
 }
 
-async function build(): Promise<string[]> {
+async function build(lent: Record<string, string>): Promise<string[]> {
+  const isLending = Object.keys(lent).length > 0;
   const result = await Bun.build({
     entrypoints: [source],
     target: "node",
@@ -108,11 +116,10 @@ async function build(): Promise<string[]> {
     sourcemap: "external",
     loader,
     env: "disable",
-    tsconfig,
+    tsconfig: isLending ? writeConfig(out, tsconfig, lent) : tsconfig,
     define,
     throw: false,
     metafile: true,
-    plugins: [lend(own, resolve, out)],
   });
   const files = result.outputs.filter(({ kind }) => kind !== "sourcemap");
   const map = result.outputs.find(({ kind }) => kind === "sourcemap");
@@ -121,7 +128,7 @@ async function build(): Promise<string[]> {
     throw buildFailed(problems, exportHint(problems[0] ?? ""));
   }
   const inputs = result.metafile?.inputs ?? {};
-  if (within !== undefined) checkInside(within, inputs);
+  if (within !== undefined) checkInside(within, inputs, lent);
   const [code, second] = files;
   if (!code || second) throw notOneFile(second?.path ?? "none");
   const texts = await withTexts(await map.text(), Object.keys(inputs));
@@ -169,16 +176,17 @@ async function withTexts(map: string, inputs: string[]): Promise<string> {
 }
 
 /** Refuses what a file of the folder imports from outside of it. */
-function checkInside(folder: string, inputs: Bun.BuildMetafile["inputs"]): void {
+function checkInside(folder: string, inputs: Inputs, lent: Record<string, string>): void {
   const isInside = (path: string) => resolvePath(path).startsWith(join(folder, "/"));
-  const ours = new Set(lent);
   const problems = Object.entries(inputs)
     .filter(([path]) => isInside(path))
     .flatMap(([path, { imports }]) =>
       imports
         .filter((one) => one.path in inputs && !isInside(one.path))
         .flatMap(({ original = "" }) =>
-          ours.has(original) ? [] : `${resolvePath(path)}: Could not resolve: ${show(original)}`,
+          Object.hasOwn(lent, original)
+            ? []
+            : `${resolvePath(path)}: Could not resolve: ${show(original)}`,
         ),
     );
   if (problems.length > 0) throw buildFailed(problems);

@@ -1,7 +1,6 @@
-import { mkdtempSync, readFileSync, symlinkSync } from "node:fs";
-import { join, sep } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve as resolvePath } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { BunPlugin } from "bun";
 import { entryFiles } from "../document/entry-files.ts";
 
 /**
@@ -58,42 +57,84 @@ function resolved(specifier: string, folder: string): string | null {
 
 const coreFiles = once(() => entryFiles(import.meta, forBundles));
 
+/** The files of a build by path, each with its imports: from Bun's metafile. */
+type Inputs = Bun.BuildMetafile["inputs"];
+
 /**
- * A path to the same file without two dots in a row: of a plugin Bun takes none that has them, as in a folder `a..b`.
- * What leads past that folder is a link in `out`.
+ * The files of imports that a build left open: those in `resolve`, and our own packages where an importing file has no
+ * copy. All files then get one copy: that of another importing file, else the one that is running.
  */
-function withoutDots(path: string, out: string): string {
-  const end = path.indexOf(sep, path.lastIndexOf(".."));
-  if (!path.includes("..") || end < 0) return path;
-  const link = mkdtempSync(join(out, "own-"));
-  symlinkSync(path.slice(0, end), join(link, "past"));
-  return join(link, "past", path.slice(end));
+export async function lentFiles(
+  own: OwnPackages,
+  resolve: Readonly<Record<string, string>>,
+  inputs: Inputs,
+): Promise<Record<string, string>> {
+  const importers = new Map<string, Set<string>>();
+  const add = (specifier: string, file: string) => {
+    const folders = importers.get(specifier) ?? new Set();
+    importers.set(specifier, folders.add(dirname(resolvePath(file))));
+  };
+  for (const [file, { imports }] of Object.entries(inputs)) {
+    for (const { path, external } of imports) if (external) add(path, file);
+  }
+  // The build has not read these files.
+  for (const file of Object.values(resolve)) for (const name of forBundles) add(name, file);
+  const files: Record<string, string> = { ...resolve };
+  for (const [specifier, folders] of importers) {
+    const isOwn = own.names.some((name) => specifier === name || specifier.startsWith(`${name}/`));
+    if (!isOwn || files[specifier] !== undefined) continue;
+    const copies = [...folders].toSorted().map((folder) => resolved(specifier, folder));
+    if (!copies.includes(null)) continue;
+    const file = copies.find((copy) => copy !== null) ?? (await own.fileOf(specifier));
+    if (file !== null) files[specifier] = file;
+  }
+  return files;
 }
 
 /**
- * Resolves the named packages to the given files, and our own to the copies that are running where the importing file
- * has none of its own. `out` is a folder for this build alone.
+ * Writes a `tsconfig.json` that adds files by import path to another one, and returns its path. A plugin that resolves
+ * them would lose `sideEffects` of their packages, and the bytes would differ from build to build.
  */
-export function lend(
-  own: OwnPackages,
-  resolve: Readonly<Record<string, string>>,
-  out: string,
-): BunPlugin {
-  return {
-    name: "own-packages",
-    setup(build) {
-      for (const [name, path] of Object.entries(resolve)) {
-        const known = { path: withoutDots(path, out) };
-        build.onResolve({ filter: new RegExp(`^${RegExp.escape(name)}$`) }, () => known);
-      }
-      for (const name of own.names) {
-        const filter = new RegExp(`^${RegExp.escape(name)}(/|$)`);
-        build.onResolve({ filter }, async ({ path: specifier, resolveDir }) => {
-          if (resolved(specifier, resolveDir) !== null) return undefined;
-          const path = await own.fileOf(specifier);
-          return path === null ? undefined : { path: withoutDots(path, out) };
-        });
-      }
-    },
-  };
+export function writeConfig(folder: string, base: string, files: Record<string, string>): string {
+  const lent = Object.entries(files).map(([specifier, file]) => [specifier, [file]] as const);
+  const paths = { ...pathsOf(base), ...Object.fromEntries(lent) };
+  const config = join(folder, "lending.json");
+  writeFileSync(config, JSON.stringify({ extends: base, compilerOptions: { paths } }));
+  return config;
+}
+
+type Config = {
+  extends?: string | string[];
+  compilerOptions?: { baseUrl?: string; paths?: Record<string, string[]> };
+};
+
+/** The absolute `paths` of a `tsconfig.json`: those of `extends` would be replaced, not extended. */
+function pathsOf(file: string): Record<string, string[]> {
+  const { baseUrl, paths, folder } = settingsOf(file);
+  const base = baseUrl ?? folder;
+  return Object.fromEntries(
+    Object.entries(paths).map(([name, targets]) => [
+      name,
+      targets.map((target) => resolvePath(base, target)),
+    ]),
+  );
+}
+
+type PathSettings = { baseUrl: string | null; paths: Record<string, string[]>; folder: string };
+
+function settingsOf(file: string): PathSettings {
+  const folder = dirname(file);
+  let settings: PathSettings = { baseUrl: null, paths: {}, folder };
+  try {
+    const config = Bun.JSONC.parse(readFileSync(file, "utf8")) as Config;
+    for (const parent of [config.extends ?? []].flat()) {
+      settings = settingsOf(Bun.resolveSync(parent, folder));
+    }
+    const { baseUrl, paths } = config.compilerOptions ?? {};
+    if (baseUrl !== undefined) settings.baseUrl = resolvePath(folder, baseUrl);
+    if (paths !== undefined) settings = { ...settings, paths, folder };
+  } catch {
+    // Bun reports what is wrong with it.
+  }
+  return settings;
 }

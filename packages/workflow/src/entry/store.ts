@@ -22,9 +22,6 @@ export {
   type ThreadState,
   type ThreadStore,
 } from "../store/store.ts";
-export { storeContract, type StoreRule } from "../store/store-contract.ts";
-export type { StoreUnderTest } from "../store/store-trial.ts";
-export { memoryStore } from "../store/memory-store.ts";
 export { DiskStore } from "../disk/store.ts";
 
 // Records

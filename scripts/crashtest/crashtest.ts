@@ -14,11 +14,11 @@
  */
 import { rmSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { audit } from "./audit.ts";
-import { Product } from "./crashtest/product.ts";
-import { attempt, isOpen, names, Usage, User } from "./crashtest/user.ts";
-import { kinds } from "../packages/workflow-restate/test/faults/faults.ts";
-import { crashCluster } from "../packages/workflow-restate/test/faults/run.ts";
+import { audit } from "../audit.ts";
+import { Product } from "./product.ts";
+import { attempt, isOpen, names, Usage, User } from "./user.ts";
+import { kinds } from "../../packages/workflow-restate/test/faults/faults.ts";
+import { crashCluster } from "../../packages/workflow-restate/test/faults/run.ts";
 
 const { values } = parseArgs({
   options: {

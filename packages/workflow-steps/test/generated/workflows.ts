@@ -1,6 +1,6 @@
 import type fc from "fast-check";
-import { type Generated, generatedOf } from "./generated/draft.ts";
-import { nestedPlans, workflowPlans } from "./generated/plan.ts";
+import { type Generated, generatedOf } from "./draft.ts";
+import { nestedPlans, workflowPlans } from "./plan.ts";
 
 const mostSteps = 30;
 
