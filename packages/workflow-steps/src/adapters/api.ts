@@ -39,17 +39,43 @@ async function answered(
   mostBytes: number,
 ): ReturnType<ApiAdapter["request"]> {
   const { id, method } = request;
+  const url = urlOf(request);
   const { body, type } = bodyOf(request);
   const headers = { ...(type && { "content-type": type }), ...request.headers };
   // Bun ends a quiet answer after 5 minutes: that is for our limits to say.
   const init = { method, headers, body, signal, timeout: false };
+  checkSendable(id, url, { method, headers });
   // A file may lie on another origin, as on a CDN, which gets no headers. An API's answer comes from where its key is good.
   const hasCredential = request.bytes ? false : request.hasCredential;
-  const response = await fetchWithinOrigin(urlOf(request), { ...init, hasCredential });
+  const response = await fetchWithinOrigin(url, { ...init, hasCredential });
   const bytes = await bytesOf(id, response, mostBytes);
   const kind = response.headers.get("content-type") ?? "";
   const data = request.bytes ? bytes : dataOf(id, bytes, kind, response.ok);
   return { status: response.status, headers: Object.fromEntries(response.headers), data };
+}
+
+// RFC 9110: a field name is a token, and its value has neither line ends nor characters beyond Latin-1.
+const headerName = /^[!#$%&'*+.^_`|~\w-]+$/;
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** What no request can hold is not a failure of the network. A message never has a value, which may be a secret. */
+function checkSendable(
+  id: string,
+  url: URL,
+  { headers, method }: Pick<ApiRequest, "headers" | "method">,
+): void {
+  const bad = (what: string) =>
+    new LLMError("bad_request", `${id} can't be sent: ${what}`, { code: "BAD_PARAMS" });
+  for (const [name, value] of Object.entries(headers)) {
+    if (!headerName.test(name)) throw bad(`${JSON.stringify(name)} is not the name of a header`);
+    if (headerValue.test(value.trim())) continue;
+    throw bad(`its header ${name} has a line end, or a character beyond Latin-1`);
+  }
+  try {
+    new Request(url.href, { method });
+  } catch {
+    throw bad(`its method ${JSON.stringify(method)} or its address is not one of HTTP`);
+  }
 }
 
 function urlOf({ id, url: given, query = {} }: ApiRequest): URL {

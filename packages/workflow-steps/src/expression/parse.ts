@@ -238,9 +238,21 @@ function choice(wanted: boolean, operands: Evaluate[]): Evaluate {
 /** The value of a key: an own property of an object, an array or a text; else undefined. */
 export function read(value: unknown, key: unknown): unknown {
   if (typeof key !== "string" && typeof key !== "number") return undefined;
-  if (typeof value !== "string" && (typeof value !== "object" || value === null)) return undefined;
+  if (typeof value === "string") return key === "length" ? value.length : characterAt(value, key);
+  if (typeof value !== "object" || value === null) return undefined;
   const fields = value as Record<string, unknown>;
   return Object.hasOwn(fields, key) ? fields[key] : undefined;
+}
+
+// Half of a character can't be written to a file or sent: the index of its first half gives the whole, that of its
+// second half an empty text.
+function characterAt(text: string, key: string | number): string | undefined {
+  if (!Object.hasOwn(Object(text) as object, key)) return undefined;
+  const at = Number(key);
+  const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  if (character.length > 1) return character;
+  const before = text.codePointAt(at - 1) ?? 0;
+  return before > 0xffff ? "" : character;
 }
 
 /** A word of an expression, as it is written; a key without its point. */
