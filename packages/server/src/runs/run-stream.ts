@@ -1,7 +1,7 @@
 import { RunEventType } from "@uncaged/workflow-steps";
 import type { EventRecord, Host, ThreadRef } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
-import { type Bytes, sseBytes } from "../stream/sse.ts";
+import { type Bytes, sseBytes, streamHeaders } from "../stream/sse.ts";
 import type { Serializer } from "../stream/thread-feed.ts";
 import { type Ending, endingOf, endOf, lastSeqOf } from "./run.ts";
 
@@ -30,11 +30,7 @@ export async function followRun(
 
 export const noStream = (): Response =>
   new Response("", {
-    headers: {
-      "Content-Type": "text/event-stream",
-      "Cache-Control": "no-cache",
-      Connection: "keep-alive",
-    },
+    headers: { ...streamHeaders, Connection: "keep-alive" },
   });
 
 export const seqIn = (text: string | undefined): number | null =>
