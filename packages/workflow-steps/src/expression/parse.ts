@@ -1,4 +1,5 @@
 import { WorkflowError } from "@uncaged/workflow";
+import { isRounded } from "@uncaged/workflow/interpreter";
 import { choices, type Fail, negative, type Operation, operations } from "./operator.ts";
 import { toBool } from "./value.ts";
 
@@ -149,7 +150,11 @@ class Parser {
     this.#next();
     if (kind === "number") {
       const value = Number(text);
-      if (Number.isFinite(value)) return constant(value);
+      if (Number.isFinite(value)) {
+        if (!isRounded(text)) return constant(value);
+        const hint = "write it as a text in quotes: it can be joined and compared, not computed";
+        throw this.#invalid(`the number ${text} can't be kept exactly`, offset, hint);
+      }
       throw this.#invalid("the number is too large", offset, "write a number below 1e308");
     }
     if (kind === "text") return constant(this.#unescaped(text.slice(1, -1), offset + 1));
