@@ -77,7 +77,9 @@ test("a record is there with the answer, and before the stream says done", async
 
 test("a graph with an id that no run can have is refused, and is not the server's failure", async () => {
   for (const id of ["x".repeat(300), "a\0b", "\ud83d"]) {
-    const { status, body } = await drawn.post("run", { graph: graphOf([start("tea"), agent(id)], `s ${id}`) });
+    const { status, body } = await drawn.post("run", {
+      graph: graphOf([start("tea"), agent(id)], `s ${id}`),
+    });
     expect([status, body.error]).toEqual([400, "Invalid workflow graph payload"]);
   }
 });

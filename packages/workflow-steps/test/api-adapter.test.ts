@@ -110,7 +110,11 @@ describe("the API adapter", () => {
       () => ask("/json", { headers: { "x-key": value } }),
       { type: "bad_request", retryable: false, message: expect.not.stringContaining(value) },
     ]),
-    ["a header without a name", () => ask("/json", { headers: { "": "x" } }), { type: "bad_request" }],
+    [
+      "a header without a name",
+      () => ask("/json", { headers: { "": "x" } }),
+      { type: "bad_request" },
+    ],
     ["a method that is none", () => ask("/json", { method: "GE T" }), { type: "bad_request" }],
     ["a GET with a body", () => ask("/json", { body: {} }), { type: "bad_request" }],
   ];

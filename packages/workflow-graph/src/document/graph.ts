@@ -104,7 +104,8 @@ function readNode(given: unknown, index: number): GraphNode {
       `nodes[${index}] has the id ${JSON.stringify(id)}: what begins with __ is reserved`,
     );
   }
-  if (id.length > longestId) throw invalid(`nodes[${index}] has an id over ${longestId} characters`);
+  if (id.length > longestId)
+    throw invalid(`nodes[${index}] has an id over ${longestId} characters`);
   const type = named === "input" ? "approval" : textOf(named);
   const data = recordOf(rest);
   const join = data.join === "each" ? "each" : "all";

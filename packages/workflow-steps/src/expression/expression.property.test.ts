@@ -94,7 +94,7 @@ function keyed({ text, wanted }: Sample, key: Sample): Sample {
     const value = own ? (base as Record<string, unknown>)[at] : undefined;
     if (!own || typeof base !== "string" || at === "length") return { value };
     // A character of two units stands whole at the first, and the second is empty.
-    const units = [...base].flatMap((one) => (one.length === 1 ? one : [one, ""]));
+    const units = Array.from(base).flatMap((one) => (one.length === 1 ? one : [one, ""]));
     return { value: units[Number(at)] };
   };
   return { text: `(${text})[${key.text}]`, wanted: of() };

@@ -151,8 +151,7 @@ function endChain(outline: Outline, root: Position, commit: Commit, at: Position
   finishIterations(inside, Math.max(finished, known));
 }
 
-const marked = ({ loopProgress = {} }: Commit, loop: string) =>
-  ownValue(loopProgress, loop);
+const marked = ({ loopProgress = {} }: Commit, loop: string) => ownValue(loopProgress, loop);
 
 // What a finished iteration did is in the variables: how its chains ended is of no use.
 function finishIterations(inside: Inside, finished: number): void {

@@ -4,7 +4,14 @@ import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
-import { bundlePath, bundlesDir, descriptorPath, mapPath, type Root, typesPath } from "../disk/paths.ts";
+import {
+  bundlePath,
+  bundlesDir,
+  descriptorPath,
+  mapPath,
+  type Root,
+  typesPath,
+} from "../disk/paths.ts";
 import { openRoot } from "../disk/root.ts";
 import { readDescriptor } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";

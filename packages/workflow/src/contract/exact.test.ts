@@ -2,7 +2,14 @@ import { expect, test } from "bun:test";
 import { isRounded, roundedIn, withExactNumbers } from "./exact.ts";
 
 test("a number is rounded when it is an integer that comes out as another", () => {
-  const exact = ["0", "-1", "9007199254740991", "9007199254740992", "100000000000000000000", "1e21"];
+  const exact = [
+    "0",
+    "-1",
+    "9007199254740991",
+    "9007199254740992",
+    "100000000000000000000",
+    "1e21",
+  ];
   expect([...exact, "0.1", "1.5e3", "9007199254740993.5"].filter(isRounded)).toEqual([]);
   const rounded = ["9007199254740993", "-9007199254740993", "123456789012345678901", "1e400"];
   expect(rounded.filter(isRounded)).toEqual(rounded);
