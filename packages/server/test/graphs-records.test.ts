@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RunResult } from "../src/entry/api-types.ts";
-import { agent, approval, Drawn, graphOf, start } from "./graph-client.ts";
+import { agent, approval, Drawn, graphOf, type Message, start } from "./graph-client.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
 const home = mkdtempSync(join(tmpdir(), "graph-project-"));
@@ -54,6 +54,34 @@ test("a record is a copy of the run at its pause and at its end, also when anoth
   const other = (await drawn.post("run", { graph })).body.runId;
   await drawn.serving.ok(`/api/threads/${other}/kill`, {});
   expect(await recorded(other, "cancelled")).toMatchObject({ waitingForInput: false });
+});
+
+test("a record is there with the answer, and before the stream says done", async () => {
+  const read = (runId: string) =>
+    JSON.parse(readFileSync(join(folder, `run_${runId}.json`), "utf8")) as RunResult;
+  const asked = await drawn.post("run", { graph });
+  expect(read(asked.body.runId)).toMatchObject({ status: "paused", question: asked.body.question });
+  const seen: string[] = [];
+  const noteAt = ({ type, ...rest }: Message): boolean => {
+    if (type === "done") seen.push(read((rest as { result: RunResult }).result.runId).status);
+    return type === "done";
+  };
+  await drawn.stream("run-stream", { graph: graphOf([start("tea"), agent("a")], "s a") }, noteAt);
+  const resumed = { runId: asked.body.runId, input: "reject", question: asked.body.question };
+  await drawn.stream("resume-stream", resumed, noteAt);
+  expect(seen).toEqual(["completed", "completed"]);
+  const other = (await drawn.post("run", { graph })).body.runId;
+  await drawn.post("cancel", { runId: other });
+  expect(read(other).status).toBe("cancelled");
+});
+
+test("a graph with an id that no run can have is refused, and is not the server's failure", async () => {
+  for (const id of ["x".repeat(300), "a\0b", "\ud83d"]) {
+    const { status, body } = await drawn.post("run", {
+      graph: graphOf([start("tea"), agent(id)], `s ${id}`),
+    });
+    expect([status, body.error]).toEqual([400, "Invalid workflow graph payload"]);
+  }
 });
 
 test("the files to begin with are those of PROJECT_ROOT", async () => {

@@ -14,7 +14,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const cases = [
-  { name: "model", most: 220, said: "done", lacks: ["OPENAI_API_KEY", "runCommand"] },
+  { name: "model", most: 240, said: "done", lacks: ["OPENAI_API_KEY", "runCommand"] },
   { name: "files", most: 100, said: "go docs/1.md true function", lacks: ["ANTHROPIC_API_KEY"] },
 ] as const;
 

@@ -105,6 +105,17 @@ describe("the API adapter", () => {
     ],
     ["an address that is none", () => ask("", { url: "users" }), { code: "BAD_URL" }],
     ["a file's address", () => ask("", { url: "file:///etc/passwd" }), { code: "BAD_URL" }],
+    ...["a\nb", "k€y", "a\0b"].map((value): [string, () => Promise<unknown>, object] => [
+      `a header that can't be sent: ${JSON.stringify(value)}`,
+      () => ask("/json", { headers: { "x-key": value } }),
+      { type: "bad_request", retryable: false, message: expect.not.stringContaining(value) },
+    ]),
+    [
+      "a header without a name",
+      () => ask("/json", { headers: { "": "x" } }),
+      { type: "bad_request" },
+    ],
+    ["a method that is none", () => ask("/json", { method: "GE T" }), { type: "bad_request" }],
     ["a GET with a body", () => ask("/json", { body: {} }), { type: "bad_request" }],
   ];
 

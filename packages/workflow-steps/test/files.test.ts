@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RegistryDocument, StepDocument } from "../src/entry/index.ts";
+import type { FileAdapter, RegistryDocument, StepDocument } from "../src/entry/index.ts";
 import { flow, ran, type Trial } from "./ran.ts";
 
 let cwd: string;
@@ -26,6 +26,8 @@ test("a Write writes texts as they are, objects as JSON with two spaces, null as
   expect(text("a.txt")).toBe("plain");
   expect(text("o.json")).toBe('{\n  "a": [\n    1\n  ]\n}');
   expect(text("d/n.txt")).toBe("");
+  await writing({ target: "/n.json", value: "=$o.nothing" });
+  expect(text("n.json")).toBe("null");
   expect(text("x/5.txt")).toBe("5");
 });
 
@@ -41,6 +43,36 @@ test("a Write reports its file, which is in the snapshot and the checkpoint", as
   expect(context.checkpoint().artifacts).toEqual({
     "out/ü.txt": { path: "out/ü.txt", size_bytes: 2 },
   });
+});
+
+test("a file adapter may report nothing: the size is that of the data", async () => {
+  const files = new Map<string, unknown>();
+  const file: FileAdapter = {
+    read: async () => "",
+    write: async (path, data) => void files.set(path, data),
+    exists: async () => false,
+    remove: async () => undefined,
+    list: async () => [],
+  };
+  const { payloads, status } = await writing(
+    { target: "/ü.txt", value: "ü" },
+    {},
+    { adapters: { file } },
+  );
+  expect(status).toBe("completed");
+  expect(payloads("file_done")).toEqual([{ path: "ü.txt", size_bytes: 2 }]);
+  expect([...files]).toEqual([["ü.txt", "ü"]]);
+});
+
+test("files may have the names of what every object has", async () => {
+  const { context } = await writing({ target: "/constructor", value: "x" });
+  const { artifacts, ...rest } = context.checkpoint();
+  expect(Object.keys(artifacts)).toEqual(["constructor"]);
+  const from = JSON.parse(JSON.stringify({ ...rest, artifacts, currentStepID: "Write_A" }));
+  expect((await writing({ target: "/toString", value: "y" }, {}, { from })).status).toBe(
+    "completed",
+  );
+  expect((await writing({ target: "/__proto__", value: "x" })).status).toBe("failed");
 });
 
 test("what lies outside of registry.files.artifacts is refused", async () => {

@@ -53,6 +53,8 @@ const followed = new Map<number, Pick<Stream<object>, "take" | "open">>();
 let port: MessagePort | null = null;
 
 function send(message: ToHub): void {
+  const isFollowed = message.kind === "follow";
+  if (isFollowed ? isUnseen() : port === null) return;
   port ??= connected();
   port.postMessage(message);
 }
@@ -85,6 +87,22 @@ function portToHub(): MessagePort {
   const { port1, port2 } = new MessageChannel();
   new Hub().add(port2);
   return port1;
+}
+
+// A browser opens six connections to a server. Without a shared worker each tab has one of its own, so that a seventh would
+// wait for ever: a tab that is hidden has none.
+const isAlone = typeof SharedWorker !== "function";
+const isUnseen = (): boolean => isAlone && document.hidden;
+
+if (isAlone && typeof document === "object") {
+  document.addEventListener("visibilitychange", () => {
+    if (!isUnseen()) {
+      for (const stream of followed.values()) stream.open();
+      return;
+    }
+    send({ kind: "close" });
+    port = null;
+  });
 }
 
 /** So long a page may be busy with messages before its reader gets a turn. */

@@ -2,6 +2,7 @@ import type { ApprovalDecision } from "@uncaged/workflow/records";
 import { Check, X } from "lucide-react";
 import { useMemo, useState } from "react";
 import { isRecord } from "../lib/json.ts";
+import { useKept } from "../lib/kept.ts";
 import { Button } from "./button.tsx";
 import { TextArea } from "./field.tsx";
 import { isLight, jsonIn, Prose } from "./prose.tsx";
@@ -10,13 +11,15 @@ import { Nothing, Value, Values } from "./value.tsx";
 type Props = {
   /** The subject of the approval; undefined when the question does not carry it. */
   subject: unknown;
+  /** The key that the note is kept under until it is sent. */
+  keep?: string;
   isBusy: boolean;
   onDecide: (decision: ApprovalDecision) => void;
 };
 
 /** Shows the whole subject of an approval and takes the decision. */
-export function ApprovalForm({ subject, isBusy, onDecide }: Props) {
-  const [note, setNote] = useState("");
+export function ApprovalForm({ subject, keep, isBusy, onDecide }: Props) {
+  const [note, setNote] = useKept(keep ?? null, "");
   const decide = (decision: ApprovalDecision["decision"]) => onDecide({ decision, note });
   return (
     <div className="flex max-w-520 min-w-0 flex-col gap-7">

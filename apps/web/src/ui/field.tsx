@@ -1,6 +1,7 @@
 import { Search } from "lucide-react";
 import { type ComponentProps, type ReactNode, useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
+import { useKept } from "../lib/kept.ts";
 import { ownIn } from "../lib/json.ts";
 import { answerOf, type Draft, type Drafts, type FormField } from "../lib/schema.ts";
 import { useKeys } from "./page.tsx";
@@ -150,14 +151,16 @@ type Problems = Readonly<Record<string, string>>;
 type SchemaFormOptions = {
   /** What the fields belong to: what was typed for one is none of another's. */
   of?: string;
+  /** Keeps what is typed under this key until it is forgotten: see `useKept`. */
+  keep?: string;
   /** What is wrong in the controls beside them. */
   problems?: Problems;
 };
 
 /** The form of some fields: its controls, the value that they hold, and what is wrong once it was to be sent. */
 export function useSchemaForm(fields: readonly FormField[], options: SchemaFormOptions = {}) {
-  const { of = "" } = options;
-  const [typed, setTyped] = useState<{ of: string; drafts: Drafts }>({ of, drafts: {} });
+  const { of = "", keep = null } = options;
+  const [typed, setTyped] = useKept<{ of: string; drafts: Drafts }>(keep, { of, drafts: {} });
   const [isChecked, setChecked] = useState(false);
   const drafts = typed.of === of ? typed.drafts : {};
   const answer = answerOf(fields, drafts);

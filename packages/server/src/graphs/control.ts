@@ -226,6 +226,8 @@ const isOwn = (error: unknown): boolean => isWorkflowError(error) && own.has(err
 function notRun(error: unknown): unknown {
   if (!isWorkflowError(error)) return error;
   const { message, hint } = toErrorRecord(error);
+  // Its texts become a descriptor's, which can't hold all that JSON can.
+  if (error.code === "BAD_DESCRIPTOR") return invalid([message]);
   const details = [message];
   const what = "Failed to execute workflow";
   return new WorkflowError(

@@ -46,6 +46,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   const control = new GraphControl(context);
   const records = new Records(context, runs, control);
   runs.imported = records.restore();
+  const views = { runs, resultOf: (run: GraphRun) => records.result(run) };
   const routes = new Routes("Runs of agent graphs", refused);
 
   const start = async (graph: unknown): Promise<GraphRun> => {
@@ -56,7 +57,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   /** What a run comes to, unless its client goes away before. */
   const outcome = async (run: GraphRun, { raw }: { raw: Request }) => {
     await settled(host, run.ref, { signal: raw.signal });
-    return await runs.result(run);
+    return await records.result(run);
   };
   /** Answers the run of a request; `cursor` is where it waited. */
   const resume = async (
@@ -87,7 +88,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     invalid: invalidGraph,
     answer: ["start, log, done, error.", stream, "text/event-stream"],
     others: notBegun,
-    run: async ({ body }) => streamRun(context, runs, await start(body.graph)),
+    run: async ({ body }) => streamRun(context, views, await start(body.graph)),
   });
   routes.add("POST /resume", {
     summary: "Answer the approval that a run waits at",
@@ -103,7 +104,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     answer: ["start, log, done, error.", stream, "text/event-stream"],
     async run({ body }, { req }) {
       const { cursor, run } = await resume(body, req);
-      return streamResumed(context, runs, run, cursor);
+      return streamResumed(context, views, run, cursor);
     },
   });
   routes.add("POST /cancel", {
@@ -114,7 +115,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     async run({ body }) {
       const run = await runs.get(body.runId, unknownId);
       await control.cancel(run);
-      return runs.result(run);
+      return records.result(run);
     },
   });
   routes.add("POST /retry", {
@@ -143,7 +144,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     others: allRead,
     async run({ params }, { req }) {
       const run = await named(runs, params.runId);
-      return followRun(context, runs, run, req.header("last-event-id") || undefined);
+      return followRun(context, views, run, req.header("last-event-id") || undefined);
     },
   });
   routes.add("GET /default-workflow", {

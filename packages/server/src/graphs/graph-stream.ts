@@ -5,23 +5,27 @@ import { type Bytes, type SseMessage, unnamedBytes } from "../stream/sse.ts";
 import type { LogItem, Serializer } from "../stream/thread-feed.ts";
 import { preceded } from "../stream/together.ts";
 import type { GraphRun, GraphRuns } from "./graph-run.ts";
+import type { Records } from "./records.ts";
 
 const nothing: Bytes = new Uint8Array();
 
+/** What streams show of runs. `resultOf` resolves when the copy of the run has the result too. */
+type Views = { runs: GraphRuns; resultOf: Records["result"] };
+
 /** The stream of a run: its start, the lines of its log, and what it came to when it ended or waits. */
-export function streamRun({ connections, ...context }: Context, runs: GraphRuns, run: GraphRun) {
-  return connections.send(() => listen(context, runs, run, {}), { greets: false });
+export function streamRun({ connections, ...context }: Context, views: Views, run: GraphRun) {
+  return connections.send(() => listen(context, views, run, {}), { greets: false });
 }
 
 /** The stream of a run from the position at which it waited for an answer. */
 export function streamResumed(
   { connections, ...context }: Context,
-  runs: GraphRuns,
+  views: Views,
   run: GraphRun,
   cursor: string,
 ): Response {
   const start = unnamedBytes(startOf(run.ref));
-  const open = () => preceded(start, listen(context, runs, run, { cursor }));
+  const open = () => preceded(start, listen(context, views, run, { cursor }));
   return connections.send(open, { greets: false });
 }
 
@@ -31,7 +35,7 @@ export function streamResumed(
  */
 export async function followRun(
   { connections, ...context }: Context,
-  runs: GraphRuns,
+  views: Views,
   run: GraphRun,
   lastId: string | undefined,
 ): Promise<Response> {
@@ -39,7 +43,7 @@ export async function followRun(
     return new Response(null, { status: 204 });
   }
   const from = { cursor: lastId, isNumbered: true };
-  return connections.send(() => listen(context, runs, run, from));
+  return connections.send(() => listen(context, views, run, from));
 }
 
 /** The position behind all that a thread has recorded. */
@@ -67,22 +71,26 @@ type From = { cursor?: string; isNumbered?: boolean };
 
 function listen(
   { threadFeeds }: Pick<Context, "threadFeeds">,
-  runs: GraphRuns,
+  views: Views,
   run: GraphRun,
   { cursor, isNumbered = false }: From,
 ): Source {
-  return threadFeeds.listen(run.ref, graphSerializer(runs, run, isNumbered), { cursor });
+  return threadFeeds.listen(run.ref, graphSerializer(views, run, isNumbered), { cursor });
 }
 
 const startOf = ({ threadId: runId }: ThreadRef) => ({ type: "start", runId });
 
 /** The messages of a run's stream, as the documented API has them. */
-function graphSerializer(runs: GraphRuns, run: GraphRun, isNumbered: boolean): Serializer {
+function graphSerializer(
+  { runs, resultOf }: Views,
+  run: GraphRun,
+  isNumbered: boolean,
+): Serializer {
   const bytesOf = (data: object, cursor: string): Bytes =>
     unnamedBytes(data, isNumbered && cursor !== "" ? cursor : undefined);
   const done = async (cursor: string): Promise<Bytes> => {
     try {
-      return bytesOf({ type: "done", result: await runs.result(run) }, cursor);
+      return bytesOf({ type: "done", result: await resultOf(run) }, cursor);
     } catch (error) {
       return bytesOf({ type: "error", message: toErrorRecord(error).message }, cursor);
     }

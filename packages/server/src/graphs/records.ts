@@ -54,6 +54,14 @@ export class Records {
     await this.#write(threadId);
   }
 
+  /** What a run came to, once its copy has it too: programs read the copy when they have the answer. */
+  async result(run: GraphRun): Promise<Awaited<ReturnType<GraphRuns["result"]>>> {
+    const { threadId } = run.ref;
+    const file = this.#names.get(threadId) ?? `run_${threadId}.json`;
+    await this.#write(threadId, { run, file });
+    return await this.#runs.result(run);
+  }
+
   close(): void {
     this.#watching?.abort();
   }
@@ -129,8 +137,7 @@ export class Records {
   }
 
   /** Writes one copy after the other: what is written last is what the thread was last. */
-  async #write(threadId: string): Promise<void> {
-    const kept = this.#open.get(threadId);
+  async #write(threadId: string, kept = this.#open.get(threadId)): Promise<void> {
     if (!kept) return;
     const before = this.#writing.get(threadId) ?? Promise.resolve();
     const writing = before.then(() => this.#copy(kept));

@@ -1,4 +1,4 @@
-import { maxJsonDepth, show } from "@uncaged/workflow/internal";
+import { maxJsonDepth, roundedIn, show } from "@uncaged/workflow/internal";
 import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
 import type { MiddlewareHandler } from "hono";
 
@@ -63,10 +63,19 @@ export const limitBody =
     if (req.raw.body !== null) {
       const { url, method, headers, signal } = req.raw;
       const body = await bytesOf(req.raw, mostOf(req.raw), pace);
+      if (typeOf(req.raw) !== uploadType) checkNumbers(body);
       req.raw = new Request(url, { method, headers, signal, body });
     }
     await next();
   };
+
+/** Refuses a number that reading the body as JSON would round. */
+function checkNumbers(body: Uint8Array): void {
+  const rounded = roundedIn(new TextDecoder().decode(body));
+  if (!rounded) return;
+  const message = `the number ${show(rounded.text)} can't be kept exactly`;
+  throw WorkflowError.usage("BAD_NUMBER", message, "send it as a text, in quotes");
+}
 
 async function bytesOf(
   request: Request,

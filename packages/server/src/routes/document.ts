@@ -14,7 +14,7 @@ export type SavedDocument = {
 };
 
 /**
- * The agent graph or step workflow that a version was built from, byte for byte as it was saved last: texts that
+ * The agent graph or step workflow that a version was built from, byte for byte as it was saved first: texts that
  * differ by spaces only make the same version.
  *
  * @throws WorkflowError `NO_DOCUMENT` (missing) for one that was built from something else.

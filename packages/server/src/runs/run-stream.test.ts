@@ -14,20 +14,25 @@ async function sent(event: Partial<EventRecord>, by = serializer()): Promise<str
   return new TextDecoder().decode(bytes);
 }
 
-test("an event is sent as the documented API has it, with its attempt and that attempt's path", async () => {
+test("an event is sent with its step and its payload, whose own path is kept", async () => {
   const by = serializer();
   const attempt = "0123456789ABC";
   const path = [{ in: "Loop_A", child: "Set_A", iteration: 2 }];
-  expect(await sent({ type: "attempt_start", attempt, payload: { role: "Set_A", path } }, by)).toBe(
-    "",
-  );
-  const text = await sent({ attempt, payload: { value: 7 }, seq: 3 }, by);
+  const start: Partial<EventRecord> = { type: "attempt_start", payload: { role: "Write_A", path } };
+  expect(await sent({ ...start, attempt }, by)).toBe("");
+  const text = await sent({ type: "file_start", attempt, payload: { path: "a.txt" }, seq: 3 }, by);
   const [name, data, id] = text.split("\n");
-  expect([name, id]).toEqual(["event: step_start", "id: 3"]);
-  expect(JSON.parse(data?.slice(6) ?? "")).toEqual({ stepID: "Set_A", value: 7, attempt, path });
+  expect([name, id]).toEqual(["event: file_start", "id: 3"]);
+  expect(JSON.parse(data?.slice(6) ?? "")).toEqual({ stepID: "Set_A", path: "a.txt" });
 });
 
-test("an event without an attempt is sent with its payload alone, and one of a tool with the run", async () => {
+test("events of types that the documented API does not have are not sent", async () => {
+  for (const type of ["journal", "llm_start", "llm_usage", "llm_retry", "mine", "toString"]) {
+    expect(await sent({ type, payload: { key: "k" } })).toBe("");
+  }
+});
+
+test("an event of a tool has the run too", async () => {
   const text = await sent({ type: "tool_start", payload: { name: "read" } });
   expect(text).toContain(`data: {"stepID":"Set_A","runID":"${ref.threadId}","name":"read"}\n`);
 });

@@ -1,12 +1,12 @@
+import { RunEventType } from "@uncaged/workflow-steps";
 import type { EventRecord, Host, ThreadRef } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
-import { type Bytes, sseBytes } from "../stream/sse.ts";
+import { type Bytes, sseBytes, streamHeaders } from "../stream/sse.ts";
 import type { Serializer } from "../stream/thread-feed.ts";
 import { type Ending, endingOf, endOf, lastSeqOf } from "./run.ts";
 
 const nothing: Bytes = new Uint8Array();
 const endings: ReadonlySet<string> = new Set(["workflow_done", "workflow_failed"]);
-const internal: ReadonlySet<string> = new Set(["attempt_start", "attempt_end", "worker_start"]);
 
 /**
  * The stream of a run's events after the one with the id `last`. It ends with the event that ends the run;
@@ -30,40 +30,29 @@ export async function followRun(
 
 export const noStream = (): Response =>
   new Response("", {
-    headers: {
-      "Content-Type": "text/event-stream",
-      "Cache-Control": "no-cache",
-      Connection: "keep-alive",
-    },
+    headers: { ...streamHeaders, Connection: "keep-alive" },
   });
 
 export const seqIn = (text: string | undefined): number | null =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 
 /**
- * A run's events, numbered by `seq`, as section 7 of the documented API has them, each with the `attempt`
- * that it belongs to and that attempt's `path`. The event that ends the run is sent once, when the thread's
- * log has its end, and nothing after it.
+ * A run's events, numbered by `seq`, as section 7 of the documented API has them: its types alone, and in the data the
+ * keys of their payloads alone, behind the `stepID`. The event that ends the run is sent once, when the thread's log has
+ * its end, and nothing after it.
  */
 export function runSerializer(host: Host, ref: ThreadRef, endsAt: number | null): Serializer {
-  const paths = new Map<string, unknown>();
   let lastSeq = 0;
   let startedAt = 0;
   let token: object = {};
-  const bytesOf = ({ type, stepID, payload, seq, attempt }: EventRecord): Bytes => {
-    if (type === "attempt_start" && attempt !== undefined) {
-      paths.set(attempt, (payload as { path?: unknown }).path ?? []);
-    }
+  const bytesOf = ({ type, stepID, payload, seq }: EventRecord): Bytes => {
     const isPast = endings.has(type) || seq >= (endsAt ?? Infinity);
-    if (isPast || internal.has(type)) return nothing;
+    if (isPast || !Object.hasOwn(RunEventType, type)) return nothing;
     lastSeq = Math.max(lastSeq, seq);
     const data = {
       stepID,
       ...(type.startsWith("tool_") && { runID: ref.threadId, ...token }),
       ...(payload as object),
-      // Left out where they are undefined.
-      attempt,
-      path: attempt === undefined ? undefined : paths.get(attempt),
     };
     return sseBytes(type, data, seq);
   };

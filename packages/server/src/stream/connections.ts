@@ -1,5 +1,5 @@
 import { WorkflowError } from "@uncaged/workflow/host";
-import { type Bytes, greeting, heartbeat } from "./sse.ts";
+import { type Bytes, greeting, heartbeat, streamHeaders } from "./sse.ts";
 
 /** What a stream sends: `next` resolves with the next bytes, and with null at the end. */
 export type Source = { next(): Promise<Bytes | null>; close(): void };
@@ -36,7 +36,7 @@ export class Connections {
     const connection = new Connection(open(), greets, (closed) => this.#open.delete(closed));
     this.#open.add(connection);
     return new Response(new ReadableStream(connection, { highWaterMark: 0 }), {
-      headers: { "Content-Type": "text/event-stream", "Cache-Control": "no-cache" },
+      headers: streamHeaders,
     });
   }
 

@@ -1,5 +1,12 @@
 export type Bytes = Uint8Array<ArrayBuffer>;
 
+/** The headers of a stream. A proxy such as nginx passes each piece on at once, without a setting of its own. */
+export const streamHeaders = {
+  "Content-Type": "text/event-stream",
+  "Cache-Control": "no-cache",
+  "X-Accel-Buffering": "no",
+};
+
 /** One server-sent event, serialized once for any number of listeners. */
 export type SseMessage = {
   /** Where a listener continues after it. */

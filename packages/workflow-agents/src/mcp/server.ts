@@ -213,7 +213,8 @@ export class ThreadServer {
 
   /** What a server asks of its client: nothing of it is given. */
   #refuse(method: string): never {
-    const reason = refusals[method] ?? "a thread's agents answer nothing that a server asks for";
+    const known = Object.hasOwn(refusals, method) ? refusals[method] : undefined;
+    const reason = known ?? "a thread's agents answer nothing that a server asks for";
     this.#report("warn", `the server asked for ${method}, which is refused: ${reason}`);
     throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `${method} is refused: ${reason}`);
   }

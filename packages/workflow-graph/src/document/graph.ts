@@ -93,6 +93,9 @@ type Data = Readonly<Record<string, unknown>>;
 const recordOf = (value: unknown): Data =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Data) : {};
 
+// An id is the name of a role.
+const longestId = 200;
+
 function readNode(given: unknown, index: number): GraphNode {
   const { id, type: named, data: rest } = recordOf(given);
   if (typeof id !== "string" || id === "") throw invalid(`nodes[${index}] has no id`);
@@ -101,6 +104,8 @@ function readNode(given: unknown, index: number): GraphNode {
       `nodes[${index}] has the id ${JSON.stringify(id)}: what begins with __ is reserved`,
     );
   }
+  if (id.length > longestId)
+    throw invalid(`nodes[${index}] has an id over ${longestId} characters`);
   const type = named === "input" ? "approval" : textOf(named);
   const data = recordOf(rest);
   const join = data.join === "each" ? "each" : "all";

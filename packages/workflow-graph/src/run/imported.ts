@@ -79,7 +79,9 @@ function importedState(graph: Graph, state: Fields): ImportedState {
 
 /** What had come to a deferred node: the outputs that lead to it. */
 function deferredIn({ edges }: Graph, state: Fields, nodeId: string): ImportedState["deferred"] {
-  const sources = edges.filter(({ source, target }) => target === nodeId && source in state);
+  const sources = edges.filter(
+    ({ source, target }) => target === nodeId && Object.hasOwn(state, source),
+  );
   const known = sources.map(({ source }) => ({ nodeId, from: source, input: state[source] }));
   return known.length > 0 ? known : [{ nodeId, from: "", input: state.previous_output ?? null }];
 }

@@ -283,7 +283,7 @@ function filled(
 ): unknown {
   if (typeof value !== "string") return value;
   return value.replace(/\$\{(\w+)\}/g, (_whole, name: string) => {
-    const known = env[name] || secrets?.[name];
+    const known = [env, secrets ?? {}].find((one) => Object.hasOwn(one, name) && one[name])?.[name];
     if (known) return known;
     const hint = `set the variable, or store it: uncaged-workflow plan secret set ${name}`;
     throw new ConfigError(`${from}: ${key}: \${${name}} is not set`, { hint });

@@ -81,10 +81,17 @@ export type LLMAdapter = {
 
 export type FileMode = "overwrite" | "failIfExists" | "append" | "prepend";
 
-/** Files under one root; a path is relative to it and has no leading slash. */
+/**
+ * Files under one root; a path is relative to it and has no leading slash. What `write` gives may be nothing: the size
+ * is then that of the data.
+ */
 export type FileAdapter = {
   read(path: string): Promise<Uint8Array | string>;
-  write(path: string, data: string | Uint8Array, mode: FileMode): Promise<{ size_bytes: number }>;
+  write(
+    path: string,
+    data: string | Uint8Array,
+    mode: FileMode,
+  ): Promise<{ size_bytes: number } | void>;
   exists(path: string): Promise<boolean>;
   remove(path: string): Promise<void>;
   list(glob: string): Promise<string[]>;

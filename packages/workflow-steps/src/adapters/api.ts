@@ -1,3 +1,4 @@
+import { withExactNumbers } from "@uncaged/workflow/interpreter";
 import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents/interpreter";
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
@@ -39,17 +40,35 @@ async function answered(
   mostBytes: number,
 ): ReturnType<ApiAdapter["request"]> {
   const { id, method } = request;
+  const url = urlOf(request);
   const { body, type } = bodyOf(request);
   const headers = { ...(type && { "content-type": type }), ...request.headers };
   // Bun ends a quiet answer after 5 minutes: that is for our limits to say.
   const init = { method, headers, body, signal, timeout: false };
+  checkSendable({ ...request, headers });
   // A file may lie on another origin, as on a CDN, which gets no headers. An API's answer comes from where its key is good.
   const hasCredential = request.bytes ? false : request.hasCredential;
-  const response = await fetchWithinOrigin(urlOf(request), { ...init, hasCredential });
+  const response = await fetchWithinOrigin(url, { ...init, hasCredential });
   const bytes = await bytesOf(id, response, mostBytes);
   const kind = response.headers.get("content-type") ?? "";
   const data = request.bytes ? bytes : dataOf(id, bytes, kind, response.ok);
   return { status: response.status, headers: Object.fromEntries(response.headers), data };
+}
+
+// RFC 9110: a method and the name of a header are tokens; a value has neither line ends nor characters beyond Latin-1.
+const token = /^[!#$%&'*+.^_`|~\w-]+$/;
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** What no request can hold is not a failure of the network. A message never has a value, which may be a secret. */
+function checkSendable({ headers, id, method }: ApiRequest): void {
+  const bad = (what: string) =>
+    new LLMError("bad_request", `${id} can't be sent: ${what}`, { code: "BAD_PARAMS" });
+  for (const [name, value] of Object.entries(headers)) {
+    if (!token.test(name)) throw bad(`${JSON.stringify(name)} is not the name of a header`);
+    if (headerValue.test(value.trim())) continue;
+    throw bad(`its header ${name} has a line end, or a character beyond Latin-1`);
+  }
+  if (!token.test(method)) throw bad(`${JSON.stringify(method)} is not a method of HTTP`);
 }
 
 function urlOf({ id, url: given, query = {} }: ApiRequest): URL {
@@ -97,7 +116,8 @@ function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unk
   if (text === null) return bytes;
   if (!/^application\/([\w.-]+\+)?json\b/i.test(type)) return text;
   try {
-    return JSON.parse(text);
+    // An id that a number would round comes as the text of its digits.
+    return JSON.parse(withExactNumbers(text));
   } catch {
     // What a server answers about its own failure is worth more than that it is no JSON.
     if (!isOk) return text;

@@ -1,5 +1,5 @@
 import { INPUT, type RoleOutput, type ThreadInput, WAIT } from "@uncaged/workflow";
-import type { PathPart } from "@uncaged/workflow/interpreter";
+import { type PathPart, roundedIn } from "@uncaged/workflow/interpreter";
 import type { PauseRequest } from "../context/run.ts";
 import { type ExecutionStatus, failure } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
@@ -129,12 +129,16 @@ function paramsOf(
 
 function objectIn(prompt: string): Record<string, unknown> | null {
   if (!prompt.trimStart().startsWith("{")) return null;
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(prompt);
-    return isPlain(value) ? value : null;
+    value = JSON.parse(prompt);
   } catch {
     return null;
   }
+  const rounded = roundedIn(prompt);
+  if (!rounded) return isPlain(value) ? value : null;
+  const message = `params: the number ${rounded.text} can't be kept exactly`;
+  throw failure("PARAMS_INVALID", message, "write it as a text, in quotes");
 }
 
 function textParam({ params }: Registry, prompt: string): Record<string, unknown> {

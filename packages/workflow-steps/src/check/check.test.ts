@@ -87,6 +87,25 @@ test("a tool or an input that is not there is an error, and a warning where the 
   expect(of({ tool: "WorkflowRun", input: { workflow_path: "a.json" } })).toEqual([]);
 });
 
+test("a step that runs a workflow names it", () => {
+  const of = (id: string, step: object) =>
+    payloads(workflow(chain({ id, ...step }))).filter((one) => one.startsWith("error"));
+  const missing = "that runs a workflow needs workflow_path in its in";
+  expect(of("Subflow_A", {})).toEqual([`error: Subflow_A: a Subflow ${missing}`]);
+  expect(of("Subflow_A", { in: { params: {} }, input: { workflow_path: "a.json" } })).toEqual([
+    `error: Subflow_A: a Subflow ${missing}`,
+  ]);
+  for (const step of [{ tool: "WorkflowRun", in: {} }, { toolName: "WorkflowRun" }]) {
+    expect(of("Tool_A", step)).toEqual([`error: Tool_A: a Tool ${missing}`]);
+  }
+  expect(of("Tool_010_WorkflowRun", { in: { workflow_path: " " } })).toEqual([
+    'error: Tool_010_WorkflowRun: workflow_path must be the path of a workflow, not " "',
+  ]);
+  expect(of("Subflow_A", { in: { workflow_path: 7 } })[0]).toContain("not 7");
+  expect(of("Subflow_A", { in: { workflow_path: "=goal" } })).toEqual([]);
+  expect(of("Subflow_A", { input: { workflow_path: "a.json" } })).toEqual([]);
+});
+
 test("a chat loop that a case of its Branch continues is legal", () => {
   const document = workflow([
     { id: "Noop_Start", next: "LLM_Answer" },

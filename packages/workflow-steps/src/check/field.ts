@@ -10,7 +10,7 @@ import {
 import { itemsOf, listed, own, quoted, shown, showPath, violationsOf } from "../document/form.ts";
 import { fields, hasField, isField, type StepDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
-import { runsWorkflow } from "../document/outline.ts";
+import { pathInput, runsWorkflow } from "../document/outline.ts";
 import { aStep, type CheckedStep, type StepRule, type Subject } from "./subject.ts";
 
 const reserved: ReadonlySet<string> = new Set([RETURN, BREAK, "ELSE"]);
@@ -189,6 +189,17 @@ const hasSource: StepRule = ({ type, fields: given, error }) => {
   error([], `${aStep(type)} needs source in its in`);
 };
 
+const namesItsWorkflow: StepRule = ({ id, type, fields: given, error }) => {
+  if (id === null || (type !== "Tool" && type !== "Subflow")) return;
+  if (!runsWorkflow(given as StepDocument)) return;
+  const [[home, place]] = [...inputsOf(given).slice(1), [{}, []] as [object, string[]]];
+  const path = own(home, pathInput) ?? null;
+  if (path === null) error([], `${aStep(type)} that runs a workflow needs ${pathInput} in its in`);
+  else if (typeof path !== "string" || path.trim() === "") {
+    error([...place, pathInput], `${pathInput} must be the path of a workflow, not ${shown(path)}`);
+  }
+};
+
 /** The step itself, then its inputs: where a call looks for its parameters, with the paths. */
 function inputsOf(given: CheckedStep["fields"]): [CheckedStep["fields"], string[]][] {
   const name = given.in === undefined ? "input" : "in";
@@ -211,4 +222,5 @@ export const fieldRules: readonly StepRule[] = [
   hasModelName,
   hasOneSchema,
   hasSource,
+  namesItsWorkflow,
 ];

@@ -4,6 +4,7 @@ import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
 import type { StepDocument } from "../document/format.ts";
 import { ExpressionEvaluator } from "../expression/expression.ts";
 import type { Scope } from "../expression/parse.ts";
+import { ownValue } from "../expression/value.ts";
 import type { Checkpoint } from "../state/checkpoint.ts";
 import { type RunState, writable } from "../state/state.ts";
 import type { ResolvedTarget } from "../document/target.ts";
@@ -53,15 +54,15 @@ export class ExecutionContext {
   /** The value of a name as expressions see it: a param, `$var`, `_local` or `SYSVAR`. */
   readonly scope: Scope = (name) => {
     const { state, workflow } = this.run;
-    if (name.startsWith("$")) return own(state.variables, name);
+    if (name.startsWith("$")) return ownValue(state.variables, name);
     if (name.startsWith("_")) return this.local(name);
-    if (name !== "SYSVAR") return own(state.params, name);
+    if (name !== "SYSVAR") return ownValue(state.params, name);
     const { name: title, version } = workflow.document;
     return { runID: this.runID, workflowID: this.workflowID, workflow: title, version };
   };
 
   local(name: string): unknown {
-    return own(this.run.state.localVars, name);
+    return ownValue(this.run.state.localVars, name);
   }
 
   /** The value of an expression or a literal, as a step's field has it. @throws ExpressionError */
@@ -160,9 +161,6 @@ export class ChildExecutionContext extends ExecutionContext {
     return Object.hasOwn(this.locals, name) ? this.locals[name] : this.parent.local(name);
   }
 }
-
-const own = (record: Record<string, unknown>, name: string): unknown =>
-  Object.hasOwn(record, name) ? record[name] : undefined;
 
 /** The state of a run at a moment. `artifacts` are the paths of the files that it has written. */
 export type WorkflowSnapshot = ReturnType<typeof valuesOf> & {

@@ -1,3 +1,4 @@
+import { roundedIn } from "@uncaged/workflow/interpreter";
 import type { JsonSchema } from "@uncaged/workflow";
 import * as z from "zod/mini";
 import { failure } from "./document.ts";
@@ -165,6 +166,7 @@ function declarationIn(text: string, hint: string): Declaration {
 /** A text needs no quotes. */
 function defaultOf(text: string, type: string): unknown {
   try {
+    if (roundedIn(text)) return text;
     const value = JSON.parse(text) as unknown;
     return value === null || valueTypes[type]?.schema.type !== "string" || typeof value === "string"
       ? value

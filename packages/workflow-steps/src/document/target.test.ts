@@ -201,13 +201,13 @@ describe("a value at a path", () => {
 
   test("takes the place of nothing that is inherited", () => {
     expect(setPath({}, ["toString", "a"], 1)).toEqual({ toString: { a: 1 } } as never);
+    const written = setPath(null, ["constructor", "prototype", "x"], 1);
+    expect(JSON.stringify(written)).toBe('{"constructor":{"prototype":{"x":1}}}');
   });
 });
 
 test.each([
   [null, ["__proto__", "x"], "__proto__ is refused"],
-  [{}, ["a", "constructor", "prototype"], "constructor is refused"],
-  [{}, ["prototype"], "prototype is refused"],
   ["text", ["a"], "at its beginning stands a value of type string"],
   [{ a: { b: 5 } }, ["a", "b", "c"], "at a.b stands a value of type number"],
   [{ a: new Date() }, ["a", "x"], "at a stands a value of type object"],

@@ -151,7 +151,7 @@ export function resolveTarget(text: string, scope: Scope): ResolvedTarget {
   if (target.kind === "file") return { kind: "file", path: joined(target.parts, text, scope) };
   const path = target.segments.map(({ kind, parts }) => {
     const key = kind === "key" ? joined(parts, text, scope) : indexFrom(parts, text, scope);
-    if (refused.has(key)) throw unresolved(text, `the key ${key} is refused`);
+    if (key === prototypeKey) throw unresolved(text, `the key ${key} is refused`);
     return key;
   });
   return { kind: "variable", path: [target.name, ...path] };
@@ -184,8 +184,11 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? "an array" : `of type ${typeof value}`;
 }
 
-/** The keys that could reach an object's prototype. */
-const refused: ReadonlySet<unknown> = new Set(["__proto__", "constructor", "prototype"]);
+/** The key whose assignment replaces an object's prototype. */
+const prototypeKey = "__proto__";
+
+/** The keys that no document writes by name: values alone lead to `constructor` and `prototype`. */
+const refused: ReadonlySet<unknown> = new Set([prototypeKey, "constructor", "prototype"]);
 
 const targetError = (source: string, message: string) =>
   failure(
@@ -230,7 +233,7 @@ export function setPath(
 ): unknown {
   const segment = path[depth];
   if (segment === undefined) return newValue;
-  if (refused.has(segment)) throw pathError(path, `the key ${segment} is refused`);
+  if (segment === prototypeKey) throw pathError(path, `the key ${segment} is refused`);
   const container = containerAt(root, path, depth, owned) as Record<string | number, unknown>;
   const before = Object.hasOwn(container, segment) ? container[segment] : undefined;
   const below = setPath(before, path, newValue, owned, depth + 1);

@@ -91,7 +91,11 @@ function keyed({ text, wanted }: Sample, key: Sample): Sample {
     if (typeof at !== "string" && typeof at !== "number") return { value: undefined };
     if (isBlank(base) || !["object", "string"].includes(typeof base)) return { value: undefined };
     const own = Object.getOwnPropertyNames(Object(base)).includes(`${at}`);
-    return { value: own ? (base as Record<string, unknown>)[at] : undefined };
+    const value = own ? (base as Record<string, unknown>)[at] : undefined;
+    if (!own || typeof base !== "string" || at === "length") return { value };
+    // A character of two units stands whole at the first, and the second is empty.
+    const units = Array.from(base).flatMap((one) => (one.length === 1 ? one : [one, ""]));
+    return { value: units[Number(at)] };
   };
   return { text: `(${text})[${key.text}]`, wanted: of() };
 }

@@ -1,3 +1,4 @@
+import { isRounded } from "@uncaged/workflow/interpreter";
 import { isPlain, numberIn, sameValue, toText } from "./value.ts";
 
 export type Fail = (message: string, hint: string, cause?: unknown) => never;
@@ -58,7 +59,11 @@ function ordered(test: (a: number | string, b: number | string) => boolean): Ope
 function numberFor(value: unknown, fail: Fail): number {
   if (value === null || value === undefined) return 0;
   const number = typeof value === "boolean" ? Number(value) : numberIn(value);
-  if (number !== undefined) return number;
+  if (number !== undefined) {
+    if (typeof value !== "string" || !isRounded(value.trim())) return number;
+    const hint = "keep such a number as a text: it can be joined and compared, not computed";
+    return fail(`the integer ${value.trim()} can't be computed with exactly`, hint);
+  }
   return fail(
     `${kindOf(value)} is no number`,
     "- * / take numbers and numeric texts; + joins when a side is a text",

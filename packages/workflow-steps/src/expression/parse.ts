@@ -1,4 +1,5 @@
 import { WorkflowError } from "@uncaged/workflow";
+import { isRounded } from "@uncaged/workflow/interpreter";
 import { choices, type Fail, negative, type Operation, operations } from "./operator.ts";
 import { toBool } from "./value.ts";
 
@@ -149,7 +150,11 @@ class Parser {
     this.#next();
     if (kind === "number") {
       const value = Number(text);
-      if (Number.isFinite(value)) return constant(value);
+      if (Number.isFinite(value)) {
+        if (!isRounded(text)) return constant(value);
+        const hint = "write it as a text in quotes: it can be joined and compared, not computed";
+        throw this.#invalid(`the number ${text} can't be kept exactly`, offset, hint);
+      }
       throw this.#invalid("the number is too large", offset, "write a number below 1e308");
     }
     if (kind === "text") return constant(this.#unescaped(text.slice(1, -1), offset + 1));
@@ -238,9 +243,21 @@ function choice(wanted: boolean, operands: Evaluate[]): Evaluate {
 /** The value of a key: an own property of an object, an array or a text; else undefined. */
 export function read(value: unknown, key: unknown): unknown {
   if (typeof key !== "string" && typeof key !== "number") return undefined;
-  if (typeof value !== "string" && (typeof value !== "object" || value === null)) return undefined;
+  if (typeof value === "string") return key === "length" ? value.length : characterAt(value, key);
+  if (typeof value !== "object" || value === null) return undefined;
   const fields = value as Record<string, unknown>;
   return Object.hasOwn(fields, key) ? fields[key] : undefined;
+}
+
+// Half of a character can't be written to a file or sent: the index of its first half gives the whole, that of its
+// second half an empty text.
+function characterAt(text: string, key: string | number): string | undefined {
+  if (!Object.hasOwn(Object(text) as object, key)) return undefined;
+  const at = Number(key);
+  const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  if (character.length > 1) return character;
+  const before = text.codePointAt(at - 1) ?? 0;
+  return before > 0xffff ? "" : character;
 }
 
 /** A word of an expression, as it is written; a key without its point. */

@@ -88,6 +88,10 @@ export function isPlain(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null;
 }
 
+/** The value of a key that a record itself has: what its prototype has is not in it. */
+export const ownValue = <T>(record: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(record, key) ? record[key] : undefined;
+
 /** The text that bytes are in UTF-8; null when they are none. */
 export function decoded(bytes: Uint8Array): string | null {
   try {

@@ -4,7 +4,7 @@ import type { ExecutionContext } from "../context/context.ts";
 import type { EngineEvent } from "../context/run.ts";
 import { BREAK, callTypes, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
-import { copyOf } from "../expression/value.ts";
+import { copyOf, ownValue } from "../expression/value.ts";
 import { runsWorkflow } from "../document/outline.ts";
 import { moveOn } from "../state/position.ts";
 import type { Answered, Commit } from "../state/state.ts";
@@ -331,7 +331,7 @@ async function called(task: Task): Promise<Called> {
   if (runsWorkflow(task.step)) return await runSubflow(task, callOf(task));
   const { step, context, interpreter, signal, type } = task;
   const isOwn = type === null || type === "Tool";
-  const handler = isOwn ? interpreter.handlers[typeName(step)] : undefined;
+  const handler = isOwn ? ownValue(interpreter.handlers, typeName(step)) : undefined;
   if (handler) {
     // One that never answers must not keep the run from ending.
     const handled = untilAborted(signal, () => handler(context, structuredClone(step)));

@@ -40,7 +40,7 @@ async function writeOutputs(writer: Writer): Promise<void> {
     context.targets.push([text, target]);
     const resolved = context.resolve(value);
     if (target.kind === "variable") context.set(target.path, resolved, step.id);
-    else files.push({ path: target.path, data: fileData(resolved) });
+    else files.push({ path: target.path, data: fileData(target.path, resolved) });
   }
   for (const { path, data } of files) await writeFile(writer, path, data, WriteMode.overwrite);
   context.isMapped = true;
@@ -58,7 +58,7 @@ export async function writeTarget(writer: Writer): Promise<void> {
     return;
   }
   const path = pathFromRoot(pathOf(writer));
-  await writeFile(writer, path, fileData(value), step.mode ?? WriteMode.overwrite);
+  await writeFile(writer, path, fileData(path, value), step.mode ?? WriteMode.overwrite);
   context.targets.push([`/${path}`, { kind: "file", path }]);
 }
 
@@ -108,8 +108,8 @@ export async function writeFile(
   if (!isMode(mode)) throw badTarget(step.id, `${JSON.stringify(mode)} is no mode of a Write`);
   const inside = rooted(writer, path);
   if (getStepType(step) !== "LLM") context.emit("file_start", step.id, { path: inside });
-  const { size_bytes } = await untilAborted(writer.signal, () => file.write(inside, data, mode));
-  const artifact = { path: inside, size_bytes };
+  const written = await untilAborted(writer.signal, () => file.write(inside, data, mode));
+  const artifact = { path: inside, size_bytes: sizeOf(written, data) };
   context.written.artifacts.push(artifact);
   context.run.state.artifacts[inside] = artifact;
   context.emit("file_done", step.id, artifact);
@@ -122,6 +122,8 @@ function rooted({ context, step }: Writer, given: string): string {
   if (path === "" || parts.includes("..") || path.includes("\0")) {
     throw badTarget(step.id, `${JSON.stringify(given)} leads out of the folder of the run`);
   }
+  // The files of a run are kept by their paths.
+  if (path === "__proto__") throw badTarget(step.id, "a file can't have the name __proto__");
   const { state, workflow } = context.run;
   if (parts[0] === ".tmp") return [temporaryFolder(state.runID), ...parts.slice(1)].join("/");
   const globs = workflow.document.registry.files?.artifacts ?? [];
@@ -130,8 +132,18 @@ function rooted({ context, step }: Writer, given: string): string {
   throw badTarget(step.id, `${path} is outside of registry.files.artifacts (${globs.join(", ")})`);
 }
 
-const fileData = (value: unknown): string | Uint8Array =>
-  value instanceof Uint8Array ? value : toText(value, 2);
+/** What a file holds of a value. An empty file is not JSON. */
+function fileData(path: string, value: unknown): string | Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  return toText(value, 2) || (path.endsWith(".json") && typeof value !== "string" ? "null" : "");
+}
+
+/** The size that the adapter reports; that of the data where it reports none. */
+function sizeOf(written: unknown, data: string | Uint8Array): number {
+  const size = isPlain(written) ? written.size_bytes : undefined;
+  if (Number.isSafeInteger(size) && Number(size) >= 0) return Number(size);
+  return typeof data === "string" ? new TextEncoder().encode(data).length : data.length;
+}
 
 const isMode = (mode: string): mode is FileMode => Object.hasOwn(WriteMode, mode);
 
@@ -181,9 +193,9 @@ export async function removeTemporary(
 /** Begins a run with a copy of another's temporary files, unless it has files of its own already. */
 export async function copyTemporary(file: FileAdapter, from: string, to: string): Promise<void> {
   const folder = temporaryFolder(from);
-  const own = await file.list(`${temporaryFolder(to)}/**`);
-  if (own.length > 0) return;
-  for (const path of await file.list(`${folder}/**`)) {
+  const filesBelow = async (one: string) => (await file.list(`${one}/**`)) ?? [];
+  if ((await filesBelow(temporaryFolder(to))).length > 0) return;
+  for (const path of await filesBelow(folder)) {
     const data = await file.read(path);
     await file.write(`${temporaryFolder(to)}${path.slice(folder.length)}`, data, "overwrite");
   }

@@ -1,4 +1,4 @@
-import type { PathPart } from "@uncaged/workflow/interpreter";
+import { type PathPart, roundedIn } from "@uncaged/workflow/interpreter";
 import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
 import { validate } from "../check/check.ts";
@@ -135,6 +135,8 @@ async function documentOf(
   try {
     const read = await untilAborted(signal, () => file.read(path.replace(/^\/+/, "")));
     const text = typeof read === "string" ? read : new TextDecoder().decode(read);
+    const rounded = roundedIn(text);
+    if (rounded) throw new Error(`the number ${rounded.text} can't be kept exactly`);
     return { path, document: JSON.parse(text) as WorkflowDocument, isBuiltIn: false };
   } catch (error) {
     signal.throwIfAborted();

@@ -1,6 +1,7 @@
 import { WorkflowError } from "@uncaged/workflow";
 import { BREAK, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
 import { distinctWays, type Enclosure, type Outline } from "../document/outline.ts";
+import { ownValue } from "../expression/value.ts";
 import { chainKey, entered, hasEnded, insideOf, isLoop, isParallel, startAt } from "./position.ts";
 import type { Inside, Position } from "./state.ts";
 
@@ -202,9 +203,9 @@ function chainTo(
 // The body of a loop is its iterations. Another body does not run again once a child is done.
 function insideFrom(outline: Outline, id: string, marks: Marks): Inside {
   const step = outline.steps.get(id);
-  if (isLoop(outline, id)) return { ...entered(), finished: marks.loopProgress[id] ?? 0 };
-  const done = marks.completedBranches[id] ?? [];
-  const broken = marks.brokenBranches?.[id] ?? [];
+  if (isLoop(outline, id)) return { ...entered(), finished: ownValue(marks.loopProgress, id) ?? 0 };
+  const done = ownValue(marks.completedBranches, id) ?? [];
+  const broken = ownValue(marks.brokenBranches ?? {}, id) ?? [];
   const arm = done.find((child) => step && !step.children?.includes(child));
   const isBodyDone = done.some((child) => child !== arm);
   const inside = entered(isBodyDone ? { ...(arm !== undefined && { selected: arm }) } : null);

@@ -1,6 +1,7 @@
 import type { PathPart } from "@uncaged/workflow/interpreter";
 import { BREAK, ENTRY, getStepType, LoopMode, RETURN } from "../document/document.ts";
 import { distinctWays, type Outline } from "../document/outline.ts";
+import { ownValue } from "../expression/value.ts";
 import type { Commit, Inside, Position, RunState, StepAt, Workflow } from "./state.ts";
 
 export const startAt = (next: string): Position => ({ next, insides: new Map() });
@@ -99,7 +100,7 @@ export function moveTo(outline: Outline, root: Position, role: string, commit: C
   }
   if (phase === "done" && isLoop(outline, role)) {
     const finished = at.insides.get(role)?.finished ?? 0;
-    at.ended = { ...at.ended, [role]: iterations ?? commit.loopProgress?.[role] ?? finished };
+    at.ended = { ...at.ended, [role]: iterations ?? marked(commit, role) ?? finished };
   }
   at.insides.delete(role);
   moveOn(at, next);
@@ -143,12 +144,14 @@ function endChain(outline: Outline, root: Position, commit: Commit, at: Position
   const children = outline.steps.get(part.in)?.children ?? [];
   if (part.iteration === undefined || children.length === 0) return;
   // A log of an older version has the number in its marks, and an iteration that left no other trace.
-  const marked = commit.loopProgress?.[part.in] ?? 0;
-  if (at.next === BREAK) inside.broken = commit.iterations ?? marked;
+  const known = marked(commit, part.in) ?? 0;
+  if (at.next === BREAK) inside.broken = commit.iterations ?? known;
   let finished = inside.finished;
   while (children.every((child) => isDone(child, finished))) finished += 1;
-  finishIterations(inside, Math.max(finished, marked));
+  finishIterations(inside, Math.max(finished, known));
 }
+
+const marked = ({ loopProgress = {} }: Commit, loop: string) => ownValue(loopProgress, loop);
 
 // What a finished iteration did is in the variables: how its chains ended is of no use.
 function finishIterations(inside: Inside, finished: number): void {

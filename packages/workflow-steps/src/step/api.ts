@@ -37,6 +37,8 @@ export async function callApi(call: Call): Promise<Called> {
   return { locals: { _result, _meta: plain({ status, headers }, `the API ${api.id}`) } };
 }
 
+type Answer = Awaited<ReturnType<ApiAdapter["request"]>>;
+
 /** What an API adapter answers within the step's `timeout`. A status of 400 or more is an error. */
 export async function answerOf(
   call: Call,
@@ -44,12 +46,15 @@ export async function answerOf(
 ): ReturnType<ApiAdapter["request"]> {
   const { signal } = call;
   const timeout = typedField(call, "time", "timeout");
-  const answer = await ask(call, "api", (api) =>
+  const answer: Partial<Answer> | null = await ask(call, "api", (api) =>
     api.request({ ...request, ...(timeout !== undefined && { timeout }), signal }),
   );
-  const { status } = answer;
-  if (!(status >= 400)) return answer;
-  const body = answer.data instanceof Uint8Array ? "" : summary(answer.data);
+  if (typeof answer !== "object" || answer === null) {
+    throw new LLMError("internal_error", `the adapter api gave no answer to ${request.id}`);
+  }
+  const { status = 200, headers = {}, data = null } = answer;
+  if (!(status >= 400)) return { status, headers, data };
+  const body = data instanceof Uint8Array ? "" : summary(data);
   const message = `${request.id} answered ${status}${body && `: ${body}`}`;
   throw new LLMError(typeOfStatus(status), message, { code: `HTTP_${status}`, status });
 }

@@ -1,5 +1,5 @@
 import { failure } from "../document/document.ts";
-import { decoded } from "../expression/value.ts";
+import { decoded, isPlain } from "../expression/value.ts";
 import { outEntries } from "../document/target.ts";
 import { answerOf, headersIn } from "./api.ts";
 import {
@@ -67,11 +67,14 @@ function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
 export async function callUnzip(call: Call): Promise<Called> {
   const source = sourceOf(call);
   const routes = routesOf(call);
-  const archive = await ask(call, "file", (adapter) => {
+  const archive: unknown = await ask(call, "file", (adapter) => {
     if (adapter.unzip) return adapter.unzip(archivePath(call, source));
     throw badField(call, "the adapter file can't unpack archives: it has no unzip");
   });
-  const plan = archive.map(({ path, data }) => ({ path: routes(checked(call, path)), data }));
+  const plan = filesIn(call, archive).map(({ path, data }) => ({
+    path: routes(checked(call, path)),
+    data,
+  }));
   const overwrite = fieldOf(call, "overwrite") !== false;
   const files: string[] = [];
   const skipped: string[] = [];
@@ -86,6 +89,14 @@ export async function callUnzip(call: Call): Promise<Called> {
     }
   }
   return { locals: { _result: { files, skipped } } };
+}
+
+/** What an adapter gives as the files of an archive. */
+function filesIn(call: Call, archive: unknown): { path: string; data: Uint8Array }[] {
+  const isFile = (one: unknown) =>
+    isPlain(one) && typeof one.path === "string" && one.data instanceof Uint8Array;
+  if (Array.isArray(archive) && archive.every(isFile)) return archive;
+  throw badField(call, "the adapter file gave no list of {path, data} for the archive");
 }
 
 /** Where a file of the archive goes. */

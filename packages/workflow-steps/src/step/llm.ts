@@ -191,8 +191,10 @@ async function docsOf(call: Call): Promise<string> {
   const { docs } = call.inputs;
   if (!Array.isArray(docs) || docs.length === 0) return "";
   const ids = docs as (number | string)[];
-  const found = await ask(call, "doc", (adapter) => adapter.get(ids));
-  const known = new Map(found.map((doc) => [String(doc.id), doc]));
+  const found: unknown = await ask(call, "doc", (adapter) => adapter.get(ids));
+  const known = new Map(
+    (Array.isArray(found) ? found : []).filter(isPlain).map((doc) => [String(doc.id), doc]),
+  );
   const lost = ids.filter((id) => !known.has(String(id)));
   if (lost.length > 0) {
     const message = `${call.step.id}: there is no document ${lost.join(", ")}`;

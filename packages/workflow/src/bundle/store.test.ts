@@ -4,7 +4,14 @@ import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
-import { bundlePath, bundlesDir, descriptorPath, type Root, typesPath } from "../disk/paths.ts";
+import {
+  bundlePath,
+  bundlesDir,
+  descriptorPath,
+  mapPath,
+  type Root,
+  typesPath,
+} from "../disk/paths.ts";
 import { openRoot } from "../disk/root.ts";
 import { readDescriptor } from "./descriptor.ts";
 import { hashOf } from "./hash.ts";
@@ -79,6 +86,23 @@ describe("putBundle", () => {
     const hash = await put(source);
     await putBundle(root, bytes(source), { descriptor, types: "export {};" });
     expect(await Bun.file(typesPath(root, hash)).text()).toBe("export {};");
+  });
+
+  test("keeps what lies beside a bundle as the first gave it, also when it was read in between", async () => {
+    const first = { descriptor, types: "export {};", map: '{"sources":["first.ts"]}' };
+    const hash = await putBundle(root, bytes(source), first);
+    const stored = () =>
+      [descriptorPath, typesPath, mapPath].map((path) => readFileSync(path(root, hash), "utf8"));
+    const before = stored();
+    const others = { description: "other", roles: descriptor.roles };
+    await putBundle(root, bytes(source), { descriptor: others, types: "other", map: "{}" });
+    await put(source);
+    expect(stored()).toEqual(before);
+    await rm(mapPath(root, hash));
+    await put(source);
+    expect(readFileSync(descriptorPath(root, hash), "utf8")).toBe(before[0] ?? "");
+    await putBundle(root, bytes(source), first);
+    expect(stored()).toEqual(before);
   });
 
   test("twenty at once store it once, and leave nothing half written", async () => {

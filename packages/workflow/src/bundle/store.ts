@@ -1,4 +1,5 @@
 import type { Bundle, Descriptor } from "../contract/contract.ts";
+import { isRecord } from "../contract/show.ts";
 import { isWorkflowError, toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { makeFolder, readOwnFile, writeFileAtomic } from "../disk/files.ts";
 import {
@@ -28,7 +29,8 @@ export type LoadedBundle = Bundle & { readonly sha256: string };
 export type SideFiles = { descriptor: Descriptor; types?: string; map?: string };
 
 /**
- * Stores a bundle under its hash and gives the hash. Files that are there are written anew, with the same
+ * Stores a bundle under its hash and gives the hash. What lies beside it is the first's: equal content that comes again, as
+ * by a run of a document, adds what is missing and changes nothing. Files that are there are written anew, with the same
  * bytes: an earlier write of them may have failed to reach the disk, which its cache does not show.
  *
  * The bundle comes last: once it is there, all files beside it are there, on disk.
@@ -36,14 +38,41 @@ export type SideFiles = { descriptor: Descriptor; types?: string; map?: string }
  */
 export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles): Promise<string> {
   const hash = hashOf(bytes);
-  const path = bundlePath(root, hash);
-  checkNotTwin(root, hash, sha256(bytes));
+  const sum = sha256(bytes);
+  checkNotTwin(root, hash, sum);
   makeFolder(bundlesDir(root));
-  writeFileAtomic(descriptorPath(root, hash), sealed(root, hash, bytes, beside));
-  if (beside.types !== undefined) writeFileAtomic(typesPath(root, hash), beside.types);
-  if (beside.map !== undefined) writeFileAtomic(mapPath(root, hash), beside.map);
-  writeFileAtomic(path, bytes);
+  const { seal, text } = storedSeal(root, hash);
+  const first = isRecord(seal) && seal.bundle === sum ? seal : null;
+  const isTrusted = first !== null || seal === null;
+  const types = sideFile(typesPath(root, hash), beside.types, first?.types, isTrusted);
+  const map = sideFile(mapPath(root, hash), beside.map, first?.map, isTrusted);
+  const descriptor = sealedDescriptor(first ? text : descriptorYaml(beside.descriptor), {
+    bundle: sum,
+    ...(types && { types: types.sum }),
+    ...(map && { map: map.sum }),
+  });
+  writeFileAtomic(descriptorPath(root, hash), descriptor);
+  if (types?.content !== undefined) writeFileAtomic(typesPath(root, hash), types.content);
+  if (map?.content !== undefined) writeFileAtomic(mapPath(root, hash), map.content);
+  writeFileAtomic(bundlePath(root, hash), bytes);
   return hash;
+}
+
+/**
+ * A file beside a bundle: the stored one where it is the one that was stored first, else the given one. `known` is the sum
+ * of the first, which is kept for a file that was lost and is not given.
+ */
+function sideFile(
+  path: string,
+  given: string | undefined,
+  known: string | undefined,
+  isTrusted: boolean,
+): { sum: string; content?: string | Uint8Array } | null {
+  const stored = readOwnFile(path, maxSideBytes);
+  const isFirst = stored && isTrusted && (known === undefined || sha256(stored) === known);
+  const content = isFirst ? stored : (given ?? (known === undefined ? stored : null));
+  if (content !== null) return { sum: sha256(content), content };
+  return known === undefined ? null : { sum: known };
 }
 
 /**
@@ -57,24 +86,6 @@ export function checkNotTwin(root: Root, hash: string, own: string): void {
   const present = proof ? null : readOwnFile(bundlePath(root, hash), maxBundleSize);
   const first = proof?.sha256 ?? (present && hashOf(present) === hash ? sha256(present) : own);
   if (first !== own) throw hashCollision(hash);
-}
-
-/** The stored descriptor of a bundle. What stands beside it and is not given stays as it was first. */
-function sealed(root: Root, hash: string, bytes: Uint8Array, beside: SideFiles): string {
-  const { seal } = storedSeal(root, hash);
-  const before = seal === "broken" ? null : seal;
-  const sumOf = (text: string | undefined, known: string | undefined, path: string) => {
-    if (text !== undefined) return sha256(text);
-    const stored = known === undefined ? readOwnFile(path, maxSideBytes) : null;
-    return known ?? (stored ? sha256(stored) : undefined);
-  };
-  const types = sumOf(beside.types, before?.types, typesPath(root, hash));
-  const map = sumOf(beside.map, before?.map, mapPath(root, hash));
-  return sealedDescriptor(descriptorYaml(beside.descriptor), {
-    bundle: sha256(bytes),
-    ...(types !== undefined && { types }),
-    ...(map !== undefined && { map }),
-  });
 }
 
 const maxSideBytes = 256 << 20;

@@ -146,3 +146,13 @@ describe("YAML", () => {
     }
   });
 });
+
+test.each([
+  ["a.json", '{"a": 1,\n "id": 9007199254740993}', "a.json:2:8"],
+  ["a.yaml", "a: 1\nid: 9007199254740993\n", "a.yaml:2:5"],
+  ["a.yaml", "list:\n  - -9007199254740993\n", "a.yaml:2:5"],
+])("a number that would be rounded is refused with its place: %s", (file, text, at) => {
+  expect(() => readDocument(text, file)).toThrow(`${at}: the number`);
+  const quoted = text.replace(/-?9007199254740993/, '"$&"');
+  expect(JSON.stringify(readDocument(quoted, file).document)).toContain("9007199254740993");
+});

@@ -6,8 +6,16 @@ import {
   printParseErrorCode,
 } from "jsonc-parser";
 import { messageOf } from "../contract/error.ts";
+import { roundedIn } from "../contract/exact.ts";
 import { show } from "../contract/show.ts";
-import { checkKeys, deepestText, type DocumentPath, type Read, Unreadable } from "./text.ts";
+import {
+  checkKeys,
+  deepestText,
+  type DocumentPath,
+  type Read,
+  roundedNumber,
+  Unreadable,
+} from "./text.ts";
 
 /** Reads JSON as the standard has it: no comments, no key twice. */
 export function readJson(text: string): Read {
@@ -18,6 +26,8 @@ export function readJson(text: string): Read {
   if (error) throw new Unreadable(error.offset, sentence(error, text));
   if (!tree) throw new Unreadable(0, "the file is empty");
   checkObjects(tree);
+  const rounded = roundedIn(text);
+  if (rounded) throw new Unreadable(rounded.offset, roundedNumber(rounded.text));
   return { value: parsed(text), offsetOf: (path) => offsetIn(tree, path) };
 }
 

@@ -19,6 +19,10 @@ export class Unreadable extends Error {
 
 export const deepestText = 500;
 
+/** The message for a number that would be rounded. */
+export const roundedNumber = (text: string): string =>
+  `the number ${show(text)} can't be kept exactly: write it as a text, in quotes`;
+
 /** Refuses a key that stands twice among those of one object. */
 export function checkKeys(keys: readonly (readonly [name: string, offset: number])[]): void {
   const seen = new Map<string, number>();

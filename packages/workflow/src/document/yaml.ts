@@ -9,7 +9,15 @@ import {
   type YAMLError,
 } from "yaml";
 import { messageOf } from "../contract/error.ts";
-import { checkKeys, deepestText, type DocumentPath, type Read, Unreadable } from "./text.ts";
+import { isRounded } from "../contract/exact.ts";
+import {
+  checkKeys,
+  deepestText,
+  type DocumentPath,
+  type Read,
+  roundedNumber,
+  Unreadable,
+} from "./text.ts";
 
 const mostAliases = 100;
 
@@ -46,6 +54,9 @@ function checkNodes({ contents }: Document): void {
     const { node, depth } = place;
     if (isScalar(node) && typeof node.value === "number" && !Number.isFinite(node.value)) {
       throw new Unreadable(startOf(node), "JSON does not have this number");
+    }
+    if (isScalar(node) && typeof node.value === "number" && isRounded(node.source ?? "")) {
+      throw new Unreadable(startOf(node), roundedNumber(node.source ?? ""));
     }
     if (!isMap(node) && !isSeq(node)) continue;
     if (depth >= deepestText) throw new Unreadable(startOf(node), tooDeep);

@@ -170,9 +170,13 @@ export class StoredWorkflows {
     if (there && hashOf(there.code) === hash && sha256(there.code) !== sha256(bytes)) {
       throw hashCollision(hash);
     }
+    // What lies beside a bundle is the first's.
+    const first = there && sha256(there.code) === sha256(bytes) ? there : null;
     await this.#store.putBundle({
-      ...{ hash, code: bytes, descriptor: descriptorYaml(descriptor) },
+      ...{ hash, code: bytes, descriptor: first?.descriptor ?? descriptorYaml(descriptor) },
       ...beside,
+      ...(first?.types !== undefined && { types: first.types }),
+      ...(first?.map !== undefined && { map: first.map }),
     });
     return hash;
   }

@@ -6,6 +6,7 @@
 // Errors
 export { foundProblems } from "../contract/error.ts";
 export { diskError } from "../disk/disk-error.ts";
+export { roundedIn } from "../contract/exact.ts";
 export { show } from "../contract/show.ts";
 export { withoutPasswords } from "../contract/url.ts";
 

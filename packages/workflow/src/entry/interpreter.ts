@@ -48,3 +48,4 @@ export { gitSettings, gitVariables, worktreeIn, worktreeRef } from "../contract/
 
 // Errors
 export { foundProblems, messageOf } from "../contract/error.ts";
+export { isRounded, roundedIn, withExactNumbers } from "../contract/exact.ts";

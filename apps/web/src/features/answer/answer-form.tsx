@@ -2,8 +2,9 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { decisionOf } from "@uncaged/workflow/records";
 import type { AnswerThread, NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
 import { Check, Send, X } from "lucide-react";
-import { type ReactNode, type SubmitEvent, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, type SubmitEvent, useEffect, useMemo, useRef } from "react";
 import { moment } from "../../lib/format.ts";
+import { forgetKept, useKept } from "../../lib/kept.ts";
 import { fieldsOf, type FormField } from "../../lib/schema.ts";
 import { answerThread, threadKeys } from "../../lib/threads.ts";
 import { ApprovalForm } from "../../ui/approval-form.tsx";
@@ -25,8 +26,12 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
   const { threadId } = thread;
   const client = useQueryClient();
   const question = useMemo(() => questionOf(step), [step]);
+  const keep = `answer-${threadId}-${step.number}`;
   const send = useMutation({
-    mutationFn: (answer: AnswerThread) => answerThread(threadId, answer),
+    mutationFn: async (answer: AnswerThread) => {
+      await answerThread(threadId, answer);
+      forgetKept(keep);
+    },
     onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
   });
   const { approval, call, expiresAt } = question;
@@ -51,11 +56,12 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
       ) : approval ? (
         <ApprovalForm
           subject={approval.subject}
+          keep={keep}
           isBusy={send.isPending}
           onDecide={(decision) => send.mutate(requestOf(question, decision))}
         />
       ) : (
-        <Form question={question} isBusy={send.isPending} onAnswer={send.mutate} />
+        <Form question={question} keep={keep} isBusy={send.isPending} onAnswer={send.mutate} />
       )}
       {expiresAt !== null && (
         <p className="text-small text-muted">Answers are taken until {moment(expiresAt)}.</p>
@@ -67,11 +73,17 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
 
 const column = "flex max-w-400 flex-col gap-7";
 
-type FormProps = { question: Question; isBusy: boolean; onAnswer: (answer: AnswerThread) => void };
+type FormProps = {
+  question: Question;
+  /** The key that what is typed is kept under. */
+  keep: string;
+  isBusy: boolean;
+  onAnswer: (answer: AnswerThread) => void;
+};
 
-function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
+function TextAnswer({ question, keep, isBusy, onAnswer }: FormProps) {
   const { schema, decision } = question;
-  const [text, setText] = useState("");
+  const [text, setText] = useKept(keep, "");
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (text.trim() !== "") onAnswer(textRequest(question, text));
@@ -106,12 +118,12 @@ function TextAnswer({ question, isBusy, onAnswer }: FormProps) {
 
 const hintOf = (schema: unknown): string | undefined => fieldsOf(schema)[0]?.hint ?? undefined;
 
-function SchemaAnswer({ question, isBusy, onAnswer }: FormProps) {
+function SchemaAnswer({ question, keep, isBusy, onAnswer }: FormProps) {
   const all = useMemo(() => fieldsOf(question.schema).map(chosen), [question]);
   const { decision } = question;
   // What the buttons decide is not asked for a second time.
   const fields = all.filter(({ name }) => decision === null || name !== (decision.property ?? ""));
-  const { controls, value, submit } = useSchemaForm(fields);
+  const { controls, value, submit } = useSchemaForm(fields, { keep });
   const form = useRef<HTMLFormElement>(null);
   const answer = (what: unknown) => submit(form.current, () => onAnswer(requestOf(question, what)));
   const send = (event: SubmitEvent) => {

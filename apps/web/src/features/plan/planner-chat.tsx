@@ -17,6 +17,7 @@ import {
   stopPlanner,
   writeToPlanner,
 } from "../../lib/plans.ts";
+import { isComposing } from "../../lib/kept.ts";
 import { ApiError, pathOf } from "../../lib/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
@@ -125,7 +126,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
     send();
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
     event.preventDefault();
     send();
   };

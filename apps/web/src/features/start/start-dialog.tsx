@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { StartThread } from "@uncaged/workflow-server/api-types";
 import { Play } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
+import { forgetKept, useKept } from "../../lib/kept.ts";
 import { fieldsOf, type FormField } from "../../lib/schema.ts";
 import { problemOfRounds, startThread, useNewThread } from "../../lib/threads.ts";
 import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
@@ -91,11 +92,14 @@ function StartForm({ workflow, choice, onClose }: StartFormProps) {
   const { data: form, error } = useQuery(formQuery(workflow));
   const schema = form?.input ?? null;
   const fields = useMemo(() => (schema === null ? [anyParams] : fieldsOf(schema)), [schema]);
-  const [prompt, setPrompt] = useState("");
-  const [limits, setLimits] = useState({ maxRounds: "", maxCost: "" });
-  const params = useSchemaForm(fields, { of: workflow, problems: problemsIn(limits) });
+  const keep = `start-params-${workflow}`;
+  const [prompt, setPrompt] = useKept("start-prompt", "");
+  const [limits, setLimits] = useKept("start-limits", { maxRounds: "", maxCost: "" });
+  const params = useSchemaForm(fields, { of: workflow, keep, problems: problemsIn(limits) });
   const start = useNewThread(async () => {
-    return (await startThread(startOf(workflow, prompt, params.value, limits))).threadId;
+    const { threadId } = await startThread(startOf(workflow, prompt, params.value, limits));
+    forgetKept("start-prompt", "start-limits", keep);
+    return threadId;
   }, onClose);
   const { controls, shown, submit } = params;
   return (

@@ -70,7 +70,7 @@ const written = (value: unknown): string => {
 
 /** An event in one line. */
 function textOf(type: string, payload: Payload): string {
-  return (texts[type] ?? (() => ""))(payload);
+  return Object.hasOwn(texts, type) ? (texts[type]?.(payload) ?? "") : "";
 }
 
 const failed = ({ error }: Payload) => written(isRecord(error) ? error.message : error);

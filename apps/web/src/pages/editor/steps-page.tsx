@@ -43,7 +43,8 @@ function StepsEditing({ name, run, tools }: Props) {
       void navigate({ to: "/editor/steps/$name", params: { name: path } });
       return null;
     }
-    const text = saved.data?.subflows[path];
+    const { subflows = {} } = saved.data ?? {};
+    const text = Object.hasOwn(subflows, path) ? subflows[path] : undefined;
     if (text === undefined)
       return `${path} is no workflow of this console, and no file of a saved version.`;
     setChild({ path, text });

@@ -1,0 +1,44 @@
+import { useState } from "react";
+
+const nameOf = (key: string): string => `uncaged-kept-${key}`;
+
+/**
+ * State that outlives its form and a reload of the page, in this tab, until {@link forgetKept}: what was typed and not sent.
+ * A null key keeps nothing.
+ */
+export function useKept<T>(key: string | null, initial: T): [value: T, set: (next: T) => void] {
+  const [held, hold] = useState(() => ({ key, value: readKept(key, initial) }));
+  const value = held.key === key ? held.value : readKept(key, initial);
+  const set = (next: T) => {
+    hold({ key, value: next });
+    keep(key, next);
+  };
+  return [value, set];
+}
+
+/** Forgets what was typed under some keys: it was sent. */
+export function forgetKept(...keys: string[]): void {
+  for (const key of keys) sessionStorage.removeItem(nameOf(key));
+}
+
+export function readKept<T>(key: string | null, initial: T): T {
+  const text = key === null ? null : sessionStorage.getItem(nameOf(key));
+  try {
+    return text === null ? initial : (JSON.parse(text) as T);
+  } catch {
+    return initial;
+  }
+}
+
+function keep(key: string | null, value: unknown): void {
+  if (key === null) return;
+  try {
+    sessionStorage.setItem(nameOf(key), JSON.stringify(value));
+  } catch {
+    // A full storage must not keep a reader from typing.
+  }
+}
+
+/** Whether a key belongs to an input method: its Enter takes a suggestion. Safari reports it after the composition, as 229. */
+export const isComposing = (event: { keyCode: number; nativeEvent: { isComposing: boolean } }) =>
+  event.nativeEvent.isComposing || event.keyCode === 229;

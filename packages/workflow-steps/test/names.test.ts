@@ -1,0 +1,81 @@
+import { expect, test } from "bun:test";
+import { Engine, type StepDocument } from "../src/entry/index.ts";
+import { flow, ran } from "./ran.ts";
+
+/** The names of what every object has. */
+const inherited = Object.getOwnPropertyNames(Object.prototype).filter(
+  (name) => name !== "__proto__",
+);
+
+const counting = flow(
+  [
+    { id: "Loop_W", source: "=words", children: ["Set_C"], next: "RETURN" },
+    { id: "Set_C", target: "$count.{_item}", value: "=$count[_item] + 1", next: "RETURN" },
+  ],
+  { params: ["words([STRING])"], vars: ["$count(OBJECT) = {}"] },
+);
+
+test("items are counted under any name, also when a run is taken up from any checkpoint", async () => {
+  const words = ["a", ...inherited, "prototype", ...inherited, "a"];
+  const counts = Object.fromEntries([
+    ["a", 2],
+    ["prototype", 1],
+    ...inherited.map((name) => [name, 2]),
+  ]);
+  const { checkpoints, variables } = await ran(counting, { params: { words } });
+  expect(JSON.parse(JSON.stringify(variables))).toEqual({ $count: counts });
+  for (const from of checkpoints) {
+    const again = await ran(counting, { from: JSON.parse(JSON.stringify(from)) });
+    expect(JSON.parse(JSON.stringify(again.variables))).toEqual({ $count: counts });
+  }
+});
+
+test("the name that replaces a prototype is refused, and none is replaced", async () => {
+  const { error, status } = await ran(counting, { params: { words: ["__proto__"] } });
+  expect([status, String(error)]).toEqual(["failed", expect.stringContaining("__proto__")]);
+  expect(Object.getPrototypeOf({})).toBe(Object.prototype);
+});
+
+test("steps, params and variables may have these names", async () => {
+  const constructs = (name: string): StepDocument[] => [
+    { id: name, type: "Loop", source: [1, 2], children: [`Noop_${name}`], next: `${name}s` },
+    { id: `Noop_${name}`, children: [`Set_${name}`], next: "RETURN" },
+    { id: `Set_${name}`, target: `$${name}`, value: `=$${name} + _item + ${name}`, next: "RETURN" },
+    { id: `${name}s`, type: "Noop", children: [`Set_${name}_a`], next: "RETURN" },
+    { id: `Set_${name}_a`, target: `$${name}`, value: `=$${name} * 2`, next: "RETURN" },
+  ];
+  for (const name of inherited.filter((one) => !one.startsWith("__"))) {
+    const document = flow(constructs(name), {
+      params: [`${name}(INT) = 10`],
+      vars: [`$${name}(INT) = 0`],
+    });
+    expect(new Engine(document).validate()).toEqual([]);
+    const { checkpoints, variables } = await ran(document);
+    expect(variables).toEqual({ [`$${name}`]: 46 });
+    for (const from of checkpoints) {
+      const again = await ran(document, { from: JSON.parse(JSON.stringify(from)) });
+      expect(again.variables).toEqual({ [`$${name}`]: 46 });
+    }
+  }
+});
+
+test("an index gives whole characters, and all of a text in turn", async () => {
+  const text = "héllo🙂!🙃";
+  const document = flow(
+    [
+      {
+        id: "Loop_A",
+        while: "$n < s.length",
+        maxIterations: 99,
+        children: ["Set_A"],
+        next: "RETURN",
+      },
+      { id: "Set_A", out: { "$list[$n]": "=s[$n]", $n: "=$n + 1" }, next: "RETURN" },
+    ],
+    { params: ["s(STRING)"], vars: ["$n(INT) = 0", "$list(ARRAY) = []"] },
+  );
+  const { variables } = await ran(document, { params: { s: text } });
+  const list = variables.$list as string[];
+  expect(list).toEqual(["h", "é", "l", "l", "o", "🙂", "", "!", "🙃", ""]);
+  expect(list.every((one) => one.isWellFormed())).toBe(true);
+});
