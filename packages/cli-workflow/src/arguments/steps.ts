@@ -17,8 +17,7 @@ export const documentsIn = async (host: Host, hash: string): Promise<Documents> 
   documentsOf(hash, await host.descriptor(hash));
 
 /**
- * The values that `--set` gives: `$variable`, `_local` or a param, each as JSON when it is JSON, else as
- * the text. What begins like JSON and is none is refused.
+ * The values that `--set` gives: `$variable`, `_local` or a param, each as `--option` reads it.
  */
 export function overridesOf(
   pairs: readonly string[],

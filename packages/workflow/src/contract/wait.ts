@@ -15,7 +15,7 @@ export type WaitRequest = {
 };
 
 /**
- * An answer. `value` is its JSON value, or its text when it is no JSON; `content` the text as given;
+ * An answer. `value` is the JSON that it says, or its text where the schema takes text; `content` the text as given;
  * `timedOut` means that nobody answered in time; `meta` is the `__input__` step's.
  */
 export type Answer<T = unknown> = {

@@ -4,7 +4,7 @@
  */
 
 // Errors
-export { foundProblems } from "../contract/error.ts";
+export { foundProblems, messageOf } from "../contract/error.ts";
 export { diskError } from "../disk/disk-error.ts";
 export { show } from "../contract/show.ts";
 
@@ -24,6 +24,7 @@ export {
 } from "../contract/names.ts";
 export { defaultMaxRounds, mostRounds } from "../control/control.ts";
 export { durationMs } from "../contract/duration.ts";
+export { exactJson, losslessJson } from "../contract/exact-json.ts";
 export { maxJsonDepth } from "../contract/json.ts";
 
 // Moving threads and workflows to another host

@@ -39,7 +39,7 @@ export type { ThreadRef } from "../record/thread.ts";
 
 // A new thread
 export { newThread } from "../worker/create.ts";
-export { checkedStart, forkRequest } from "../local/threads/start.ts";
+export { checkStart, forkRequest } from "../local/threads/start.ts";
 export type { InputRequest, StartRequest } from "../control/control.ts";
 
 // Driving a claimed thread

@@ -1,3 +1,4 @@
+import { exactJson } from "../contract/exact-json.ts";
 import { checkResult, checkStep } from "../contract/check.ts";
 import {
   INPUT,
@@ -163,13 +164,7 @@ class TestThread {
 
 function inputOf(given: TestAnswer, what: unknown): RoleOutput {
   if (typeof given !== "string") return { role: INPUT, ...given };
-  const meta: RoleOutput["meta"] = { for: what };
-  try {
-    meta.value = JSON.parse(given) as unknown;
-  } catch {
-    // It is no JSON: the text alone is the answer.
-  }
-  return { role: INPUT, content: given, meta };
+  return { role: INPUT, content: given, meta: { for: what, ...exactJson(given) } };
 }
 
 function returned(value: unknown): Ending {

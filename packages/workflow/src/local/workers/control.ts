@@ -7,7 +7,6 @@ import type {
   RemoveRequest,
   ResumeRequest,
 } from "../../control/control.ts";
-import { withValue } from "../../control/control.ts";
 import type { ThreadCommand } from "../../host/host.ts";
 import { takeLock } from "../../disk/lock.ts";
 import { dataPath, lockPath, type Root, workerInfoPath } from "../../disk/paths.ts";
@@ -77,12 +76,11 @@ export async function resumeThread(
   {
     env,
     durability,
-    input: given,
+    input,
     question,
   }: { env: Environment; durability?: Durability; input?: InputRequest; question?: number },
 ): Promise<Controlled> {
   const surroundings = await surroundingsOf(root, ref, env);
-  const input = given && withValue(given);
   const body = { ...surroundings, durability, input, question } satisfies Partial<AnswerRequest>;
   const request = { ...toThread("POST", ref, input ? "input" : "resume"), body };
   const { threadId, hash } = ref;
