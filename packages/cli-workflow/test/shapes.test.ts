@@ -25,9 +25,9 @@ test("run gives threadId, workflow and hash", async () => {
   expect(keysOf(started)).toEqual(sorted("threadId workflow hash"));
 });
 
-test("run --wait adds status and result", async () => {
+test("run --wait adds status, result and question", async () => {
   const ended = await store.json<Shape>(["run", "play", "--wait"]);
-  expect(keysOf(ended)).toEqual(sorted("threadId workflow hash status result"));
+  expect(keysOf(ended)).toEqual(sorted("threadId workflow hash status result question"));
   expect(ended).toMatchObject({
     workflow: "play",
     status: "completed",

@@ -22,7 +22,7 @@ export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const [, name = "", value = ""] = /^([^=]*)=([\s\S]*)$/.exec(pair) ?? [];
-      if (optionName.test(name)) return [name, looseJson(`--option ${name}`, value)];
+      if (optionName.test(name)) return [name, exactOrText(`--option ${name}`, value)];
       throw badOption(
         "--option",
         pair,
@@ -32,15 +32,16 @@ export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
   );
 }
 
-/**
- * What a text says as exact JSON, else the text itself.
- * @throws WorkflowError `BAD_JSON` for what begins like an object or array and is not JSON.
- */
-export function looseJson(option: string, text: string): unknown {
+/** What a text says as exact JSON, else the text. @throws WorkflowError `BAD_JSON` for what begins like JSON and is not. */
+function exactOrText(option: string, text: string): unknown {
   if (/^\s*[{[]/.test(text)) return parsedJson(option, text);
   const exact = exactJson(text);
   return exact ? exact.value : text;
 }
+
+/** As {@link exactOrText}, and a text in quotes is what stands between them. */
+export const looseJson = (option: string, text: string): unknown =>
+  /^\s*"/.test(text) ? parsedJson(option, text) : exactOrText(option, text);
 
 /** The value of a JSON text. @throws WorkflowError `BAD_JSON` also for a key twice, and for a number that would be rounded. */
 function parsedJson(option: string, text: string, file = option): unknown {

@@ -32,14 +32,16 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
   const spinner = session.spinner(() => (view.midLine ? [] : view.live(Date.now())));
   const signal = session.interruption();
   const rest = keepAwake(session.host, session.env);
+  let steps = 0;
   try {
     for await (const item of follow(session.host, ref, { signal })) {
       if (item.kind === "removed") {
         const message = `the thread ${threadId} was removed while it was followed`;
         throw WorkflowError.missing("THREAD_NOT_FOUND", message);
       }
+      if (item.kind === "step") steps = item.number;
       const end = endOf(item);
-      if (session.json) streamItem(session, item, end);
+      if (session.json) streamItem(session, item, end, steps);
       else {
         const text = view.show(item);
         if (text !== "") spinner.clear();
@@ -76,8 +78,13 @@ export function endOf(item: Observed): ThreadStatus | null {
 }
 
 /** Writes an item as a line of JSON. */
-export function streamItem(session: Session, item: Observed, end: ThreadStatus | null): void {
-  if (end) session.stream({ kind: "end", ...outcomeJson(end) });
+export function streamItem(
+  session: Session,
+  item: Observed,
+  end: ThreadStatus | null,
+  steps: number,
+): void {
+  if (end) session.stream({ kind: "end", ...outcomeJson(end, steps) });
   else if (item.kind === "event") session.stream({ kind: "event", event: item.event });
   else if (item.kind === "step")
     session.stream({ kind: "step", number: item.number, step: item.step });
@@ -94,7 +101,7 @@ export async function waitForThread(
   const rest = keepAwake(session.host, session.env);
   const view = await settled(session.host, ref, { signal }).finally(rest);
   if (signal.aborted && goesOn(view)) return leave(session, ref);
-  if (session.json) session.show({ ...started, ...outcomeJson(view) }, () => "");
+  if (session.json) session.show({ ...started, ...outcomeJson(view, view.steps.length) }, () => "");
   else {
     const look = session.lookOf(session.output.notes);
     session.note(`${outcomeText(view, look)}${failureText(view, look)}`.trimEnd());

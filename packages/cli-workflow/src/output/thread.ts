@@ -154,9 +154,10 @@ export const attemptsText = ({ attempts }: WholeThread, look: ThreadLook): strin
 
 const deepest = 6;
 
-function resultText({ returnCode, summary }: ThreadResult, look: ThreadLook): string {
+function resultText({ returnCode, summary, value }: ThreadResult, look: ThreadLook): string {
   const code = `return code ${returnCode}`;
-  return summary ? `${shortened(summary, look, labelWidth)} (${code})` : code;
+  const text = look.full && value !== undefined ? jsonOf(value, 2) : summary;
+  return text ? `${shortened(text, look, labelWidth)} (${code})` : code;
 }
 
 /**

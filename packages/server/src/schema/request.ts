@@ -95,6 +95,7 @@ const keepSchema = z.union([
 export const retryBody = z
   .strictObject({
     prompt: optionalText,
+    params: z.unknown().optional().openapi({ description: "Other params; the same without them." }),
     maxRounds: optionalNumber,
     options: optionalFields,
     edit: z.strictObject({ content: optionalText, meta: optionalFields }).optional(),

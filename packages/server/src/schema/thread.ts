@@ -29,7 +29,11 @@ const reason = z
   .literal("maxRounds")
   .optional()
   .describe("Of one that was stopped, because it had as many steps as it may have.");
-const resultSchema = z.object({ returnCode: number, summary: text, reason }).nullable();
+const value = z
+  .unknown()
+  .optional()
+  .openapi({ description: "The JSON value that it returned beside the summary, if any." });
+const resultSchema = z.object({ returnCode: number, summary: text, value, reason }).nullable();
 const forkFromSchema = z.object({ threadId, steps: number });
 
 /** What a thread spent, as far as it is known; `unpriced` counts the steps without a known cost. */

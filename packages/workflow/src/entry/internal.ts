@@ -6,7 +6,7 @@
 // Errors
 export { foundProblems, messageOf } from "../contract/error.ts";
 export { diskError } from "../disk/disk-error.ts";
-export { show } from "../contract/show.ts";
+export { isRecord, show } from "../contract/show.ts";
 
 // Threads
 export { checkAnswerer } from "../local/threads/answerer.ts";

@@ -24,9 +24,15 @@ export const statuses: readonly Status[] = [
 
 /**
  * What a thread that has ended returned: its summary, or the message of its failure. With the `reason` it returned
- * nothing: it was stopped, for it had as many steps as it may have.
+ * nothing: it was stopped, for it had as many steps as it may have. `value` is the JSON value that a workflow returned
+ * beside the summary; absent when it returned none.
  */
-export type ThreadResult = { returnCode: number; summary: string; reason?: "maxRounds" };
+export type ThreadResult = {
+  returnCode: number;
+  summary: string;
+  value?: unknown;
+  reason?: "maxRounds";
+};
 
 /** Why a thread failed, with the message. */
 export type ThreadFailure = FailureRecord & Pick<AttemptError, "message">;
@@ -171,7 +177,12 @@ export const goesOn = (state: ThreadStatus): boolean =>
 
 /** The status of a thread whose log has its end. */
 export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
-  const result: ThreadResult = { returnCode: meta.returnCode, summary: content };
+  const { returnCode, value } = meta;
+  const result: ThreadResult = {
+    returnCode,
+    summary: content,
+    ...(value !== undefined && { value }),
+  };
   if (meta.reason === "killed") return { status: "killed", result };
   const isDone = meta.reason === "returned" && meta.returnCode === 0;
   if (isDone) return { status: "completed", result };

@@ -298,8 +298,8 @@ const known = new WeakMap<Pick<Bundle, "descriptor">, Promise<Validate>>();
 
 /**
  * Checks what a thread is started with against its bundle's `descriptor.input`. Where a prompt comes
- * without params, the workflow may read them from it. A fork, and a thread that begins with an answer,
- * go on from what they were made of.
+ * without params, the workflow may read them from it. A fork without params of its own, and a thread that begins with an
+ * answer, go on from what they were made of.
  * @throws WorkflowError `PARAMS_INVALID` (usage) that names all that is missing or wrong.
  */
 export async function checkParams(
@@ -308,7 +308,8 @@ export async function checkParams(
 ): Promise<void> {
   const { params, prompt = "", workflow } = request;
   const { input } = bundle.descriptor;
-  if (input === undefined || request.fork || request.input) return;
+  if (input === undefined || request.input) return;
+  if (request.fork && params === undefined) return;
   if (params === undefined && prompt !== "") return;
   const validate = known.get(bundle) ?? validatorOf(input);
   known.set(bundle, validate);
