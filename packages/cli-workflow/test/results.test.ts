@@ -105,3 +105,21 @@ describe("other params", () => {
     expect(refused.code).toBe(2);
   });
 });
+
+test("thread, threads and ps give the same times of a thread that waits", async () => {
+  const { threadId } = await start({ ask: {} });
+  type Times = { threadId: string; workedMs: number; waitedMs: number };
+  const rows = await store.json<Times[]>(["threads"]);
+  const row = rows.find((one) => one.threadId === threadId) as Times;
+  const thread = await store.json<Times>(["thread", threadId]);
+  const live = (await store.json<Times[]>(["ps"])).find((one) => one.threadId === threadId);
+  for (const one of [thread, ...(live ? [live] : [])]) {
+    expect(one.workedMs).toBe(row.workedMs);
+    expect(one.waitedMs).toBeGreaterThanOrEqual(row.waitedMs);
+  }
+  const answered = await store.json<Times>(["resume", threadId, "--input", "yes", "--wait"]);
+  const ended = await store.json<Times>(["thread", answered.threadId]);
+  const later = await store.json<Times>(["thread", answered.threadId]);
+  expect(later).toEqual(ended);
+  expect(ended.waitedMs).toBeGreaterThanOrEqual(thread.waitedMs);
+});

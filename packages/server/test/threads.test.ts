@@ -97,7 +97,10 @@ test("a list has the total where it is known, and the address of the next page",
   expect(ofVersion.rows.length).toBe(askers.length);
   expect(ofVersion.link).toBeNull();
   for (const workflow of [`asker@${hash}`, `asker@${hash.slice(0, 5)}`, hash.slice(0, 6)]) {
-    expect((await page(`/api/threads?workflow=${workflow}`)).rows).toEqual(ofVersion.rows);
+    const { rows } = await page(`/api/threads?workflow=${workflow}`);
+    expect(rows.map(({ threadId }) => threadId)).toEqual(
+      ofVersion.rows.map(({ threadId }) => threadId),
+    );
   }
   expect((await page("/api/threads?status=waiting")).total).toBeNull();
 });

@@ -23,7 +23,17 @@ import { failureText, questionText, resultOf } from "./outcome.ts";
 import { jsonOf } from "./output.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
 import { pairs } from "./table.ts";
-import { ago, count, hanging, isoTime, oneLine, plain, stoppedText, versionText } from "./text.ts";
+import {
+  ago,
+  count,
+  hanging,
+  isoTime,
+  oneLine,
+  plain,
+  stoppedText,
+  versionText,
+  elapsed,
+} from "./text.ts";
 
 export type WholeThread = { view: ThreadView; attempts: readonly Attempt[]; ledger: Ledger };
 
@@ -56,6 +66,7 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
     ["prompt", prompt && shortened(prompt, look, labelWidth)],
     ["rounds", `${view.steps.length} of ${view.maxRounds}`],
     ["started", `${isoTime(view.createdAt)} (${ago(view.createdAt, look.now)})`],
+    ["time", timesText(view)],
     ["forked", forkFrom ? `from ${forkFrom.threadId}, with ${count(forkFrom.steps, "step")}` : ""],
     ["worker", "pid" in view && view.pid !== null ? `pid ${view.pid}` : ""],
     ["attempts", uncommittedText(whole.attempts)],
@@ -75,6 +86,9 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
   ];
   return parts.filter((part) => part !== "").join("\n");
 }
+
+const timesText = ({ workedMs, waitedMs }: ThreadView): string =>
+  `worked ${elapsed(workedMs)}${waitedMs > 0 ? `, waited ${elapsed(waitedMs)}` : ""}`;
 
 function uncommittedText(attempts: readonly Attempt[]): string {
   const parts = (["failed", "lost"] as const).flatMap((status) => {

@@ -44,6 +44,11 @@ const pausing = z
   .optional()
   .describe("Of one that runs: it pauses when the step at work has ended.");
 
+const times = {
+  workedMs: number.describe("For how long it was worked on, in milliseconds."),
+  waitedMs: number.describe("For how long it waited for answers or slept, in milliseconds."),
+};
+
 const movedTo = text
   .optional()
   .describe("The host that it has moved to, where it goes on; absent while it is on this one.");
@@ -56,6 +61,7 @@ export const threadRowSchema = z
     steps: number.describe("How many steps it has."),
     createdAt: milliseconds,
     updatedAt: milliseconds,
+    ...times,
     sleepingUntil: milliseconds
       .optional()
       .describe("Until when it sleeps; absent when it does not."),
@@ -80,6 +86,7 @@ export const threadSchema = z
     }),
     maxRounds: number,
     createdAt: milliseconds,
+    ...times,
     steps: z.array(stepSchema),
     result: resultSchema,
     forkFrom: forkFromSchema.nullable(),
@@ -102,6 +109,7 @@ export const liveRowSchema = z
     steps: number,
     role: text.nullable(),
     elapsedMs: number,
+    ...times,
     sleepingUntil: milliseconds.optional(),
     pausing,
   })

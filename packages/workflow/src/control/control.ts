@@ -145,6 +145,9 @@ export type LiveThread = {
   workflow: string;
   /** How long this worker has driven it, in milliseconds. */
   elapsedMs: number;
+  /** Of the thread as a whole: for how long it was worked on, and for how long it waited, in milliseconds. */
+  workedMs: number;
+  waitedMs: number;
   /** Until when it sleeps, in milliseconds since the epoch. */
   sleepingUntil?: number;
   /** Of one that runs: it pauses when the step at work has ended. */

@@ -31,6 +31,8 @@ export { DiskStore } from "../disk/store.ts";
 export { sealed } from "../record/sum.ts";
 export { blobIdOf } from "../record/blob-names.ts";
 export { ulidTime } from "../contract/base32.ts";
+export { rowAt } from "../record/row.ts";
+export { timesAt, waitedIn } from "../record/times.ts";
 export { pickThread, requestIdOf } from "../record/selection.ts";
 export { SearchText, wordsOf } from "../record/search.ts";
 export { readLog, type ThreadLog } from "../disk/log.ts";

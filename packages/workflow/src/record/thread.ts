@@ -4,6 +4,7 @@ import { show } from "../contract/show.ts";
 import type { AttemptError } from "../contract/event.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveStatus } from "../control/control.ts";
+import type { ThreadTimes } from "./times.ts";
 import type { Break, EndRecord, FailureRecord, LogFacts, StartRecord } from "./record.ts";
 
 /** The name of a thread's status. */
@@ -61,20 +62,21 @@ export type ThreadStatus =
 export type ThreadRef = { hash: string; threadId: string };
 
 /** A whole thread. Times are in milliseconds since the epoch. A corrupt one has the steps before the break. */
-export type ThreadView = ThreadStatus & {
-  threadId: string;
-  workflow: string;
-  hash: string;
-  prompt: string;
-  /** Absent when the starter gave none. */
-  params?: unknown;
-  maxRounds: number;
-  createdAt: number;
-  steps: Step[];
-  forkFrom: ForkFrom | null;
-  /** The host that it has moved to; absent while it is here. */
-  movedTo?: string;
-};
+export type ThreadView = ThreadStatus &
+  ThreadTimes & {
+    threadId: string;
+    workflow: string;
+    hash: string;
+    prompt: string;
+    /** Absent when the starter gave none. */
+    params?: unknown;
+    maxRounds: number;
+    createdAt: number;
+    steps: Step[];
+    forkFrom: ForkFrom | null;
+    /** The host that it has moved to; absent while it is here. */
+    movedTo?: string;
+  };
 
 /** Which thread a fork was made of, and how many of its steps it keeps. */
 export type ForkFrom = { threadId: string; steps: number };
@@ -105,6 +107,8 @@ export function threadJson(view: ThreadView): ThreadJson {
     ...(params === undefined ? {} : { params }),
     maxRounds,
     createdAt,
+    workedMs: view.workedMs,
+    waitedMs: view.waitedMs,
     steps: view.steps,
     result: "result" in view ? view.result : null,
     ...(error && { error }),
@@ -115,7 +119,7 @@ export function threadJson(view: ThreadView): ThreadJson {
 }
 
 /** A line of `threads --json`; `steps` is their number. With the `reason` it was stopped at so many steps. */
-export type ThreadRow = {
+export type ThreadRow = ThreadTimes & {
   threadId: string;
   workflow: string;
   hash: string;
@@ -131,7 +135,7 @@ export type ThreadRow = {
 };
 
 /** A line of `ps --json`. */
-export type LiveRow = {
+export type LiveRow = ThreadTimes & {
   threadId: string;
   workflow: string;
   hash: string;
