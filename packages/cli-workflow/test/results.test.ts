@@ -15,8 +15,15 @@ import { durable } from ${JSON.stringify(join(import.meta.dir, "../../workflow/s
 export const descriptor = { description: "Returns what it is told to", roles: {}, strict: false };
 
 export const run = durable(async function* (step, input) {
-  const { ask, give } = input.params ?? {};
+  const { ask, flaky, give } = input.params ?? {};
   yield* step("worker", () => "worked");
+  if (flaky) {
+    let tries = 0;
+    yield* step("flaky", () => {
+      if ((tries += 1) === 1) throw new Error("not yet");
+      return "now";
+    }, { retry: { attempts: 3, backoff: 20 } });
+  }
   if (ask) return { answer: (yield* step.wait("which", { content: "Which?", ...ask })).value };
   return give;
 });
@@ -122,4 +129,19 @@ test("thread, threads and ps give the same times of a thread that waits", async 
   const later = await store.json<Times>(["thread", answered.threadId]);
   expect(later).toEqual(ended);
   expect(ended.waitedMs).toBeGreaterThanOrEqual(thread.waitedMs);
+});
+
+test("a try that is repeated has the same words in --wait, follow and thread", async () => {
+  const words = "try 1 of 3 failed; next in 20 ms";
+  const args = ["run", "giver", "--wait", "--params", '{"flaky":true,"give":"x"}'];
+  const { code, stdout, stderr } = await store.run(args);
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: `flaky: ${words}: not yet\ncompleted: x\n`,
+  });
+  const id = stdout.trim();
+  const followed = await store.ok(["follow", id]);
+  expect(followed).toContain(`${words}: not yet`);
+  expect(followed).not.toContain("  failed: ");
+  expect(await store.ok(["thread", id])).toContain(words);
 });

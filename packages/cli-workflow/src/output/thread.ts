@@ -16,7 +16,14 @@ import type {
 } from "@uncaged/workflow/host";
 import { goesOn } from "@uncaged/workflow/internal";
 import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
-import { attemptSpent, attemptText, durationText, shortened, warningLine } from "./attempt.ts";
+import {
+  attemptSpent,
+  attemptText,
+  durationText,
+  failedTryText,
+  shortened,
+  warningLine,
+} from "./attempt.ts";
 import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
 import { positionLine } from "./error.ts";
 import { failureText, questionText, resultOf } from "./outcome.ts";
@@ -117,13 +124,6 @@ export function stepsText({ view, attempts }: Omit<WholeThread, "ledger">, look:
     .join("");
 }
 
-/** Which try of how many a failed one was that is followed by another. */
-function triedText({ meta }: Step): string {
-  const mark = meta.__durable__ as { retry?: { try: number; of: number } } | null | undefined;
-  const { try: number, of } = mark?.retry ?? {};
-  return typeof number === "number" ? `, try ${number} of ${of}` : "";
-}
-
 function stepText(
   step: Step,
   number: number,
@@ -135,7 +135,7 @@ function stepText(
     ? ["kept"]
     : attempt && [durationText(attempt), attemptSpent(attempt)];
   const failed =
-    attempt?.status === "failed" ? `  ${paint("red", "failed")}${triedText(step)}` : "";
+    attempt?.status === "failed" ? `  ${paint("red", failedTryText(step) ?? "failed")}` : "";
   const by = step.role === INPUT ? answererIn(step.meta) : null;
   const answered = by && `by ${oneLine(answererText(by))}`;
   const shown = paint("dim", [...(facts ?? []), answered].filter(Boolean).join("  "));

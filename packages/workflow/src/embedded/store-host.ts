@@ -131,7 +131,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     if (command.kind === "kill")
       return { ...(await driven.kill(threadId)), resumed: [] } as Controlled;
     if (command.kind === "pause") {
-      if ("result" in view) throw endedError(threadId, view.status);
+      if ("result" in view) throw endedError(threadId, view.result.reason ?? view.status);
       return await driven.pause(threadId);
     }
     const folder = folderIn(await threads.start(ref));
@@ -153,7 +153,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
       throw WorkflowError.failed(
         "THREAD_RUNNING",
         `${threadId} is ${row.status}`,
-        "kill it and remove it at once: --force",
+        `kill it and remove it at once: uncaged-workflow thread rm ${threadId} --force`,
       );
     }
     const { threadId: removed } = await drivers.of(hash).remove(threadId, { force });

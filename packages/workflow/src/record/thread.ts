@@ -1,4 +1,5 @@
-import { INPUT, type Step, WAIT } from "../contract/contract.ts";
+import { INPUT, type Step, WAIT, type WaitMeta } from "../contract/contract.ts";
+import { isApproval } from "../contract/decision.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import type { AttemptError } from "../contract/event.ts";
@@ -195,13 +196,36 @@ export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
   return { status: "failed", result, error: meta.error ?? null };
 }
 
+/** How a thread that waits at this step is answered. */
+export function answerHint(threadId: string, question: Step | null): string {
+  const resume = `uncaged-workflow resume ${threadId}`;
+  const meta = (question?.meta ?? { for: "" }) as WaitMeta;
+  return meta.for === "tool" || isApproval(meta)
+    ? `approve it: ${resume} --approve; or reject it: ${resume} --refuse REASON`
+    : `answer it: ${resume} --input TEXT`;
+}
+
 /** The error that nothing more can be done to a thread. `how` is how it has ended. */
 export const endedError = (threadId: string, how: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_ENDED",
     `${threadId} has ended (${how}), and an ended log is final`,
-    `take it up in a new thread: uncaged-workflow retry ${threadId}, or fork`,
+    afterEnd(threadId, how),
   );
+
+function afterEnd(threadId: string, how: string): string {
+  switch (how) {
+    case "completed":
+    case "returned 0":
+      return `go on from its steps in a new thread: uncaged-workflow fork ${threadId}`;
+    case "maxRounds":
+      return `give it more rounds in a new thread: uncaged-workflow retry ${threadId} --max-rounds N`;
+    case "ended":
+      return `see how: uncaged-workflow thread ${threadId}`;
+    default:
+      return `continue in a new thread: uncaged-workflow retry ${threadId}`;
+  }
+}
 
 /** The error that a thread has moved to another host, a cluster's URL or a storage root of some machine. */
 export function movedError(threadId: string, host: string): WorkflowError {
@@ -224,8 +248,15 @@ export const corruptError = (path: string, { line, offset, reason }: Break): Wor
   WorkflowError.failed(
     "LOG_CORRUPT",
     `${path}:${line}: ${reason} (byte ${offset})`,
-    "nothing was changed; put the file back from a backup, or fork the steps before that line: uncaged-workflow fork --at-step N",
+    `nothing was changed; put the file back from a backup${forkBefore(path, line)}`,
   );
+
+/** How the steps before a broken line of a data log are forked; empty where there are none. */
+function forkBefore(path: string, line: number): string {
+  const [, threadId] = /([0-9A-Z]{26})\.data\.jsonl$/.exec(path) ?? [];
+  if (threadId === undefined || line < 3) return "";
+  return `, or fork the steps before that line: uncaged-workflow fork ${threadId} --at-step ${line - 2}`;
+}
 
 /** @throws WorkflowError `NEWER_LOG` for a step of a reserved role that this version would take for a workflow's. */
 export function checkRole(path: string, { role }: Step): void {

@@ -125,7 +125,7 @@ const toThread = (
 function checkOpen(root: Root, view: ThreadView): void {
   const { threadId, hash, status } = view;
   if (view.status === "corrupt") throw corruptError(dataPath(root, hash, threadId), view.broken);
-  if ("result" in view) throw endedError(threadId, status);
+  if ("result" in view) throw endedError(threadId, view.result.reason ?? status);
 }
 
 /** The timeout of requests before a forced kill. */
@@ -246,7 +246,7 @@ export async function removeThread(
     throw WorkflowError.failed(
       "THREAD_RUNNING",
       `${ref.threadId} is ${status}`,
-      "kill it and remove it at once: --force",
+      `kill it and remove it at once: uncaged-workflow thread rm ${ref.threadId} --force`,
     );
   }
   checkUnlocked(root, ref.threadId);
