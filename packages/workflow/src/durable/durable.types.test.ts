@@ -48,13 +48,16 @@ test("what a step gives is typed by what its work returns", () => {
 });
 
 test("the value of a result has the type of what the workflow returns", async () => {
-  const count = durable(async function* () {
+  const count = durable(async function* (step) {
+    yield* step("a", () => "");
     return { n: 1 };
   });
-  const either = durable(async function* (_step, { prompt }) {
+  const either = durable(async function* (step, { prompt }) {
+    yield* step("a", () => "");
     return prompt === "" ? "nothing" : [prompt];
   });
-  const whole = durable(async function* () {
+  const whole = durable(async function* (step) {
+    yield* step("a", () => "");
     return { returnCode: 0, summary: "", value: true as const };
   });
   is<ResultOf<typeof count>, { n: number }>(true);

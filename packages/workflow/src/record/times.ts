@@ -1,6 +1,5 @@
 import { type Step, WAIT } from "../contract/contract.ts";
 import type { EndRecord, StartRecord } from "./record.ts";
-import type { Status } from "./thread.ts";
 
 /**
  * For how long a thread was worked on, and for how long it waited for an answer or slept, in milliseconds. A fork counts
@@ -36,7 +35,7 @@ export function waitedIn(
 }
 
 /** What is known of a thread up to its last record, which is of `updatedAt`. */
-type Known = { status: Status; createdAt: number; updatedAt: number; waitedMs: number };
+type Known = { status: string; createdAt: number; updatedAt: number; waitedMs: number };
 
 /** The times of a thread at a moment. */
 export function timesAt(
