@@ -18,16 +18,16 @@ const keysOf = (value: unknown): string[] => Object.keys(value as Shape).sort();
 const sorted = (keys: string): string[] => keys.split(" ").sort();
 
 const threadKeys =
-  "threadId workflow hash status prompt params maxRounds createdAt steps result forkFrom pid";
+  "threadId workflow hash status prompt params maxRounds createdAt workedMs waitedMs steps result forkFrom pid";
 
 test("run gives threadId, workflow and hash", async () => {
   const started = await store.json<Shape>(["run", "play"]);
   expect(keysOf(started)).toEqual(sorted("threadId workflow hash"));
 });
 
-test("run --wait adds status and result", async () => {
+test("run --wait adds status, result and question", async () => {
   const ended = await store.json<Shape>(["run", "play", "--wait"]);
-  expect(keysOf(ended)).toEqual(sorted("threadId workflow hash status result"));
+  expect(keysOf(ended)).toEqual(sorted("threadId workflow hash status result question"));
   expect(ended).toMatchObject({
     workflow: "play",
     status: "completed",
@@ -66,7 +66,7 @@ test("threads gives rows, newest first, with the number of steps", async () => {
   await store.until(newer, "completed");
   const rows = await store.json<Shape[]>(["threads"]);
   expect(keysOf(rows[0])).toEqual(
-    sorted("threadId workflow hash status steps createdAt updatedAt"),
+    sorted("threadId workflow hash status steps createdAt updatedAt workedMs waitedMs"),
   );
   expect(rows[0]).toMatchObject({ threadId: newer, steps: 3, status: "completed" });
   const ids = rows.map(({ threadId }) => String(threadId));
@@ -77,7 +77,9 @@ test("ps gives the threads that run, with their process", async () => {
   const running = await store.play({ ms: 60_000 });
   const rows = await store.json<Shape[]>(["ps"]);
   const row = rows.find(({ threadId }) => threadId === running);
-  expect(keysOf(row)).toEqual(sorted("threadId workflow hash status pid steps role elapsedMs"));
+  expect(keysOf(row)).toEqual(
+    sorted("threadId workflow hash status pid steps role elapsedMs workedMs waitedMs"),
+  );
   expect(row).toMatchObject({ status: "running", steps: 0, role: null });
   const killed = await store.json<Shape>(["kill", running]);
   expect(killed.threadId).toBe(running);

@@ -267,7 +267,7 @@ describe("rerun", () => {
     ]);
     expect(await refused(...from, "--set", "$text={")).toEqual([
       2,
-      expect.stringContaining("is no JSON"),
+      expect.stringContaining('--set $text:1:2: a "}" is expected'),
     ]);
     expect(await refused()).toEqual([2, expect.stringContaining("--from-step <step>")]);
   });

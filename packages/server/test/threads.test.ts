@@ -51,7 +51,9 @@ test("threads are listed by status and workflow, page by page", async () => {
   const page = await serving.ok<ThreadRow[]>("/api/threads?workflow=asker&limit=1&offset=1");
   expect(page.map(({ threadId }) => threadId)).toEqual(ids.slice(1, 2));
   const { rows } = await serving.host.threads({ limit: 1000 });
-  expect(await serving.ok<ThreadRow[]>("/api/threads?limit=1000")).toEqual(rows);
+  const shown = await serving.ok<ThreadRow[]>("/api/threads?limit=1000");
+  const atOnce = (all: readonly ThreadRow[]) => all.map((row) => ({ ...row, waitedMs: 0 }));
+  expect(atOnce(shown)).toEqual(atOnce(rows));
   const several = await serving.ok<ThreadRow[]>("/api/threads?status=completed&status=waiting");
   expect(new Set(several.map(({ status }) => status))).toEqual(new Set(["completed", "waiting"]));
   const [row] = await serving.ok<ThreadRow[]>("/api/threads?workflow=asker&details=true");
@@ -97,7 +99,10 @@ test("a list has the total where it is known, and the address of the next page",
   expect(ofVersion.rows.length).toBe(askers.length);
   expect(ofVersion.link).toBeNull();
   for (const workflow of [`asker@${hash}`, `asker@${hash.slice(0, 5)}`, hash.slice(0, 6)]) {
-    expect((await page(`/api/threads?workflow=${workflow}`)).rows).toEqual(ofVersion.rows);
+    const { rows } = await page(`/api/threads?workflow=${workflow}`);
+    expect(rows.map(({ threadId }) => threadId)).toEqual(
+      ofVersion.rows.map(({ threadId }) => threadId),
+    );
   }
   expect((await page("/api/threads?status=waiting")).total).toBeNull();
 });

@@ -26,7 +26,7 @@ describe("the policy ask_user", () => {
   });
 
   test("tries again when that is the decision, and attempt numbers go on", async () => {
-    const outcome = await runPlan(definition, { a: failing(2) }, { answers: ["retry", '"retry"'] });
+    const outcome = await runPlan(definition, { a: failing(2) }, { answers: ["retry", "retry"] });
     expect(result(outcome)).toEqual({ returnCode: 0, summary: "3 steps succeeded" });
     const attempts = outcome.steps.filter(({ meta, role }) => role === "a" && meta.attempt);
     expect(attempts.map(({ meta }) => [meta.event, meta.attempt])).toEqual([

@@ -1,4 +1,4 @@
-import { ownIn, readJson } from "./json.ts";
+import { isRecord, ownIn, readJson } from "./json.ts";
 
 /** A JSON Schema as data; anything else counts as the empty one. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -32,6 +32,14 @@ export function fieldsOf(schema: unknown): FormField[] {
   const required = Array.isArray(whole.required) ? whole.required : [];
   return properties.map(([name, one]) => fieldOf(name, asSchema(one), required.includes(name)));
 }
+
+/** Controls that hold a value first, where it has something for them. */
+export const filledWith = (fields: readonly FormField[], value: unknown): readonly FormField[] =>
+  fields.map((field) => {
+    const begins =
+      field.name === "" ? value : isRecord(value) ? ownIn(value, field.name) : undefined;
+    return begins === undefined ? field : { ...field, draft: draftOf(field.kind, begins) };
+  });
 
 export const draftsOf = (fields: readonly FormField[]): Drafts =>
   Object.fromEntries(fields.map(({ name, draft }) => [name, draft]));

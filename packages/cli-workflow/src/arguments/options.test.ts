@@ -1,8 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { isWorkflowError } from "@uncaged/workflow/host";
 import { changeOf, stepText } from "./edit.ts";
 import { timeOf, wholeNumber } from "./options.ts";
-import { optionsOf } from "./values.ts";
+import { jsonOf, optionsOf } from "./values.ts";
 
 function codeOf(act: () => unknown): string {
   try {
@@ -33,10 +36,10 @@ test("a whole number within its bounds is taken, and nothing else", () => {
   }
 });
 
-test("an option's value is JSON where it is JSON, and text where it is not", () => {
-  expect(
-    optionsOf(["n=3", "on=true", "model=fast", "list=[1]", "empty=", "url=a=b", "text=a\nb"]),
-  ).toEqual({
+test("an option's value is exact JSON, and else text", () => {
+  const pairs = "n=3 on=true model=fast list=[1] empty= url=a=b text=a\nb zip=007 version=1.10";
+  const id = "12345678901234567890";
+  expect(optionsOf([...pairs.split(" "), `id=${id}`, 'quoted="x"'])).toEqual({
     n: 3,
     on: true,
     model: "fast",
@@ -44,7 +47,23 @@ test("an option's value is JSON where it is JSON, and text where it is not", () 
     empty: "",
     url: "a=b",
     text: "a\nb",
+    zip: "007",
+    version: "1.10",
+    id,
+    quoted: '"x"',
   });
+});
+
+test("JSON is read from a file with a byte order mark, and not with a key twice", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "json-"));
+  const file = join(folder, "params.json");
+  writeFileSync(file, '\uFEFF{"a":1}');
+  expect(await jsonOf("--params", `@${file}`)).toEqual({ a: 1 });
+  writeFileSync(file, '{\n "a": 1,\n "a": 2}');
+  expect(jsonOf("--params", `@${file}`)).rejects.toThrow(`${file}:3:2: the key "a" stands twice`);
+  for (const text of ['{"a":1,"a":2}', '{"id":12345678901234567890}', "{", ""])
+    expect(jsonOf("--params", text)).rejects.toMatchObject({ code: "BAD_JSON", kind: "usage" });
+  rmSync(folder, { recursive: true });
 });
 
 test("an option that is broken JSON or has no name is refused", () => {

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { grouped, unitMs } from "../output/text.ts";
 import { badOption } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
-import { promptOf } from "./values.ts";
+import { jsonOf, promptOf } from "./values.ts";
 
 /**
  * A parser for an option that takes a whole number within bounds, both included. It throws `BAD_OPTION`
@@ -84,12 +84,19 @@ export function startOptions(command: Command): Command {
 }
 
 export type ForkOptions = StartOptions &
-  LimitOptions & { prompt?: string; promptFile?: string; maxRounds?: number; on?: string };
+  LimitOptions & {
+    prompt?: string;
+    promptFile?: string;
+    params?: string;
+    maxRounds?: number;
+    on?: string;
+  };
 
 export function forkOptions(command: Command): Command {
   command
     .option("--prompt <text>", "another prompt; - reads it from stdin")
-    .option("--prompt-file <file>", "another prompt: the text of this file");
+    .option("--prompt-file <file>", "another prompt: the text of this file")
+    .option("--params <json>", "other params: JSON, or @file");
   maxRoundsOption(command, "default: those of the thread").option(
     "--on <workflow>",
     "continue on another version: a name, name@hash or a hash",
@@ -104,5 +111,7 @@ export async function changesOf(session: Session, options: ForkOptions) {
     ...(maxTokens === undefined ? {} : { maxTokens }),
   };
   const prompt = await promptOf(options);
-  return { env: session.env, prompt, maxRounds, options: limits, durability, on };
+  const params =
+    options.params === undefined ? undefined : await jsonOf("--params", options.params);
+  return { env: session.env, prompt, params, maxRounds, options: limits, durability, on };
 }

@@ -1,5 +1,5 @@
 import { type Host, type Step, WorkflowError } from "@uncaged/workflow/host";
-import { show } from "@uncaged/workflow/internal";
+import { isRecord, show } from "@uncaged/workflow/internal";
 import { Registry, type WorkflowDocument } from "@uncaged/workflow-steps";
 import {
   type Documents,
@@ -17,8 +17,8 @@ export const documentsIn = async (host: Host, hash: string): Promise<Documents> 
   documentsOf(hash, await host.descriptor(hash));
 
 /**
- * The values that `--set` gives: `$variable`, `_local` or a param, each as JSON when it is JSON, else as
- * the text. What begins like JSON and is none is refused.
+ * The values that `--set` gives: `$variable`, `_local` or a param, each as JSON when it is exact JSON, else as
+ * the text. What begins like JSON and is not is refused.
  */
 export function overridesOf(
   pairs: readonly string[],
@@ -37,6 +37,25 @@ export function overridesOf(
       return [name, looseJson(`--set ${name}`, value)];
     }),
   );
+}
+
+/** The params that a rerun replaces, by their names. @throws WorkflowError `NOT_DECLARED`, `BAD_OPTION`. */
+export function declaredParams(
+  params: unknown,
+  { registry }: WorkflowDocument,
+): Record<string, unknown> {
+  if (params === undefined) return {};
+  if (!isRecord(params)) {
+    throw badOption(
+      "--params",
+      JSON.stringify(params),
+      "give one JSON object: --params '{\"days\":3}'",
+    );
+  }
+  const declared = new Registry(registry).params.map(({ name }) => name);
+  const other = Object.keys(params).find((name) => !declared.includes(name));
+  if (other !== undefined) throw notDeclared(other, declared);
+  return params;
 }
 
 function notDeclared(name: string, declared: readonly string[]): WorkflowError {

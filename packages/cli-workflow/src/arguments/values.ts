@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { type ErrorKind, WorkflowError } from "@uncaged/workflow/host";
-import { show } from "@uncaged/workflow/internal";
+import { readDocument } from "@uncaged/workflow/document";
+import { exactJson, losslessJson, messageOf, show } from "@uncaged/workflow/internal";
 import { codeOf } from "../output/output.ts";
 import { badOption, wrongUse } from "../session/failure.ts";
 
@@ -8,23 +9,20 @@ const optionName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
 /** The value of an option that takes JSON: the JSON itself, or `@file` for a file that holds it. */
 export async function jsonOf(option: string, text: string): Promise<unknown> {
-  const source = text.startsWith("@") ? await readText(text.slice(1), option) : text;
-  try {
-    return JSON.parse(source);
-  } catch (error) {
-    throw badJson(option, source, error);
-  }
+  if (!text.startsWith("@")) return parsedJson(option, text);
+  const file = text.slice(1);
+  return parsedJson(option, await readText(file, option), file);
 }
 
 /**
- * Options of the form `name=value`, repeated: each value as JSON when it is JSON, else as the text. What
- * begins like JSON (`{`, `[` or `"`) and is none is refused.
+ * Options of the form `name=value`, repeated: each value as JSON when it is an exact object, array, boolean, null or number,
+ * else as the text. What begins like an object or array and is not JSON is refused.
  */
 export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const [, name = "", value = ""] = /^([^=]*)=([\s\S]*)$/.exec(pair) ?? [];
-      if (optionName.test(name)) return [name, looseJson(`--option ${name}`, value)];
+      if (optionName.test(name)) return [name, exactOrText(`--option ${name}`, value)];
       throw badOption(
         "--option",
         pair,
@@ -34,23 +32,39 @@ export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
   );
 }
 
-/** A text as JSON when it is JSON, else itself. @throws WorkflowError `BAD_JSON` for what begins like JSON and is none. */
-export function looseJson(option: string, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (/^\s*[{["]/.test(text)) throw badJson(option, text, error);
-    return text;
-  }
+/** What a text says as exact JSON, else the text. @throws WorkflowError `BAD_JSON` for what begins like JSON and is not. */
+function exactOrText(option: string, text: string): unknown {
+  if (/^\s*[{[]/.test(text)) return parsedJson(option, text);
+  const exact = exactJson(text);
+  return exact ? exact.value : text;
 }
 
-function badJson(option: string, text: string, error: unknown): WorkflowError {
-  const why = error instanceof Error ? error.message : String(error);
-  return WorkflowError.usage(
+/** As {@link exactOrText}, and a text in quotes is what stands between them. */
+export const looseJson = (option: string, text: string): unknown =>
+  /^\s*"/.test(text) ? parsedJson(option, text) : exactOrText(option, text);
+
+/** The value of a JSON text. @throws WorkflowError `BAD_JSON` also for a key twice, and for a number that would be rounded. */
+function parsedJson(option: string, text: string, file = option): unknown {
+  const read = losslessJson(text.replace(/^\uFEFF/, ""));
+  if (read) return read.value;
+  const problem = jsonProblem(text, file) ?? `${file}: a number can't be kept exactly`;
+  const isGiven = file === option;
+  throw WorkflowError.usage(
     "BAD_JSON",
-    `${option} is no JSON: ${show(text)} (${why})`,
-    `quote it for the shell: ${option.split(" ")[0]} '{"key":"value"}'`,
+    isGiven ? `${problem}, in ${show(text)}` : problem,
+    isGiven
+      ? `quote it for the shell: ${option.split(" ")[0]} '{"key":"value"}'`
+      : "fix the file, or write a long number as a text",
   );
+}
+
+function jsonProblem(text: string, file: string): string | null {
+  try {
+    readDocument(text, file.replace(/\.ya?ml$/i, "$&.json"));
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** The answer that `--input` and `--token` give, or undefined for none. */

@@ -8,11 +8,11 @@ import {
   startOptions,
 } from "../arguments/options.ts";
 import { fileHint, fileMeant, storedFrom } from "../arguments/source.ts";
-import { jsonOf, optionsOf } from "../arguments/values.ts";
+import { optionsOf } from "../arguments/values.ts";
 import { afterStart } from "../follow/started.ts";
 import { defineCommand } from "../session/command.ts";
 
-type Options = ForkOptions & { params?: string; option?: string[]; threadId?: string };
+type Options = ForkOptions & { option?: string[]; threadId?: string };
 
 export default defineCommand({
   declare(command) {
@@ -39,15 +39,13 @@ export default defineCommand({
   ],
   async run(session, options: Options, workflow: string) {
     const { threadId } = options;
-    const params =
-      options.params === undefined ? undefined : await jsonOf("--params", options.params);
     const { prompt = "", options: limits, ...given } = await changesOf(session, options);
     const own = { ...optionsOf(options.option ?? []), ...limits };
     const { cwd } = session;
     const file = await fileMeant(session, workflow);
     const version = file === null ? { workflow } : await storedFrom(session, file);
     const start = () =>
-      session.host.start({ ...given, ...version, prompt, params, options: own, threadId, cwd });
+      session.host.start({ ...given, ...version, prompt, options: own, threadId, cwd });
     const startNamed = () => withName(session, workflow, start, () => fileHint(session, workflow));
     return await afterStart(session, options, await startNamed());
   },

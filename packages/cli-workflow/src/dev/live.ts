@@ -68,7 +68,7 @@ export class LiveThread {
     if (end?.status === "waiting" && this.question !== null) return;
     if (end?.status === "waiting") this.question = this.#steps;
     else if (item.kind === "step") this.question = null;
-    if (this.#session.json) streamItem(this.#session, item, end);
+    if (this.#session.json) streamItem(this.#session, item, end, this.#steps);
     else this.#write(item);
     if (!end) return;
     this.#rest();

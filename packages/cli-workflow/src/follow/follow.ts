@@ -5,9 +5,11 @@ import {
   type StartedThread,
   type ThreadRef,
   type ThreadStatus,
+  type ThreadView,
   WorkflowError,
 } from "@uncaged/workflow/host";
 import { goesOn, keepAwake } from "@uncaged/workflow/internal";
+import { failedTryText, noteLine } from "../output/attempt.ts";
 import { readWhole } from "../output/thread.ts";
 import { exitCodes } from "../output/exit-code.ts";
 import { ledgerLine } from "../output/ledger.ts";
@@ -20,6 +22,7 @@ import {
   whatNext,
 } from "../output/outcome.ts";
 import type { Session } from "../session/session.ts";
+import { oneLine } from "../output/text.ts";
 import { View } from "./view.ts";
 
 /**
@@ -32,14 +35,16 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
   const spinner = session.spinner(() => (view.midLine ? [] : view.live(Date.now())));
   const signal = session.interruption();
   const rest = keepAwake(session.host, session.env);
+  let steps = 0;
   try {
     for await (const item of follow(session.host, ref, { signal })) {
       if (item.kind === "removed") {
         const message = `the thread ${threadId} was removed while it was followed`;
         throw WorkflowError.missing("THREAD_NOT_FOUND", message);
       }
+      if (item.kind === "step") steps = item.number;
       const end = endOf(item);
-      if (session.json) streamItem(session, item, end);
+      if (session.json) streamItem(session, item, end, steps);
       else {
         const text = view.show(item);
         if (text !== "") spinner.clear();
@@ -76,8 +81,13 @@ export function endOf(item: Observed): ThreadStatus | null {
 }
 
 /** Writes an item as a line of JSON. */
-export function streamItem(session: Session, item: Observed, end: ThreadStatus | null): void {
-  if (end) session.stream({ kind: "end", ...outcomeJson(end) });
+export function streamItem(
+  session: Session,
+  item: Observed,
+  end: ThreadStatus | null,
+  steps: number,
+): void {
+  if (end) session.stream({ kind: "end", ...outcomeJson(end, steps) });
   else if (item.kind === "event") session.stream({ kind: "event", event: item.event });
   else if (item.kind === "step")
     session.stream({ kind: "step", number: item.number, step: item.step });
@@ -92,15 +102,36 @@ export async function waitForThread(
 ): Promise<number> {
   const signal = session.interruption();
   const rest = keepAwake(session.host, session.env);
-  const view = await settled(session.host, ref, { signal }).finally(rest);
+  const view = await noted(session, ref, signal).finally(rest);
   if (signal.aborted && goesOn(view)) return leave(session, ref);
-  if (session.json) session.show({ ...started, ...outcomeJson(view) }, () => "");
+  if (session.json) session.show({ ...started, ...outcomeJson(view, view.steps.length) }, () => "");
   else {
     const look = session.lookOf(session.output.notes);
     session.note(`${outcomeText(view, look)}${failureText(view, look)}`.trimEnd());
     noteRemedies(session, ref, view);
   }
   return outcomeExitCode(view);
+}
+
+/** Waits for a thread as `settled` does, and notes failed tries and what does not fit the descriptor meanwhile. */
+async function noted(session: Session, ref: ThreadRef, signal: AbortSignal): Promise<ThreadView> {
+  if (session.json || session.quiet) return await settled(session.host, ref, { signal });
+  const begun = Date.now() - performance.now();
+  for await (const item of follow(session.host, ref, { signal })) {
+    const text = noteOf(item, begun);
+    if (text !== null) session.note(text);
+  }
+  return await session.host.read(ref);
+}
+
+function noteOf(item: Observed, begun: number): string | null {
+  if (item.kind === "step" && item.step.timestamp >= begun) {
+    const tried = failedTryText(item.step);
+    return tried && `${oneLine(item.step.role)}: ${tried}: ${oneLine(item.step.content)}`;
+  }
+  if (item.kind !== "event" || item.event.timestamp < begun) return null;
+  const { type } = item.event;
+  return type === "step_warning" || type === "llm_retry" ? noteLine(item.event) : null;
 }
 
 function leave(session: Session, { threadId }: ThreadRef): number {

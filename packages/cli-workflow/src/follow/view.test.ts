@@ -133,7 +133,7 @@ test("a retry of a model's call is one line", () => {
   const a = opened(1000);
   const retry = { attempt_number: 2, delay_ms: 1500, error: "overloaded" };
   expect(textOf([begin(a, "coder"), event(a, "llm_retry", retry)], screen)).toBe(
-    "     retry 2 in 1.5s: overloaded\n",
+    "     try 2 failed; next in 1.5 s: overloaded\n",
   );
 });
 

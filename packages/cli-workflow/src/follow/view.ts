@@ -9,6 +9,7 @@ import {
   attemptName,
   attemptSpent,
   durationText,
+  failedTryText,
   noteLine,
   toolCall,
   toolLine,
@@ -139,10 +140,11 @@ export class View {
     const head = `${cells.join("  ")}  `;
     const isFailed = attempt.status === "failed" && !attempt.saved;
     const isReported = this.#reported.delete(attempt);
+    const outcome = failedTryText(step) ?? "failed";
     const content = isFailed
       ? isReported
-        ? "failed, as above"
-        : `failed: ${oneLine(attempt.error?.message ?? step.content)}`
+        ? `${outcome}, as above`
+        : `${outcome}: ${oneLine(attempt.error?.message ?? step.content)}`
       : firstLine(contentText(step));
     const shown = truncate(content, Math.max(10, columns - Bun.stringWidth(head)));
     const painted = cells.map((cell, at) => paint(at === 1 ? "cyan" : "dim", cell)).join("  ");

@@ -1,3 +1,4 @@
+import type { Step } from "@uncaged/workflow/host";
 import {
   type Attempt,
   type AttemptTurn,
@@ -122,7 +123,7 @@ export function noteLine(event: EventRecord): string | null {
     }
     case "llm_retry": {
       const { attempt_number: number, delay_ms: delay, error } = known.payload;
-      return oneLine(`retry ${number} in ${elapsed(delay)}: ${valueText(error)}`);
+      return oneLine(`${tryText(number, null, delay)}: ${valueText(error)}`);
     }
     case "llm_fallback": {
       const { failed, next, error } = known.payload;
@@ -135,6 +136,23 @@ export function noteLine(event: EventRecord): string | null {
     default:
       return null;
   }
+}
+
+/** That a try has failed and is followed by another: `try 1 of 3 failed; next in 4 s`. */
+export const tryText = (number: number, of: number | null, delayMs: number | null): string =>
+  `try ${number}${of === null ? "" : ` of ${of}`} failed; next ${delayMs === null ? "at once" : `in ${delayText(delayMs)}`}`;
+
+const delayText = (ms: number): string => {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${Number((ms / 1_000).toFixed(1))} s` : elapsed(ms);
+};
+
+/** What the record of a failed try of a durable step says of the next one; null for any other step. */
+export function failedTryText({ meta }: Step): string | null {
+  const mark = meta.__durable__ as { retry?: unknown } | null | undefined;
+  const retry = mark?.retry as { try?: unknown; of?: unknown; delayMs?: unknown } | undefined;
+  if (typeof retry?.try !== "number" || typeof retry.of !== "number") return null;
+  return tryText(retry.try, retry.of, typeof retry.delayMs === "number" ? retry.delayMs : null);
 }
 
 /** What a killed worker had left running, for people; null when nothing. */

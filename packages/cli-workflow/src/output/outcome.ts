@@ -1,4 +1,5 @@
 import { failureOf, type Step, type ThreadResult, type ThreadStatus } from "@uncaged/workflow/host";
+import type { WaitMeta } from "@uncaged/workflow";
 import { isApproval, sleepsUntil } from "@uncaged/workflow/records";
 import { thrownText } from "./error.ts";
 import { exitCodes } from "./exit-code.ts";
@@ -46,10 +47,33 @@ export function questionText(question: Step): string {
     : `${content}; ${sleep}`;
 }
 
-/** How a thread's driving came to rest, for programs. */
-export function outcomeJson(state: ThreadStatus) {
+/** What a thread waits for, as programs read it. `step` is the number that an answer names. */
+type QuestionJson = {
+  step: number;
+  for: string;
+  content: string;
+  schema?: unknown;
+  expiresAt?: number;
+};
+
+/** How a thread's driving came to rest, for programs. `steps` is how many steps it has. */
+export function outcomeJson(state: ThreadStatus, steps: number) {
   const error = failureOf(state);
-  return { status: state.status, result: resultOf(state), ...(error && { error }) };
+  const question = questionJson(state, steps);
+  return { status: state.status, result: resultOf(state), question, ...(error && { error }) };
+}
+
+function questionJson(state: ThreadStatus, step: number): QuestionJson | null {
+  if (state.status !== "waiting" || sleepsUntil(state.question) !== null) return null;
+  const { content, meta } = state.question;
+  const { for: what, schema, expiresAt } = meta as WaitMeta;
+  return {
+    step,
+    for: what,
+    content,
+    ...(schema !== undefined && { schema }),
+    ...(expiresAt !== undefined && { expiresAt }),
+  };
 }
 
 /** What a failed thread threw, behind its outcome; "" where there is no more to it than its message. */

@@ -16,14 +16,31 @@ import type {
 } from "@uncaged/workflow/host";
 import { goesOn } from "@uncaged/workflow/internal";
 import { type Ledger, ledgerOf } from "@uncaged/workflow-agents/ledger";
-import { attemptSpent, attemptText, durationText, shortened, warningLine } from "./attempt.ts";
+import {
+  attemptSpent,
+  attemptText,
+  durationText,
+  failedTryText,
+  shortened,
+  warningLine,
+} from "./attempt.ts";
 import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
 import { positionLine } from "./error.ts";
 import { failureText, questionText, resultOf } from "./outcome.ts";
 import { jsonOf } from "./output.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
 import { pairs } from "./table.ts";
-import { ago, count, hanging, isoTime, oneLine, plain, stoppedText, versionText } from "./text.ts";
+import {
+  ago,
+  count,
+  hanging,
+  isoTime,
+  oneLine,
+  plain,
+  stoppedText,
+  versionText,
+  elapsed,
+} from "./text.ts";
 
 export type WholeThread = { view: ThreadView; attempts: readonly Attempt[]; ledger: Ledger };
 
@@ -56,6 +73,7 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
     ["prompt", prompt && shortened(prompt, look, labelWidth)],
     ["rounds", `${view.steps.length} of ${view.maxRounds}`],
     ["started", `${isoTime(view.createdAt)} (${ago(view.createdAt, look.now)})`],
+    ["time", timesText(view)],
     ["forked", forkFrom ? `from ${forkFrom.threadId}, with ${count(forkFrom.steps, "step")}` : ""],
     ["worker", "pid" in view && view.pid !== null ? `pid ${view.pid}` : ""],
     ["attempts", uncommittedText(whole.attempts)],
@@ -75,6 +93,9 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
   ];
   return parts.filter((part) => part !== "").join("\n");
 }
+
+const timesText = ({ workedMs, waitedMs }: ThreadView): string =>
+  `worked ${elapsed(workedMs)}${waitedMs > 0 ? `, waited ${elapsed(waitedMs)}` : ""}`;
 
 function uncommittedText(attempts: readonly Attempt[]): string {
   const parts = (["failed", "lost"] as const).flatMap((status) => {
@@ -103,13 +124,6 @@ export function stepsText({ view, attempts }: Omit<WholeThread, "ledger">, look:
     .join("");
 }
 
-/** Which try of how many a failed one was that is followed by another. */
-function triedText({ meta }: Step): string {
-  const mark = meta.__durable__ as { retry?: { try: number; of: number } } | null | undefined;
-  const { try: number, of } = mark?.retry ?? {};
-  return typeof number === "number" ? `, try ${number} of ${of}` : "";
-}
-
 function stepText(
   step: Step,
   number: number,
@@ -121,7 +135,7 @@ function stepText(
     ? ["kept"]
     : attempt && [durationText(attempt), attemptSpent(attempt)];
   const failed =
-    attempt?.status === "failed" ? `  ${paint("red", "failed")}${triedText(step)}` : "";
+    attempt?.status === "failed" ? `  ${paint("red", failedTryText(step) ?? "failed")}` : "";
   const by = step.role === INPUT ? answererIn(step.meta) : null;
   const answered = by && `by ${oneLine(answererText(by))}`;
   const shown = paint("dim", [...(facts ?? []), answered].filter(Boolean).join("  "));
@@ -154,9 +168,10 @@ export const attemptsText = ({ attempts }: WholeThread, look: ThreadLook): strin
 
 const deepest = 6;
 
-function resultText({ returnCode, summary }: ThreadResult, look: ThreadLook): string {
+function resultText({ returnCode, summary, value }: ThreadResult, look: ThreadLook): string {
   const code = `return code ${returnCode}`;
-  return summary ? `${shortened(summary, look, labelWidth)} (${code})` : code;
+  const text = look.full && value !== undefined ? jsonOf(value, 2) : summary;
+  return text ? `${shortened(text, look, labelWidth)} (${code})` : code;
 }
 
 /**

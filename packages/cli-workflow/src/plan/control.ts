@@ -96,7 +96,7 @@ async function wait(
   }
   await plans.refresh();
   const { phase } = plans.get(started.workflowId);
-  session.show({ ...started, phase, ...outcomeJson(ended) }, () =>
+  session.show({ ...started, phase, ...outcomeJson(ended, ended.steps.length) }, () =>
     outcomeText(ended, session.look),
   );
   if (phase === "failed")

@@ -20,6 +20,7 @@ export async function* run(input, options) {
     code = 0,
     fail,
     ask,
+    schema,
     meta = {},
     say,
     kept,
@@ -36,7 +37,7 @@ export async function* run(input, options) {
       yield {
         role: "__wait__",
         content: "Go on?",
-        meta: { for: "approval", token: input.params?.token },
+        meta: { for: "approval", token: input.params?.token, ...(schema && { schema }) },
       };
       number++;
       continue;

@@ -69,7 +69,7 @@ export const killBody = z.strictObject({ force: z.boolean().optional() }).openap
 const inputSchema = z.strictObject({
   content: text.describe("The answer as text."),
   value: z.unknown().optional().openapi({
-    description: "What it is as JSON; when absent, the content's own value if it is JSON.",
+    description: "What it is as JSON; when absent, the question's schema decides what the text is.",
   }),
   meta: optionalFields,
 });
@@ -95,6 +95,7 @@ const keepSchema = z.union([
 export const retryBody = z
   .strictObject({
     prompt: optionalText,
+    params: z.unknown().optional().openapi({ description: "Other params; the same without them." }),
     maxRounds: optionalNumber,
     options: optionalFields,
     edit: z.strictObject({ content: optionalText, meta: optionalFields }).optional(),

@@ -29,7 +29,11 @@ const reason = z
   .literal("maxRounds")
   .optional()
   .describe("Of one that was stopped, because it had as many steps as it may have.");
-const resultSchema = z.object({ returnCode: number, summary: text, reason }).nullable();
+const value = z
+  .unknown()
+  .optional()
+  .openapi({ description: "The JSON value that it returned beside the summary, if any." });
+const resultSchema = z.object({ returnCode: number, summary: text, value, reason }).nullable();
 const forkFromSchema = z.object({ threadId, steps: number });
 
 /** What a thread spent, as far as it is known; `unpriced` counts the steps without a known cost. */
@@ -39,6 +43,11 @@ const pausing = z
   .literal(true)
   .optional()
   .describe("Of one that runs: it pauses when the step at work has ended.");
+
+const times = {
+  workedMs: number.describe("For how long it was worked on, in milliseconds."),
+  waitedMs: number.describe("For how long it waited for answers or slept, in milliseconds."),
+};
 
 const movedTo = text
   .optional()
@@ -52,6 +61,7 @@ export const threadRowSchema = z
     steps: number.describe("How many steps it has."),
     createdAt: milliseconds,
     updatedAt: milliseconds,
+    ...times,
     sleepingUntil: milliseconds
       .optional()
       .describe("Until when it sleeps; absent when it does not."),
@@ -76,6 +86,7 @@ export const threadSchema = z
     }),
     maxRounds: number,
     createdAt: milliseconds,
+    ...times,
     steps: z.array(stepSchema),
     result: resultSchema,
     forkFrom: forkFromSchema.nullable(),
@@ -98,6 +109,7 @@ export const liveRowSchema = z
     steps: number,
     role: text.nullable(),
     elapsedMs: number,
+    ...times,
     sleepingUntil: milliseconds.optional(),
     pausing,
   })

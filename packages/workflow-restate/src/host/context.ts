@@ -1,4 +1,4 @@
-import { type CopyHost, copyHost, type Drivers, type Root } from "@uncaged/workflow/store";
+import { type CopyHost, copyHost, type Drivers, rowAt, type Root } from "@uncaged/workflow/store";
 import type { LiveRow, ThreadRef } from "@uncaged/workflow/host";
 import { ClusterClient, quoted } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
@@ -57,15 +57,18 @@ export class HostContext {
 
   /** The row of a thread that is driven or paused; null for every other. */
   async liveRow(meta: ThreadMeta): Promise<LiveRow | null> {
-    const { status, steps, threadId, workflow, hash } = rowOf(meta);
+    const row = rowOf(meta);
+    const { status, steps, threadId, workflow, hash } = row;
     if (status !== "running" && status !== "paused") return null;
     if (!(await this.isDriven(meta))) return null;
     const { last, drive, createdAt } = meta;
     const elapsedMs = Math.max(0, Date.now() - (drive?.since ?? createdAt));
+    const { workedMs, waitedMs } = rowAt(row, Date.now());
+    const times = { workedMs, waitedMs };
     const pid = drive?.pid ?? 0;
     const role = last?.role ?? null;
     const pausing = status === "running" && meta.pause && { pausing: true as const };
-    return { threadId, workflow, hash, status, pid, steps, role, elapsedMs, ...pausing };
+    return { threadId, workflow, hash, status, pid, steps, role, elapsedMs, ...times, ...pausing };
   }
 
   /** Threads as the cluster has them now, by their ids, in this order; those that there are none of are left out. */

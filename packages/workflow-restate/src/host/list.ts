@@ -1,4 +1,4 @@
-import { type Selector, wordsOf } from "@uncaged/workflow/store";
+import { rowAt, type Selector, wordsOf } from "@uncaged/workflow/store";
 import { isMoving, isThreadId } from "@uncaged/workflow/internal";
 import type { LiveRow, Status, ThreadPage, ThreadQuery, ThreadRow } from "@uncaged/workflow/host";
 import { quoted } from "../client/client.ts";
@@ -129,8 +129,8 @@ export async function readNewest(context: HostContext): Promise<Newest> {
 /** A thread's row as it is now; null when it has been removed. */
 export async function rowNow(context: HostContext, meta: ThreadMeta): Promise<ThreadRow> {
   const row = rowOf(meta);
-  if (row.status !== "running" || (await context.isDriven(meta))) return row;
-  return { ...row, status: "interrupted" };
+  const isDriven = row.status !== "running" || (await context.isDriven(meta));
+  return rowAt(isDriven ? row : { ...row, status: "interrupted" }, Date.now());
 }
 
 /** @see Host.threads */

@@ -9,6 +9,7 @@ import {
   threadFiles,
   type ThreadInfo,
   type ThreadLog,
+  waitedIn,
 } from "@uncaged/workflow/store";
 import type {
   Arrival,
@@ -212,6 +213,7 @@ async function arriveWhole(
     sum: sumOf(last),
     ...(entry && { journal: { records: entries.length, sum: sumOf(entry) } }),
     last: lastOf(steps, state),
+    waitedMs: waitedIn(start, [...steps, end]),
     end: end && { returnCode: end.meta.returnCode, reason: end.meta.reason },
     moves,
     paused,

@@ -1,5 +1,5 @@
 import {
-  checkedStart,
+  checkStart,
   forkRequest,
   newThread,
   pickThread,
@@ -36,8 +36,8 @@ export async function startThread(
   options: StartOptions,
 ): Promise<StartedThread> {
   // Workers have an environment of their own, and each append is durable.
-  const { threadId, cwd, env: _, name, durability: __, ...others } = options;
-  const given = checkedStart(others);
+  const { threadId, cwd, env: _, name, durability: __, ...given } = options;
+  checkStart(given);
   const { name: resolved, hash } = await resolve(given.workflow);
   return await begin(context, hash, threadId, {
     ...given,

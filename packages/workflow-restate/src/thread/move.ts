@@ -49,7 +49,10 @@ export const tombstoneOf = ({ location, hash }: ThreadMeta): Tombstone | null =>
 
 /** A thread that arrives, as its log and its debug log have it. */
 export type ArrivingThread = Omit<Started, "incarnation" | "byClaims"> &
-  Pick<ThreadMeta, "updatedAt" | "batches" | "end"> & { moves: number; paused: boolean };
+  Pick<ThreadMeta, "updatedAt" | "batches" | "end" | "waitedMs"> & {
+    moves: number;
+    paused: boolean;
+  };
 
 /** Whether a thread may arrive with this number of its moves: `null`; or it has, or must not. */
 export function refusalOfArrival(

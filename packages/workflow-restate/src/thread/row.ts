@@ -1,4 +1,4 @@
-import { ulidTime } from "@uncaged/workflow/store";
+import { timesAt, ulidTime } from "@uncaged/workflow/store";
 import { endedStatus } from "@uncaged/workflow/internal";
 import type { ThreadRow } from "@uncaged/workflow/host";
 import { standOf, type ThreadMeta } from "./thread.ts";
@@ -11,15 +11,18 @@ export function rowOf(meta: ThreadMeta): ThreadRow {
   const { threadId, workflow, hash, createdAt, updatedAt, records, end, last } = meta;
   const away = meta.location?.host;
   const sleepsUntil = !end && last?.waits && last.sleeps ? last.wakesAt : undefined;
+  const status = statusIn(meta);
+  const { waitedMs = 0 } = meta;
   return {
     threadId,
     workflow,
     hash,
-    status: statusIn(meta),
+    status,
     ...(end?.reason === "maxRounds" && { reason: "maxRounds" as const }),
     steps: records - (end ? 2 : 1),
     createdAt,
     updatedAt,
+    ...timesAt({ status, createdAt, updatedAt, waitedMs }, 0),
     ...(sleepsUntil !== undefined && !away && { sleepingUntil: sleepsUntil }),
     ...(away && { movedTo: away.name }),
   };

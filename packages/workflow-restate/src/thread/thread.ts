@@ -1,3 +1,4 @@
+import { WAIT } from "@uncaged/workflow";
 import { type Location, refusals } from "@uncaged/workflow/store";
 import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/workflow/host";
 import { movedError } from "@uncaged/workflow/internal";
@@ -31,6 +32,8 @@ export type ThreadMeta = {
   /** The last record's checksum. */
   sum: string;
   last: LastRecord | null;
+  /** For how long it has waited up to the last record, in milliseconds; absent while that is 0. */
+  waitedMs?: number;
   epoch: number;
   /** How many claims there were, of all epochs; how many appends the last one has made. */
   claim: number;
@@ -275,8 +278,11 @@ export function append(meta: ThreadMeta | null, request: AppendRequest, now: num
 export function withRecord(meta: ThreadMeta, { sum, last, end }: AppendedRecord): ThreadMeta {
   const { postponedUntil: _, ...before } = meta;
   const rests = end !== undefined || last.waits;
+  const since = Math.max(meta.createdAt, meta.updatedAt);
+  const waited = meta.last?.role === WAIT ? Math.max(0, last.timestamp - since) : 0;
   return {
     ...before,
+    ...(waited > 0 && { waitedMs: (meta.waitedMs ?? 0) + waited }),
     records: meta.records + 1,
     sum,
     updatedAt: last.timestamp,

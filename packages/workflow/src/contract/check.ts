@@ -71,7 +71,13 @@ function judgeResult(value: unknown): CheckedResult {
   }
   const problem = problemOfText("summary", summary);
   if (problem !== null) return refuse(problem);
-  return { ok: true, result: { returnCode: returnCode + 0, summary: summary as string } };
+  const result = { returnCode: returnCode + 0, summary: summary as string };
+  if (value.value === undefined) return { ok: true, result };
+  const json = toJson(value.value, "value");
+  if (!json.ok) return json;
+  if (json.json.length + result.summary.length > maxJsonLength)
+    return refuse(tooLong("the result"));
+  return { ok: true, result: { ...result, value: JSON.parse(json.json) as unknown } };
 }
 
 const refuse = (reason: string): Refused => ({ ok: false, reason });

@@ -13,10 +13,14 @@ export type RoleOutput = {
   attempt?: string;
 };
 
-/** What the generator returns when it is done. A `returnCode` of 0 means success. */
-export type WorkflowResult = {
+/**
+ * What the generator returns when it is done. A `returnCode` of 0 means success. `value` is a JSON value for the callers
+ * of the workflow, beside the summary for people.
+ */
+export type WorkflowResult<Value = unknown> = {
   returnCode: number;
   summary: string;
+  value?: Value;
 };
 
 /** A role output in a thread's log. `timestamp` is in milliseconds since the epoch. */
@@ -92,10 +96,13 @@ export const drainsOnPause: unique symbol = Symbol.for("uncaged.workflow.drainsO
 export type RecordedAnswers = (role: string, n: number, member?: number | null) => RoleOutput;
 
 /** The bundle contract: `run` is an async generator function, or returns a generator; never a promise. */
-export type WorkflowFn = (
+export type WorkflowFn<Value = unknown> = (
   input: ThreadInput,
   options: WorkflowOptions,
-) => AsyncGenerator<RoleOutput, WorkflowResult>;
+) => AsyncGenerator<RoleOutput, WorkflowResult<Value>>;
+
+/** The type of `result.value` of a workflow's threads: `ResultOf<typeof run>`. */
+export type ResultOf<Run extends WorkflowFn> = Run extends WorkflowFn<infer Value> ? Value : never;
 
 /** A JSON Schema, as data. */
 export type JsonSchema = boolean | { [keyword: string]: unknown };

@@ -10,6 +10,9 @@ const units: Readonly<Record<string, number>> = {
 /** A span of time: milliseconds, or a text such as `"90s"`, `"1h 30m"`, `"2d"`, in ms, s, m, h, d and w. */
 export type Duration = number | string;
 
+/** The last moment that a date can be, in milliseconds since the epoch. */
+export const latestTime = 8.64e15;
+
 /** How duration texts are written, for hints. */
 export const durationHint = 'give milliseconds, or a text such as "500ms", "90s", "1h 30m" or "2d"';
 

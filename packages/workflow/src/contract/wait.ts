@@ -1,21 +1,23 @@
 import { INPUT, type InputMeta, type JsonSchema, type RoleOutput, WAIT } from "./contract.ts";
+import { type Duration, durationHint, durationMs, latestTime } from "./duration.ts";
 import { WorkflowError } from "./error.ts";
 import { show } from "./show.ts";
 
 /**
- * What is asked. `content` is the question as people read it (what is waited for, when absent); the rest
- * is that of `WaitMeta`.
+ * What is asked. `content` is the question as people read it (what is waited for, when absent); `within` is how long it
+ * can be answered, such as `"1h"`, and takes the place of `expiresAt`; the rest is that of `WaitMeta`.
  */
 export type WaitRequest = {
   content?: string;
   schema?: JsonSchema;
+  within?: Duration;
   expiresAt?: number;
   onTimeout?: unknown;
   [key: string]: unknown;
 };
 
 /**
- * An answer. `value` is its JSON value, or its text when it is no JSON; `content` the text as given;
+ * An answer. `value` is the JSON that it says, or its text where the schema takes text; `content` the text as given;
  * `timedOut` means that nobody answered in time; `meta` is the `__input__` step's.
  */
 export type Answer<T = unknown> = {
@@ -25,10 +27,22 @@ export type Answer<T = unknown> = {
   meta: InputMeta;
 };
 
-/** The `__wait__` step that asks for `what`. */
+/** The `__wait__` step that asks for `what`. @throws WorkflowError `BAD_WAIT` (usage) for a `within` that is not a time. */
 export function waitOutput(what: string, request: WaitRequest): RoleOutput {
-  const { content = what, ...meta } = request;
-  return { role: WAIT, content, meta: { ...meta, for: what } };
+  const { content = what, within, ...meta } = request;
+  if (within === undefined) return { role: WAIT, content, meta: { ...meta, for: what } };
+  const expiresAt = deadlineOf(what, within, meta.expiresAt);
+  return { role: WAIT, content, meta: { ...meta, expiresAt, for: what } };
+}
+
+function deadlineOf(what: string, within: Duration, expiresAt: number | undefined): number {
+  const bad = (problem: string, hint: string) =>
+    WorkflowError.usage("BAD_WAIT", `the question for ${show(what)} ${problem}`, hint);
+  if (expiresAt !== undefined) throw bad("has both within and expiresAt", "give one of them");
+  const ms = durationMs(within);
+  if (ms !== null && ms > 0 && ms < latestTime / 2) return Date.now() + Math.ceil(ms);
+  const given = typeof within === "string" ? show(within) : String(within);
+  throw bad(`can't be answered within ${given}`, durationHint);
 }
 
 /** The `__wait__` step that sleeps until a moment, in milliseconds since the epoch. */

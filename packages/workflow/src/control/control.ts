@@ -87,7 +87,8 @@ export type StartRequest = Surroundings & {
 export type ResumeRequest = Surroundings;
 
 /**
- * An answer to a waiting thread. `content` is the text as given; `value` what it is as JSON, if it is JSON. A
+ * An answer to a waiting thread. `content` is the text as given; without a `value` the question's schema decides what
+ * the text is, and without one only exact JSON is more than text. A
  * `meta.token` must be that of the question; an answer whose `meta.requestId` was taken before gets the
  * same reply and does nothing more. `by` is who gave it, `api` without it; a `by` in `meta` counts for nothing.
  */
@@ -100,16 +101,6 @@ export type InputRequest = {
 
 /** `question` is the number of the `__wait__` step that the answer is to: it answers no other one. */
 export type AnswerRequest = Surroundings & { input: InputRequest; question?: number };
-
-/** An answer with the value that its text is as JSON, unless it brings another. */
-export function withValue(input: InputRequest): InputRequest {
-  if (input.value !== undefined) return input;
-  try {
-    return { ...input, value: JSON.parse(input.content) };
-  } catch {
-    return input;
-  }
-}
 
 /** What the threads of a folder have beneath the environment that they are woken with, or why they can't have it. */
 export type FolderEnv = { env: Record<string, string> } | { error: ErrorRecord };
@@ -156,6 +147,9 @@ export type LiveThread = {
   workflow: string;
   /** How long this worker has driven it, in milliseconds. */
   elapsedMs: number;
+  /** Of the thread as a whole: for how long it was worked on, and for how long it waited, in milliseconds. */
+  workedMs: number;
+  waitedMs: number;
   /** Until when it sleeps, in milliseconds since the epoch. */
   sleepingUntil?: number;
   /** Of one that runs: it pauses when the step at work has ended. */

@@ -22,6 +22,8 @@ export type LogOutline = LogFacts & {
   kind: "thread";
   start: StartRecord;
   steps: number;
+  /** For how long the thread has waited up to its last record, in milliseconds. */
+  waitedMs: number;
   /** The last record's; null when the log has no sums. */
   sum: Sum | null;
   size: number;
@@ -95,9 +97,9 @@ function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOu
     if (record !== facts.last) return true;
     return onStep?.(facts.last, bodyOf(line, facts.sum !== null)) !== false;
   });
-  const { start, broken, end, last, steps, sum, journal } = facts;
-  if (start)
-    return { kind: "thread", start, broken, end, last, steps, sum, journal, size, torn, isEnded };
+  const { start, broken, end, last, steps, waitedMs, sum, journal } = facts;
+  const outline = { broken, end, last, steps, waitedMs, sum, journal, size, torn, isEnded };
+  if (start) return { kind: "thread", start, ...outline };
   return broken ? { kind: "headless", broken } : { kind: "empty", torn };
 }
 

@@ -41,6 +41,14 @@ describe("the storage root", () => {
     expect(openRoot({ env: { HOME: folder, [rootVariable]: "" } }) as string).toContain(".uncaged");
   });
 
+  test("is found below the home by a ~ that the shell has left", () => {
+    const at = (env: Record<string, string>, path?: string) => openRoot({ env, path }) as string;
+    expect(at({ HOME: folder }, "~/roots/a")).toBe(join(folder, "roots/a"));
+    expect(at({ HOME: folder, [rootVariable]: "~/b" })).toBe(join(folder, "b"));
+    expect(at({ HOME: folder }, `${folder}/~/c`)).toBe(join(folder, "~/c"));
+    expect(refusal(() => at({}, "~/a"))).toBe("NO_HOME");
+  });
+
   test("of a project is behind the path and the variable, and before the home's", () => {
     const project = { root: join(folder, "own"), file: join(folder, "uncaged.json") };
     const env = { [rootVariable]: join(folder, "named"), HOME: folder };

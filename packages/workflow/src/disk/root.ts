@@ -57,13 +57,21 @@ type Chosen = { path: string; toChange: string };
 
 function chosen({ path, env = process.env, project }: RootOptions): Chosen {
   const inVariable = `set ${rootVariable} to`;
-  if (path !== undefined) return { path, toChange: "give" };
+  if (path !== undefined) return { path: inHome(path, env), toChange: "give" };
   const named = env[rootVariable];
-  if (named) return { path: named, toChange: inVariable };
+  if (named) return { path: inHome(named, env), toChange: inVariable };
   if (project) return { path: project.root, toChange: `let "root" in ${project.file} be` };
   if (env.HOME) return { path: join(env.HOME, ".uncaged", "workflow"), toChange: inVariable };
   const hint = `set ${rootVariable} to a folder`;
   throw WorkflowError.usage("NO_HOME", "there is no storage root: HOME is not set", hint);
+}
+
+/** A path with `~` for the home folder, as a shell leaves it in `--root=~/x` and in quotes. */
+function inHome(path: string, { HOME }: Environment): string {
+  if (path !== "~" && !path.startsWith("~/")) return path;
+  if (HOME) return join(HOME, path.slice(1));
+  const hint = "give the path without ~, or set HOME";
+  throw WorkflowError.usage("NO_HOME", `${show(path)} can't be found: HOME is not set`, hint);
 }
 
 const longestPath = process.platform === "darwin" ? 1023 : 4095;

@@ -7,19 +7,36 @@ import {
   type WorkflowResult,
 } from "../contract/contract.ts";
 import { opensAttempts } from "../contract/attempt.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { answersFromFixture } from "../contract/fixture.ts";
-import { isPlainObject } from "../contract/show.ts";
+import { toJson } from "../contract/json.ts";
+import { isPlainObject, isRecord } from "../contract/show.ts";
 import type { DurableStep } from "./call.ts";
 import { StepFailure } from "./output.ts";
 import { Progress } from "./replay.ts";
 import { stepFor } from "./step.ts";
 
-/** A durable workflow as it is written. A returned string is the summary of a success. */
-export type DurableProgram = (
+/** What a durable workflow may return: a JSON value. */
+type Returnable = string | number | boolean | null | object;
+
+/**
+ * A durable workflow as it is written. A returned string is the summary of a success. An object with a `returnCode` is the
+ * result itself. Any other JSON value is the `value` of a success, and its JSON the summary.
+ */
+export type DurableProgram<Returned extends Returnable = Returnable> = (
   step: DurableStep,
   input: ThreadInput,
   options: WorkflowOptions,
-) => AsyncGenerator<RoleOutput, WorkflowResult | string, unknown>;
+) => AsyncGenerator<RoleOutput, Returned, unknown>;
+
+/** The value of the result of a durable workflow that returns this. */
+export type ValueOf<Returned> = Returned extends string
+  ? never
+  : Returned extends { returnCode: number }
+    ? Returned extends { value?: infer Value }
+      ? Value
+      : never
+    : Returned;
 
 /**
  * Makes a workflow of imperative code that survives a crash, a resume and a fork.
@@ -43,7 +60,9 @@ export type DurableProgram = (
  * @throws WorkflowError from the running thread: `DIVERGED`, `STEP_NOT_RUN` when a step was described
  *   without `yield*`, `NO_ANSWER`. What the work of a step throws and nothing catches is thrown as it was.
  */
-export function durable(program: DurableProgram): WorkflowFn {
+export function durable<Returned extends Returnable>(
+  program: DurableProgram<Returned>,
+): WorkflowFn<ValueOf<Returned>> {
   const workflow: WorkflowFn = async function* run(input, options) {
     const progress = new Progress(input, options);
     const steps = program(stepFor(progress), input, options);
@@ -53,13 +72,28 @@ export function durable(program: DurableProgram): WorkflowFn {
         const sent = yield* commit(progress, next.value);
         next = await advance(progress, steps, sent);
       }
-      const { value } = next;
-      return typeof value === "string" ? { returnCode: 0, summary: value } : value;
+      return resultOf(next.value);
     } finally {
-      await steps.return("");
+      await steps.return("" as never);
     }
   };
-  return Object.assign(workflow, { [opensAttempts]: true, [answersFromFixture]: true });
+  const marks = { [opensAttempts]: true, [answersFromFixture]: true };
+  return Object.assign(workflow, marks) as WorkflowFn<ValueOf<Returned>>;
+}
+
+const longestSummary = 1_000;
+
+function resultOf(returned: unknown): WorkflowResult {
+  if (typeof returned === "string") return { returnCode: 0, summary: returned };
+  if (isRecord(returned) && "returnCode" in returned) return returned as WorkflowResult;
+  const text = toJson(returned, "the return value");
+  if (!text.ok) {
+    const hint = "return a string, {returnCode, summary, value?} or a value that survives JSON";
+    throw WorkflowError.failed("BAD_RESULT", text.reason, hint);
+  }
+  const { json } = text;
+  const summary = json.length > longestSummary ? `${json.slice(0, longestSummary)}…` : json;
+  return { returnCode: 0, summary: summary.toWellFormed(), value: returned };
 }
 
 async function advance(progress: Progress, steps: ReturnType<DurableProgram>, sent: unknown) {

@@ -1,8 +1,10 @@
 // Checked by tsc: an error that is missing here is an error.
 import { expect, test } from "bun:test";
+import type { ResultOf } from "../contract/contract.ts";
 import type { Answer } from "../contract/wait.ts";
 import type { DurableStep, Steps } from "./call.ts";
 import { durable } from "./durable.ts";
+import { runThread } from "../testing/run-thread.ts";
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 const is = <A, B>(same: Same<A, B>): boolean => same;
@@ -43,6 +45,28 @@ test("what a step gives is typed by what its work returns", () => {
     return { returnCode: 0, summary: "" };
   });
   expect(workflow).toBeFunction();
+});
+
+test("the value of a result has the type of what the workflow returns", async () => {
+  const count = durable(async function* (step) {
+    yield* step("a", () => "");
+    return { n: 1 };
+  });
+  const either = durable(async function* (step, { prompt }) {
+    yield* step("a", () => "");
+    return prompt === "" ? "nothing" : [prompt];
+  });
+  const whole = durable(async function* (step) {
+    yield* step("a", () => "");
+    return { returnCode: 0, summary: "", value: true as const };
+  });
+  is<ResultOf<typeof count>, { n: number }>(true);
+  is<ResultOf<typeof either>, string[]>(true);
+  is<ResultOf<typeof whole>, true>(true);
+  const outcome = await runThread(count);
+  if (outcome.status !== "completed") throw new Error(outcome.status);
+  is<typeof outcome.result.value, { n: number } | undefined>(true);
+  expect(outcome.result.value).toEqual({ n: 1 });
 });
 
 test("what is misused does not compile", () => {

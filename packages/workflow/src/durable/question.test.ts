@@ -11,7 +11,7 @@ const asks = async (questions: Questions | undefined, id: string): Promise<strin
   const { answer } = (await questions?.ask(id, "tool", { content: `may I ${id}?` })) ?? {};
   return `${id}: ${String(answer?.value)}`;
 };
-const answers = ['"yes"', '"no"', '"perhaps"'];
+const answers = ["yes", "no", "perhaps"];
 
 describe("a question of a step", () => {
   type Meta = { n: number };

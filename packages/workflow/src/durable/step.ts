@@ -126,9 +126,14 @@ async function* sleepFor(progress: Progress, what: string, tries: Tries): Steps<
 
 async function* runWait(progress: Progress, what: string, request: WaitRequest): Steps<unknown> {
   yield* progress.settle();
-  const found = progress.replay.takeAnswer(what);
+  let asked: number | null = null;
+  const found = progress.replay.takeAnswer(what, (wait) => (asked = wakesAt(wait)));
   if (found !== undefined) return answerOf(found);
-  const sent = yield progress.offer(waitOutput(what, request));
+  const { within, ...others } = request;
+  // A question that is asked again keeps the deadline that is in the log.
+  const isTimed = within !== undefined && asked !== null;
+  const again = isTimed ? { ...others, expiresAt: asked ?? undefined } : request;
+  const sent = yield progress.offer(waitOutput(what, again));
   return answerOf(sentInput(sent, what));
 }
 

@@ -1,9 +1,6 @@
-import { type Duration, durationHint, durationMs } from "../contract/duration.ts";
+import { type Duration, durationHint, durationMs, latestTime } from "../contract/duration.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-
-/** The last moment that a date can be, in milliseconds since the epoch. */
-const latest = 8.64e15;
 
 /** How the moment of a sleep is found when it begins. @throws WorkflowError `BAD_SLEEP` (usage). */
 export function sleepTime(time: Duration | Date): () => number {
@@ -13,7 +10,7 @@ export function sleepTime(time: Duration | Date): () => number {
     return () => at;
   }
   const ms = durationMs(time);
-  if (ms === null || Math.abs(ms) > latest / 2)
+  if (ms === null || Math.abs(ms) > latestTime / 2)
     throw badSleep(typeof time === "string" ? show(time) : String(time));
   return () => Date.now() + Math.ceil(ms);
 }

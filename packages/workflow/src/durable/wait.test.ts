@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { INPUT, type RoleOutput, WAIT } from "../contract/contract.ts";
+import type { WaitRequest } from "../contract/wait.ts";
 import { type DurableProgram, durable } from "./durable.ts";
 import { replayEverywhere } from "../testing/replay-everywhere.ts";
 import { run, summary } from "../testing/run-thread.ts";
@@ -102,6 +103,30 @@ describe("step.wait", () => {
     expect(summary(texted)).toBe('{"value":"yes","content":"yes","timedOut":false}');
     const timedOut = await run(asking, { steps: [question, late] });
     expect(summary(timedOut)).toBe('{"value":{"ok":false},"content":"","timedOut":true}');
+  });
+
+  test("can be answered within a time, which begins when it asks", async () => {
+    const within = (request: WaitRequest): DurableProgram =>
+      async function* (step) {
+        return (yield* step.wait<string>("word", request)).value;
+      };
+    const begin = Date.now();
+    const { steps } = await run(within({ within: "1h" }));
+    const { meta } = steps[0] as RoleOutput;
+    expect(meta).toEqual({ for: "word", expiresAt: expect.any(Number) });
+    expect(meta.expiresAt).toBeGreaterThanOrEqual(begin + 3_600_000);
+    const again = durable(within({ within: "1h" }))(
+      { prompt: "", steps: [{ role: WAIT, content: "", meta: { for: "word", expiresAt: 99 } }] },
+      { threadId: "t", maxRounds: 9 },
+    );
+    expect((await again.next()).value).toMatchObject({ meta: { expiresAt: 99 } });
+    await replayEverywhere(durable(within({ within: 60_000 })), { answers: ["this"] });
+    for (const bad of [0, -1, "soon", Number.NaN, 1e300]) {
+      const outcome = await run(within({ within: bad }));
+      expect(outcome).toMatchObject({ status: "failed", error: { code: "BAD_WAIT" } });
+    }
+    const both = await run(within({ within: "1h", expiresAt: 5 }));
+    expect(both).toMatchObject({ error: { code: "BAD_WAIT" } });
   });
 
   test("takes what is waited for as a key too", async () => {

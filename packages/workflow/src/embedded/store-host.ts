@@ -1,6 +1,6 @@
 import { toErrorRecord, WorkflowError } from "../contract/error.ts";
 import { checkThreadId } from "../contract/names.ts";
-import { type Controlled, requestText, type StartRequest, withValue } from "../control/control.ts";
+import { type Controlled, requestText, type StartRequest } from "../control/control.ts";
 import { answerRequest, resumeRequest, startRequest, wakeRequest } from "../control/requests.ts";
 import type {
   ControlResult,
@@ -14,7 +14,7 @@ import type {
   Woken,
 } from "../host/host.ts";
 import { Families } from "../local/threads/family.ts";
-import { checkedStart, forkRequestOf, newThreadId } from "../local/threads/start.ts";
+import { checkStart, forkRequestOf, newThreadId } from "../local/threads/start.ts";
 import { definedEnv, envsOf, folderIn, surroundingsIn } from "../local/workers/surroundings.ts";
 import { notFound } from "../record/selection.ts";
 import { endedError, movedError, type ThreadRef } from "../record/thread.ts";
@@ -97,8 +97,8 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     return { threadId, workflow: name, hash: of };
   }
 
-  async function start({ threadId, cwd, env: own, name, ...others }: StartOptions) {
-    const given = checkedStart(others);
+  async function start({ threadId, cwd, env: own, name, ...given }: StartOptions) {
+    checkStart(given);
     const resolved = await workflows.resolve(given.workflow);
     const options = { ...given.options, cwd };
     const surroundings = await surroundingsIn(cwd, own);
@@ -131,7 +131,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     if (command.kind === "kill")
       return { ...(await driven.kill(threadId)), resumed: [] } as Controlled;
     if (command.kind === "pause") {
-      if ("result" in view) throw endedError(threadId, view.status);
+      if ("result" in view) throw endedError(threadId, view.result.reason ?? view.status);
       return await driven.pause(threadId);
     }
     const folder = folderIn(await threads.start(ref));
@@ -141,7 +141,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
       return await driven.resume(threadId, parsed(resumeRequest, { ...surroundings, durability }));
     }
     const { question } = command;
-    const request = { ...surroundings, durability, input: withValue(command.input), question };
+    const request = { ...surroundings, durability, input: command.input, question };
     return await driven.answer(threadId, parsed(answerRequest, request));
   }
 
@@ -153,7 +153,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
       throw WorkflowError.failed(
         "THREAD_RUNNING",
         `${threadId} is ${row.status}`,
-        "kill it and remove it at once: --force",
+        `kill it and remove it at once: uncaged-workflow thread rm ${threadId} --force`,
       );
     }
     const { threadId: removed } = await drivers.of(hash).remove(threadId, { force });

@@ -1,3 +1,4 @@
+import { system } from "../system/system.ts";
 import type { Attempt } from "../record/attempt.ts";
 import type { EventRecord } from "../contract/event.ts";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
@@ -16,7 +17,7 @@ import type { Selector } from "../local/threads/list.ts";
 import { LogFold } from "../record/fold.ts";
 import { LogReader } from "../record/reader.ts";
 import type { StartRecord } from "../record/record.ts";
-import { rowFrom, unknownRow } from "../record/row.ts";
+import { rowAt, rowFrom, unknownRow } from "../record/row.ts";
 import { hasWords, SearchText, wordsOf } from "../record/search.ts";
 import { notFound, pickThread } from "../record/selection.ts";
 import {
@@ -68,7 +69,8 @@ export class StoredThreads {
   async read(ref: ThreadRef): Promise<ThreadView> {
     const { facts, steps, driver, movedTo } = await this.#driven(ref);
     const { start, broken, end } = facts;
-    if (start) return viewOf(ref, { start, steps, broken, end }, driver, movedTo);
+    const now = system.clock.now();
+    if (start) return viewOf(ref, { start, steps, broken, end }, driver, movedTo, now);
     return headlessView(ref, broken ?? { line: 1, offset: 0, reason: "no start record" });
   }
 
@@ -76,8 +78,10 @@ export class StoredThreads {
     try {
       const { facts, driver, movedTo } = await this.#driven(ref);
       if (!facts.start) return unknownRow(ref);
-      const { start, end, last, steps } = facts;
-      return rowFrom(ref, { start, end, last, steps }, statusOf(facts, driver, movedTo), movedTo);
+      const { start, end, last, steps, waitedMs } = facts;
+      const log = { start, end, last, steps, waitedMs };
+      const row = rowFrom(ref, log, statusOf(facts, driver, movedTo), movedTo);
+      return rowAt(row, system.clock.now());
     } catch (error) {
       if (isMissing(error)) return null;
       throw error;

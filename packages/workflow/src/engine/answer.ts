@@ -8,9 +8,10 @@ import {
 } from "../contract/contract.ts";
 import { decidedValue } from "../contract/decision.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
+import { exactJson, losslessJson } from "../contract/exact-json.ts";
 import { answererOf } from "../control/answered-by.ts";
-import { type AnswerRequest, type InputRequest, withValue } from "../control/control.ts";
-import { show } from "../contract/show.ts";
+import { type AnswerRequest, type InputRequest } from "../control/control.ts";
+import { isRecord, show } from "../contract/show.ts";
 import { requestIdOf, takenIds } from "../record/selection.ts";
 import { sleep } from "./generator.ts";
 
@@ -224,9 +225,8 @@ export async function answerStep(
     const message = `the answer comes too late: ${wait.for} could be answered until ${late}`;
     throw refused("ANSWER_LATE", threadId, message);
   }
-  const input = withDecision(wait, given);
-  const violation = await violationOf(wait, "value" in input ? input.value : input.content, judge);
-  if (violation) {
+  const { input, violation } = await readAnswer(wait, given, judge);
+  if (violation !== null) {
     const message = `the answer does not fit what ${wait.for} asks for: ${violation}`;
     throw refused("ANSWER_INVALID", threadId, message);
   }
@@ -236,11 +236,51 @@ export async function answerStep(
 }
 
 /**
+ * An answer with its value, and why the value does not fit the question's schema. A text stays text where the schema takes
+ * it; else it is the JSON that it says. Without a schema only exact JSON is more than text.
+ * @throws WorkflowError `NOT_A_DECISION` (usage)
+ */
+export async function readAnswer(
+  wait: WaitMeta,
+  given: InputRequest,
+  judge: SchemaJudge,
+): Promise<{ input: InputRequest; violation: string | null }> {
+  const decided = withDecision(wait, given);
+  const { schema } = wait;
+  if (schema === undefined) return { input: withExactJson(decided), violation: null };
+  const compiled = await judge(schema);
+  if ("problem" in compiled) return { input: decided, violation: compiled.problem };
+  const { validate } = compiled;
+  const { content, value } = takesAll(schema) ? withExactJson(decided) : decided;
+  if (value !== undefined) return { input: { ...decided, value }, violation: validate(value) };
+  const asText = validate(content);
+  const json = asText === null || takesAll(schema) ? null : losslessJson(content);
+  if (json === null) return { input: decided, violation: asText };
+  const asJson = validate(json.value);
+  if (asJson !== null && takesText(schema)) return { input: decided, violation: asText };
+  return { input: { ...decided, ...json }, violation: asJson };
+}
+
+/** An answer with the value that its text says exactly, unless it brings another. */
+export const withExactJson = (input: InputRequest): InputRequest =>
+  input.value === undefined ? { ...input, ...exactJson(input.content) } : input;
+
+const annotations: ReadonlySet<string> = new Set(
+  "$schema $id $comment title description default examples".split(" "),
+);
+
+const takesAll = (schema: JsonSchema): boolean =>
+  schema === true || (isRecord(schema) && Object.keys(schema).every((key) => annotations.has(key)));
+
+const takesText = (schema: JsonSchema): boolean =>
+  isRecord(schema) && [schema.type].flat().includes("string");
+
+/**
  * An answer whose value is the decision that its question asks for; any other answer as it is.
  * @throws WorkflowError `NOT_A_DECISION` (usage)
  */
-export function withDecision(wait: WaitMeta, input: InputRequest): InputRequest {
-  const { content, value = content } = withValue(input);
+function withDecision(wait: WaitMeta, input: InputRequest): InputRequest {
+  const { content, value = losslessJson(content)?.value ?? content } = input;
   const decided = decidedValue(wait, value);
   if (decided === undefined) return input;
   if (decided !== null) return { ...input, content: JSON.stringify(decided), value: decided };
@@ -250,16 +290,6 @@ export function withDecision(wait: WaitMeta, input: InputRequest): InputRequest 
     `the answer to ${wait.for} must be approve or reject, not ${show(given)}`,
     'answer with one of these words, or with {"decision": "reject", "note": "why"}',
   );
-}
-
-async function violationOf(
-  { schema }: WaitMeta,
-  value: unknown,
-  judge: SchemaJudge,
-): Promise<string | null> {
-  if (schema === undefined) return null;
-  const compiled = await judge(schema);
-  return "problem" in compiled ? compiled.problem : compiled.validate(value);
 }
 
 /** The `__input__` step that stands for an answer when the time for it is over, or the thread has slept. */

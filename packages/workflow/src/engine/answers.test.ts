@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { INPUT, type Step } from "../contract/contract.ts";
-import { Answers } from "./answer.ts";
+import type { JsonSchema } from "../contract/contract.ts";
+import { compileForAnswer } from "../worker/create.ts";
+import { Answers, readAnswer } from "./answer.ts";
 
 const answered = (requestId: string): Step => ({
   role: INPUT,
@@ -121,5 +123,42 @@ describe("answers", () => {
     expect(await give("a", "the token is wrong")).toBe("the token is wrong");
     expect(refused).toEqual([["Pause_A", "the token is wrong"]]);
     expect(await give("a")).toBe("taken");
+  });
+});
+
+describe("what the text of an answer is", () => {
+  const read = async (schema: JsonSchema | undefined, content: string) => {
+    const wait = { for: "it", ...(schema !== undefined && { schema }) };
+    const { input, violation } = await readAnswer(wait, { content }, compileForAnswer);
+    return violation ?? (input.value === undefined ? content : { json: input.value });
+  };
+  const string = { type: "string" };
+
+  test("without a schema is exact JSON, or text", async () => {
+    for (const schema of [undefined, true, {}, { description: "anything" }]) {
+      expect(await read(schema, '{"ok":true}')).toEqual({ json: { ok: true } });
+      expect(await read(schema, "5")).toEqual({ json: 5 });
+      for (const text of ["yes", '"yes"', "007", "1.0", "12345678901234567890"])
+        expect(await read(schema, text)).toBe(text);
+    }
+  });
+
+  test("stays text for a schema that takes text", async () => {
+    for (const text of ["5", "007", "true", "null", '{"a":1}', '"quoted"', ""]) {
+      expect(await read(string, text)).toBe(text);
+      expect(await read({ type: ["string", "number"] }, text)).toBe(text);
+      expect(await read({ anyOf: [string, { type: "number" }] }, text)).toBe(text);
+    }
+    expect(await read({ enum: ["1", 1] }, "1")).toBe("1");
+    expect(await read({ ...string, minLength: 3 }, "12")).toContain("3 characters");
+  });
+
+  test("is JSON for a schema that takes no text", async () => {
+    expect(await read({ type: "number" }, "1.0")).toEqual({ json: 1 });
+    expect(await read({ type: "boolean" }, "true")).toEqual({ json: true });
+    expect(await read({ enum: ["yes", "no"] }, '"yes"')).toEqual({ json: "yes" });
+    expect(await read({ type: "array", items: string }, '["1"]')).toEqual({ json: ["1"] });
+    expect(await read({ type: "number", maximum: 5 }, "7")).toContain("5");
+    expect(await read({ type: "integer" }, "12345678901234567890")).toContain("integer");
   });
 });

@@ -28,8 +28,8 @@ const endOf = (content: string, meta: EndRecord["meta"], timestamp: number): End
 });
 
 /** How a thread's log ends; `now` is in milliseconds since the epoch. */
-export const returned = ({ returnCode, summary }: WorkflowResult, now: number): EndRecord =>
-  endOf(summary, { returnCode, reason: "returned" }, now);
+export const returned = ({ summary, returnCode, value }: WorkflowResult, now: number): EndRecord =>
+  endOf(summary, { returnCode, reason: "returned", ...(value !== undefined && { value }) }, now);
 
 export const outOfRounds = (steps: number, now: number): EndRecord =>
   endOf(stoppedAt(steps), { returnCode: 0, reason: "maxRounds" }, now);

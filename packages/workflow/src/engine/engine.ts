@@ -25,6 +25,7 @@ import { isWorkflowError } from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
 import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../record/record.ts";
+import { type ThreadTimes, timesAt, Waited } from "../record/times.ts";
 import { stateAfter } from "../store/state.ts";
 import { Answers, notLive, notWaiting, schemaProblem } from "./answer.ts";
 import { ThreadAttempts } from "./attempts.ts";
@@ -49,6 +50,8 @@ export class ThreadEngine {
   readonly #attempts: ThreadAttempts;
   readonly #halt = new Halt();
   readonly #drains: boolean;
+  readonly #createdAt: number;
+  readonly #waited: Waited;
   readonly #settled = Promise.withResolvers<Outcome>();
   #generator: Generator | null = null;
   #state: EngineState = { kind: "running" };
@@ -65,6 +68,9 @@ export class ThreadEngine {
     });
     this.#attempts = new ThreadAttempts(parts.attempts, opensAttempts in thread.run);
     this.#drains = drainsOnPause in thread.run;
+    this.#createdAt = thread.createdAt ?? parts.now();
+    this.#waited = new Waited(this.#createdAt);
+    for (const step of thread.steps) this.#waited.take(step);
     this.steps = thread.steps.length;
     this.last = thread.steps.at(-1) ?? null;
     if (this.last?.role === WAIT) this.#ask(this.last);
@@ -89,6 +95,14 @@ export class ThreadEngine {
       default:
         return "running";
     }
+  }
+
+  /** For how long it was worked on, and for how long it waited. */
+  get times(): ThreadTimes {
+    const createdAt = this.#createdAt;
+    const updatedAt = this.last?.timestamp ?? createdAt;
+    const known = { status: this.status, createdAt, updatedAt, waitedMs: this.#waited.ms };
+    return timesAt(known, this.#parts.now());
   }
 
   /** When it continues without an answer, in milliseconds since the epoch; null when it never does. */
@@ -264,6 +278,7 @@ export class ThreadEngine {
     if (paused) this.pause();
     this.steps += 1;
     this.last = step;
+    this.#waited.take(step);
     return step;
   }
 

@@ -24,6 +24,8 @@ export type EngineThread = {
   steps: Step[];
   params?: unknown;
   options: WorkflowOptions;
+  /** When it was made, in milliseconds since the epoch; without it now. */
+  createdAt?: number;
 };
 
 /**

@@ -16,6 +16,7 @@ export type {
   WaitMeta,
   WorkflowFn,
   WorkflowOptions,
+  ResultOf,
   WorkflowResult,
 } from "../contract/contract.ts";
 export { END, INPUT, START, WAIT } from "../contract/contract.ts";
@@ -38,7 +39,7 @@ export { type WaitResult, waitFor } from "../moderator/history.ts";
 
 // Durable
 export type { DurableStep, StepCall, StepContext, StepFn, Steps } from "../durable/call.ts";
-export { type DurableProgram, durable } from "../durable/durable.ts";
+export { type DurableProgram, durable, type ValueOf } from "../durable/durable.ts";
 export { StepFailure } from "../durable/output.ts";
 export type { RetryPolicy, StepOptions } from "../durable/tries.ts";
 export type { Duration } from "../contract/duration.ts";

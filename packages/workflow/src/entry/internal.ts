@@ -4,10 +4,10 @@
  */
 
 // Errors
-export { foundProblems } from "../contract/error.ts";
+export { foundProblems, messageOf } from "../contract/error.ts";
 export { diskError } from "../disk/disk-error.ts";
 export { roundedIn } from "../contract/exact.ts";
-export { show } from "../contract/show.ts";
+export { isRecord, show } from "../contract/show.ts";
 export { withoutPasswords } from "../contract/url.ts";
 
 // Threads
@@ -26,6 +26,7 @@ export {
 } from "../contract/names.ts";
 export { defaultMaxRounds, mostRounds } from "../control/control.ts";
 export { durationMs } from "../contract/duration.ts";
+export { exactJson, losslessJson } from "../contract/exact-json.ts";
 export { maxJsonDepth } from "../contract/json.ts";
 
 // Moving threads and workflows to another host

@@ -28,6 +28,8 @@ export { DiskStore } from "../disk/store.ts";
 export { sealed } from "../record/sum.ts";
 export { blobIdOf } from "../record/blob-names.ts";
 export { ulidTime } from "../contract/base32.ts";
+export { rowAt } from "../record/row.ts";
+export { timesAt, waitedIn } from "../record/times.ts";
 export { pickThread, requestIdOf } from "../record/selection.ts";
 export { SearchText, wordsOf } from "../record/search.ts";
 export { readLog, type ThreadLog } from "../disk/log.ts";
@@ -36,7 +38,7 @@ export type { ThreadRef } from "../record/thread.ts";
 
 // A new thread
 export { newThread } from "../worker/create.ts";
-export { checkedStart, forkRequest } from "../local/threads/start.ts";
+export { checkStart, forkRequest } from "../local/threads/start.ts";
 export type { InputRequest, StartRequest } from "../control/control.ts";
 
 // Driving a claimed thread

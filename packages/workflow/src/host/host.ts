@@ -213,6 +213,7 @@ export type ForkOptions = {
   /** Which steps it keeps; without it all but the last. */
   keep?: Keep;
   prompt?: string;
+  params?: unknown;
   maxRounds?: number;
   /** Added to the options that the other thread was started with. */
   options?: Record<string, unknown>;

@@ -1,7 +1,13 @@
 import type { Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { worktreeIn, type WorktreeMeta } from "../contract/worktree.ts";
-import { goesOn, movedError, type ThreadRef, type ThreadView } from "../record/thread.ts";
+import {
+  answerHint,
+  goesOn,
+  movedError,
+  type ThreadRef,
+  type ThreadView,
+} from "../record/thread.ts";
 import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
 
 /**
@@ -43,13 +49,13 @@ export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "kee
   }
   const hints: Partial<Record<typeof status, string>> = {
     ...(steps.length >= maxRounds && {
-      completed: `it ran out of rounds; give it more than ${maxRounds}: --max-rounds N`,
+      completed: `give it more than ${maxRounds} rounds: uncaged-workflow retry ${threadId} --max-rounds N`,
     }),
     interrupted: `take it up: uncaged-workflow resume ${threadId}`,
     paused: `let it go on: uncaged-workflow resume ${threadId}`,
     waiting: goesOn(source)
       ? "it sleeps, and goes on when it is due"
-      : `answer it: uncaged-workflow resume ${threadId} --input TEXT`,
+      : answerHint(threadId, steps.at(-1) ?? null),
     running: `stop it first: uncaged-workflow kill ${threadId}`,
   };
   throw WorkflowError.failed(

@@ -117,7 +117,9 @@ function nameProblems(name: string, path: DocumentPath): DocumentProblem[] {
 
 function pathProblems(value: unknown, path: DocumentPath): DocumentProblem[] {
   const isPath = typeof value === "string" && value !== "" && !value.includes("\0");
-  return isPath ? [] : mustBe("a path", value, path);
+  if (!isPath) return mustBe("a path", value, path);
+  const message = `${show(path.join("."))} begins with ~, which is not expanded here`;
+  return /^~(\/|$)/.test(value) ? [{ path, message }] : [];
 }
 
 function mustBe(what: string, value: unknown, path: DocumentPath): DocumentProblem[] {

@@ -12,6 +12,7 @@ import {
   violationOfStart,
 } from "./record.ts";
 import { endsSealed, firstSum, lastSum, nextSum, type Sum, sumIn, wholeLength } from "./sum.ts";
+import { Waited } from "./times.ts";
 import { beginsRecord, isWholeWithoutSum } from "./torn.ts";
 
 type ThreadRef = { hash: string; threadId: string };
@@ -147,6 +148,12 @@ export class LogFold extends ChainFold<LogRecord> implements LogFacts {
   end: EndRecord | null = null;
   /** The last head of the journal that a record names. */
   journal: JournalHead | null = null;
+  #waited: Waited | null = null;
+
+  /** For how long the thread has waited up to its last record, in milliseconds. */
+  get waitedMs(): number {
+    return this.#waited?.ms ?? 0;
+  }
 
   /** Begins behind so many lines, of which this is the last. */
   skip(lines: number, { value }: Line): void {
@@ -167,8 +174,13 @@ export class LogFold extends ChainFold<LogRecord> implements LogFacts {
     const isCopied = this.lines > 1 && this.lines - 1 <= (this.start?.forkFrom?.steps ?? 0);
     const head = takeHead(value);
     if (head && !isCopied) this.journal = head;
-    if (this.lines === 1) return (this.start = value as StartRecord);
+    if (this.lines === 1) {
+      this.start = value as StartRecord;
+      this.#waited = new Waited(this.start.timestamp);
+      return this.start;
+    }
     const record = value as Step | EndRecord;
+    this.#waited?.take(record);
     if (isEnd(record)) return (this.end = record);
     this.steps += 1;
     return (this.last = record);

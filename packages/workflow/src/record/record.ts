@@ -39,11 +39,14 @@ export type FailureRecord = Omit<AttemptError, "message"> & {
   kept?: Record<string, unknown>;
 };
 
-/** The last line of the log of a thread that has ended. `content` is the summary or the message. */
+/**
+ * The last line of the log of a thread that has ended. `content` is the summary or the message, `value` the JSON value that
+ * it returned beside the summary.
+ */
 export type EndRecord = {
   role: END;
   content: string;
-  meta: { returnCode: number; reason: EndReason; error?: FailureRecord };
+  meta: { returnCode: number; reason: EndReason; error?: FailureRecord; value?: unknown };
   timestamp: number;
 };
 

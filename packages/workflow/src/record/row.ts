@@ -1,28 +1,37 @@
 import { ulidTime } from "../contract/base32.ts";
 import { sleepsUntil } from "../contract/wait.ts";
+import { timesAt } from "./times.ts";
 import type { LogFacts, StartRecord } from "./record.ts";
 import type { ThreadRef, ThreadRow, ThreadStatus } from "./thread.ts";
 
 /** What a row has of a thread's log. `steps` is their number. */
-export type RowFacts = Pick<LogFacts, "end" | "last"> & { start: StartRecord; steps: number };
+export type RowFacts = Pick<LogFacts, "end" | "last"> & {
+  start: StartRecord;
+  steps: number;
+  /** For how long it has waited up to its last record. */
+  waitedMs: number;
+};
 
 /** The row of a thread whose log can't be read. */
 export function unknownRow({ threadId, hash }: ThreadRef): ThreadRow {
   const createdAt = ulidTime(threadId);
-  const unknown = { workflow: "", steps: 0, createdAt, updatedAt: createdAt };
+  const times = { workedMs: 0, waitedMs: 0 };
+  const unknown = { workflow: "", steps: 0, createdAt, updatedAt: createdAt, ...times };
   return { threadId, hash, status: "corrupt", ...unknown };
 }
 
-/** The row of a thread in this state. `away` is the host that it has moved to. */
+/** The row of a thread in this state, with its times up to its last record. `away` is the host that it has moved to. */
 export function rowFrom(
   { threadId, hash }: ThreadRef,
-  { start, end, last, steps }: RowFacts,
+  { start, end, last, steps, waitedMs }: RowFacts,
   state: ThreadStatus,
   away: string | null,
 ): ThreadRow {
   const { status } = state;
   const until = status === "waiting" ? sleepsUntil(last) : null;
   const reason = "result" in state ? state.result.reason : undefined;
+  const { timestamp: createdAt } = start;
+  const updatedAt = (end ?? last ?? start).timestamp;
   return {
     threadId,
     workflow: start.name,
@@ -30,9 +39,13 @@ export function rowFrom(
     status,
     ...(reason !== undefined && { reason }),
     steps,
-    createdAt: start.timestamp,
-    updatedAt: (end ?? last ?? start).timestamp,
+    createdAt,
+    updatedAt,
+    ...timesAt({ status, createdAt, updatedAt, waitedMs }, 0),
     ...(until !== null && { sleepingUntil: until }),
     ...(away !== null && { movedTo: away }),
   };
 }
+
+/** A row with the times that its thread has at a moment. */
+export const rowAt = (row: ThreadRow, now: number): ThreadRow => ({ ...row, ...timesAt(row, now) });

@@ -1,9 +1,11 @@
-import { INPUT, type Step, WAIT } from "../contract/contract.ts";
+import { INPUT, type Step, WAIT, type WaitMeta } from "../contract/contract.ts";
+import { isApproval } from "../contract/decision.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import type { AttemptError } from "../contract/event.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveStatus } from "../control/control.ts";
+import type { ThreadTimes } from "./times.ts";
 import type { Break, EndRecord, FailureRecord, LogFacts, StartRecord } from "./record.ts";
 
 /** The name of a thread's status. */
@@ -24,9 +26,15 @@ export const statuses: readonly Status[] = [
 
 /**
  * What a thread that has ended returned: its summary, or the message of its failure. With the `reason` it returned
- * nothing: it was stopped, for it had as many steps as it may have.
+ * nothing: it was stopped, for it had as many steps as it may have. `value` is the JSON value that a workflow returned
+ * beside the summary; absent when it returned none.
  */
-export type ThreadResult = { returnCode: number; summary: string; reason?: "maxRounds" };
+export type ThreadResult = {
+  returnCode: number;
+  summary: string;
+  value?: unknown;
+  reason?: "maxRounds";
+};
 
 /** Why a thread failed, with the message. */
 export type ThreadFailure = FailureRecord & Pick<AttemptError, "message">;
@@ -55,20 +63,21 @@ export type ThreadStatus =
 export type ThreadRef = { hash: string; threadId: string };
 
 /** A whole thread. Times are in milliseconds since the epoch. A corrupt one has the steps before the break. */
-export type ThreadView = ThreadStatus & {
-  threadId: string;
-  workflow: string;
-  hash: string;
-  prompt: string;
-  /** Absent when the starter gave none. */
-  params?: unknown;
-  maxRounds: number;
-  createdAt: number;
-  steps: Step[];
-  forkFrom: ForkFrom | null;
-  /** The host that it has moved to; absent while it is here. */
-  movedTo?: string;
-};
+export type ThreadView = ThreadStatus &
+  ThreadTimes & {
+    threadId: string;
+    workflow: string;
+    hash: string;
+    prompt: string;
+    /** Absent when the starter gave none. */
+    params?: unknown;
+    maxRounds: number;
+    createdAt: number;
+    steps: Step[];
+    forkFrom: ForkFrom | null;
+    /** The host that it has moved to; absent while it is here. */
+    movedTo?: string;
+  };
 
 /** Which thread a fork was made of, and how many of its steps it keeps. */
 export type ForkFrom = { threadId: string; steps: number };
@@ -99,6 +108,8 @@ export function threadJson(view: ThreadView): ThreadJson {
     ...(params === undefined ? {} : { params }),
     maxRounds,
     createdAt,
+    workedMs: view.workedMs,
+    waitedMs: view.waitedMs,
     steps: view.steps,
     result: "result" in view ? view.result : null,
     ...(error && { error }),
@@ -109,7 +120,7 @@ export function threadJson(view: ThreadView): ThreadJson {
 }
 
 /** A line of `threads --json`; `steps` is their number. With the `reason` it was stopped at so many steps. */
-export type ThreadRow = {
+export type ThreadRow = ThreadTimes & {
   threadId: string;
   workflow: string;
   hash: string;
@@ -125,7 +136,7 @@ export type ThreadRow = {
 };
 
 /** A line of `ps --json`. */
-export type LiveRow = {
+export type LiveRow = ThreadTimes & {
   threadId: string;
   workflow: string;
   hash: string;
@@ -171,7 +182,12 @@ export const goesOn = (state: ThreadStatus): boolean =>
 
 /** The status of a thread whose log has its end. */
 export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
-  const result: ThreadResult = { returnCode: meta.returnCode, summary: content };
+  const { returnCode, value } = meta;
+  const result: ThreadResult = {
+    returnCode,
+    summary: content,
+    ...(value !== undefined && { value }),
+  };
   if (meta.reason === "killed") return { status: "killed", result };
   const isDone = meta.reason === "returned" && meta.returnCode === 0;
   if (isDone) return { status: "completed", result };
@@ -180,13 +196,36 @@ export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
   return { status: "failed", result, error: meta.error ?? null };
 }
 
+/** How a thread that waits at this step is answered. */
+export function answerHint(threadId: string, question: Step | null): string {
+  const resume = `uncaged-workflow resume ${threadId}`;
+  const meta = (question?.meta ?? { for: "" }) as WaitMeta;
+  return meta.for === "tool" || isApproval(meta)
+    ? `approve it: ${resume} --approve; or reject it: ${resume} --refuse REASON`
+    : `answer it: ${resume} --input TEXT`;
+}
+
 /** The error that nothing more can be done to a thread. `how` is how it has ended. */
 export const endedError = (threadId: string, how: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_ENDED",
     `${threadId} has ended (${how}), and an ended log is final`,
-    `take it up in a new thread: uncaged-workflow retry ${threadId}, or fork`,
+    afterEnd(threadId, how),
   );
+
+function afterEnd(threadId: string, how: string): string {
+  switch (how) {
+    case "completed":
+    case "returned 0":
+      return `go on from its steps in a new thread: uncaged-workflow fork ${threadId}`;
+    case "maxRounds":
+      return `give it more rounds in a new thread: uncaged-workflow retry ${threadId} --max-rounds N`;
+    case "ended":
+      return `see how: uncaged-workflow thread ${threadId}`;
+    default:
+      return `continue in a new thread: uncaged-workflow retry ${threadId}`;
+  }
+}
 
 /** The error that a thread has moved to another host, a cluster's URL or a storage root of some machine. */
 export function movedError(threadId: string, host: string): WorkflowError {
@@ -209,8 +248,15 @@ export const corruptError = (path: string, { line, offset, reason }: Break): Wor
   WorkflowError.failed(
     "LOG_CORRUPT",
     `${path}:${line}: ${reason} (byte ${offset})`,
-    "nothing was changed; put the file back from a backup, or fork the steps before that line: uncaged-workflow fork --at-step N",
+    `nothing was changed; put the file back from a backup${forkBefore(path, line)}`,
   );
+
+/** How the steps before a broken line of a data log are forked; empty where there are none. */
+function forkBefore(path: string, line: number): string {
+  const [, threadId] = /([0-9A-Z]{26})\.data\.jsonl$/.exec(path) ?? [];
+  if (threadId === undefined || line < 3) return "";
+  return `, or fork the steps before that line: uncaged-workflow fork ${threadId} --at-step ${line - 2}`;
+}
 
 /** @throws WorkflowError `NEWER_LOG` for a step of a reserved role that this version would take for a workflow's. */
 export function checkRole(path: string, { role }: Step): void {

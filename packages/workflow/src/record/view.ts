@@ -1,6 +1,7 @@
 import { ulidTime } from "../contract/base32.ts";
 import type { Step } from "../contract/contract.ts";
 import type { Break, LogFacts, StartRecord } from "./record.ts";
+import { timesAt, waitedIn } from "./times.ts";
 import { forkFromIn, type LiveFacts, statusOf, type ThreadRef, type ThreadView } from "./thread.ts";
 
 /** A thread whose start record can't be read. */
@@ -15,20 +16,27 @@ export function headlessView({ hash, threadId }: ThreadRef, broken: Break): Thre
     maxRounds: 0,
     createdAt: ulidTime(threadId),
     steps: [],
+    workedMs: 0,
+    waitedMs: 0,
     forkFrom: null,
   };
 }
 
-/** A whole thread, by its log, what drives it, and the host that it has moved to. */
+/** A whole thread at a moment, by its log, what drives it, and the host that it has moved to. */
 export function viewOf(
   { hash, threadId }: ThreadRef,
   { start, steps, broken, end }: Omit<LogFacts, "last"> & { start: StartRecord; steps: Step[] },
   driver: LiveFacts | null,
   away: string | null,
+  now: number,
 ): ThreadView {
+  const state = statusOf({ broken, end, last: steps.at(-1) ?? null }, driver, away);
+  const { timestamp: createdAt } = start;
+  const updatedAt = (end ?? steps.at(-1) ?? start).timestamp;
+  const waitedMs = waitedIn(start, [...steps, end]);
   const { prompt, params, options } = start.parameters;
   return {
-    ...statusOf({ broken, end, last: steps.at(-1) ?? null }, driver, away),
+    ...state,
     ...(away !== null && { movedTo: away }),
     threadId,
     workflow: start.name,
@@ -36,7 +44,8 @@ export function viewOf(
     prompt,
     ...(params === undefined ? {} : { params }),
     maxRounds: options.maxRounds,
-    createdAt: start.timestamp,
+    createdAt,
+    ...timesAt({ status: state.status, createdAt, updatedAt, waitedMs }, now),
     steps,
     forkFrom: forkFromIn(start),
   };

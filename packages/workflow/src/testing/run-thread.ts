@@ -1,3 +1,4 @@
+import { exactJson } from "../contract/exact-json.ts";
 import { checkResult, checkStep } from "../contract/check.ts";
 import {
   INPUT,
@@ -35,9 +36,9 @@ export type RunThreadOptions = {
   now?: () => number;
 };
 
-type Ending =
-  | { status: "completed"; reason: "returned" | "maxRounds"; result: WorkflowResult }
-  | { status: "failed"; reason: "returned"; result: WorkflowResult }
+type Ending<Value = unknown> =
+  | { status: "completed"; reason: "returned" | "maxRounds"; result: WorkflowResult<Value> }
+  | { status: "failed"; reason: "returned"; result: WorkflowResult<Value> }
   | { status: "failed"; reason: "failed"; message: string; error: unknown }
   | { status: "killed" }
   | { status: "waiting"; wait: Step };
@@ -46,7 +47,7 @@ type Ending =
  * How far a thread came, with all of its steps. It is `waiting` when no answer was left for its last one, and
  * `failed` also when it returned another code than 0.
  */
-export type ThreadOutcome = { steps: Step[] } & Ending;
+export type ThreadOutcome<Value = unknown> = { steps: Step[] } & Ending<Value>;
 
 /**
  * Drives a workflow in memory as the engine does: every step is checked and kept as its JSON before
@@ -56,13 +57,13 @@ export type ThreadOutcome = { steps: Step[] } & Ending;
  *
  *     const { steps, status } = await runThread(run, { prompt: "fix it", answers: ["yes"] });
  */
-export async function runThread(
-  workflow: WorkflowFn,
+export async function runThread<Value>(
+  workflow: WorkflowFn<Value>,
   options: RunThreadOptions = {},
-): Promise<ThreadOutcome> {
+): Promise<ThreadOutcome<Value>> {
   const thread = new TestThread(options);
   const ending = await thread.drive(workflow);
-  return { steps: thread.steps, ...ending };
+  return { steps: thread.steps, ...(ending as Ending<Value>) };
 }
 
 class TestThread {
@@ -163,13 +164,7 @@ class TestThread {
 
 function inputOf(given: TestAnswer, what: unknown): RoleOutput {
   if (typeof given !== "string") return { role: INPUT, ...given };
-  const meta: RoleOutput["meta"] = { for: what };
-  try {
-    meta.value = JSON.parse(given) as unknown;
-  } catch {
-    // It is no JSON: the text alone is the answer.
-  }
-  return { role: INPUT, content: given, meta };
+  return { role: INPUT, content: given, meta: { for: what, ...exactJson(given) } };
 }
 
 function returned(value: unknown): Ending {

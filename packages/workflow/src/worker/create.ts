@@ -19,14 +19,13 @@ import {
   isRounds,
   type StartRequest,
   type StepEdit,
-  withValue,
 } from "../control/control.ts";
 import {
   answerStep,
   type AskedQuestion,
   type GivenAnswer,
   type SchemaJudge,
-  withDecision,
+  readAnswer,
 } from "../engine/answer.ts";
 import { blobsNamedIn } from "../record/blob-names.ts";
 import { LogFold } from "../record/fold.ts";
@@ -92,7 +91,7 @@ export async function prepareThread(
   const steps = [...(source?.steps ?? [])];
   const { input } = fork ?? request;
   if (input) {
-    const step = inputStep(input, steps.at(-1));
+    const step = await inputStep(input, steps.at(-1));
     steps.push(step);
     records.push(textOf(step));
   }
@@ -197,7 +196,7 @@ async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copie
       if (fold.steps - 1 !== ("first" in keep ? kept : keep[kept])) continue;
       checkRole(store.where({ hash, threadId }, "data"), line.step);
       const isEdited = edit !== undefined && kept + 1 === count;
-      const step = isEdited ? edited(line.step, edit, steps.at(-1)) : line.step;
+      const step = isEdited ? await edited(line.step, edit, steps.at(-1)) : line.step;
       steps.push(step);
       records.push(isEdited ? textOf(step) : line.record);
     }
@@ -271,25 +270,25 @@ async function namedBlobs(store: ThreadStore, { hash, threadId }: ForkRequest, s
  * A step as it is edited. An answer is taken as if it had been given so: the old value is not that of another text.
  * @throws WorkflowError `NOT_A_DECISION` (usage)
  */
-function edited(
+async function edited(
   step: Step,
   { content = step.content, meta = step.meta, by }: StepEdit,
   before: Step | undefined,
-): Step {
+): Promise<Step> {
   if (step.role !== INPUT) return { ...step, content, meta };
   const { value, ...others } = meta;
   const isOld = content !== step.content && sameJson(value, step.meta.value);
-  const given = withValue({ content, meta: others, by, ...(!isOld && { value }) });
-  return { ...inputStep(given, before), timestamp: step.timestamp };
+  const given = { content, meta: others, by, ...(!isOld && { value }) };
+  return { ...(await inputStep(given, before)), timestamp: step.timestamp };
 }
 
 const sameJson = (one: unknown, other: unknown): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
 
 /** @throws WorkflowError `NOT_A_DECISION` (usage) */
-function inputStep(input: InputRequest, last: Step | undefined): Step {
-  const isAnswer = last?.role === WAIT;
-  const { content, value, meta } = isAnswer ? withDecision(last.meta as WaitMeta, input) : input;
+async function inputStep(input: InputRequest, last: Step | undefined): Promise<Step> {
+  const wait = (last?.role === WAIT ? last.meta : { for: "" }) as WaitMeta;
+  const { content, value, meta } = (await readAnswer(wait, input, compileForAnswer)).input;
   const valued = value === undefined ? {} : { value };
   const whole = { ...meta, ...valued, by: answererOf(input) };
   return { role: INPUT, content, meta: whole, timestamp: system.clock.now() };
@@ -300,8 +299,8 @@ const known = new WeakMap<Pick<Bundle, "descriptor">, Promise<Validate>>();
 
 /**
  * Checks what a thread is started with against its bundle's `descriptor.input`. Where a prompt comes
- * without params, the workflow may read them from it. A fork, and a thread that begins with an answer,
- * go on from what they were made of.
+ * without params, the workflow may read them from it. A fork without params of its own, and a thread that begins with an
+ * answer, go on from what they were made of.
  * @throws WorkflowError `PARAMS_INVALID` (usage) that names all that is missing or wrong.
  */
 export async function checkParams(
@@ -310,7 +309,8 @@ export async function checkParams(
 ): Promise<void> {
   const { params, prompt = "", workflow } = request;
   const { input } = bundle.descriptor;
-  if (input === undefined || request.fork || request.input) return;
+  if (input === undefined || request.input) return;
+  if (request.fork && params === undefined) return;
   if (params === undefined && prompt !== "") return;
   const validate = known.get(bundle) ?? validatorOf(input);
   known.set(bundle, validate);
@@ -341,9 +341,4 @@ export const answerAt = (
   given: GivenAnswer,
   now: number,
 ): Promise<RoleOutput> =>
-  answerStep(
-    threadId,
-    asked,
-    { ...given, input: withValue(given.input) },
-    { judge: compileForAnswer, now: () => now },
-  );
+  answerStep(threadId, asked, given, { judge: compileForAnswer, now: () => now });

@@ -118,7 +118,7 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
   };
   const engine = new ThreadEngine(
     {
-      ...{ run: bundle.run, prompt, steps: [...claim.steps], params },
+      ...{ run: bundle.run, prompt, steps: [...claim.steps], params, createdAt: start.timestamp },
       options: { ...options, ...own },
     },
     {

@@ -35,5 +35,15 @@ export function liveThreadOf(
   const sleep = until === null ? {} : { sleepingUntil: until };
   const role = last?.role ?? null;
   const pausing = pauses && status === "running" ? ({ pausing: true } as const) : {};
-  return { threadId, workflow, status, role, steps, elapsedMs, ...sleep, ...pausing };
+  return {
+    threadId,
+    workflow,
+    status,
+    role,
+    steps,
+    elapsedMs,
+    ...engine.times,
+    ...sleep,
+    ...pausing,
+  };
 }

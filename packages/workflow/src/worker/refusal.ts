@@ -6,7 +6,7 @@ import type { Surroundings } from "../control/control.ts";
 import { isOver, notWaiting, refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
 import { payloadJson } from "../record/payload.ts";
 import { notFound } from "../record/selection.ts";
-import { endedError, movesNotRunning } from "../record/thread.ts";
+import { answerHint, endedError, movesNotRunning } from "../record/thread.ts";
 import type { Claim } from "../store/store.ts";
 import { hashCollision } from "../registry/versions.ts";
 import { system } from "../system/system.ts";
@@ -25,7 +25,7 @@ export const refuse = (code: string, threadId: string, what: string): WorkflowEr
 /** The error that a thread waits: it sleeps, or an answer is needed. */
 export function waiting(threadId: string, last: Step | null): WorkflowError {
   if (sleepsUntil(last) !== null) return sleeping(threadId, last?.meta as WaitMeta);
-  const hint = `answer it: uncaged-workflow resume ${threadId} --input TEXT`;
+  const hint = answerHint(threadId, last);
   return WorkflowError.failed("WAITING", `${threadId} waits for an answer`, hint);
 }
 

@@ -69,7 +69,8 @@ export class Threads {
       ...driven.map(([threadId, live]) => liveThreadOf(threadId, live, now)),
       ...creating.map(([threadId, { workflow, since }]): LiveThread => {
         const elapsedMs = Math.round(now - since);
-        return { threadId, workflow, status: "running", role: null, steps: 0, elapsedMs };
+        const times = { workedMs: elapsedMs, waitedMs: 0 };
+        return { threadId, workflow, status: "running", role: null, steps: 0, elapsedMs, ...times };
       }),
     ];
   }

@@ -3,7 +3,7 @@ import type { StartThread } from "@uncaged/workflow-server/api-types";
 import { Play } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import { forgetKept, useKept } from "../../lib/kept.ts";
-import { fieldsOf, type FormField } from "../../lib/schema.ts";
+import { fieldsOf, filledWith, type FormField } from "../../lib/schema.ts";
 import { problemOfRounds, startThread, useNewThread } from "../../lib/threads.ts";
 import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
 import { ButtonLink, Command } from "../../ui/button.tsx";
@@ -16,17 +16,23 @@ type Props = {
   onClose: () => void;
   /** The workflow that is chosen first: a name, or name@hash. */
   workflow?: string;
+  /** What the form holds first. */
+  values?: StartValues;
 };
 
-export function StartDialog({ isOpen, onClose, workflow }: Props) {
+type StartValues = { prompt: string; params?: unknown };
+
+export function StartDialog({ isOpen, onClose, workflow, values }: Props) {
   return (
-    <Dialog title="Start a thread" isOpen={isOpen} onClose={onClose}>
-      <Start onClose={onClose} first={workflow} />
+    <Dialog title={values ? "Start again" : "Start a thread"} isOpen={isOpen} onClose={onClose}>
+      <Start onClose={onClose} first={workflow} values={values} />
     </Dialog>
   );
 }
 
-function Start({ onClose, first }: { onClose: () => void; first: string | undefined }) {
+type StartProps = { onClose: () => void; first: string | undefined; values?: StartValues };
+
+function Start({ onClose, first, values }: StartProps) {
   const { data: workflows, error, refetch } = useQuery(workflowsQuery);
   const [chosen, choose] = useState(first ?? "");
   if (error) {
@@ -43,6 +49,7 @@ function Start({ onClose, first }: { onClose: () => void; first: string | undefi
   return (
     <StartForm
       workflow={name}
+      values={values}
       onClose={onClose}
       choice={
         <SelectField
@@ -85,20 +92,33 @@ const anyParams: FormField = {
   draft: "",
 };
 
-type StartFormProps = { workflow: string; choice: ReactNode; onClose: () => void };
+type StartFormProps = {
+  workflow: string;
+  values?: StartValues;
+  choice: ReactNode;
+  onClose: () => void;
+};
 
 /** The input of a new thread: the prompt, the workflow's own params, and limits. */
-function StartForm({ workflow, choice, onClose }: StartFormProps) {
+function StartForm({ workflow, values, choice, onClose }: StartFormProps) {
   const { data: form, error } = useQuery(formQuery(workflow));
   const schema = form?.input ?? null;
-  const fields = useMemo(() => (schema === null ? [anyParams] : fieldsOf(schema)), [schema]);
-  const keep = `start-params-${workflow}`;
-  const [prompt, setPrompt] = useKept("start-prompt", "");
-  const [limits, setLimits] = useKept("start-limits", { maxRounds: "", maxCost: "" });
+  const fields = useMemo(
+    () => filledWith(schema === null ? [anyParams] : fieldsOf(schema), values?.params),
+    [schema, values?.params],
+  );
+  // Values of another thread replace what was typed before, and are not kept.
+  const isFresh = values === undefined;
+  const keep = isFresh ? `start-params-${workflow}` : undefined;
+  const [prompt, setPrompt] = useKept(isFresh ? "start-prompt" : null, values?.prompt ?? "");
+  const [limits, setLimits] = useKept(isFresh ? "start-limits" : null, {
+    maxRounds: "",
+    maxCost: "",
+  });
   const params = useSchemaForm(fields, { of: workflow, keep, problems: problemsIn(limits) });
   const start = useNewThread(async () => {
     const { threadId } = await startThread(startOf(workflow, prompt, params.value, limits));
-    forgetKept("start-prompt", "start-limits", keep);
+    if (keep !== undefined) forgetKept("start-prompt", "start-limits", keep);
     return threadId;
   }, onClose);
   const { controls, shown, submit } = params;

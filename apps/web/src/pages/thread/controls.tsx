@@ -14,6 +14,7 @@ import {
   Trash2,
 } from "lucide-react";
 import { type ReactNode, useId, useRef, useState } from "react";
+import { StartDialog } from "../../features/start/start-dialog.tsx";
 import { count, counted } from "../../lib/format.ts";
 import {
   type ForkPoint,
@@ -45,7 +46,7 @@ type Props = {
   /** Goes to the question that a waiting thread asks. */
   onAnswer: () => void;
 };
-type Asking = "kill" | "delete" | "compare" | "retry" | null;
+type Asking = "kill" | "delete" | "compare" | "retry" | "again" | null;
 
 export function Controls(props: Props) {
   const { thread, status, isStopped, asksFor, onFork, onAnswer } = props;
@@ -109,6 +110,9 @@ export function Controls(props: Props) {
         <MenuItem icon={<GitFork />} onClick={() => onFork({ kind: "fork", number: stepCount })}>
           Fork…
         </MenuItem>
+        <MenuItem icon={<RotateCcw />} onClick={() => ask("again")}>
+          Start again with these values…
+        </MenuItem>
         {isDrawn && (
           <MenuItem icon={<Pencil />} onClick={() => go.mutate(edit)}>
             Edit the workflow
@@ -157,6 +161,12 @@ export function Controls(props: Props) {
         isOpen={asking === "retry"}
         onClose={() => ask(null)}
         perform={(maxRounds) => retry({ maxRounds })}
+      />
+      <StartDialog
+        workflow={workflow === hash ? hash : `${workflow}@${hash}`}
+        values={thread}
+        isOpen={asking === "again"}
+        onClose={() => ask(null)}
       />
       <CompareDialog thread={thread} isOpen={asking === "compare"} onClose={() => ask(null)} />
     </div>

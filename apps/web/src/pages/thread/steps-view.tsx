@@ -14,6 +14,7 @@ import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Empty, Skeleton } from "../../ui/states.tsx";
+import { Value } from "../../ui/value.tsx";
 
 type Props = {
   thread: Thread;
@@ -156,7 +157,8 @@ function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
         )}
       </h3>
       {reason && <p>{reason}</p>}
-      {end?.summary && !isStopped && <Prose text={end.summary} />}
+      {end?.summary && !isStopped && end.value === undefined && <Prose text={end.summary} />}
+      {end?.value !== undefined && <Value value={end.value} />}
       {end && failure?.at && !hasCard && <Position at={failure.at} />}
       {end && failure && (
         <p className="text-muted">

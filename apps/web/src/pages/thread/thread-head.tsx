@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { sleepsUntil } from "@uncaged/workflow/records";
+import { sleepsUntil, type ThreadTimes, timesAt, Waited } from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ChevronRight } from "lucide-react";
 import { StatusBadge } from "../../features/status/status.tsx";
 import { ago, cost, count, duration, moment, tokens, useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
-import { type ForkPoint, isLive, ledgerQuery } from "../../lib/threads.ts";
+import { type ForkPoint, isEnded, isLive, ledgerQuery } from "../../lib/threads.ts";
 import { Copy } from "../../ui/button.tsx";
 import { Controls } from "./controls.tsx";
 import { Facts } from "../../ui/facts.tsx";
@@ -64,12 +64,23 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   );
 }
 
+function timesOf(thread: Thread, status: Status, log: ThreadLog, now: number): ThreadTimes {
+  const { createdAt, stepCount } = thread;
+  // Until its steps are here the server's times stand.
+  if (log.steps.length < stepCount) return thread;
+  const waited = new Waited(createdAt);
+  for (const step of log.steps) waited.take(step);
+  const last = log.steps.at(-1)?.timestamp ?? createdAt;
+  const updatedAt = isEnded(status) ? Math.max(last, log.lastAt) : last;
+  if (isEnded(status)) waited.take({ role: "__end__", timestamp: updatedAt });
+  return timesAt({ status, createdAt, updatedAt, waitedMs: waited.ms }, now);
+}
+
 function ThreadFacts({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
   const { createdAt, threadId, maxRounds } = thread;
   const { data: ledger } = useQuery(ledgerQuery(threadId));
   const now = useNow(isLive(status) ? 1_000 : 30_000);
-  const lastAt = Math.max(log.lastAt, thread.last?.timestamp ?? createdAt);
-  const elapsed = (isLive(status) ? now : lastAt) - createdAt;
+  const { workedMs, waitedMs } = timesOf(thread, status, log, now);
   const steps = Math.max(log.steps.length, thread.stepCount);
   const { total } = ledger ?? {};
   const noPrice = total && total.unpriced > 0 ? `${total.unpriced} steps have no known price` : "";
@@ -79,7 +90,8 @@ function ThreadFacts({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">
       className="[&_dd]:font-medium"
       facts={[
         ["Steps", count(steps), `At most ${count(maxRounds)}`],
-        ["Elapsed", duration(elapsed)],
+        ["Worked", duration(workedMs)],
+        ...(waitedMs > 0 ? ([["Waited", duration(waitedMs)]] as const) : []),
         ["Tokens", total ? tokens(total.tokens) : "…"],
         ["Cost", total ? `${cost(total.cost)}${noPrice && "+"}` : "…", noPrice],
         ["Started", ago(createdAt, now), moment(createdAt)],

@@ -12,6 +12,8 @@ const row = (threadId: string, more: Partial<ThreadRow> = {}): ThreadRow => ({
   steps: 1,
   createdAt: 0,
   updatedAt: 0,
+  workedMs: 0,
+  waitedMs: 0,
   ...more,
 });
 

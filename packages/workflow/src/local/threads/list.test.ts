@@ -104,6 +104,9 @@ async function plainly(fits: (row: ThreadRow) => boolean): Promise<ThreadRow[]> 
   return rows.filter((row) => row !== null).filter(fits);
 }
 
+/** Rows without what has passed between two looks at them. */
+const atOnce = (rows: readonly ThreadRow[]) => rows.map((row) => ({ ...row, waitedMs: 0 }));
+
 const wanted: [string, (row: ThreadRow) => boolean][] = [
   ["review", ({ workflow }) => workflow === "review"],
   ["nobody", () => false],
@@ -142,9 +145,9 @@ describe("a filtered list", () => {
           ...(workflow && { workflow: workflow[0] }),
         };
         const rows = fitting.slice(offset, offset + limit);
-        expect(await rowsOf(root, options)).toEqual(rows);
+        expect(atOnce(await rowsOf(root, options))).toEqual(atOnce(rows));
         const found = await listThreads(root, options);
-        expect(found.rows).toEqual(rows);
+        expect(atOnce(found.rows)).toEqual(atOnce(rows));
         if (found.total === null) expect(found.next !== null).toBe(fitting.length > offset + limit);
       }),
       { numRuns: 200 },

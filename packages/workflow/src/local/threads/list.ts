@@ -16,7 +16,7 @@ import {
   type ThreadRef,
   type ThreadRow,
 } from "../../record/thread.ts";
-import { rowFrom, unknownRow } from "../../record/row.ts";
+import { rowAt, rowFrom, unknownRow } from "../../record/row.ts";
 import { LiveWorkers, listLive } from "../workers/live.ts";
 import { searchText } from "./search.ts";
 import { hasWords, wordsOf } from "../../record/search.ts";
@@ -172,7 +172,9 @@ async function indexedPage(
       if (isMore && (isCounted || !paged)) break;
       const driven = !entry.isOver && (await live.find(entry)) !== null;
       const isStored = !driven && index.isFresh(entry);
-      const row = isStored ? entry.row : await readRow(root, entry, live);
+      const row = isStored
+        ? entry.row && rowAt(entry.row, system.clock.now())
+        : await readRow(root, entry, live);
       isMore = false;
       if (!row || !matches(row, filter)) continue;
       isMore = rows.length >= limit;
@@ -253,7 +255,8 @@ export async function readRow(
     if (log.kind === "empty") return null;
     if (log.kind === "thread") {
       const away = movedTo(root, ref);
-      return rowFrom({ threadId, hash }, log, statusOf(log, driver, away), away);
+      const row = rowFrom({ threadId, hash }, log, statusOf(log, driver, away), away);
+      return rowAt(row, system.clock.now());
     }
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;

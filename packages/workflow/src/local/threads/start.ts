@@ -9,7 +9,6 @@ import {
   mostRounds,
   type Started,
   type StartRequest,
-  withValue,
 } from "../../control/control.ts";
 import type { Forked, ForkOptions, StartedThread, StartOptions } from "../../host/host.ts";
 import { readRegistry } from "../../registry/read.ts";
@@ -52,9 +51,9 @@ export function checkStored(root: Root, name: string, hash: string): void {
  */
 export async function startThread(
   root: Root,
-  { threadId, cwd, env, name, ...options }: StartOptions,
+  { threadId, cwd, env, name, ...given }: StartOptions,
 ): Promise<StartedThread> {
-  const given = checkedStart(options);
+  checkStart(given);
   const { name: resolved, hash } = await resolveWorkflow(root, given.workflow);
   const surroundings = await surroundingsIn(cwd, env);
   const request = {
@@ -128,19 +127,11 @@ async function startNew(root: Root, hash: string, body: StartRequest): Promise<S
   return { threadId: body.threadId, workflow: body.workflow, hash };
 }
 
-/**
- * Checks what a thread is to be started with, and reads its answer's value.
- * @throws WorkflowError `BAD_MAX_ROUNDS`, `BAD_OPTION`
- */
-export function checkedStart<Given extends Pick<StartOptions, "maxRounds" | "options" | "input">>(
-  given: Given,
-) {
-  checkGiven(given);
-  return { ...given, input: given.input && withValue(given.input) };
-}
-
-/** @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name that is the engine's own. */
-function checkGiven({ maxRounds, options = {} }: Pick<StartOptions, "maxRounds" | "options">) {
+/** Checks the limits and options that a thread is to be started with. @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name that is the engine's own. */
+export function checkStart({
+  maxRounds,
+  options = {},
+}: Pick<StartOptions, "maxRounds" | "options">) {
   if (maxRounds !== undefined && !isRounds(maxRounds)) {
     throw WorkflowError.usage(
       "BAD_MAX_ROUNDS",
@@ -215,7 +206,7 @@ export async function forkRequestOf(
   request: Omit<StartRequest, "threadId" | "env">;
 }> {
   const { keep, workflow } = await keptOf(source, chosen, anew);
-  checkGiven(given);
+  checkStart(given);
   const steps = "first" in keep ? keep.first : keep.length;
   if (edit && steps === 0) {
     throw WorkflowError.usage(
@@ -230,7 +221,7 @@ export async function forkRequestOf(
     threadId: ref.threadId,
     keep,
     edit,
-    input: input && withValue(input),
+    input,
     ...(anew && { anew }),
   };
   const isChanged = edit !== undefined || input !== undefined;

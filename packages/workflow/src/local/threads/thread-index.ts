@@ -21,7 +21,7 @@ import type { Status, ThreadRef, ThreadRow } from "../../record/thread.ts";
 import { searchText } from "./search.ts";
 import { hasWords } from "../../record/search.ts";
 
-const format = 3;
+const format = 4;
 /** What has changed less than this ago may change again without another time. */
 const unclearMs = 1_000;
 const atOnceMs = 8;

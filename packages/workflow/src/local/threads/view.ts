@@ -72,5 +72,5 @@ export async function readView(
   });
   if (log.kind === "empty") throw notFound(threadId);
   if (log.kind === "headless") return headlessView(ref, log.broken);
-  return viewOf(ref, log, driver, movedTo(root, ref));
+  return viewOf(ref, log, driver, movedTo(root, ref), system.clock.now());
 }

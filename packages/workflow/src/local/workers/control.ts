@@ -7,7 +7,6 @@ import type {
   RemoveRequest,
   ResumeRequest,
 } from "../../control/control.ts";
-import { withValue } from "../../control/control.ts";
 import type { ThreadCommand } from "../../host/host.ts";
 import { takeLock } from "../../disk/lock.ts";
 import { dataPath, lockPath, type Root, workerInfoPath } from "../../disk/paths.ts";
@@ -77,12 +76,11 @@ export async function resumeThread(
   {
     env,
     durability,
-    input: given,
+    input,
     question,
   }: { env: Environment; durability?: Durability; input?: InputRequest; question?: number },
 ): Promise<Controlled> {
   const surroundings = await surroundingsOf(root, ref, env);
-  const input = given && withValue(given);
   const body = { ...surroundings, durability, input, question } satisfies Partial<AnswerRequest>;
   const request = { ...toThread("POST", ref, input ? "input" : "resume"), body };
   const { threadId, hash } = ref;
@@ -127,7 +125,7 @@ const toThread = (
 function checkOpen(root: Root, view: ThreadView): void {
   const { threadId, hash, status } = view;
   if (view.status === "corrupt") throw corruptError(dataPath(root, hash, threadId), view.broken);
-  if ("result" in view) throw endedError(threadId, status);
+  if ("result" in view) throw endedError(threadId, view.result.reason ?? status);
 }
 
 /** The timeout of requests before a forced kill. */
@@ -248,7 +246,7 @@ export async function removeThread(
     throw WorkflowError.failed(
       "THREAD_RUNNING",
       `${ref.threadId} is ${status}`,
-      "kill it and remove it at once: --force",
+      `kill it and remove it at once: uncaged-workflow thread rm ${ref.threadId} --force`,
     );
   }
   checkUnlocked(root, ref.threadId);

@@ -5,6 +5,7 @@ import { dataPath, namesIn, type Root, runDir, workerInfoPath } from "../../disk
 import { isHash } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
 import type { LiveRow, ThreadRef } from "../../record/thread.ts";
+import { timesAt } from "../../record/times.ts";
 import { findOrphans } from "../../worker/orphans.ts";
 import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
 import { requireLocks } from "../../disk/lock.ts";
@@ -46,10 +47,16 @@ function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread[] {
   try {
     const log = outlineLog(dataPath(root, hash, threadId));
     if (log.kind !== "thread" || log.end) return [];
-    const { start, steps, last } = log;
-    const elapsedMs = Math.max(0, system.clock.now() - start.timestamp);
+    const { start, steps, last, waitedMs } = log;
+    const now = system.clock.now();
+    const { timestamp: createdAt } = start;
+    const elapsedMs = Math.max(0, now - createdAt);
+    const known = { createdAt, updatedAt: (last ?? start).timestamp, waitedMs };
+    const times = timesAt({ status: "running", ...known }, now);
     const role = last?.role ?? null;
-    return [{ threadId, workflow: start.name, status: "running", role, steps, elapsedMs }];
+    return [
+      { threadId, workflow: start.name, status: "running", role, steps, elapsedMs, ...times },
+    ];
   } catch {
     return [];
   }

@@ -1,0 +1,51 @@
+import { type Step, WAIT } from "../contract/contract.ts";
+import type { EndRecord, StartRecord } from "./record.ts";
+
+/**
+ * For how long a thread was worked on, and for how long it waited for an answer or slept, in milliseconds. A fork counts
+ * from its own start. Time without a worker between two steps counts as worked: the log does not tell it.
+ */
+export type ThreadTimes = { workedMs: number; waitedMs: number };
+
+/** The time that a thread has waited up to a record, as a fold of its log. */
+export class Waited {
+  ms = 0;
+  #since: number;
+  #isWaiting = false;
+
+  constructor(createdAt: number) {
+    this.#since = createdAt;
+  }
+
+  take({ role, timestamp }: Pick<Step | EndRecord, "role" | "timestamp">): void {
+    if (this.#isWaiting) this.ms += Math.max(0, timestamp - this.#since);
+    this.#since = Math.max(this.#since, timestamp);
+    this.#isWaiting = role === WAIT;
+  }
+}
+
+/** The time that a thread with these records has waited up to the last of them. */
+export function waitedIn(
+  start: StartRecord,
+  records: readonly (Step | EndRecord | null)[],
+): number {
+  const waited = new Waited(start.timestamp);
+  for (const record of records) if (record !== null) waited.take(record);
+  return waited.ms;
+}
+
+/** What is known of a thread up to its last record, which is of `updatedAt`. */
+type Known = { status: string; createdAt: number; updatedAt: number; waitedMs: number };
+
+/** The times of a thread at a moment. */
+export function timesAt(
+  { status, createdAt, updatedAt, waitedMs }: Known,
+  now: number,
+): ThreadTimes {
+  const since = Math.max(createdAt, updatedAt);
+  const more = Math.max(0, now - since);
+  return {
+    workedMs: Math.max(0, since - createdAt - waitedMs) + (status === "running" ? more : 0),
+    waitedMs: waitedMs + (status === "waiting" ? more : 0),
+  };
+}
