@@ -111,6 +111,10 @@ export const loggedHashes = (root: Root): string[] => namesIn(logsDir(root)).fil
 export const threadIdsOf = (root: Root, hash: string): string[] =>
   stems(threadsDir(root, hash), ".data.jsonl").filter(isThreadId);
 
+/** The ids of the threads of one bundle that are paused, or ended while they were. */
+export const pausedIdsOf = (root: Root, hash: string): string[] =>
+  stems(threadsDir(root, hash), ".paused").filter(isThreadId);
+
 /** The folders of blobs of the threads that one bundle has run, and of those that are gone. */
 export const blobFolders = (root: Root, hash: string): string[] =>
   stems(threadsDir(root, hash), blobsEnding)

@@ -5,11 +5,12 @@ import { wakesAt } from "../contract/wait.ts";
 import type { HostIdentity, InputRequest, Location } from "../control/control.ts";
 import { isEnd } from "../record/record.ts";
 import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
-import { movedError, type ThreadRef } from "../record/thread.ts";
+import { movedError, type Noted, type ThreadRef } from "../record/thread.ts";
 import { system } from "../system/system.ts";
 import { diskError } from "./disk-error.ts";
 import { duePath } from "./due.ts";
 import { ifThere, removeFile, removeQuietly, syncFolder } from "./files.ts";
+import { isPaused, notePaused } from "./paused.ts";
 import { movedTo, readLocation, sureLocation, writeLocation } from "./location.ts";
 import { waitForLock } from "./lock.ts";
 import { readLast, readLog } from "./log.ts";
@@ -35,6 +36,12 @@ export function threadWithId(root: Root, threadId: string): ThreadRef | null {
   const hash = loggedHashes(root).find((one) => system.files.exists(dataPath(root, one, threadId)));
   return hash === undefined ? null : { hash, threadId };
 }
+
+/** What is noted of a thread beside its log. @throws WorkflowError `LOG_CORRUPT` when the note of its host is damaged */
+export const notedOf = (root: Root, ref: ThreadRef): Noted => ({
+  movedTo: movedTo(root, ref),
+  paused: isPaused(root, ref),
+});
 
 /** @throws WorkflowError `THREAD_MOVED` when a thread is on another host. */
 export function checkHere(root: Root, ref: ThreadRef): void {
@@ -146,7 +153,7 @@ export function noteLeft(
   root: Root,
   ref: ThreadRef,
   to: HostIdentity,
-  isPaused: boolean,
+  wasPaused: boolean,
 ): Location {
   const before = readLocation(root, ref);
   if (before?.host?.id === to.id) return before;
@@ -156,9 +163,10 @@ export function noteLeft(
     moves: (before?.moves ?? 0) + 1,
     host: { id: to.id, name: to.name },
     at: system.clock.now(),
-    ...(isPaused && { paused: true }),
+    ...((wasPaused || isPaused(root, ref)) && { paused: true }),
   };
   writeLocation(root, ref, location);
+  notePaused(root, ref, false);
   // One that is left is seen to be wrong when it is due.
   if (wakes !== null) removeQuietly(duePath(root, { ...ref, at: wakes }));
   return location;

@@ -1,7 +1,14 @@
 import { ulidTime } from "../contract/base32.ts";
 import type { Step } from "../contract/contract.ts";
 import type { Break, LogFacts, StartRecord } from "./record.ts";
-import { forkFromIn, type LiveFacts, statusOf, type ThreadRef, type ThreadView } from "./thread.ts";
+import {
+  forkFromIn,
+  type LiveFacts,
+  type Noted,
+  statusOf,
+  type ThreadRef,
+  type ThreadView,
+} from "./thread.ts";
 
 /** A thread whose start record can't be read. */
 export function headlessView({ hash, threadId }: ThreadRef, broken: Break): ThreadView {
@@ -19,17 +26,18 @@ export function headlessView({ hash, threadId }: ThreadRef, broken: Break): Thre
   };
 }
 
-/** A whole thread, by its log, what drives it, and the host that it has moved to. */
+/** A whole thread, by its log, what drives it, and what is noted of it. */
 export function viewOf(
   { hash, threadId }: ThreadRef,
   { start, steps, broken, end }: Omit<LogFacts, "last"> & { start: StartRecord; steps: Step[] },
   driver: LiveFacts | null,
-  away: string | null,
+  noted: Noted,
 ): ThreadView {
   const { prompt, params, options } = start.parameters;
+  const { movedTo } = noted;
   return {
-    ...statusOf({ broken, end, last: steps.at(-1) ?? null }, driver, away),
-    ...(away !== null && { movedTo: away }),
+    ...statusOf({ broken, end, last: steps.at(-1) ?? null }, driver, noted),
+    ...(movedTo !== null && { movedTo }),
     threadId,
     workflow: start.name,
     hash,

@@ -29,13 +29,16 @@ import { engineFor } from "./drive.ts";
 import { JournalReader } from "./journal-reader.ts";
 import { InfoLog } from "./info.ts";
 import { isSoonAtWork, type Live, liveThreadOf } from "./live.ts";
-import { noteRefusal, refuse, stillWaiting, waiting, workerClosing } from "./refusal.ts";
+import { checkPausable, noteRefusal, refuse, stillWaiting, waiting, workerClosing } from "./refusal.ts";
 import { Turns } from "./turns.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { isDue, mostAtOnce, surroundingsFor, wakeAgainMs } from "./wake.ts";
 
 /** A claim holds as long as this process on a store that has no leases. */
 const leaseMs = 30_000;
+
+/** What a claimed thread is driven with. `goesOn`: it has just been resumed from a pause. */
+type Driven = Surroundings & { goesOn?: true };
 
 /** The threads of one bundle that a worker drives. Each is claimed and created by one request at a time. */
 export class Threads {
@@ -122,8 +125,9 @@ export class Threads {
 
   async resume(threadId: string, request: ResumeRequest): Promise<Controlled> {
     const live = await this.#find(threadId);
-    if (live?.engine.resume()) {
-      live.pauses = false;
+    if (live?.engine.isPausing) {
+      await this.#parts.store.setPaused(live.ref, false);
+      live.engine.resume();
       this.#parts.note(threadId, true);
       return { threadId };
     }
@@ -132,10 +136,13 @@ export class Threads {
     const bundle = await this.#parts.load();
     await this.#turns.alone(threadId, async () => {
       if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
-      await this.#driveAgain(bundle, threadId, request, (claim) => {
+      await this.#driveAgain(bundle, threadId, request, async (claim) => {
         const refusal = stillWaiting(claim);
-        if (refusal) throw refusal;
-        return request;
+        const { paused } = claim.thread;
+        if (refusal && !paused) throw refusal;
+        if (paused) await this.#parts.store.setPaused(claim.ref, false);
+        // What was paused asleep sleeps on, or is woken.
+        return refusal ? null : { ...request, goesOn: true };
       });
     });
     return { threadId, ...this.#parts.orphans.report };
@@ -183,11 +190,13 @@ export class Threads {
 
   async pause(threadId: string): Promise<Controlled> {
     const live = await this.#find(threadId);
-    const hint = "see what runs: uncaged-workflow ps";
-    if (!live) throw WorkflowError.failed("NOT_RUNNING", `${threadId} does not run`, hint);
-    live.engine.pause();
-    live.pauses = true;
-    this.#parts.note(threadId, false);
+    const { store, hash, note } = this.#parts;
+    const thread = await store.find(threadId);
+    if (thread?.hash !== hash) throw notFound(threadId);
+    if (!live) checkPausable(thread);
+    await store.setPaused(thread, true);
+    live?.engine.pause();
+    note(threadId, false);
     return { threadId };
   }
 
@@ -298,7 +307,7 @@ export class Threads {
   async #drive(
     bundle: LoadedBundle,
     claim: Claim,
-    surroundings: Surroundings,
+    surroundings: Driven,
     orphans: Pick<Controlled, "orphans">,
     onBegin: (live: Live) => void = () => undefined,
   ): Promise<void> {
@@ -316,11 +325,13 @@ export class Threads {
     const gone = this.#settle(claim, engine.done, info);
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
-    const live: Live = { engine, info, workflow, since: system.clock.elapsed(), fail, gone };
+    const { ref } = claim;
+    const live: Live = { ref, engine, info, workflow, since: system.clock.elapsed(), fail, gone };
     this.#live.set(threadId, live);
     const payload = { pid: system.processes.pid, steps: claim.steps.length, ...orphans };
     info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     if (claim.cut) info.noteCut(claim.cut);
+    if (claim.thread.paused && !surroundings.goesOn) engine.pause();
     engine.start();
     onBegin(live);
     this.#parts.onChange();
@@ -354,7 +365,7 @@ export class Threads {
     bundle: LoadedBundle,
     threadId: string,
     request: Surroundings,
-    surroundings: (claim: Claim) => Surroundings | null,
+    surroundings: (claim: Claim) => Driven | null | Promise<Driven | null>,
     onBegin?: (live: Live) => void,
   ): Promise<void> {
     const { store, hash, note, orphans } = this.#parts;
@@ -367,7 +378,7 @@ export class Threads {
       const { sha256 } = bundle;
       const other = otherBundle(store.where(claim.ref, "data"), claim.start, { hash, sha256 });
       if (other) throw other;
-      const own = surroundings(claim);
+      const own = await surroundings(claim);
       if (!own) return;
       await this.#drive(bundle, claim, own, orphans.report, onBegin);
       isDriven = true;

@@ -9,7 +9,7 @@ import {
   positionOf,
 } from "../../record/reader.ts";
 import { diskError, systemCode } from "../../disk/disk-error.ts";
-import { movedTo } from "../../disk/location.ts";
+import { notedOf } from "../../disk/threads.ts";
 import { dataPath, infoPath, type Root } from "../../disk/paths.ts";
 import { system } from "../../system/system.ts";
 import { notFound } from "../../record/selection.ts";
@@ -80,7 +80,7 @@ export async function* observe(
       if (!reader.exists) return yield { kind: "removed", cursor: at };
       // The worker may have written and gone before it was asked: its answer is then of a longer log.
       if (reader.isBehind) continue;
-      const state = statusOf(facts, driver, movedTo(root, ref));
+      const state = statusOf(facts, driver, notedOf(root, ref));
       const text = JSON.stringify(state);
       if (text !== shown) yield { kind: "status", state, cursor: at };
       if (state.status === "corrupt" || state.status === "moved") return;

@@ -114,7 +114,7 @@ const rules = {
   threads: (name) => {
     if (name.slice(26) === ".blobs") return isThreadId(name.slice(0, 26)) ? "folder" : null;
     const ending =
-      /^\.(data\.jsonl|journal\.jsonl|info\.jsonl|values\.jsonl|location\.json|(journal\.)?torn-\d+)$/.test(
+      /^\.(data\.jsonl|journal\.jsonl|info\.jsonl|values\.jsonl|location\.json|paused|postponed|resumes\.json|(journal\.)?torn-\d+)$/.test(
         name.slice(26),
       );
     return ending && isThreadId(name.slice(0, 26)) ? "file" : null;

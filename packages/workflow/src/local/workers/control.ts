@@ -12,7 +12,10 @@ import type { ThreadCommand } from "../../host/host.ts";
 import { takeLock } from "../../disk/lock.ts";
 import { dataPath, lockPath, type Root, workerInfoPath } from "../../disk/paths.ts";
 import { checkHere, hasTaken } from "../../disk/threads.ts";
-import { requestIdOf } from "../../record/selection.ts";
+import { notePaused } from "../../disk/paused.ts";
+import { readInfo } from "../../disk/thread-info.ts";
+import { checkPausable } from "../../worker/refusal.ts";
+import { notFound, requestIdOf } from "../../record/selection.ts";
 import { corruptError, endedError, type ThreadRef, type ThreadView } from "../../record/thread.ts";
 import type { Environment } from "../../system/port.ts";
 import { system } from "../../system/system.ts";
@@ -53,18 +56,18 @@ export async function control(
   }
 }
 
-/** Stops a running thread at its next yield. Until then it is seen as `running`. */
+/** Stops a running thread at its next yield. Until then it is seen as `running`. One that sleeps does not wake. */
 export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlled> {
   checkOpen(root, await readView(root, ref));
   const reply = await askListening<Controlled>(root, ref.hash, toThread("POST", ref, "pause"));
   if (reply.kind === "reply") return reply.value;
-  const view = await readView(root, ref);
-  checkOpen(root, view);
-  throw WorkflowError.failed(
-    "NOT_RUNNING",
-    `${ref.threadId} does not run: it is ${view.status}`,
-    "see what runs: uncaged-workflow ps",
-  );
+  checkOpen(root, await readView(root, ref));
+  const thread = readInfo(root, ref, null);
+  if (!thread) throw notFound(ref.threadId);
+  checkPausable(thread);
+  // A worker that begins to drive it meanwhile sees the note with its next step.
+  notePaused(root, ref, true);
+  return { threadId: ref.threadId };
 }
 
 /**
