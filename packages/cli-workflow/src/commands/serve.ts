@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { collect, wholeNumber } from "../arguments/options.ts";
 import { openBrowser, serveConsole } from "../console/console.ts";
+import { leftText } from "../output/recovered.ts";
 import { defineCommand } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
 
 type Options = {
   port: number;
@@ -9,9 +11,16 @@ type Options = {
   host?: string;
   open?: boolean;
   allowOrigin?: string[];
+  resume?: boolean;
 };
 
 const defaultPort = 9160;
+
+/** Notes which threads the server does not resume. */
+async function noteLeft(session: Session): Promise<void> {
+  const { left } = await session.host.recover({ env: session.env, dryRun: true });
+  for (const one of left) session.note(leftText(one));
+}
 
 export default defineCommand({
   declare: (command) =>
@@ -23,6 +32,7 @@ export default defineCommand({
         defaultPort,
       )
       .option("--listen <address>", "the address to listen on (default: 127.0.0.1)")
+      .option("--resume", "resume threads that were interrupted within the last day")
       .option("--open", "open the console in the browser")
       .option(
         "--allow-origin <origin>",
@@ -30,14 +40,14 @@ export default defineCommand({
         collect,
       ),
   examples: ["uncaged-workflow serve --open", "uncaged-workflow serve --port 0 --json"],
-  async run(session, { port, listen, host, open, allowOrigin: allowOrigins }: Options) {
+  async run(session, { port, listen, host, open, resume, allowOrigin: allowOrigins }: Options) {
     const root = session.hostName;
     // An address may be given as --host too, unless that names the cluster.
     const hostname =
       listen ?? (session.clusterChosen?.by === "--host" ? undefined : host) ?? "127.0.0.1";
     const signal = session.termination();
     const { isLoopback } = await import("@uncaged/workflow-server");
-    const server = await serveConsole(session, { hostname, port, allowOrigins });
+    const server = await serveConsole(session, { hostname, port, allowOrigins, resume });
     const { url, token } = server;
     const shown = { url, host: hostname, port: server.port, token, root };
     session.show(shown, () => `${url}\n`);
@@ -48,6 +58,7 @@ export default defineCommand({
       );
     }
     session.note("Ctrl-C ends it; threads continue without it");
+    if (resume) await noteLeft(session);
     if (open && !openBrowser(server.entry()))
       session.note("no browser was found: open the URL yourself");
     if (!signal.aborted) await once(signal, "abort");

@@ -47,6 +47,8 @@ export type ServerOptions = {
   version: string;
   /** What the host is shown as, without it by its folder: the URL of a cluster. */
   hostName?: string;
+  /** Resumes threads that were interrupted within the last day. */
+  resume?: boolean;
   /** The folder of the project that is served. */
   project?: string | null;
   /** Where evals are recorded, without it the folder of the host. */
@@ -129,7 +131,7 @@ export function startServer(options: ServerOptions): RunningServer {
     void server.stop(true);
     throw error;
   }
-  const rest = keepAwake(host, env);
+  const rest = keepAwake(host, env, { resume: options.resume ?? false });
   // What is due may have to be read from the logs first.
   void host.wake({ env }).catch(() => undefined);
   return {

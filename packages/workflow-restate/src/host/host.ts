@@ -118,6 +118,8 @@ export function openRestateHost(
 
     // A thread that sleeps is woken by the cluster, and so is a question whose time is over.
     wake: async (): Promise<Woken> => ({ woken: [], failed: [], next: null }),
+    // And one whose worker was lost goes on elsewhere.
+    recover: async () => ({ resumed: [], left: [] }),
 
     verify: (options) => verifyCluster(context, options, registered),
     collect: (options) => collectGarbage(context, options ?? {}, registered),

@@ -30,6 +30,9 @@ export const pausedPath = (root: Root, hash: string, threadId: string) =>
 /** Keeps a thread that could not be driven from being tried again before a time. */
 export const postponedPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.postponed`);
+/** Counts how often a thread was resumed unasked. */
+export const resumesPath = (root: Root, hash: string, threadId: string) =>
+  join(root, "logs", hash, `${threadId}.resumes.json`);
 /** What events refer to by `at`: the values that are too long for them. */
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);

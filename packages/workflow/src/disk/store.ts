@@ -312,7 +312,10 @@ export class DiskStore implements ThreadStore {
       ? { log: "data", ...torn }
       : journal.cut && { log: "journal", ...journal.cut };
     const info = { ...infoOf(ref, log, log.steps.length), owner };
-    return this.#claimOf({ ...info, paused: isPaused(this.#root, ref) }, { log, writer, journal, writing, cut, owner });
+    return this.#claimOf(
+      { ...info, paused: isPaused(this.#root, ref) },
+      { log, writer, journal, writing, cut, owner },
+    );
   }
 
   #claimOf(

@@ -25,6 +25,7 @@ import {
   namesIn,
   pausedPath,
   postponedPath,
+  resumesPath,
   type Root,
   startLockPath,
   threadsDir,
@@ -130,6 +131,7 @@ export function removeThreadFiles(root: Root, hash: string, threadId: string): v
     valuesPath,
     pausedPath,
     postponedPath,
+    resumesPath,
     locationPath,
   ])
     removeFile(path(root, hash, threadId));

@@ -234,6 +234,15 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     remove,
     changes: (signal) => changesOf(following, signal),
     wake,
+    async recover() {
+      const { rows } = await threads.page({ status: ["interrupted", "paused"], limit: most }, null);
+      const isDriven = new Set(drivers.live().map(({ threadId }) => threadId));
+      const reason = "its store can't tell whether another process drives it";
+      const left = rows
+        .filter(({ threadId }) => !isDriven.has(threadId))
+        .map(({ hash, threadId, workflow }) => ({ hash, threadId, workflow, reason }));
+      return { resumed: [], left };
+    },
 
     verify: (options) => verify(store, options),
     collect: (options) => collect(store, options),

@@ -31,6 +31,8 @@ export {
   type WorkerState,
   type WorkflowRow,
   type WorkflowView,
+  type Recovered,
+  type RecoverOptions,
   type Woken,
 } from "../host/host.ts";
 export { openLocalHost } from "../local/host.ts";

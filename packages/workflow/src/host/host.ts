@@ -102,6 +102,11 @@ export interface Host {
    * time. Each is woken once, whoever asks. Where nothing is due it costs next to nothing.
    */
   wake(options: WakeOptions): Promise<Woken>;
+  /**
+   * Resumes the interrupted threads that may be resumed unasked: those that ran here until a short while ago, with all that they
+   * were started with. A host that takes up its threads itself, or that no process outlives, resumes none.
+   */
+  recover(options: RecoverOptions): Promise<Recovered>;
 
   // Upkeep
 
@@ -205,6 +210,18 @@ export type Woken = {
   woken: ThreadRef[];
   failed: (ThreadRef & { error: ErrorRecord })[];
   next: number | null;
+};
+
+/** `dryRun` only reports which threads would be resumed. */
+export type RecoverOptions = WakeOptions & { dryRun?: boolean };
+
+/**
+ * The interrupted threads that this call has resumed, or would; those that are left to a person, and why. Threads that
+ * another call has resumed meanwhile are in neither.
+ */
+export type Recovered = {
+  resumed: (ThreadRef & { workflow: string })[];
+  left: (ThreadRef & { workflow: string; reason: string })[];
 };
 
 /** How a fork differs from the thread that it comes from; what is not given stays as it was. */

@@ -14,6 +14,7 @@ import { forkThread, resolveWorkflow, startThread } from "./threads/start.ts";
 import { ThreadIndex } from "./threads/thread-index.ts";
 import { findThread, readView } from "./threads/view.ts";
 import { verifyStore } from "./upkeep/verify.ts";
+import { recoverThreads } from "./workers/recover.ts";
 import { wakeThreads } from "./workers/wake.ts";
 import {
   addWorkflow,
@@ -123,6 +124,8 @@ function hostOf(root: Root, drivers?: Drivers): CopyHost {
       return removed;
     },
     wake: async (given) => wakeThreads(root, given),
+    recover: async (given) =>
+      recoverThreads(root, given, (query) => listThreads(root, query, index)),
     changes: (signal) => changes(root, signal),
 
     verify: async (given) => verifyStore(root, given),

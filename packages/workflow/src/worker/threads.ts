@@ -29,7 +29,14 @@ import { engineFor } from "./drive.ts";
 import { JournalReader } from "./journal-reader.ts";
 import { InfoLog } from "./info.ts";
 import { isSoonAtWork, type Live, liveThreadOf } from "./live.ts";
-import { checkPausable, noteRefusal, refuse, stillWaiting, waiting, workerClosing } from "./refusal.ts";
+import {
+  checkPausable,
+  noteRefusal,
+  refuse,
+  stillWaiting,
+  waiting,
+  workerClosing,
+} from "./refusal.ts";
 import { Turns } from "./turns.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { isDue, mostAtOnce, surroundingsFor, wakeAgainMs } from "./wake.ts";
@@ -108,7 +115,8 @@ export class Threads {
     let claim: Claim | null = null;
     let isDriven = false;
     try {
-      const facts = { rounds: roundsOf(bundle), sha256: bundle.sha256 };
+      const startedIn = await place.startedIn(request.env);
+      const facts = { rounds: roundsOf(bundle), sha256: bundle.sha256, startedIn };
       const { thread, steps } = await prepareThread(store, hash, request, facts);
       if (request.fork) place.noteCopied(threadId, steps);
       const created = await store.create(thread, this.#claimOptions(request));
@@ -146,6 +154,27 @@ export class Threads {
       });
     });
     return { threadId, ...this.#parts.orphans.report };
+  }
+
+  /**
+   * Resumes an interrupted thread unasked.
+   * @throws WorkflowError `NOT_RECOVERED` when that is for a person to decide, `ALREADY_RUNNING`, and those of `resume`
+   */
+  async recover(threadId: string, request: ResumeRequest): Promise<Controlled> {
+    const { load, orphans, place } = this.#parts;
+    if (await this.#find(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
+    const bundle = await load();
+    await this.#turns.alone(threadId, async () => {
+      if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
+      await this.#driveAgain(bundle, threadId, request, async (claim) => {
+        const { start, steps } = claim;
+        if (steps.at(-1)?.role === WAIT) throw waiting(threadId, steps.at(-1) ?? null);
+        const { paused } = claim.thread;
+        await place.recover({ start, steps, paused }, request.env, bundle.descriptor);
+        return request;
+      });
+    });
+    return { threadId, ...orphans.report };
   }
 
   /** Wakes the threads that are due. One that can't be woken is due again in a minute. */

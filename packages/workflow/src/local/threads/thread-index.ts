@@ -162,7 +162,9 @@ export class ThreadIndex {
   isFresh({ threadId, hash, size, changed, isOver, row }: IndexEntry): boolean {
     const stat = system.files.stat(dataPath(this.#root, hash, threadId));
     const isSame = stat?.size === size && stat.mtimeMs === changed;
-    return isSame && (isOver || isPaused(this.#root, { hash, threadId }) === (row?.status === "paused"));
+    return (
+      isSame && (isOver || isPaused(this.#root, { hash, threadId }) === (row?.status === "paused"))
+    );
   }
 
   close(): void {
