@@ -25,6 +25,7 @@ import {
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
 import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
+import { allRoutes } from "../routes/all.ts";
 import { controlRoutes } from "../routes/control.ts";
 import { evalRoutes } from "../routes/evals.ts";
 import { eventRoutes } from "../routes/events.ts";
@@ -177,7 +178,7 @@ function makeApp(
   });
   const api = new OpenAPIHono();
   api.use(limited);
-  const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes];
+  const groups = [threadRoutes, controlRoutes, allRoutes, eventRoutes, workflowRoutes];
   const all = [own.app, ...groups.map((group) => group(context)), ...more];
   for (const routes of all) api.route("/", routes);
 

@@ -36,6 +36,7 @@ export {
   type Woken,
 } from "../host/host.ts";
 export { openLocalHost } from "../local/host.ts";
+export { openThreads, type StopAll, stopAll, type StoppedAll } from "../host/stop-all.ts";
 
 // Stores
 export { Memory } from "../store/memory.ts";
