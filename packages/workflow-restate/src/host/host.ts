@@ -1,6 +1,6 @@
 import { refusals } from "@uncaged/workflow/store";
 import type { Host, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
-import type { MovingHost } from "@uncaged/workflow/internal";
+import { type MovingHost, notInTrash } from "@uncaged/workflow/internal";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { familyPeriod, originOf } from "../thread/row.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
@@ -113,6 +113,10 @@ export function openRestateHost(
       context.recent.delete(ref.threadId);
       await mirror.sync(ref.threadId);
       return removed;
+    },
+    trash: async () => [],
+    restore: async (threadId) => {
+      throw notInTrash(threadId);
     },
     changes: (signal) => changes(context, signal),
 

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { checkThreadId } from "../contract/names.ts";
 import { wakesAt } from "../contract/wait.ts";
@@ -8,28 +7,19 @@ import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
 import { movedError, type Noted, type ThreadRef } from "../record/thread.ts";
 import { system } from "../system/system.ts";
 import { diskError } from "./disk-error.ts";
-import { duePath } from "./due.ts";
-import { ifThere, removeFile, removeQuietly, syncFolder } from "./files.ts";
+import { addDue, duePath } from "./due.ts";
+import { ifThere, removeQuietly, syncFolder } from "./files.ts";
 import { isPaused, notePaused } from "./paused.ts";
+import { moveFromTrash, moveToTrash, trashedThreads } from "./trash.ts";
 import { movedTo, readLocation, sureLocation, writeLocation } from "./location.ts";
 import { waitForLock } from "./lock.ts";
 import { readLast, readLog } from "./log.ts";
 import {
-  blobsDir,
   dataPath,
-  infoPath,
-  journalPath,
-  locationPath,
   loggedHashes,
-  movedPath,
-  namesIn,
-  pausedPath,
-  postponedPath,
-  resumesPath,
   type Root,
   startLockPath,
   threadsDir,
-  valuesPath,
 } from "./paths.ts";
 
 /** The thread with this very id; null when there is none. */
@@ -114,7 +104,7 @@ export async function withThreadId<T>(
 }
 
 /**
- * Removes all that is kept of a thread. It is durable on return.
+ * Moves all that is kept of a thread to the trash. It is durable on return.
  * @throws WorkflowError `THREAD_NOT_FOUND` and those of the disk.
  */
 export function removeThreadFiles(root: Root, hash: string, threadId: string): void {
@@ -123,27 +113,41 @@ export function removeThreadFiles(root: Root, hash: string, threadId: string): v
   if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
   if (!isThere) throw notFound(threadId);
   const at = quietWakingTime(root, { hash, threadId });
-  const folder = threadsDir(root, hash);
-  for (const path of [
-    dataPath,
-    journalPath,
-    infoPath,
-    valuesPath,
-    pausedPath,
-    postponedPath,
-    resumesPath,
-    locationPath,
-  ])
-    removeFile(path(root, hash, threadId));
-  for (const name of namesIn(folder)) {
-    if (/^(\.journal)?\.torn-/.test(name.slice(threadId.length)) && name.startsWith(threadId))
-      removeFile(join(folder, name));
-  }
-  system.files.removeTree(blobsDir(root, hash, threadId));
-  syncFolder(folder);
-  removeFile(movedPath(root, threadId));
+  moveToTrash(root, { hash, threadId });
   if (at !== null) removeQuietly(duePath(root, { hash, threadId, at }));
 }
+
+/**
+ * Brings a thread back from the trash. It is durable on return.
+ * @throws WorkflowError `NOT_IN_TRASH` (missing), `THREAD_EXISTS`, and those of the disk
+ */
+export async function restoreThread(root: Root, threadId: string): Promise<ThreadRef> {
+  if (!system.files.exists(root)) throw notInTrash(threadId);
+  return await withThreadId(root, threadId, () => {
+    const trashed = trashedThreads(root).find((one) => one.threadId === threadId);
+    if (!trashed) throw notInTrash(threadId);
+    if (threadWithId(root, threadId)) {
+      throw WorkflowError.failed(
+        "THREAD_EXISTS",
+        `there is another thread ${threadId} by now`,
+        `remove it first: uncaged-workflow thread rm ${threadId}`,
+      );
+    }
+    const { hash } = trashed;
+    moveFromTrash(root, trashed);
+    const at = quietWakingTime(root, { hash, threadId });
+    if (at !== null) addDue(root, { hash, threadId, at });
+    return { hash, threadId };
+  });
+}
+
+/** The error that the trash has no thread with this id. */
+export const notInTrash = (threadId: string): WorkflowError =>
+  WorkflowError.missing(
+    "NOT_IN_TRASH",
+    `no thread ${threadId} in the trash`,
+    "list what is there: uncaged-workflow thread restore",
+  );
 
 /**
  * Notes that a thread that is not driven goes on on another host, and returns the note, or the one that is there already. It

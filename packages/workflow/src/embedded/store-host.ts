@@ -13,6 +13,7 @@ import type {
   WakeOptions,
   Woken,
 } from "../host/host.ts";
+import { notInTrash } from "../disk/threads.ts";
 import { Families } from "../local/threads/family.ts";
 import { checkedStart, forkRequestOf, newThreadId } from "../local/threads/start.ts";
 import { definedEnv, envsOf, folderIn, surroundingsIn } from "../local/workers/surroundings.ts";
@@ -232,6 +233,10 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     },
     fork,
     remove,
+    trash: async () => [],
+    restore: async (threadId) => {
+      throw notInTrash(threadId);
+    },
     changes: (signal) => changesOf(following, signal),
     wake,
     async recover() {

@@ -31,6 +31,7 @@ export {
   type WorkerState,
   type WorkflowRow,
   type WorkflowView,
+  type TrashedThread,
   type Recovered,
   type RecoverOptions,
   type Woken,

@@ -92,8 +92,15 @@ export interface Host {
   ): Promise<ControlResult<Command>>;
   /** Starts a thread whose log begins with a copy of another's steps. */
   fork(ref: ThreadRef, options: ForkOptions): Promise<Forked>;
-  /** Removes a thread's logs; one that has not ended only with `force`. */
-  remove(ref: ThreadRef, options?: { force?: boolean }): Promise<{ threadId: string }>;
+  /** Removes a thread; one that has not ended only with `force`. `inTrash`: it can be restored for a while. */
+  remove(
+    ref: ThreadRef,
+    options?: { force?: boolean },
+  ): Promise<{ threadId: string; inTrash?: true }>;
+  /** The threads in the trash, the one that was removed last first. Hosts without a trash have none. */
+  trash(): Promise<TrashedThread[]>;
+  /** Brings a thread back from the trash, by its id or the end of it. */
+  restore(threadId: string): Promise<ThreadRef>;
   /** What changes among all threads and workflows, until `signal` is aborted. */
   changes(signal: AbortSignal): AsyncGenerator<HostChange>;
 
@@ -352,6 +359,9 @@ export type HostChange =
   | { kind: "removed"; threadId: string }
   | { kind: "workflows" };
 
+/** A thread in the trash. `removedAt` is in milliseconds since the epoch. */
+export type TrashedThread = ThreadRef & { workflow: string; prompt: string; removedAt: number };
+
 /** A violation in what is stored: the file, where in it (the line from 1, the offset in bytes), and what. */
 export type Problem = { path: string; line?: number; offset?: number; message: string };
 
@@ -373,6 +383,8 @@ export type VerifyOptions = {
 export type CollectOptions = {
   /** Only reports what would be collected. */
   dryRun?: boolean;
+  /** Deletes threads too that were removed more than seven days ago. */
+  trash?: boolean;
   now?: number;
 };
 

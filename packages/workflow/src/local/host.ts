@@ -11,6 +11,7 @@ import { listThreads, readIndexed, readRow, worthIndexing } from "./threads/list
 import { type Drivers, LiveWorkers, listLive, listWorkers } from "./workers/live.ts";
 import { Marks, observe } from "./threads/observe.ts";
 import { forkThread, resolveWorkflow, startThread } from "./threads/start.ts";
+import { listTrash, restoreFromTrash } from "./threads/trash.ts";
 import { ThreadIndex } from "./threads/thread-index.ts";
 import { findThread, readView } from "./threads/view.ts";
 import { verifyStore } from "./upkeep/verify.ts";
@@ -123,6 +124,8 @@ function hostOf(root: Root, drivers?: Drivers): CopyHost {
       await index.forget(ref);
       return removed;
     },
+    trash: async () => listTrash(root),
+    restore: async (threadId) => restoreFromTrash(root, threadId),
     wake: async (given) => wakeThreads(root, given),
     recover: async (given) =>
       recoverThreads(root, given, (query) => listThreads(root, query, index)),

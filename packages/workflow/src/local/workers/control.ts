@@ -25,7 +25,7 @@ import { probe } from "./live.ts";
 import { surroundingsOf } from "./surroundings.ts";
 import { readView } from "../threads/view.ts";
 import { removeRunFolder, runFolder } from "../../sandbox/run-folder.ts";
-import { checkUnlocked, removeWorktrees } from "../upkeep/worktrees.ts";
+import { checkUnlocked } from "../upkeep/worktrees.ts";
 import {
   ask,
   askAgain,
@@ -237,14 +237,14 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
 }
 
 /**
- * Removes a thread's logs, its worktrees and its folder in the cache; of one that runs, is paused or waits only with `force`, which kills it
- * first. @throws WorkflowError `WORKTREE_LOCKED`, `WORKTREE_NOT_REMOVED`.
+ * Moves a thread to the trash, and removes its folder in the cache; its worktrees go when the trash is emptied. Of one that runs, is paused or waits only with `force`, which kills it
+ * first. @throws WorkflowError `WORKTREE_LOCKED`.
  */
 export async function removeThread(
   root: Root,
   ref: ThreadRef,
   { force = false }: { force?: boolean } = {},
-): Promise<Controlled> {
+): Promise<Controlled & { inTrash: true }> {
   const { status } = await readView(root, ref);
   const open = status === "running" || status === "paused" || status === "waiting";
   if (open && !force) {
@@ -260,7 +260,6 @@ export async function removeThread(
     refusal === "THREAD_NOT_FOUND" ? { threadId: ref.threadId } : null;
   const request = { ...toThread("DELETE", ref), body };
   const removed = await askAgain<Controlled>(root, ref.hash, request, { done: isGone });
-  await removeWorktrees(root, ref.threadId);
   removeRunFolder(runFolder(process.env, ref.threadId));
-  return removed;
+  return { ...removed, inTrash: true };
 }
