@@ -4,7 +4,8 @@ import { count, sizeText } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 
 export default defineCommand({
-  declare: (command) => command
+  declare: (command) =>
+    command
       .option("--dry-run", "show what would go, and move nothing")
       .option("--trash", "delete threads that were removed more than 7 days ago"),
   examples: ["uncaged-workflow gc --dry-run", "uncaged-workflow gc --trash"],

@@ -7,7 +7,8 @@ import { type Context, Routes } from "./route.ts";
 export function allRoutes({ host, env }: Context) {
   const routes = new Routes("Control");
   routes.add("GET /interrupted", {
-    summary: "The interrupted threads: those that may be resumed at once, and the others with the reason",
+    summary:
+      "The interrupted threads: those that may be resumed at once, and the others with the reason",
     answer: ["The threads.", schema.recoveredSchema],
     run: () => host.recover({ env, dryRun: true }),
   });

@@ -10,7 +10,6 @@ import {
   type ThreadInfo,
   type ThreadState,
 } from "../store/store.ts";
-import { system } from "../system/system.ts";
 import { threadBlobs } from "./blobs.ts";
 import { addDue, duePath } from "./due.ts";
 import { EventFile } from "./event-file.ts";

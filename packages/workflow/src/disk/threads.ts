@@ -14,13 +14,7 @@ import { moveFromTrash, moveToTrash, trashedThreads } from "./trash.ts";
 import { movedTo, readLocation, sureLocation, writeLocation } from "./location.ts";
 import { waitForLock } from "./lock.ts";
 import { readLast, readLog } from "./log.ts";
-import {
-  dataPath,
-  loggedHashes,
-  type Root,
-  startLockPath,
-  threadsDir,
-} from "./paths.ts";
+import { dataPath, loggedHashes, type Root, startLockPath, threadsDir } from "./paths.ts";
 
 /** The thread with this very id; null when there is none. */
 export function threadWithId(root: Root, threadId: string): ThreadRef | null {

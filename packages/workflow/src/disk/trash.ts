@@ -12,7 +12,15 @@ import type { ThreadRef } from "../record/thread.ts";
 import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { makeFolder, syncFolder } from "./files.ts";
-import { dataPath, movedDir, movedPath, namesIn, type Root, threadsDir, trashDir } from "./paths.ts";
+import {
+  dataPath,
+  movedDir,
+  movedPath,
+  namesIn,
+  type Root,
+  threadsDir,
+  trashDir,
+} from "./paths.ts";
 
 /** A thread in the trash. `at` is when it was removed, in milliseconds since the epoch. */
 export type Trashed = ThreadRef & { at: number; folder: string };

@@ -18,6 +18,9 @@ import type {
   ThreadStatus,
   ThreadView,
 } from "../record/thread.ts";
+import type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } from "./woken.ts";
+
+export type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } from "./woken.ts";
 
 /**
  * What workflows are registered with and threads run on: the storage root of this machine
@@ -206,31 +209,6 @@ export type StartOptions = {
 /** The result of a start: the new thread's id, and the workflow and version that it runs. */
 export type StartedThread = { threadId: string; workflow: string; hash: string };
 
-/** What the woken threads continue with; `env` reaches their workflows and is never written. */
-export type WakeOptions = { env: Environment; durability?: Durability };
-
-/**
- * The threads that this call has woken; those that are due and could not be, which are tried again in a minute;
- * and when the next is due, in milliseconds since the epoch, null when none sleeps.
- */
-export type Woken = {
-  woken: ThreadRef[];
-  failed: (ThreadRef & { error: ErrorRecord })[];
-  next: number | null;
-};
-
-/** `dryRun` only reports which threads would be resumed. */
-export type RecoverOptions = WakeOptions & { dryRun?: boolean };
-
-/**
- * The interrupted threads that this call has resumed, or would; those that are left to a person, and why. Threads that
- * another call has resumed meanwhile are in neither.
- */
-export type Recovered = {
-  resumed: (ThreadRef & { workflow: string })[];
-  left: (ThreadRef & { workflow: string; reason: string })[];
-};
-
 /** How a fork differs from the thread that it comes from; what is not given stays as it was. */
 export type ForkOptions = {
   env: Environment;
@@ -358,9 +336,6 @@ export type HostChange =
   | { kind: "thread"; row: ThreadRow }
   | { kind: "removed"; threadId: string }
   | { kind: "workflows" };
-
-/** A thread in the trash. `removedAt` is in milliseconds since the epoch. */
-export type TrashedThread = ThreadRef & { workflow: string; prompt: string; removedAt: number };
 
 /** A violation in what is stored: the file, where in it (the line from 1, the offset in bytes), and what. */
 export type Problem = { path: string; line?: number; offset?: number; message: string };

@@ -10,6 +10,7 @@ export type StoppedAll = {
   failed: (ThreadRef & { error: ErrorRecord })[];
 };
 
+/** What {@link stopAll} does to each thread. */
 export type StopAll = { kind: "pause" } | { kind: "kill"; force?: boolean; env?: Environment };
 
 const pageLength = 500;

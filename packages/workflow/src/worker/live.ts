@@ -37,3 +37,9 @@ export function liveThreadOf(
   const pausing = engine.isPausing && status === "running" ? ({ pausing: true } as const) : {};
   return { threadId, workflow, status, role, steps, elapsedMs, ...sleep, ...pausing };
 }
+
+/** What is reported of a thread that is being created. */
+export const newThreadOf = (threadId: string, workflow: string, ms: number): LiveThread => {
+  const elapsedMs = Math.round(ms);
+  return { threadId, workflow, status: "running", role: null, steps: 0, elapsedMs };
+};

@@ -1,8 +1,7 @@
 import { withStrictSchemas } from "../bundle/role-schemas.ts";
 import type { LoadedBundle } from "../bundle/store.ts";
 import { WAIT } from "../contract/contract.ts";
-import { toErrorRecord, WorkflowError } from "../contract/error.ts";
-import { maskLater, maskOf } from "../contract/mask.ts";
+import { toErrorRecord } from "../contract/error.ts";
 import type {
   AnswerRequest,
   Controlled,
@@ -21,14 +20,13 @@ import { killed, type Outcome } from "../engine/ending.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
 import { textOf } from "../record/record.ts";
 import { notFound } from "../record/selection.ts";
-import { endedError, movedError, movesNotRunning } from "../record/thread.ts";
-import type { Claim, ClaimOptions, ThreadInfo } from "../store/store.ts";
+import { movesNotRunning } from "../record/thread.ts";
+import type { Claim } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { checkParams, hasTaken, otherBundle, prepareThread, roundsOf } from "./create.ts";
-import { engineFor } from "./drive.ts";
-import { JournalReader } from "./journal-reader.ts";
-import { InfoLog } from "./info.ts";
-import { isSoonAtWork, type Live, liveThreadOf } from "./live.ts";
+import { claimOpen, claimOptions, type Driven, openLive, startedBefore } from "./open.ts";
+import type { InfoLog } from "./info.ts";
+import { isSoonAtWork, type Live, liveThreadOf, newThreadOf } from "./live.ts";
 import {
   checkPausable,
   noteRefusal,
@@ -40,12 +38,6 @@ import {
 import { Turns } from "./turns.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { isDue, mostAtOnce, surroundingsFor, wakeAgainMs } from "./wake.ts";
-
-/** A claim holds as long as this process on a store that has no leases. */
-const leaseMs = 30_000;
-
-/** What a claimed thread is driven with. `goesOn`: it has just been resumed from a pause. */
-type Driven = Surroundings & { goesOn?: true };
 
 /** The threads of one bundle that a worker drives. Each is claimed and created by one request at a time. */
 export class Threads {
@@ -77,27 +69,20 @@ export class Threads {
     const creating = [...this.#creating].filter(([threadId]) => !this.#live.has(threadId));
     return [
       ...driven.map(([threadId, live]) => liveThreadOf(threadId, live, now)),
-      ...creating.map(([threadId, { workflow, since }]): LiveThread => {
-        const elapsedMs = Math.round(now - since);
-        return { threadId, workflow, status: "running", role: null, steps: 0, elapsedMs };
-      }),
+      ...creating.map(([threadId, { workflow, since }]) =>
+        newThreadOf(threadId, workflow, now - since),
+      ),
     ];
   }
 
   async start(request: StartRequest): Promise<Started> {
     const { threadId } = request;
     const there = await this.#parts.store.find(threadId);
-    if (there) return this.#startedBefore(there);
+    if (there) return startedBefore(this.#parts.hash, there);
     const bundle = await this.#parts.load();
     await checkParams(bundle, request);
     const orphans = await this.#parts.orphans.besideFork(request.fork?.hash);
     return await this.#turns.alone(threadId, () => this.#create(bundle, request, orphans));
-  }
-
-  #startedBefore({ hash, threadId, movedTo }: ThreadInfo): Started {
-    if (movedTo !== null) throw movedError(threadId, movedTo);
-    if (hash === this.#parts.hash) return { threadId, started: false };
-    throw refuse("THREAD_EXISTS", threadId, "is a thread of another version");
   }
 
   async #create(
@@ -119,9 +104,9 @@ export class Threads {
       const facts = { rounds: roundsOf(bundle), sha256: bundle.sha256, startedIn };
       const { thread, steps } = await prepareThread(store, hash, request, facts);
       if (request.fork) place.noteCopied(threadId, steps);
-      const created = await store.create(thread, this.#claimOptions(request));
+      const created = await store.create(thread, claimOptions(request));
       claim = created.claim;
-      if (!claim) return this.#startedBefore(created.thread);
+      if (!claim) return startedBefore(hash, created.thread);
       await this.#drive(bundle, claim, request, orphans);
       isDriven = true;
       return { threadId, started: true };
@@ -146,9 +131,8 @@ export class Threads {
       if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
       await this.#driveAgain(bundle, threadId, request, async (claim) => {
         const refusal = stillWaiting(claim);
-        const { paused } = claim.thread;
-        if (refusal && !paused) throw refusal;
-        if (paused) await this.#parts.store.setPaused(claim.ref, false);
+        if (refusal && !claim.thread.paused) throw refusal;
+        if (claim.thread.paused) await this.#parts.store.setPaused(claim.ref, false);
         // What was paused asleep sleeps on, or is woken.
         return refusal ? null : { ...request, goesOn: true };
       });
@@ -162,15 +146,15 @@ export class Threads {
    */
   async recover(threadId: string, request: ResumeRequest): Promise<Controlled> {
     const { load, orphans, place } = this.#parts;
-    if (await this.#find(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
+    await this.#find(threadId);
     const bundle = await load();
     await this.#turns.alone(threadId, async () => {
       if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
       await this.#driveAgain(bundle, threadId, request, async (claim) => {
-        const { start, steps } = claim;
+        const { start, steps, thread } = claim;
         if (steps.at(-1)?.role === WAIT) throw waiting(threadId, steps.at(-1) ?? null);
-        const { paused } = claim.thread;
-        await place.recover({ start, steps, paused }, request.env, bundle.descriptor);
+        const facts = { start, steps, paused: thread.paused };
+        await place.recover(facts, request.env, bundle.descriptor);
         return request;
       });
     });
@@ -308,7 +292,7 @@ export class Threads {
     const there = await store.find(threadId);
     if (there?.hash !== hash) throw notFound(threadId);
     if (there.movedTo !== null) return;
-    await (await store.claim({ hash, threadId }, this.#claimOptions({ env: {} })))?.release();
+    await (await store.claim({ hash, threadId }, claimOptions({ env: {} })))?.release();
   }
 
   /** Stops driving all threads and leaves their logs so that each can be resumed. */
@@ -340,22 +324,12 @@ export class Threads {
     orphans: Pick<Controlled, "orphans">,
     onBegin: (live: Live) => void = () => undefined,
   ): Promise<void> {
-    const { store, place } = this.#parts;
-    const { threadId, name: workflow } = claim.start;
-    const reader = await JournalReader.open(store, claim);
-    const env = this.#parts.env.with(surroundings.env);
-    const mask = maskLater(() => maskOf(env, surroundings.secrets));
-    const info = new InfoLog(claim, mask);
-    const { engine, fail } = engineFor({
-      ...{ store, claim, bundle, place, env, info, mask },
-      journal: { reader, old: () => place.oldEntries(claim.start) },
-      onWait: () => this.#parts.onChange(),
-    });
-    const gone = this.#settle(claim, engine.done, info);
+    const { threadId } = claim.ref;
+    const live = await openLive(this.#parts, bundle, claim, surroundings);
+    const { engine, info } = live;
+    live.gone = this.#settle(claim, engine.done, info);
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
-    const { ref } = claim;
-    const live: Live = { ref, engine, info, workflow, since: system.clock.elapsed(), fail, gone };
     this.#live.set(threadId, live);
     const payload = { pid: system.processes.pid, steps: claim.steps.length, ...orphans };
     info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
@@ -416,24 +390,12 @@ export class Threads {
     }
   }
 
-  /** @throws WorkflowError `THREAD_ENDED`, and those of `ThreadStore.claim`. */
   async #claim(threadId: string, request: Surroundings): Promise<Claim> {
     this.#checkOpen();
-    const { store, hash } = this.#parts;
-    const claim = await store.claim({ hash, threadId }, this.#claimOptions(request));
-    if (!claim) throw refuse("ALREADY_RUNNING", threadId, "is driven elsewhere");
-    if (!claim.end) return claim;
-    await claim.release();
-    const { returnCode, reason } = claim.end.meta;
-    throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
+    return await claimOpen(this.#parts, threadId, request);
   }
 
   #checkOpen(): void {
     if (this.#isReleased) throw workerClosing();
-  }
-
-  #claimOptions({ durability }: Surroundings): ClaimOptions {
-    const owner = `process ${system.processes.pid}`;
-    return { owner, leaseMs, ...(durability && { durability }) };
   }
 }

@@ -77,7 +77,9 @@ export async function* observe(
       const { facts } = reader;
       if (facts.end || (to && !facts.broken)) return;
       const at = cursorOf(reader.position);
-      const driver = facts.broken ? null : await live.find(ref, changedAt, facts.last?.role === WAIT);
+      const driver = facts.broken
+        ? null
+        : await live.find(ref, changedAt, facts.last?.role === WAIT);
       if (!reader.exists) return yield { kind: "removed", cursor: at };
       // The worker may have written and gone before it was asked: its answer is then of a longer log.
       if (reader.isBehind) continue;

@@ -19,7 +19,9 @@ export const listTrash = (root: Root): TrashedThread[] =>
 
 /** @see Host.restore @throws WorkflowError `NOT_IN_TRASH`, `THREAD_EXISTS`, and those of `pickThread` */
 export async function restoreFromTrash(root: Root, text: string): Promise<ThreadRef> {
-  const { threadId } = isThreadId(text) ? { threadId: text } : pickThread(trashedThreads(root), text);
+  const { threadId } = isThreadId(text)
+    ? { threadId: text }
+    : pickThread(trashedThreads(root), text);
   return await restoreThread(root, threadId);
 }
 

@@ -49,7 +49,8 @@ export async function collectGarbage(
   { dryRun = false, trash = false, now = system.clock.now() }: CollectOptions = {},
 ): Promise<Garbage> {
   try {
-    if (dryRun || !system.files.exists(root)) return await collect(root, { now, trash, act: false });
+    if (dryRun || !system.files.exists(root))
+      return await collect(root, { now, trash, act: false });
     return await withRegistryLock(root, () => collect(root, { now, trash, act: true }));
   } catch (error) {
     throw systemCode(error) === null ? error : diskError(error, "collect garbage in", root);
