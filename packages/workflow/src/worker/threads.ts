@@ -133,7 +133,6 @@ export class Threads {
         const refusal = stillWaiting(claim);
         if (refusal && !claim.thread.paused) throw refusal;
         if (claim.thread.paused) await this.#parts.store.setPaused(claim.ref, false);
-        // What was paused asleep sleeps on, or is woken.
         return refusal ? null : { ...request, goesOn: true };
       });
     });
@@ -268,7 +267,7 @@ export class Threads {
     return { threadId };
   }
 
-  /** Stops driving a thread that does not run, and notes that it goes on on another host. The same again does nothing. */
+  /** Stops driving a thread that does not run, and notes that it is on another host. The same again does nothing. */
   async leave(threadId: string, { to }: LeaveRequest): Promise<Location> {
     const { hash, orphans, place } = this.#parts;
     await orphans.ended;
@@ -324,9 +323,9 @@ export class Threads {
     orphans: Pick<Controlled, "orphans">,
     onBegin: (live: Live) => void = () => undefined,
   ): Promise<void> {
-    const { threadId } = claim.ref;
     const live = await openLive(this.#parts, bundle, claim, surroundings);
     const { engine, info } = live;
+    const { threadId } = claim.ref;
     live.gone = this.#settle(claim, engine.done, info);
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
@@ -350,7 +349,7 @@ export class Threads {
     this.#parts.onChange();
   }
 
-  // A thread whose end is written may still be closing its generator: nothing is done to it before that is over.
+  // Nothing is done to a thread whose end is written before its generator is closed.
   async #find(threadId: string): Promise<Live | null> {
     const live = this.#live.get(threadId) ?? null;
     if (!live?.engine.over) return live;
