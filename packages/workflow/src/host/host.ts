@@ -1,7 +1,6 @@
 import type { Attempt } from "../record/attempt.ts";
 import type { PrepareOptions } from "../bundle/prepare.ts";
 import type { Descriptor, Step } from "../contract/contract.ts";
-import type { ErrorRecord } from "../contract/error.ts";
 import type { EventRecord, Orphan } from "../contract/event.ts";
 import type { Controlled, Durability, InputRequest, StepEdit } from "../control/control.ts";
 import type { EndRecord, InfoRecord, StartRecord } from "../record/record.ts";
