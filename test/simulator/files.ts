@@ -333,6 +333,8 @@ function statOf(inode: Inode): FileStat {
     uid,
     mode: inode.kind === "folder" ? 0o40700 : 0o100600,
     mtimeMs: inode.changedAt,
+    ctimeMs: inode.changedAt,
+    birthtimeMs: 0,
     isFile: () => inode.kind === "file",
     isDirectory: () => inode.kind === "folder",
     isSocket: () => inode.kind === "socket",

@@ -146,6 +146,7 @@ function processesOf(world: World, programs: Programs): Processes {
     // Its bundles start no processes.
     withVariable: () => [],
     comesFrom: () => false,
+    machineId: () => "",
     signal: () => undefined,
     startWorker(args) {
       world.checkAlive();

@@ -48,7 +48,7 @@ test("a workflow's name and a thread's id are completed from the store", async (
   expect(await candidates("eval", "play@X,pl")).toEqual(["play@X,play", ":files"]);
   expect(await candidates("eval", "play", "")).toEqual([":files"]);
   expect(await candidates("threads", "")).toEqual(["play"]);
-  expect(await candidates("thread", "")).toEqual(["rm", "@last", id]);
+  expect(await candidates("thread", "")).toEqual(["rm", "restore", "@last", id]);
   expect(await candidates("thread", "rm", "")).toEqual(["@last", id]);
   expect(await candidates("kill", "@last", id.slice(0, 6).toLowerCase())).toEqual([id]);
   expect(await candidates("--root", store.root, "show", "")).toEqual(["play"]);

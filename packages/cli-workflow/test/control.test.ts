@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asker } from "../../workflow/test/fixtures/bundles.ts";
+import type { Root } from "../../workflow/src/disk/paths.ts";
+import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
 afterAll(removeFolders);
@@ -282,5 +284,61 @@ describe("in a process of its own", () => {
     }
     open();
     expect((await onRoot.until<View>(id, "completed")).steps).toHaveLength(3);
+  });
+});
+
+describe("all threads of a storage root", () => {
+  let all: Store;
+  beforeAll(async () => {
+    all = await playStore({ inMemory: true });
+  });
+
+  test("are paused, and killed once a person agrees", async () => {
+    const ids = [await all.play({ ms: 60_000 }), await all.play({ ms: 60_000 })];
+    const asks = await all.play({ ask: 2, steps: 3 });
+    await all.until(asks, "waiting");
+    const paused = await all.json<{ stopped: { threadId: string }[] }>(["pause", "--all"]);
+    expect(paused.stopped.map(({ threadId }) => threadId).sort()).toEqual([...ids].sort());
+    const refused = await all.run(["kill", "--all"]);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain(`kill 3 threads of ${all.root} (`);
+    expect(refused.stderr).toContain("confirm it: --yes");
+    expect((await all.run(["ps"])).stderr).toContain("uncaged-workflow pause --all");
+    const killed = await all.ok(["kill", "--all", "--yes"]);
+    for (const id of [...ids, asks]) expect(killed).toContain(`killed ${id}`);
+    expect((await all.run(["kill", "--all"])).stderr).toContain(`no thread of ${all.root} runs`);
+  });
+
+  test("are not named beside a thread, and something is named", async () => {
+    for (const command of ["pause", "kill"]) {
+      expect((await all.run([command])).stderr).toContain("missing a thread");
+      expect((await all.run([command, "@last", "--all"])).code).toBe(2);
+    }
+    expect((await all.run(["resume"])).stderr).toContain("--interrupted");
+    expect((await all.run(["resume", "@last", "--interrupted"])).code).toBe(2);
+    expect((await all.run(["resume", "--interrupted", "--approve"])).code).toBe(2);
+  });
+});
+
+describe("what was interrupted", () => {
+  test("is resumed by wake --resume, or by a person who has agreed, and what is left is listed", async () => {
+    const onRoot = await playStore();
+    const id = await onRoot.play({ ms: 60_000 });
+    await onRoot.until(id, "running");
+    await signalWorkers(onRoot.root as Root, "SIGKILL");
+    const asked = await onRoot.run(["resume", "--interrupted"]);
+    expect(asked).toMatchObject({ code: 2, stdout: "" });
+    expect(asked.stderr).toContain(`interrupted: ${id} of play`);
+    expect(await onRoot.ok(["wake", "--resume"])).toBe(`resumed ${id}`);
+    await signalWorkers(onRoot.root as Root, "SIGKILL");
+    expect(await onRoot.ok(["resume", "--interrupted", "--yes"])).toBe(`resumed ${id}`);
+    await onRoot.ok(["pause", id]);
+    await signalWorkers(onRoot.root as Root, "SIGKILL");
+    const left = await onRoot.run(["wake", "--resume"]);
+    expect(left).toMatchObject({ code: 0, stdout: "" });
+    expect(left.stderr).toContain(
+      `not resumed: ${id} of play: it is paused; resume it: uncaged-workflow resume ${id}`,
+    );
+    await onRoot.ok(["kill", "--all", "--yes"]);
   });
 });

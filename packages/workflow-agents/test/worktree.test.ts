@@ -113,11 +113,14 @@ test("codes in worktrees of its own, and a fork begins with the files of its ste
   expect((await host.verify()).problems).toEqual([]);
   // The source goes, and its forks keep the commits that their steps name.
   await host.remove(ref);
+  const emptyTrash = () => host.collect({ now: Date.now() + 8 * 86_400_000, trash: true });
+  await emptyTrash();
   repository.git("reflog", "expire", "--expire=now", "--all");
   repository.git("gc", "-q", "--prune=now");
   expect(repository.git("cat-file", "-t", forked.trees[1]?.commit ?? "").trim()).toBe("commit");
   expect(existsSync(join(root, "worktrees", ref.threadId))).toBe(false);
   for (const one of [fork, other]) await host.remove(one);
+  await emptyTrash();
   expect(repository.seen()).toEqual(before);
   expect(readdirSync(join(root, "worktrees"))).toEqual([]);
 }, 120_000);

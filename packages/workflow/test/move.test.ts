@@ -127,7 +127,7 @@ describe("a thread that moves", () => {
     for (const ref of [paused, asleep, ended]) {
       expect(await move(one, other, ref)).toMatchObject({ moved: true });
     }
-    expect((await other.read(paused)).status).toBe("interrupted");
+    expect((await other.read(paused)).status).toBe("paused");
     await resume(other, paused);
     await other.whenSteps(paused, (await one.read(paused)).steps.length + 2);
     const wake = (store: TestStore) => openLocalHost({ path: store.root }).wake({ env: {} });

@@ -12,6 +12,8 @@ import type {
   ForkThread,
   ForkedThread,
   Killed,
+  Recovered,
+  StoppedAll,
   Ledger,
   Relative,
   Rerun,
@@ -100,6 +102,19 @@ const resumeThread = (id: string) => act<Controlled>(id, "resume");
 export const answerThread = (id: string, body: AnswerThread) => act<Controlled>(id, "input", body);
 
 export const killThread = (id: string, force = false) => act<Killed>(id, "kill", { force });
+
+/** The interrupted threads: those that may be resumed at once, and the others. */
+export const interruptedQuery = queryOf<Recovered>(
+  [...threadKeys.all, "interrupted"],
+  "/interrupted",
+);
+
+export const resumeInterrupted = () =>
+  request<Recovered>("/interrupted/resume", { method: "POST" });
+
+export const pauseAll = () => request<StoppedAll>("/pause", { method: "POST" });
+
+export const killAll = () => request<StoppedAll>("/kill", { method: "POST", json: {} });
 
 export const forkThread = (id: string, body: ForkThread) => act<ForkedThread>(id, "fork", body);
 

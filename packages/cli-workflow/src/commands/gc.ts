@@ -1,17 +1,27 @@
+import { basename } from "node:path";
+import { isTrashedThread } from "@uncaged/workflow/internal";
 import { count, sizeText } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 
 export default defineCommand({
-  declare: (command) => command.option("--dry-run", "show what would go, and move nothing"),
-  examples: ["uncaged-workflow gc --dry-run"],
-  async run(session, { dryRun = false }: { dryRun?: boolean }) {
-    const collected = await session.host.collect({ dryRun });
+  declare: (command) =>
+    command
+      .option("--dry-run", "show what would go, and move nothing")
+      .option("--trash", "delete threads that were removed more than 7 days ago"),
+  examples: ["uncaged-workflow gc --dry-run", "uncaged-workflow gc --trash"],
+  async run(session, { dryRun = false, trash = false }: { dryRun?: boolean; trash?: boolean }) {
+    const collected = await session.host.collect({ dryRun, trash });
     const { removed, kept, bytes, leftovers } = collected;
     session.show(collected, () => removed.map((hash) => `${hash}\n`).join(""));
     const left =
       leftovers.length > 0 ? ` and ${count(leftovers.length, "leftover")} of crashes` : "";
     const verb = dryRun ? "would go to the trash" : "moved to the trash";
     const bundles = count(removed.length, "bundle");
+    if (trash) {
+      const threads = collected.emptied.filter((path) => isTrashedThread(basename(path)));
+      const gone = dryRun ? "would be deleted" : "deleted";
+      session.note(`${count(threads.length, "removed thread")} ${gone} from the trash`);
+    }
     session.note(`${bundles}${left} ${verb} (${sizeText(bytes)}), ${kept} kept`);
   },
 });

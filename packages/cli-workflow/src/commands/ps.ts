@@ -12,6 +12,7 @@ export default defineCommand({
   async run(session) {
     const rows = await session.host.live();
     if (rows.length === 0) session.note("no thread runs now; see all: uncaged-workflow threads");
+    else session.note("stop all: uncaged-workflow pause --all, or kill --all");
     const columns = threadColumns(rows, session.look, [
       { title: "PID", cell: ({ pid }) => String(pid), right: true },
       { title: "STEPS", cell: ({ steps }) => String(steps), right: true },

@@ -4,15 +4,57 @@ import { answerFor, callDecision, type DecisionOptions } from "../arguments/deci
 import { forEachThread, noteOrphans } from "../arguments/names.ts";
 import { type StartOptions, startOptions } from "../arguments/options.ts";
 import { inputOf } from "../arguments/values.ts";
+import { exitCodes } from "../output/exit-code.ts";
+import { leftText } from "../output/recovered.ts";
+import { count, oneLine } from "../output/text.ts";
+import { isConfirmed } from "../arguments/question.ts";
+import { wrongUse } from "../session/failure.ts";
+import type { Session } from "../session/session.ts";
 import { afterStart } from "../follow/started.ts";
 import { defineCommand } from "../session/command.ts";
 
-type Options = StartOptions & DecisionOptions & { input?: string; token?: string };
+type Options = StartOptions &
+  DecisionOptions & { input?: string; token?: string; interrupted?: boolean; yes?: boolean };
+
+/** Resumes the interrupted threads that may be resumed unasked, and lists the others. */
+async function resumeInterrupted(
+  session: Session,
+  { yes, durability, ...others }: Options,
+  ids: string[],
+): Promise<number> {
+  const hasOther = Object.keys(others).some((name) => name in ofOneThread);
+  if (ids.length > 0 || hasOther) {
+    throw wrongUse("--interrupted takes no thread and no answer", "leave out one of them");
+  }
+  const { env, host } = session;
+  const found = await host.recover({ env, durability, dryRun: true });
+  for (const one of found.left) session.note(leftText(one));
+  if (found.resumed.length === 0) {
+    session.show(found, () => "");
+    session.note("no thread to resume");
+    return exitCodes.done;
+  }
+  for (const { threadId, workflow } of found.resumed) {
+    session.note(`interrupted: ${threadId} of ${oneLine(workflow)}`);
+  }
+  const question = `resume ${count(found.resumed.length, "thread")} of ${session.hostName}?`;
+  if (!(await isConfirmed(session, question, yes))) return exitCodes.failed;
+  const done = await host.recover({ env, durability });
+  session.show(done, () => done.resumed.map(({ threadId }) => `resumed ${threadId}\n`).join(""));
+  return exitCodes.done;
+}
+
+const ofOneThread = { input: 0, token: 0, approve: 0, edit: 0, refuse: 0, wait: 0, follow: 0 };
 
 export default defineCommand({
   declare(command) {
     command
-      .argument("<ids...>", "the threads, or @last")
+      .argument("[ids...]", "the threads, or @last")
+      .option(
+        "--interrupted",
+        "resume all that were interrupted within the last day, once you agree",
+      )
+      .option("--yes", "with --interrupted: resume them without a question")
       .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
       .option("--approve", "approve what the thread asks for: an approval, or a tool call")
       .option("--edit <json>", "approve the call with this input in place of the model's, or @file")
@@ -25,8 +67,16 @@ export default defineCommand({
     "uncaged-workflow resume @last --input '{\"approved\":true}'",
     "uncaged-workflow resume @last --approve --follow",
     "uncaged-workflow resume 01KQXKW1 --token 5f0c2d --input yes",
+    "uncaged-workflow resume --interrupted",
   ],
   async run(session, options: Options, ids: string[]) {
+    if (options.interrupted) return await resumeInterrupted(session, options, ids);
+    if (ids.length === 0) {
+      throw wrongUse(
+        "missing a thread",
+        "name it, or resume all that were interrupted: --interrupted",
+      );
+    }
     const decision = await callDecision(options, options.input);
     const answer = decision ? undefined : await inputOf(options.input, options.token);
     // By it the answer is taken once, also when a worker is lost with it and the next one is asked.

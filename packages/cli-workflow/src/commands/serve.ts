@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { collect, wholeNumber } from "../arguments/options.ts";
 import { openBrowser, serveConsole } from "../console/console.ts";
+import { leftText } from "../output/recovered.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 
@@ -11,6 +12,7 @@ type Options = {
   open?: boolean;
   allowOrigin?: string[];
   plans?: boolean;
+  resume?: boolean;
 };
 
 /** Plans bring much along that the server does not need before it is reachable. */
@@ -20,6 +22,12 @@ async function startFiring(session: Session): Promise<{ stop: () => Promise<void
 }
 
 const defaultPort = 9160;
+
+/** Notes which threads the server does not resume. */
+async function noteLeft(session: Session): Promise<void> {
+  const { left } = await session.host.recover({ env: session.env, dryRun: true });
+  for (const one of left) session.note(leftText(one));
+}
 
 export default defineCommand({
   declare: (command) =>
@@ -31,6 +39,7 @@ export default defineCommand({
         defaultPort,
       )
       .option("--listen <address>", "the address to listen on (default: 127.0.0.1)")
+      .option("--resume", "resume threads that were interrupted within the last day")
       .option("--open", "open the console in the browser")
       .option(
         "--allow-origin <origin>",
@@ -41,7 +50,7 @@ export default defineCommand({
   examples: ["uncaged-workflow serve --open", "uncaged-workflow serve --port 0 --json"],
   async run(
     session,
-    { port, listen, host, open, plans = true, allowOrigin: allowOrigins }: Options,
+    { port, listen, host, open, resume, plans = true, allowOrigin: allowOrigins }: Options,
   ) {
     const root = session.hostName;
     // An address may be given as --host too, unless that names the cluster.
@@ -49,7 +58,7 @@ export default defineCommand({
       listen ?? (session.clusterChosen?.by === "--host" ? undefined : host) ?? "127.0.0.1";
     const signal = session.termination();
     const { isLoopback } = await import("@uncaged/workflow-server");
-    const server = await serveConsole(session, { hostname, port, allowOrigins });
+    const server = await serveConsole(session, { hostname, port, allowOrigins, resume });
     const { url, token } = server;
     const shown = { url, host: hostname, port: server.port, token, root };
     session.show(shown, () => `${url}\n`);
@@ -60,6 +69,7 @@ export default defineCommand({
       );
     }
     session.note("Ctrl-C ends it; threads continue without it");
+    if (resume) await noteLeft(session);
     if (open && !openBrowser(server.entry()))
       session.note("no browser was found: open the URL yourself");
     const firing = plans && !session.clusterChosen ? await startFiring(session) : null;

@@ -11,7 +11,13 @@ export default defineCommand({
     forEachThread(
       session,
       ids,
-      (ref) => session.host.remove(ref, { force }),
+      async (ref) => {
+        const removed = await session.host.remove(ref, { force });
+        const { threadId, inTrash } = removed;
+        const back = `bring it back: uncaged-workflow thread restore ${threadId}`;
+        if (inTrash) session.note(`${threadId} is in the trash for at least 7 days; ${back}`);
+        return removed;
+      },
       ({ threadId }) => `deleted ${threadId}`,
     ),
 });

@@ -9,6 +9,7 @@ import { attemptsText, readWhole, stepsText, threadText } from "../output/thread
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 import remove from "./thread-rm.ts";
+import restore from "./thread-restore.ts";
 
 /** What is shown instead of the whole thread: one of these. */
 type Part = "steps" | "attempts" | "ledger" | "checkpoint" | "fixture";
@@ -69,7 +70,10 @@ export default defineCommand({
     const next = whatNext(view.threadId, view);
     if (next) session.note(next);
   },
-  commands: { rm: { ...remove, summary: "delete threads: their logs, for good" } },
+  commands: {
+    rm: { ...remove, summary: "move threads to the trash, with all that is kept of them" },
+    restore: { ...restore, summary: "bring a thread back from the trash, or list what is there" },
+  },
 });
 
 const showJson = (session: Session, value: unknown): void =>

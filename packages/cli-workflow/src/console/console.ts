@@ -16,7 +16,7 @@ const { version } = manifest;
  */
 export async function serveConsole(
   session: Session,
-  listening: { hostname: string; port: number; allowOrigins?: string[] },
+  listening: { hostname: string; port: number; allowOrigins?: string[]; resume?: boolean },
 ): Promise<RunningServer> {
   const { host, hostName, env, cwd } = session;
   const project = session.hostProject?.folder ?? null;

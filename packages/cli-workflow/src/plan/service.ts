@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { ServiceEvent, ServiceStatus, Unit } from "@uncaged/workflow-plan/service";
-import { rootVariable } from "@uncaged/workflow/internal";
+import { keepAwake, rootVariable } from "@uncaged/workflow/internal";
+import type { Command } from "commander";
 import { wholeNumber } from "../arguments/options.ts";
 import { oneLine } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
@@ -22,6 +23,11 @@ import { checksOf } from "./tick.ts";
 
 const load = () => import("@uncaged/workflow-plan/service");
 
+type ResumeOption = { resume?: boolean };
+
+const resumeOption = (command: Command): Command =>
+  command.option("--resume", "resume threads that were interrupted within the last day");
+
 type StopOptions = { drain?: number };
 
 const longestDrain = 86_400;
@@ -33,16 +39,17 @@ export const service = defineSubcommand({
   commands: {
     run: defineSubcommand({
       summary: "let triggers fire until this command is ended",
-      declare: agentOption,
+      declare: (command) => resumeOption(agentOption(command)),
       examples: ["uncaged-workflow plan service run"],
       run: runHere,
     }),
     install: defineSubcommand({
       summary: "write a unit for systemd or launchd, and enable it",
+      declare: resumeOption,
       examples: ["uncaged-workflow plan service install"],
-      async run(session) {
+      async run(session, { resume = false }: ResumeOption) {
         const { installService } = await load();
-        const unit = await unitFor(session);
+        const unit = await unitFor(session, resume);
         session.withUsersUmask(() => installService(unit, session.env));
         session.show({ unit: unit.path }, () => `${unit.path}\n`);
         session.note("start it: uncaged-workflow plan service start");
@@ -87,7 +94,7 @@ export const service = defineSubcommand({
   },
 });
 
-async function unitFor(session: Session): Promise<Unit> {
+async function unitFor(session: Session, resume = false): Promise<Unit> {
   const { unitOf } = await load();
   const { clusterChosen, env } = session;
   const { home, userHome } = await configSources(session);
@@ -96,7 +103,7 @@ async function unitFor(session: Session): Promise<Unit> {
   const where = clusterChosen ? ["--host", clusterChosen.url] : ["--root", root];
   const own = env.HOME === undefined ? null : join(env.HOME, ".uncaged/workflow/plans");
   return unitOf({
-    argv: [ownFile(), "plan", "service", "run", ...where],
+    argv: [ownFile(), "plan", "service", "run", ...where, ...(resume ? ["--resume"] : [])],
     ...{ home, isDefaultHome: home === own, isProjects, platform: process.platform, userEnv: env },
     env: {
       PATH: env.PATH ?? "/usr/local/bin:/usr/bin:/bin",
@@ -120,20 +127,25 @@ function statusText({ running, unit }: ServiceStatus): string {
   return `a service runs since ${running.startedAt}, process ${running.pid}; ${installed}`;
 }
 
-async function runHere(session: Session, options: AgentOptions): Promise<void> {
+async function runHere(session: Session, options: AgentOptions & ResumeOption): Promise<void> {
   const plans = await load();
   const home = await homeOf(session);
   const terminated = new AbortController();
   process.once("SIGTERM", () => terminated.abort());
   if (!session.clusterChosen) session.note(`sandbox: ${await testedSandbox(session)}`);
-  await plans.runService({
-    ...checksOf(session, plans, home),
-    ...{ home, signal: AbortSignal.any([session.interruption(), terminated.signal]) },
-    open: () => openPlansOf(session, options),
-    messaging: (opened) => messagingOf(session, opened, { hasBots: true }),
-    report: (event) => report(session, event),
-    onReady: () => session.note(`the service of ${home} runs; Ctrl-C ends it, runs go on`),
-  });
+  const rest = options.resume ? keepAwake(session.host, session.env, { resume: true }) : null;
+  try {
+    await plans.runService({
+      ...checksOf(session, plans, home),
+      ...{ home, signal: AbortSignal.any([session.interruption(), terminated.signal]) },
+      open: () => openPlansOf(session, options),
+      messaging: (opened) => messagingOf(session, opened, { hasBots: true }),
+      report: (event) => report(session, event),
+      onReady: () => session.note(`the service of ${home} runs; Ctrl-C ends it, runs go on`),
+    });
+  } finally {
+    rest?.();
+  }
 }
 
 /** Tests the sandbox that the settings give to plans. @throws ConfigError when something is open in it */

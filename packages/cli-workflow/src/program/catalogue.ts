@@ -13,7 +13,7 @@ const groups = {
   Threads: {
     run: "start a thread and print its id",
     threads: "list threads, newest first",
-    thread: "show a thread, or delete one (thread rm)",
+    thread: "show a thread, remove one (thread rm), or bring it back (thread restore)",
     ps: "list the threads that a worker runs now",
     follow: "watch a thread live",
     logs: "show a thread's debug log",

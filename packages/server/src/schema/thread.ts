@@ -232,6 +232,16 @@ export const controlledSchema = z.object({ threadId, orphans }).openapi("Control
 export const killedSchema = controlledSchema
   .extend({ resumed: z.array(threadId) })
   .openapi("Killed");
+const named = z.object({ threadId, hash, workflow: z.string() });
+export const recoveredSchema = z
+  .object({ resumed: z.array(named), left: z.array(named.extend({ reason: z.string() })) })
+  .openapi("Recovered");
+export const stoppedAllSchema = z
+  .object({
+    stopped: z.array(named),
+    failed: z.array(z.object({ threadId, hash, error: z.looseObject({ message: z.string() }) })),
+  })
+  .openapi("StoppedAll");
 export const startedSchema = z.object(version).openapi("StartedThread");
 export const forkedSchema = startedSchema
   .extend({ forkFrom: forkFromSchema })

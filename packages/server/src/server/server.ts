@@ -25,6 +25,7 @@ import {
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
 import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
+import { allRoutes } from "../routes/all.ts";
 import { controlRoutes } from "../routes/control.ts";
 import { evalRoutes } from "../routes/evals.ts";
 import { eventRoutes } from "../routes/events.ts";
@@ -47,6 +48,8 @@ export type ServerOptions = {
   version: string;
   /** What the host is shown as, without it by its folder: the URL of a cluster. */
   hostName?: string;
+  /** Resumes threads that were interrupted within the last day. */
+  resume?: boolean;
   /** The folder of the project that is served. */
   project?: string | null;
   /** Where evals are recorded, without it the folder of the host. */
@@ -129,7 +132,7 @@ export function startServer(options: ServerOptions): RunningServer {
     void server.stop(true);
     throw error;
   }
-  const rest = keepAwake(host, env);
+  const rest = keepAwake(host, env, { resume: options.resume ?? false });
   // What is due may have to be read from the logs first.
   void host.wake({ env }).catch(() => undefined);
   return {
@@ -175,7 +178,7 @@ function makeApp(
   });
   const api = new OpenAPIHono();
   api.use(limited);
-  const groups = [threadRoutes, controlRoutes, eventRoutes, workflowRoutes];
+  const groups = [threadRoutes, controlRoutes, allRoutes, eventRoutes, workflowRoutes];
   const all = [own.app, ...groups.map((group) => group(context)), ...more];
   for (const routes of all) api.route("/", routes);
 

@@ -1,6 +1,6 @@
 import { refusals } from "@uncaged/workflow/store";
 import type { Host, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
-import type { MovingHost } from "@uncaged/workflow/internal";
+import { type MovingHost, notInTrash } from "@uncaged/workflow/internal";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { familyPeriod, originOf } from "../thread/row.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
@@ -114,10 +114,16 @@ export function openRestateHost(
       await mirror.sync(ref.threadId);
       return removed;
     },
+    trash: async () => [],
+    restore: async (threadId) => {
+      throw notInTrash(threadId);
+    },
     changes: (signal) => changes(context, signal),
 
     // A thread that sleeps is woken by the cluster, and so is a question whose time is over.
     wake: async (): Promise<Woken> => ({ woken: [], failed: [], next: null }),
+    // And one whose worker was lost goes on elsewhere.
+    recover: async () => ({ resumed: [], left: [] }),
 
     verify: (options) => verifyCluster(context, options, registered),
     collect: (options) => collectGarbage(context, options ?? {}, registered),

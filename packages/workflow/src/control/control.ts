@@ -12,6 +12,7 @@ import { toJson } from "../contract/json.ts";
  *     POST   /threads             StartRequest  -> Started
  *     POST   /threads/:id/pause   -> Controlled
  *     POST   /threads/:id/resume  ResumeRequest -> Controlled
+ *     POST   /threads/:id/recover ResumeRequest -> Controlled
  *     POST   /threads/:id/input   AnswerRequest -> Controlled
  *     POST   /threads/:id/kill    -> Controlled
  *     POST   /threads/:id/leave   LeaveRequest  -> Location

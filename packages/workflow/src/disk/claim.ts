@@ -10,13 +10,13 @@ import {
   type ThreadInfo,
   type ThreadState,
 } from "../store/store.ts";
-import { system } from "../system/system.ts";
 import { threadBlobs } from "./blobs.ts";
 import { addDue, duePath } from "./due.ts";
 import { EventFile } from "./event-file.ts";
 import { removeQuietly } from "./files.ts";
 import type { JournalFile } from "./journal-file.ts";
-import { infoPath, pausedPath, type Root, valuesPath } from "./paths.ts";
+import { isPaused } from "./paused.ts";
+import { infoPath, type Root, valuesPath } from "./paths.ts";
 import type { LogWriter } from "./writer.ts";
 import type { Writing } from "./writing.ts";
 
@@ -93,8 +93,7 @@ export class DiskClaim implements Claim {
     this.#dueAt = at;
     if (state.kind === "ended") this.#isEnded = true;
     if (before !== null && before !== at) this.#forgetDue(before);
-    const { root, thread } = this.#parts;
-    return { paused: system.files.exists(pausedPath(root, thread.hash, thread.threadId)) };
+    return { paused: isPaused(this.#parts.root, this.ref) };
   }
 
   async journal(record: string): Promise<void> {

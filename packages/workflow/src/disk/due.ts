@@ -8,6 +8,7 @@
  *    What goes on has its entry removed once the newline of its answer is durable: readers would show it asleep.
  * D3 Without the file `due/complete` there may be threads without an entry: their logs are read, and it is written.
  * D4 To see that nothing is due takes the names of the hours and those of the current one.
+ * D5 A paused thread keeps its entry, and is not due.
  */
 import { dirname, join } from "node:path";
 import { O_CREAT, O_WRONLY } from "../system/port.ts";
@@ -15,6 +16,7 @@ import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { makeFolder, removeFile, syncFolder, withFile } from "./files.ts";
 import { dueDir, namesIn, type Root } from "./paths.ts";
+import { isPaused } from "./paused.ts";
 import { isHash, isThreadId } from "../contract/names.ts";
 
 /** A thread that continues at a moment, in milliseconds since the epoch. */
@@ -74,7 +76,7 @@ export function listDue(root: Root, until: number): Due[] {
     if (hour > hourOf(momentOf(until))) continue;
     const names = namesOf(root, hour);
     if (names.length === 0 && (hour + 1) * hourMs < until) removeHour(root, hour);
-    for (const name of names) if (timeOf(name) <= until) found.push(...dueIn(name));
+    for (const name of names) if (timeOf(name) <= until) found.push(...wakingIn(root, name));
   }
   return found.sort((a, b) => a.at - b.at);
 }
@@ -83,7 +85,8 @@ export function listDue(root: Root, until: number): Due[] {
 export function isAnythingDue(root: string): boolean {
   try {
     const now = system.clock.now();
-    const isDue = (name: string): boolean => timeOf(name) <= now && isDueEntry(name);
+    const isDue = (name: string): boolean =>
+      timeOf(name) <= now && wakingIn(root as Root, name).length > 0;
     const hours = hoursIn(root as Root).filter((hour) => hour <= hourOf(now));
     return hours.some((hour) => namesOf(root as Root, hour).some(isDue));
   } catch {
@@ -115,7 +118,7 @@ export function nextDue(root: Root): number | null {
   for (const hour of hoursIn(root).sort((a, b) => a - b)) {
     let next = Number.POSITIVE_INFINITY;
     for (const name of namesOf(root, hour)) {
-      if (timeOf(name) < next && isDueEntry(name)) next = timeOf(name);
+      if (timeOf(name) < next && wakingIn(root, name).length > 0) next = timeOf(name);
     }
     if (next < Number.POSITIVE_INFINITY) return next;
   }
@@ -153,6 +156,10 @@ function dueIn(name: string): Due[] {
   const isSound = /^[0-9]{1,16}$/.test(at) && isHash(hash) && isThreadId(threadId);
   return isSound && rest.length === 0 ? [{ at: Number(at), hash, threadId }] : [];
 }
+
+// D5
+const wakingIn = (root: Root, name: string): Due[] =>
+  dueIn(name).filter((due) => !isPaused(root, due));
 
 function removeHour(root: Root, hour: number): void {
   try {

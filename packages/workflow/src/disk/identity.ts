@@ -1,12 +1,14 @@
 /*
- * Owns: the file `identity.json` of a storage root, which has the root's id. It is a module of its own because it takes a
- * lock, and a thread's start, which reads locations, loads none.
+ * Owns: the file `identity.json` of a storage root, which has the root's id.
  */
 import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import { system } from "../system/system.ts";
 import { readOwnFile, writeFileAtomic } from "./files.ts";
 import { parsed } from "./location.ts";
+import { sha256 } from "../record/sha256.ts";
+import type { StartedIn } from "../record/record.ts";
+import { envNames } from "../record/recovery.ts";
 import { type HostIdentity } from "../control/control.ts";
 import { waitForLock } from "./lock.ts";
 import { identityPath, registryLockPath, type Root } from "./paths.ts";
@@ -34,6 +36,37 @@ export async function identityOfRoot(root: Root, machine: string): Promise<HostI
   }
   const message = `${path} has no id of this storage root`;
   throw WorkflowError.failed("ROOT_UNUSABLE", message, "bring the file back from a backup");
+}
+
+/**
+ * A mark of a storage root that no copy of it has: it is made of its id, its path, the file `identity.json` itself, and the
+ * machine. Null before it has an identity.
+ */
+export function rootMark(root: Root): string | null {
+  const path = identityPath(root);
+  const stat = system.files.stat(path);
+  const bytes = stat && readOwnFile(path, mostBytes);
+  const found = bytes && parsed(bytes);
+  if (!stat || !isRecord(found) || typeof found.id !== "string") return null;
+  const made = stat.birthtimeMs || stat.ctimeMs;
+  return sha256(
+    JSON.stringify([found.id, root, stat.ino, made, system.processes.machineId()]),
+  ).slice(0, 32);
+}
+
+/** What a thread of a storage root is started in; undefined where its identity can't be made. */
+export async function startedInRoot(
+  root: Root,
+  env: Readonly<Record<string, string>>,
+): Promise<StartedIn | undefined> {
+  try {
+    if (rootMark(root) === null) await identityOfRoot(root, "");
+    const mark = rootMark(root);
+    return mark === null ? undefined : { root: mark, env: envNames(env) };
+  } catch {
+    // The thread can be started all the same; it is then resumed by a person alone.
+    return undefined;
+  }
 }
 
 const newId = (): string =>

@@ -30,6 +30,9 @@ export const pausedPath = (root: Root, hash: string, threadId: string) =>
 /** Keeps a thread that could not be driven from being tried again before a time. */
 export const postponedPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.postponed`);
+/** Counts how often a thread was resumed unasked. */
+export const resumesPath = (root: Root, hash: string, threadId: string) =>
+  join(root, "logs", hash, `${threadId}.resumes.json`);
 /** What events refer to by `at`: the values that are too long for them. */
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);
@@ -110,6 +113,10 @@ export const loggedHashes = (root: Root): string[] => namesIn(logsDir(root)).fil
 /** The ids of the threads that one bundle has run, in no order: there may be very many. */
 export const threadIdsOf = (root: Root, hash: string): string[] =>
   stems(threadsDir(root, hash), ".data.jsonl").filter(isThreadId);
+
+/** The ids of the threads of one bundle that are paused, or ended while they were. */
+export const pausedIdsOf = (root: Root, hash: string): string[] =>
+  stems(threadsDir(root, hash), ".paused").filter(isThreadId);
 
 /** The folders of blobs of the threads that one bundle has run, and of those that are gone. */
 export const blobFolders = (root: Root, hash: string): string[] =>

@@ -30,7 +30,7 @@ import { readBundleFiles, removeBundleFiles, writeBundleFiles } from "./bundle-f
 import { DiskClaim } from "./claim.ts";
 import { createFiles } from "./create-files.ts";
 import { postponeDue } from "./due.ts";
-import { makeFolder, removeFile, syncFolder, writeFileAtomic } from "./files.ts";
+import { makeFolder, syncFolder, writeFileAtomic } from "./files.ts";
 import { lostJournal } from "./journal.ts";
 import { JournalFile } from "./journal-file.ts";
 import { waitForLock } from "./lock.ts";
@@ -40,7 +40,6 @@ import {
   blobsDir,
   dataPath,
   loggedHashes,
-  pausedPath,
   backupPath,
   registryLockPath,
   registryPath,
@@ -50,6 +49,7 @@ import {
   threadsDir,
   valuesPath,
 } from "./paths.ts";
+import { isPaused, notePaused } from "./paused.ts";
 import { createRoot } from "./root.ts";
 import { runnableThreads } from "./runnable.ts";
 import { checkHere, isCreated, removeThreadFiles, threadWithId, withThreadId } from "./threads.ts";
@@ -241,9 +241,7 @@ export class DiskStore implements ThreadStore {
     this.#check();
     const info = this.#info(ref);
     if (!info || info.state.kind === "ended") return info;
-    const path = pausedPath(this.#root, ref.hash, ref.threadId);
-    if (paused) writeFileAtomic(path, "");
-    else removeFile(path);
+    notePaused(this.#root, ref, paused);
     return { ...info, paused };
   }
 
@@ -314,8 +312,10 @@ export class DiskStore implements ThreadStore {
       ? { log: "data", ...torn }
       : journal.cut && { log: "journal", ...journal.cut };
     const info = { ...infoOf(ref, log, log.steps.length), owner };
-    const paused = system.files.exists(pausedPath(this.#root, hash, threadId));
-    return this.#claimOf({ ...info, paused }, { log, writer, journal, writing, cut, owner });
+    return this.#claimOf(
+      { ...info, paused: isPaused(this.#root, ref) },
+      { log, writer, journal, writing, cut, owner },
+    );
   }
 
   #claimOf(

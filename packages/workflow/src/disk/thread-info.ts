@@ -4,12 +4,12 @@ import { notFound } from "../record/selection.ts";
 import { checkRole, corruptError, type ThreadRef } from "../record/thread.ts";
 import { stateAfter } from "../store/state.ts";
 import type { ThreadInfo } from "../store/store.ts";
-import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { LineFile } from "./line-file.ts";
 import { movedTo } from "./location.ts";
 import { readLast, readLog, readStart, type ThreadLog, type Unreadable } from "./log.ts";
-import { dataPath, pausedPath, type Root } from "./paths.ts";
+import { isPaused } from "./paused.ts";
+import { dataPath, type Root } from "./paths.ts";
 
 type Facts = { start: StartRecord; end: EndRecord | null; last: Step | null };
 
@@ -61,7 +61,7 @@ export function readInfo(root: Root, ref: ThreadRef, owner: string | null): Thre
     const records = new LineFile(path).countTo(last.size)?.count ?? 0;
     return {
       ...infoOf(ref, facts, records - (facts.end ? 2 : 1)),
-      paused: system.files.exists(pausedPath(root, hash, threadId)),
+      paused: isPaused(root, ref),
       owner,
       movedTo: movedTo(root, ref),
     };

@@ -1,40 +1,32 @@
-import { join } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { checkThreadId } from "../contract/names.ts";
 import { wakesAt } from "../contract/wait.ts";
 import type { HostIdentity, InputRequest, Location } from "../control/control.ts";
 import { isEnd } from "../record/record.ts";
 import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
-import { movedError, type ThreadRef } from "../record/thread.ts";
+import { movedError, type Noted, type ThreadRef } from "../record/thread.ts";
 import { system } from "../system/system.ts";
 import { diskError } from "./disk-error.ts";
-import { duePath } from "./due.ts";
-import { ifThere, removeFile, removeQuietly, syncFolder } from "./files.ts";
+import { addDue, duePath } from "./due.ts";
+import { ifThere, removeQuietly, syncFolder } from "./files.ts";
+import { isPaused, notePaused } from "./paused.ts";
+import { moveFromTrash, moveToTrash, trashedThreads } from "./trash.ts";
 import { movedTo, readLocation, sureLocation, writeLocation } from "./location.ts";
 import { waitForLock } from "./lock.ts";
 import { readLast, readLog } from "./log.ts";
-import {
-  blobsDir,
-  dataPath,
-  infoPath,
-  journalPath,
-  locationPath,
-  loggedHashes,
-  movedPath,
-  namesIn,
-  pausedPath,
-  postponedPath,
-  type Root,
-  startLockPath,
-  threadsDir,
-  valuesPath,
-} from "./paths.ts";
+import { dataPath, loggedHashes, type Root, startLockPath, threadsDir } from "./paths.ts";
 
 /** The thread with this very id; null when there is none. */
 export function threadWithId(root: Root, threadId: string): ThreadRef | null {
   const hash = loggedHashes(root).find((one) => system.files.exists(dataPath(root, one, threadId)));
   return hash === undefined ? null : { hash, threadId };
 }
+
+/** What is noted of a thread beside its log. @throws WorkflowError `LOG_CORRUPT` when the note of its host is damaged */
+export const notedOf = (root: Root, ref: ThreadRef): Noted => ({
+  movedTo: movedTo(root, ref),
+  paused: isPaused(root, ref),
+});
 
 /** @throws WorkflowError `THREAD_MOVED` when a thread is on another host. */
 export function checkHere(root: Root, ref: ThreadRef): void {
@@ -106,7 +98,7 @@ export async function withThreadId<T>(
 }
 
 /**
- * Removes all that is kept of a thread. It is durable on return.
+ * Moves all that is kept of a thread to the trash. It is durable on return.
  * @throws WorkflowError `THREAD_NOT_FOUND` and those of the disk.
  */
 export function removeThreadFiles(root: Root, hash: string, threadId: string): void {
@@ -115,26 +107,41 @@ export function removeThreadFiles(root: Root, hash: string, threadId: string): v
   if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
   if (!isThere) throw notFound(threadId);
   const at = quietWakingTime(root, { hash, threadId });
-  const folder = threadsDir(root, hash);
-  for (const path of [
-    dataPath,
-    journalPath,
-    infoPath,
-    valuesPath,
-    pausedPath,
-    postponedPath,
-    locationPath,
-  ])
-    removeFile(path(root, hash, threadId));
-  for (const name of namesIn(folder)) {
-    if (/^(\.journal)?\.torn-/.test(name.slice(threadId.length)) && name.startsWith(threadId))
-      removeFile(join(folder, name));
-  }
-  system.files.removeTree(blobsDir(root, hash, threadId));
-  syncFolder(folder);
-  removeFile(movedPath(root, threadId));
+  moveToTrash(root, { hash, threadId });
   if (at !== null) removeQuietly(duePath(root, { hash, threadId, at }));
 }
+
+/**
+ * Brings a thread back from the trash. It is durable on return.
+ * @throws WorkflowError `NOT_IN_TRASH` (missing), `THREAD_EXISTS`, and those of the disk
+ */
+export async function restoreThread(root: Root, threadId: string): Promise<ThreadRef> {
+  if (!system.files.exists(root)) throw notInTrash(threadId);
+  return await withThreadId(root, threadId, () => {
+    const trashed = trashedThreads(root).find((one) => one.threadId === threadId);
+    if (!trashed) throw notInTrash(threadId);
+    if (threadWithId(root, threadId)) {
+      throw WorkflowError.failed(
+        "THREAD_EXISTS",
+        `there is another thread ${threadId} by now`,
+        `remove it first: uncaged-workflow thread rm ${threadId}`,
+      );
+    }
+    const { hash } = trashed;
+    moveFromTrash(root, trashed);
+    const at = quietWakingTime(root, { hash, threadId });
+    if (at !== null) addDue(root, { hash, threadId, at });
+    return { hash, threadId };
+  });
+}
+
+/** The error that the trash has no thread with this id. */
+export const notInTrash = (threadId: string): WorkflowError =>
+  WorkflowError.missing(
+    "NOT_IN_TRASH",
+    `no thread ${threadId} in the trash`,
+    "list what is there: uncaged-workflow thread restore",
+  );
 
 /**
  * Notes that a thread that is not driven goes on on another host, and returns the note, or the one that is there already. It
@@ -146,7 +153,7 @@ export function noteLeft(
   root: Root,
   ref: ThreadRef,
   to: HostIdentity,
-  isPaused: boolean,
+  wasPaused: boolean,
 ): Location {
   const before = readLocation(root, ref);
   if (before?.host?.id === to.id) return before;
@@ -156,9 +163,10 @@ export function noteLeft(
     moves: (before?.moves ?? 0) + 1,
     host: { id: to.id, name: to.name },
     at: system.clock.now(),
-    ...(isPaused && { paused: true }),
+    ...((wasPaused || isPaused(root, ref)) && { paused: true }),
   };
   writeLocation(root, ref, location);
+  notePaused(root, ref, false);
   // One that is left is seen to be wrong when it is due.
   if (wakes !== null) removeQuietly(duePath(root, { ...ref, at: wakes }));
   return location;

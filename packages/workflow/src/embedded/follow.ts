@@ -7,7 +7,7 @@ import { system } from "../system/system.ts";
 import type { Bell } from "./bell.ts";
 import type { Drivers } from "./drivers.ts";
 import { StoredLines } from "./stored-lines.ts";
-import { isMissing, type StoredThreads } from "./stored-threads.ts";
+import { isMissing, notedIn, type StoredThreads } from "./stored-threads.ts";
 
 export type Following = {
   store: ThreadStore;
@@ -61,8 +61,8 @@ export async function* observe(
       if (batch.length > 0) continue;
       const { facts } = reader;
       if (facts.end || (to && !facts.broken)) return;
-      const { movedTo = null } = (await store.find(ref.threadId)) ?? {};
-      const state = statusOf(facts, facts.broken ? null : driver, movedTo);
+      const noted = notedIn(await store.find(ref.threadId));
+      const state = statusOf(facts, facts.broken ? null : driver, noted);
       const text = JSON.stringify(state);
       if (text !== shown) yield { kind: "status", state, cursor: cursorOf(reader.position) };
       if (state.status === "corrupt" || state.status === "moved") return;

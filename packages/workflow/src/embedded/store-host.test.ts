@@ -65,3 +65,35 @@ test("a host over a store in memory wakes what sleeps, keeps versions, and colle
     rmSync(folder, { recursive: true });
   }
 });
+
+test("a thread that was paused stays so when its host is gone, and the next host resumes it", async () => {
+  const memory = new Memory();
+  const store = memoryStore(memory);
+  const code = new TextEncoder().encode(`
+    export const descriptor = { description: "a test", roles: {} };
+    export async function* run({ steps }) {
+      for (let n = steps.length; n < 1000; n += 1) {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        yield { role: "count", content: "", meta: {} };
+      }
+      return { returnCode: 0, summary: "" };
+    }`);
+  const hash = hashOf(code);
+  const descriptor = descriptorYaml({ description: "a test", roles: {} });
+  await store.putBundle({ hash, code, descriptor });
+  const first = openMemoryHost(memory);
+  const { threadId } = await first.start({ workflow: hash, cwd: "/", env: {} });
+  const ref = { hash, threadId };
+  await first.control(ref, { kind: "pause" });
+  for await (const item of first.observe(ref)) {
+    if (item.kind === "status" && item.state.status === "paused") break;
+  }
+  await first.close();
+  const next = openMemoryHost(memory);
+  open.push(next);
+  expect(await next.read(ref)).toMatchObject({ status: "paused", pid: null });
+  expect((await next.threads({ status: "paused" })).rows).toHaveLength(1);
+  await next.control(ref, { kind: "resume", env: {} });
+  expect((await next.read(ref)).status).toBe("running");
+  await next.control(ref, { kind: "kill" });
+});

@@ -13,6 +13,7 @@ import type {
   WakeOptions,
   Woken,
 } from "../host/host.ts";
+import { notInTrash } from "../disk/threads.ts";
 import { Families } from "../local/threads/family.ts";
 import { checkStart, forkRequestOf, newThreadId } from "../local/threads/start.ts";
 import { definedEnv, envsOf, folderIn, surroundingsIn } from "../local/workers/surroundings.ts";
@@ -232,8 +233,21 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     },
     fork,
     remove,
+    trash: async () => [],
+    restore: async (threadId) => {
+      throw notInTrash(threadId);
+    },
     changes: (signal) => changesOf(following, signal),
     wake,
+    async recover() {
+      const { rows } = await threads.page({ status: ["interrupted", "paused"], limit: most }, null);
+      const isDriven = new Set(drivers.live().map(({ threadId }) => threadId));
+      const reason = "its store can't tell whether another process drives it";
+      const left = rows
+        .filter(({ threadId }) => !isDriven.has(threadId))
+        .map(({ hash, threadId, workflow }) => ({ hash, threadId, workflow, reason }));
+      return { resumed: [], left };
+    },
 
     verify: (options) => verify(store, options),
     collect: (options) => collect(store, options),

@@ -23,6 +23,7 @@ import { notFound, pickThread } from "../record/selection.ts";
 import {
   type ForkFrom,
   isMoving,
+  type Noted,
   statusOf,
   type ThreadRef,
   type ThreadRow,
@@ -67,20 +68,20 @@ export class StoredThreads {
 
   /** @throws WorkflowError `THREAD_NOT_FOUND` */
   async read(ref: ThreadRef): Promise<ThreadView> {
-    const { facts, steps, driver, movedTo } = await this.#driven(ref);
+    const { facts, steps, driver, noted } = await this.#driven(ref);
     const { start, broken, end } = facts;
     const now = system.clock.now();
-    if (start) return viewOf(ref, { start, steps, broken, end }, driver, movedTo, now);
+    if (start) return viewOf(ref, { start, steps, broken, end }, driver, noted, now);
     return headlessView(ref, broken ?? { line: 1, offset: 0, reason: "no start record" });
   }
 
   async row(ref: ThreadRef): Promise<ThreadRow | null> {
     try {
-      const { facts, driver, movedTo } = await this.#driven(ref);
+      const { facts, driver, noted } = await this.#driven(ref);
       if (!facts.start) return unknownRow(ref);
       const { start, end, last, steps, waitedMs } = facts;
       const log = { start, end, last, steps, waitedMs };
-      const row = rowFrom(ref, log, statusOf(facts, driver, movedTo), movedTo);
+      const row = rowFrom(ref, log, statusOf(facts, driver, noted), noted.movedTo);
       return rowAt(row, system.clock.now());
     } catch (error) {
       if (isMissing(error)) return null;
@@ -182,8 +183,8 @@ export class StoredThreads {
   async #driven(ref: ThreadRef) {
     // Asked first: a thread that ends meanwhile has its end in the log.
     const driver = this.#drivers.find(ref);
-    const info = await this.#store.find(ref.threadId);
-    return { ...(await this.#fold(ref)), driver, movedTo: info?.movedTo ?? null };
+    const noted = notedIn(await this.#store.find(ref.threadId));
+    return { ...(await this.#fold(ref)), driver, noted };
   }
 
   async #fold(ref: ThreadRef): Promise<{ facts: LogFold; steps: Step[] }> {
@@ -225,6 +226,12 @@ export class StoredThreads {
     return wanted;
   }
 }
+
+/** What a store notes of a thread beside its log. */
+export const notedIn = (info: ThreadInfo | null): Noted => ({
+  movedTo: info?.movedTo ?? null,
+  paused: info?.paused ?? false,
+});
 
 export const isMissing = (error: unknown): boolean =>
   isWorkflowError(error) && error.code === "THREAD_NOT_FOUND";

@@ -125,6 +125,11 @@ export class ThreadEngine {
     return this.#attempts.pulled;
   }
 
+  /** Whether a pause was asked for, and nobody has resumed the thread since. */
+  get isPausing(): boolean {
+    return this.#pause !== null;
+  }
+
   /** Stops the thread at its next yield. */
   pause(): void {
     this.#pause ??= Promise.withResolvers();

@@ -31,9 +31,13 @@ export {
   type WorkerState,
   type WorkflowRow,
   type WorkflowView,
+  type TrashedThread,
+  type Recovered,
+  type RecoverOptions,
   type Woken,
 } from "../host/host.ts";
 export { openLocalHost } from "../local/host.ts";
+export { openThreads, type StopAll, stopAll, type StoppedAll } from "../host/stop-all.ts";
 
 // Stores
 export { Memory } from "../store/memory.ts";

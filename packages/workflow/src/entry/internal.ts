@@ -59,6 +59,8 @@ export { hostVariable, rootVariable } from "../disk/root.ts";
 export { terminalUser } from "../system/terminal-user.ts";
 export { threadEnv } from "../local/workers/surroundings.ts";
 export { isAnythingDue } from "../disk/due.ts";
+export { isTrashedThread } from "../disk/trash.ts";
+export { notInTrash } from "../disk/threads.ts";
 export { keepAwake } from "../local/workers/keep-awake.ts";
 export {
   type ServerAddress,

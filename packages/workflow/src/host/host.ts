@@ -1,7 +1,6 @@
 import type { Attempt } from "../record/attempt.ts";
 import type { PrepareOptions } from "../bundle/prepare.ts";
 import type { Descriptor, Step } from "../contract/contract.ts";
-import type { ErrorRecord } from "../contract/error.ts";
 import type { EventRecord, Orphan } from "../contract/event.ts";
 import type { Controlled, Durability, InputRequest, StepEdit } from "../control/control.ts";
 import type { EndRecord, InfoRecord, StartRecord } from "../record/record.ts";
@@ -18,6 +17,9 @@ import type {
   ThreadStatus,
   ThreadView,
 } from "../record/thread.ts";
+import type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } from "./woken.ts";
+
+export type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } from "./woken.ts";
 
 /**
  * What workflows are registered with and threads run on: the storage root of this machine
@@ -92,8 +94,15 @@ export interface Host {
   ): Promise<ControlResult<Command>>;
   /** Starts a thread whose log begins with a copy of another's steps. */
   fork(ref: ThreadRef, options: ForkOptions): Promise<Forked>;
-  /** Removes a thread's logs; one that has not ended only with `force`. */
-  remove(ref: ThreadRef, options?: { force?: boolean }): Promise<{ threadId: string }>;
+  /** Removes a thread; one that has not ended only with `force`. `inTrash`: it can be restored for a while. */
+  remove(
+    ref: ThreadRef,
+    options?: { force?: boolean },
+  ): Promise<{ threadId: string; inTrash?: true }>;
+  /** The threads in the trash, the one that was removed last first. Hosts without a trash have none. */
+  trash(): Promise<TrashedThread[]>;
+  /** Brings a thread back from the trash, by its id or the end of it. */
+  restore(threadId: string): Promise<ThreadRef>;
   /** What changes among all threads and workflows, until `signal` is aborted. */
   changes(signal: AbortSignal): AsyncGenerator<HostChange>;
 
@@ -102,6 +111,11 @@ export interface Host {
    * time. Each is woken once, whoever asks. Where nothing is due it costs next to nothing.
    */
   wake(options: WakeOptions): Promise<Woken>;
+  /**
+   * Resumes the interrupted threads that may be resumed unasked: those that ran here until a short while ago, with all that they
+   * were started with. A host that takes up its threads itself, or that no process outlives, resumes none.
+   */
+  recover(options: RecoverOptions): Promise<Recovered>;
 
   // Upkeep
 
@@ -193,19 +207,6 @@ export type StartOptions = {
 
 /** The result of a start: the new thread's id, and the workflow and version that it runs. */
 export type StartedThread = { threadId: string; workflow: string; hash: string };
-
-/** What the woken threads continue with; `env` reaches their workflows and is never written. */
-export type WakeOptions = { env: Environment; durability?: Durability };
-
-/**
- * The threads that this call has woken; those that are due and could not be, which are tried again in a minute;
- * and when the next is due, in milliseconds since the epoch, null when none sleeps.
- */
-export type Woken = {
-  woken: ThreadRef[];
-  failed: (ThreadRef & { error: ErrorRecord })[];
-  next: number | null;
-};
 
 /** How a fork differs from the thread that it comes from; what is not given stays as it was. */
 export type ForkOptions = {
@@ -359,6 +360,8 @@ export type VerifyOptions = {
 export type CollectOptions = {
   /** Only reports what would be collected. */
   dryRun?: boolean;
+  /** Deletes threads too that were removed more than seven days ago. */
+  trash?: boolean;
   now?: number;
 };
 

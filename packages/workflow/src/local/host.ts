@@ -11,9 +11,11 @@ import { listThreads, readIndexed, readRow, worthIndexing } from "./threads/list
 import { type Drivers, LiveWorkers, listLive, listWorkers } from "./workers/live.ts";
 import { Marks, observe } from "./threads/observe.ts";
 import { forkThread, resolveWorkflow, startThread } from "./threads/start.ts";
+import { listTrash, restoreFromTrash } from "./threads/trash.ts";
 import { ThreadIndex } from "./threads/thread-index.ts";
 import { findThread, readView } from "./threads/view.ts";
 import { verifyStore } from "./upkeep/verify.ts";
+import { recoverThreads } from "./workers/recover.ts";
 import { wakeThreads } from "./workers/wake.ts";
 import {
   addWorkflow,
@@ -122,7 +124,11 @@ function hostOf(root: Root, drivers?: Drivers): CopyHost {
       await index.forget(ref);
       return removed;
     },
+    trash: async () => listTrash(root),
+    restore: async (threadId) => restoreFromTrash(root, threadId),
     wake: async (given) => wakeThreads(root, given),
+    recover: async (given) =>
+      recoverThreads(root, given, (query) => listThreads(root, query, index)),
     changes: (signal) => changes(root, signal),
 
     verify: async (given) => verifyStore(root, given),

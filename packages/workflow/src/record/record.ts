@@ -23,7 +23,12 @@ export type StartRecord = {
   timestamp: number;
   /** `origin` is the first thread of its line, where `threadId` is itself a fork. */
   forkFrom?: { threadId: string; steps: number; origin?: string };
+  /** Absent on hosts that resume no thread unasked, and in a log of an earlier version of the format. */
+  startedIn?: StartedIn;
 };
+
+/** What a thread was started in: a mark of the storage root that no copy has, and the names of environment variables. */
+export type StartedIn = { root: string; env: string[] };
 
 export type EndReason = "returned" | "maxRounds" | "killed" | "failed";
 

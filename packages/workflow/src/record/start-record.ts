@@ -1,5 +1,5 @@
 import type { ForkRequest, StartRequest } from "../control/control.ts";
-import type { StartRecord } from "./record.ts";
+import type { StartedIn, StartRecord } from "./record.ts";
 
 /** What the start record of a thread has beside what was asked for. */
 export type StartFacts = {
@@ -11,13 +11,14 @@ export type StartFacts = {
   sha256?: string;
   /** When it was made, in milliseconds since the epoch. */
   timestamp: number;
+  startedIn?: StartedIn;
 };
 
 /** The start record of a new thread. Of the same request and facts it is the same, whoever makes it. */
 export function startRecord(
   hash: string,
   { workflow: name, threadId, fork, ...given }: StartRequest,
-  { source, rounds, sha256, timestamp }: StartFacts,
+  { source, rounds, sha256, timestamp, startedIn }: StartFacts,
 ): StartRecord {
   const before = source?.parameters;
   const maxRounds = given.maxRounds ?? before?.options.maxRounds ?? rounds;
@@ -34,6 +35,7 @@ export function startRecord(
     },
     timestamp,
     ...(fork && { forkFrom: forkFromOf(fork, source) }),
+    ...(startedIn && { startedIn }),
   };
 }
 

@@ -51,7 +51,7 @@ export const failureOf = (state: ThreadStatus): ThreadFailure | null =>
  */
 export type ThreadStatus =
   | { status: "running"; pid: number; pausing?: true }
-  | { status: "paused"; pid: number }
+  | { status: "paused"; pid: number | null }
   | { status: "waiting"; question: Step; pid: number | null }
   | { status: "completed" | "killed"; result: ThreadResult }
   | { status: "failed"; result: ThreadResult; error: FailureRecord | null }
@@ -154,26 +154,34 @@ export type LiveRow = ThreadTimes & {
 /** What a live worker reports of a thread that it drives. */
 export type LiveFacts = { status: LiveStatus; pid: number; pausing?: true };
 
+/** What is noted of a thread beside its log: the host that it has moved to, and that a person has paused it. */
+export type Noted = { movedTo: string | null; paused: boolean };
+
+const nothingNoted: Noted = { movedTo: null, paused: false };
+
 /**
  * The status of a thread: its log decides first, then whether it has moved to another host, then what its live worker
- * reports (null when no worker answers for it). It is never stored.
+ * reports (null when no worker answers for it), then whether it is paused. It is never stored. A paused thread that asks is
+ * `waiting`: it can be answered, and pauses then. One that sleeps is `paused`: it does not wake.
  */
 export function statusOf(
   { broken, end, last }: LogFacts,
   live: LiveFacts | null,
-  movedTo: string | null = null,
+  { movedTo, paused }: Noted = nothingNoted,
 ): ThreadStatus {
   if (broken) return { status: "corrupt", broken };
   if (end) return endedStatus(end);
   if (movedTo !== null) return { status: "moved", movedTo };
   const waits = last?.role === WAIT && (!live || live.status === "waiting");
-  if (waits) return { status: "waiting", question: last, pid: live?.pid ?? null };
-  if (live?.status === "paused") return { status: "paused", pid: live.pid };
+  if (waits && !(paused && sleepsUntil(last) !== null)) {
+    return { status: "waiting", question: last, pid: live?.pid ?? null };
+  }
+  if (waits || live?.status === "paused") return { status: "paused", pid: live?.pid ?? null };
   if (live) return { status: "running", pid: live.pid, ...(live.pausing && { pausing: true }) };
-  return { status: "interrupted" };
+  return paused ? { status: "paused", pid: null } : { status: "interrupted" };
 }
 
-/** Whether a thread with this status has a worker that drives it. */
+/** Whether a thread with this status is under way: a worker drives it, or a pause holds it. */
 export const isMoving = (status: Status): boolean => status === "running" || status === "paused";
 
 /** Whether a thread in this state goes on without anyone's doing: it runs, or is paused or asleep. */

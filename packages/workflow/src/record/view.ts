@@ -2,7 +2,14 @@ import { ulidTime } from "../contract/base32.ts";
 import type { Step } from "../contract/contract.ts";
 import type { Break, LogFacts, StartRecord } from "./record.ts";
 import { timesAt, waitedIn } from "./times.ts";
-import { forkFromIn, type LiveFacts, statusOf, type ThreadRef, type ThreadView } from "./thread.ts";
+import {
+  forkFromIn,
+  type LiveFacts,
+  type Noted,
+  statusOf,
+  type ThreadRef,
+  type ThreadView,
+} from "./thread.ts";
 
 /** A thread whose start record can't be read. */
 export function headlessView({ hash, threadId }: ThreadRef, broken: Break): ThreadView {
@@ -22,22 +29,23 @@ export function headlessView({ hash, threadId }: ThreadRef, broken: Break): Thre
   };
 }
 
-/** A whole thread at a moment, by its log, what drives it, and the host that it has moved to. */
+/** A whole thread at a moment, by its log, what drives it, and what is noted of it. */
 export function viewOf(
   { hash, threadId }: ThreadRef,
   { start, steps, broken, end }: Omit<LogFacts, "last"> & { start: StartRecord; steps: Step[] },
   driver: LiveFacts | null,
-  away: string | null,
+  noted: Noted,
   now: number,
 ): ThreadView {
-  const state = statusOf({ broken, end, last: steps.at(-1) ?? null }, driver, away);
+  const state = statusOf({ broken, end, last: steps.at(-1) ?? null }, driver, noted);
   const { timestamp: createdAt } = start;
   const updatedAt = (end ?? steps.at(-1) ?? start).timestamp;
   const waitedMs = waitedIn(start, [...steps, end]);
   const { prompt, params, options } = start.parameters;
+  const { movedTo } = noted;
   return {
     ...state,
-    ...(away !== null && { movedTo: away }),
+    ...(movedTo !== null && { movedTo }),
     threadId,
     workflow: start.name,
     hash,

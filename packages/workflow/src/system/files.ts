@@ -57,6 +57,30 @@ export const files: Files = {
       closeSync(fd);
     }
   },
-  watch: (path, onChange, onError) =>
-    watch(path, { persistent: false }, (_event, name) => onChange(name ?? "")).on("error", onError),
+  watch: watchFile,
 };
+
+/** Bun drops a change that comes up to two milliseconds behind another of the same file (oven-sh/bun: PathWatcher). */
+const dropsWithinMs = 4;
+
+/** Each change is reported again a moment later, for what Bun has dropped behind it. */
+function watchFile(path: string, onChange: (name: string) => void, onError: () => void) {
+  const again = new Map<string, ReturnType<typeof setTimeout>>();
+  const watcher = watch(path, { persistent: false }, (_event, given) => {
+    const name = given ?? "";
+    clearTimeout(again.get(name));
+    const report = () => {
+      again.delete(name);
+      onChange(name);
+    };
+    again.set(name, setTimeout(report, dropsWithinMs).unref());
+    onChange(name);
+  }).on("error", onError);
+  return {
+    close() {
+      for (const timer of again.values()) clearTimeout(timer);
+      again.clear();
+      watcher.close();
+    },
+  };
+}

@@ -24,6 +24,10 @@ export type FileStat = {
   readonly uid: number;
   readonly mode: number;
   readonly mtimeMs: number;
+  /** When the name, owner, mode or content changed last: no program can set it. */
+  readonly ctimeMs: number;
+  /** When the file was made; 0 where the system does not know. */
+  readonly birthtimeMs: number;
   isFile(): boolean;
   isDirectory(): boolean;
   isSocket(): boolean;
@@ -133,6 +137,8 @@ export type RunEnd = { exitCode: number; output: string; error: string };
 export type Processes = {
   /** This one's. */
   readonly pid: number;
+  /** What systemd or D-Bus names this machine; empty where neither does. */
+  machineId(): string;
   /** The processes that were started with one of these values of a variable; none where that can't be seen. */
   withVariable(name: string, values: ReadonlySet<string>): FoundProcess[];
   /**

@@ -138,6 +138,14 @@ const processes: Processes = {
       return found && values.has(found.env[name] as string) ? [found] : [];
     });
   },
+  machineId() {
+    try {
+      return readText("/etc/machine-id").trim();
+    } catch {
+      return "";
+    }
+  },
+
   comesFrom(name, pids) {
     const line = isLinux ? lineByProc() : lineByPs();
     const isMarked = (id: number) => isLinux && hasVariable(id, name);

@@ -30,7 +30,13 @@ import {
 import { blobsNamedIn } from "../record/blob-names.ts";
 import { LogFold } from "../record/fold.ts";
 import type { JournalRecord } from "../record/journal.ts";
-import { type JournalHead, type StartRecord, textOf, withHead } from "../record/record.ts";
+import {
+  type JournalHead,
+  type StartedIn,
+  type StartRecord,
+  textOf,
+  withHead,
+} from "../record/record.ts";
 import { firstSum, sealed, sumText } from "../record/sum.ts";
 import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
 import { keptBy, startRecord } from "../record/start-record.ts";
@@ -44,7 +50,7 @@ import { JournalReader } from "./journal-reader.ts";
 export type PreparedThread = { thread: NewThread; start: StartRecord; steps: Step[] };
 
 /** What a new thread takes over from its bundle. */
-export type BundleFacts = { rounds?: number; sha256?: string };
+export type BundleFacts = { rounds?: number; sha256?: string; startedIn?: StartedIn };
 
 /**
  * The error that a thread with this start record was started with other bytes than its bundle now has; null when it was
@@ -74,7 +80,7 @@ export async function prepareThread(
   store: ThreadStore,
   hash: string,
   request: StartRequest,
-  { rounds = defaultMaxRounds, sha256 }: BundleFacts = {},
+  { rounds = defaultMaxRounds, sha256, startedIn }: BundleFacts = {},
 ): Promise<PreparedThread> {
   const { threadId, fork } = request;
   const source = fork ? await copiedSteps(store, fork) : null;
@@ -82,7 +88,7 @@ export async function prepareThread(
     fork && source && otherBundle(store.where(fork, "data"), source.start, { hash, sha256 });
   if (other) throw other;
   const timestamp = system.clock.now();
-  const facts = { source: source?.start, rounds, sha256, timestamp };
+  const facts = { source: source?.start, rounds, sha256, timestamp, startedIn };
   const start = startRecord(hash, request, facts);
   const isTaken = fork && source?.isAll && !fork.anew;
   const recorded = isTaken ? await copiedJournal(store, fork, source.head) : [];

@@ -1,17 +1,17 @@
 import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveThread } from "../control/control.ts";
 import type { ThreadEngine } from "../engine/engine.ts";
+import type { ThreadRef } from "../record/thread.ts";
 import type { InfoLog } from "./info.ts";
 
 /** A thread that is driven. */
 export type Live = {
+  ref: ThreadRef;
   engine: ThreadEngine;
   info: InfoLog;
   workflow: string;
   since: number;
   fail: (thrown: unknown) => void;
-  /** Whether a pause was asked for, and nobody has resumed it since. */
-  pauses?: boolean;
   /** Resolves when it is no longer driven and its log is closed. */
   gone: Promise<void>;
 };
@@ -26,7 +26,7 @@ export const isSoonAtWork = ({ status, wakesAt }: ThreadEngine, now: number): bo
 /** What is reported of a thread that is driven; `now` is of the clock that its `since` is of. */
 export function liveThreadOf(
   threadId: string,
-  { engine, workflow, since, pauses }: Live,
+  { engine, workflow, since }: Live,
   now: number,
 ): LiveThread {
   const { status, last, steps } = engine;
@@ -34,7 +34,7 @@ export function liveThreadOf(
   const until = status === "waiting" ? sleepsUntil(last) : null;
   const sleep = until === null ? {} : { sleepingUntil: until };
   const role = last?.role ?? null;
-  const pausing = pauses && status === "running" ? ({ pausing: true } as const) : {};
+  const pausing = engine.isPausing && status === "running" ? ({ pausing: true } as const) : {};
   return {
     threadId,
     workflow,
@@ -47,3 +47,10 @@ export function liveThreadOf(
     ...pausing,
   };
 }
+
+/** What is reported of a thread that is being created. */
+export const newThreadOf = (threadId: string, workflow: string, ms: number): LiveThread => {
+  const elapsedMs = Math.round(ms);
+  const times = { workedMs: elapsedMs, waitedMs: 0 };
+  return { threadId, workflow, status: "running", role: null, steps: 0, elapsedMs, ...times };
+};

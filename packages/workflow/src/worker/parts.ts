@@ -1,7 +1,8 @@
 import type { LoadedBundle } from "../bundle/store.ts";
 import type { Step } from "../contract/contract.ts";
 import type { Controlled, LeaveRequest, Location } from "../control/control.ts";
-import type { StartRecord } from "../record/record.ts";
+import type { StartedIn, StartRecord } from "../record/record.ts";
+import type { Interrupted } from "../record/recovery.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type { ThreadStore } from "../store/store.ts";
 import type { SharedEnv } from "./context.ts";
@@ -24,6 +25,14 @@ export type ThreadsParts = {
     noteCopied: (threadId: string, steps: readonly Step[]) => void;
     /** The entries that an earlier version has recorded for a thread. */
     oldEntries: (start: StartRecord) => Promise<readonly OldEntries[]>;
+    /** What a new thread is started in; undefined where that can't be told. */
+    startedIn: (env: Readonly<Record<string, string>>) => Promise<StartedIn | undefined>;
+    /** Counts that a thread is resumed unasked. @throws WorkflowError `NOT_RECOVERED` when it must not be */
+    recover: (
+      thread: Interrupted,
+      env: Readonly<Record<string, string>>,
+      descriptor: object,
+    ) => Promise<void>;
     /** Notes that a thread has moved to another host. */
     leave: (ref: ThreadRef, to: LeaveRequest["to"], isPaused: boolean) => Location;
   };

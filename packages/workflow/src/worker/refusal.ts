@@ -6,8 +6,8 @@ import type { Surroundings } from "../control/control.ts";
 import { isOver, notWaiting, refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
 import { payloadJson } from "../record/payload.ts";
 import { notFound } from "../record/selection.ts";
-import { answerHint, endedError, movesNotRunning } from "../record/thread.ts";
-import type { Claim } from "../store/store.ts";
+import { answerHint, endedError, movedError, movesNotRunning } from "../record/thread.ts";
+import type { Claim, ThreadInfo } from "../store/store.ts";
 import { hashCollision } from "../registry/versions.ts";
 import { system } from "../system/system.ts";
 import { otherBundle } from "./create.ts";
@@ -50,6 +50,22 @@ export function stillWaiting({
   const last = steps.at(-1);
   if (last?.role !== WAIT || isOver(last.meta as WaitMeta, system.clock.now())) return null;
   return waiting(start.threadId, last);
+}
+
+/**
+ * Checks that a thread that no worker drives can be paused: one that is paused already, or that a time wakes.
+ * @throws WorkflowError `THREAD_ENDED`, `THREAD_MOVED`, `NOT_RUNNING`
+ */
+export function checkPausable({ threadId, state, paused, movedTo }: ThreadInfo): void {
+  if (movedTo !== null) throw movedError(threadId, movedTo);
+  if (state.kind === "ended") throw endedError(threadId, "ended");
+  if (paused || (state.kind === "waiting" && state.dueAt !== null)) return;
+  const stands = state.kind === "waiting" ? "waiting" : "interrupted";
+  throw WorkflowError.failed(
+    "NOT_RUNNING",
+    `${threadId} does not run: it is ${stands}`,
+    "see what runs: uncaged-workflow ps",
+  );
 }
 
 /** The error that a thread can't be answered, because it does not wait. It is added to the thread's debug log too. */

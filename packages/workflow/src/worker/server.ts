@@ -88,6 +88,8 @@ async function answer({ method, path, body = "" }: SocketRequest, threads: Threa
       return threads.pause(threadId);
     case "POST :id/resume":
       return threads.resume(threadId, resumeRequest(body));
+    case "POST :id/recover":
+      return threads.recover(threadId, resumeRequest(body));
     case "POST :id/input":
       return threads.answer(threadId, answerRequest(body));
     case "POST :id/kill":

@@ -1,8 +1,7 @@
 import { withStrictSchemas } from "../bundle/role-schemas.ts";
 import type { LoadedBundle } from "../bundle/store.ts";
 import { WAIT } from "../contract/contract.ts";
-import { toErrorRecord, WorkflowError } from "../contract/error.ts";
-import { maskLater, maskOf } from "../contract/mask.ts";
+import { toErrorRecord } from "../contract/error.ts";
 import type {
   AnswerRequest,
   Controlled,
@@ -21,21 +20,24 @@ import { killed, type Outcome } from "../engine/ending.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
 import { textOf } from "../record/record.ts";
 import { notFound } from "../record/selection.ts";
-import { endedError, movedError, movesNotRunning } from "../record/thread.ts";
-import type { Claim, ClaimOptions, ThreadInfo } from "../store/store.ts";
+import { movesNotRunning } from "../record/thread.ts";
+import type { Claim } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { checkParams, hasTaken, otherBundle, prepareThread, roundsOf } from "./create.ts";
-import { engineFor } from "./drive.ts";
-import { JournalReader } from "./journal-reader.ts";
-import { InfoLog } from "./info.ts";
-import { isSoonAtWork, type Live, liveThreadOf } from "./live.ts";
-import { noteRefusal, refuse, stillWaiting, waiting, workerClosing } from "./refusal.ts";
+import { claimOpen, claimOptions, type Driven, openLive, startedBefore } from "./open.ts";
+import type { InfoLog } from "./info.ts";
+import { isSoonAtWork, type Live, liveThreadOf, newThreadOf } from "./live.ts";
+import {
+  checkPausable,
+  noteRefusal,
+  refuse,
+  stillWaiting,
+  waiting,
+  workerClosing,
+} from "./refusal.ts";
 import { Turns } from "./turns.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { isDue, mostAtOnce, surroundingsFor, wakeAgainMs } from "./wake.ts";
-
-/** A claim holds as long as this process on a store that has no leases. */
-const leaseMs = 30_000;
 
 /** The threads of one bundle that a worker drives. Each is claimed and created by one request at a time. */
 export class Threads {
@@ -67,28 +69,20 @@ export class Threads {
     const creating = [...this.#creating].filter(([threadId]) => !this.#live.has(threadId));
     return [
       ...driven.map(([threadId, live]) => liveThreadOf(threadId, live, now)),
-      ...creating.map(([threadId, { workflow, since }]): LiveThread => {
-        const elapsedMs = Math.round(now - since);
-        const times = { workedMs: elapsedMs, waitedMs: 0 };
-        return { threadId, workflow, status: "running", role: null, steps: 0, elapsedMs, ...times };
-      }),
+      ...creating.map(([threadId, { workflow, since }]) =>
+        newThreadOf(threadId, workflow, now - since),
+      ),
     ];
   }
 
   async start(request: StartRequest): Promise<Started> {
     const { threadId } = request;
     const there = await this.#parts.store.find(threadId);
-    if (there) return this.#startedBefore(there);
+    if (there) return startedBefore(this.#parts.hash, there);
     const bundle = await this.#parts.load();
     await checkParams(bundle, request);
     const orphans = await this.#parts.orphans.besideFork(request.fork?.hash);
     return await this.#turns.alone(threadId, () => this.#create(bundle, request, orphans));
-  }
-
-  #startedBefore({ hash, threadId, movedTo }: ThreadInfo): Started {
-    if (movedTo !== null) throw movedError(threadId, movedTo);
-    if (hash === this.#parts.hash) return { threadId, started: false };
-    throw refuse("THREAD_EXISTS", threadId, "is a thread of another version");
   }
 
   async #create(
@@ -106,12 +100,13 @@ export class Threads {
     let claim: Claim | null = null;
     let isDriven = false;
     try {
-      const facts = { rounds: roundsOf(bundle), sha256: bundle.sha256 };
+      const startedIn = await place.startedIn(request.env);
+      const facts = { rounds: roundsOf(bundle), sha256: bundle.sha256, startedIn };
       const { thread, steps } = await prepareThread(store, hash, request, facts);
       if (request.fork) place.noteCopied(threadId, steps);
-      const created = await store.create(thread, this.#claimOptions(request));
+      const created = await store.create(thread, claimOptions(request));
       claim = created.claim;
-      if (!claim) return this.#startedBefore(created.thread);
+      if (!claim) return startedBefore(hash, created.thread);
       await this.#drive(bundle, claim, request, orphans);
       isDriven = true;
       return { threadId, started: true };
@@ -123,8 +118,9 @@ export class Threads {
 
   async resume(threadId: string, request: ResumeRequest): Promise<Controlled> {
     const live = await this.#find(threadId);
-    if (live?.engine.resume()) {
-      live.pauses = false;
+    if (live?.engine.isPausing) {
+      await this.#parts.store.setPaused(live.ref, false);
+      live.engine.resume();
       this.#parts.note(threadId, true);
       return { threadId };
     }
@@ -133,13 +129,35 @@ export class Threads {
     const bundle = await this.#parts.load();
     await this.#turns.alone(threadId, async () => {
       if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
-      await this.#driveAgain(bundle, threadId, request, (claim) => {
+      await this.#driveAgain(bundle, threadId, request, async (claim) => {
         const refusal = stillWaiting(claim);
-        if (refusal) throw refusal;
-        return request;
+        if (refusal && !claim.thread.paused) throw refusal;
+        if (claim.thread.paused) await this.#parts.store.setPaused(claim.ref, false);
+        return refusal ? null : { ...request, goesOn: true };
       });
     });
     return { threadId, ...this.#parts.orphans.report };
+  }
+
+  /**
+   * Resumes an interrupted thread unasked.
+   * @throws WorkflowError `NOT_RECOVERED` when that is for a person to decide, `ALREADY_RUNNING`, and those of `resume`
+   */
+  async recover(threadId: string, request: ResumeRequest): Promise<Controlled> {
+    const { load, orphans, place } = this.#parts;
+    await this.#find(threadId);
+    const bundle = await load();
+    await this.#turns.alone(threadId, async () => {
+      if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
+      await this.#driveAgain(bundle, threadId, request, async (claim) => {
+        const { start, steps, thread } = claim;
+        if (steps.at(-1)?.role === WAIT) throw waiting(threadId, steps.at(-1) ?? null);
+        const facts = { start, steps, paused: thread.paused };
+        await place.recover(facts, request.env, bundle.descriptor);
+        return request;
+      });
+    });
+    return { threadId, ...orphans.report };
   }
 
   /** Wakes the threads that are due. One that can't be woken is due again in a minute. */
@@ -184,11 +202,13 @@ export class Threads {
 
   async pause(threadId: string): Promise<Controlled> {
     const live = await this.#find(threadId);
-    const hint = "see what runs: uncaged-workflow ps";
-    if (!live) throw WorkflowError.failed("NOT_RUNNING", `${threadId} does not run`, hint);
-    live.engine.pause();
-    live.pauses = true;
-    this.#parts.note(threadId, false);
+    const { store, hash, note } = this.#parts;
+    const thread = await store.find(threadId);
+    if (thread?.hash !== hash) throw notFound(threadId);
+    if (!live) checkPausable(thread);
+    await store.setPaused(thread, true);
+    live?.engine.pause();
+    note(threadId, false);
     return { threadId };
   }
 
@@ -247,7 +267,7 @@ export class Threads {
     return { threadId };
   }
 
-  /** Stops driving a thread that does not run, and notes that it goes on on another host. The same again does nothing. */
+  /** Stops driving a thread that does not run, and notes that it is on another host. The same again does nothing. */
   async leave(threadId: string, { to }: LeaveRequest): Promise<Location> {
     const { hash, orphans, place } = this.#parts;
     await orphans.ended;
@@ -271,7 +291,7 @@ export class Threads {
     const there = await store.find(threadId);
     if (there?.hash !== hash) throw notFound(threadId);
     if (there.movedTo !== null) return;
-    await (await store.claim({ hash, threadId }, this.#claimOptions({ env: {} })))?.release();
+    await (await store.claim({ hash, threadId }, claimOptions({ env: {} })))?.release();
   }
 
   /** Stops driving all threads and leaves their logs so that each can be resumed. */
@@ -299,29 +319,21 @@ export class Threads {
   async #drive(
     bundle: LoadedBundle,
     claim: Claim,
-    surroundings: Surroundings,
+    surroundings: Driven,
     orphans: Pick<Controlled, "orphans">,
     onBegin: (live: Live) => void = () => undefined,
   ): Promise<void> {
-    const { store, place } = this.#parts;
-    const { threadId, name: workflow } = claim.start;
-    const reader = await JournalReader.open(store, claim);
-    const env = this.#parts.env.with(surroundings.env);
-    const mask = maskLater(() => maskOf(env, surroundings.secrets));
-    const info = new InfoLog(claim, mask);
-    const { engine, fail } = engineFor({
-      ...{ store, claim, bundle, place, env, info, mask },
-      journal: { reader, old: () => place.oldEntries(claim.start) },
-      onWait: () => this.#parts.onChange(),
-    });
-    const gone = this.#settle(claim, engine.done, info);
+    const live = await openLive(this.#parts, bundle, claim, surroundings);
+    const { engine, info } = live;
+    const { threadId } = claim.ref;
+    live.gone = this.#settle(claim, engine.done, info);
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
-    const live: Live = { engine, info, workflow, since: system.clock.elapsed(), fail, gone };
     this.#live.set(threadId, live);
     const payload = { pid: system.processes.pid, steps: claim.steps.length, ...orphans };
     info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     if (claim.cut) info.noteCut(claim.cut);
+    if (claim.thread.paused && !surroundings.goesOn) engine.pause();
     engine.start();
     onBegin(live);
     this.#parts.onChange();
@@ -337,7 +349,7 @@ export class Threads {
     this.#parts.onChange();
   }
 
-  // A thread whose end is written may still be closing its generator: nothing is done to it before that is over.
+  // Nothing is done to a thread whose end is written before its generator is closed.
   async #find(threadId: string): Promise<Live | null> {
     const live = this.#live.get(threadId) ?? null;
     if (!live?.engine.over) return live;
@@ -355,7 +367,7 @@ export class Threads {
     bundle: LoadedBundle,
     threadId: string,
     request: Surroundings,
-    surroundings: (claim: Claim) => Surroundings | null,
+    surroundings: (claim: Claim) => Driven | null | Promise<Driven | null>,
     onBegin?: (live: Live) => void,
   ): Promise<void> {
     const { store, hash, note, orphans } = this.#parts;
@@ -368,7 +380,7 @@ export class Threads {
       const { sha256 } = bundle;
       const other = otherBundle(store.where(claim.ref, "data"), claim.start, { hash, sha256 });
       if (other) throw other;
-      const own = surroundings(claim);
+      const own = await surroundings(claim);
       if (!own) return;
       await this.#drive(bundle, claim, own, orphans.report, onBegin);
       isDriven = true;
@@ -377,24 +389,12 @@ export class Threads {
     }
   }
 
-  /** @throws WorkflowError `THREAD_ENDED`, and those of `ThreadStore.claim`. */
   async #claim(threadId: string, request: Surroundings): Promise<Claim> {
     this.#checkOpen();
-    const { store, hash } = this.#parts;
-    const claim = await store.claim({ hash, threadId }, this.#claimOptions(request));
-    if (!claim) throw refuse("ALREADY_RUNNING", threadId, "is driven elsewhere");
-    if (!claim.end) return claim;
-    await claim.release();
-    const { returnCode, reason } = claim.end.meta;
-    throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
+    return await claimOpen(this.#parts, threadId, request);
   }
 
   #checkOpen(): void {
     if (this.#isReleased) throw workerClosing();
-  }
-
-  #claimOptions({ durability }: Surroundings): ClaimOptions {
-    const owner = `process ${system.processes.pid}`;
-    return { owner, leaseMs, ...(durability && { durability }) };
   }
 }

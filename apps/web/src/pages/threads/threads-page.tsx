@@ -10,6 +10,7 @@ import { Button, Command } from "../../ui/button.tsx";
 import { Page, useKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { Filters } from "./filters.tsx";
+import { InterruptedLine, StopAll } from "./stop-all.tsx";
 import { ThreadTable } from "./thread-table.tsx";
 
 export function ThreadsPage() {
@@ -23,11 +24,15 @@ export function ThreadsPage() {
     <Page
       title="Threads"
       actions={
-        <Button look="solid" icon={<Play />} onClick={() => setSearch({ start: "" })}>
-          Start
-        </Button>
+        <>
+          <StopAll />
+          <Button look="solid" icon={<Play />} onClick={() => setSearch({ start: "" })}>
+            Start
+          </Button>
+        </>
       }
     >
+      <InterruptedLine />
       <Filters search={search} onChange={setSearch} />
       <List search={search} onClear={() => void navigate({ search: {} })} />
       <StartDialog

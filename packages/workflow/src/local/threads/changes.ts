@@ -22,7 +22,7 @@ export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<
   let wake = Promise.withResolvers<void>();
   const rouse = (): void => wake.resolve();
   const watched = watchLogs(root, (ref, file) => {
-    if (file !== "data.jsonl" && file !== "location.json") return;
+    if (!["data.jsonl", "location.json", "paused"].includes(file)) return;
     seen.changed(ref);
     rouse();
   });

@@ -5,8 +5,8 @@ import { readRegistry } from "../../registry/read.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { ambiguousHash, hashesOf, versionsOf } from "../../registry/versions.ts";
 import { systemCode } from "../../disk/disk-error.ts";
-import { movedTo } from "../../disk/location.ts";
-import { dataPath, loggedHashes, type Root, storedHashes } from "../../disk/paths.ts";
+import { dataPath, loggedHashes, pausedIdsOf, type Root, storedHashes } from "../../disk/paths.ts";
+import { notedOf } from "../../disk/threads.ts";
 import { isDevName, isHash, isHashPrefix } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
 import {
@@ -51,12 +51,12 @@ export async function listThreads(
   const statuses = status === undefined ? null : new Set([status].flat());
   const selectors = workflow ? await selectorsOf(root, workflow) : null;
   const words = wordsOf(search);
-  // Only a worker makes a thread run: whose threads are wanted is asked, and no log is read in vain.
+  // Only a worker makes a thread run, and paused threads have a file: no log is read in vain.
   const areLive = statuses !== null && [...statuses].every(isMoving);
   const filter: Filter = { statuses, selectors, words };
   const indexed = areLive || !index ? null : await indexedPage(root, index, query, filter);
   if (indexed) return indexed;
-  const all = areLive ? await listLive(root) : candidatesOf(root, selectors);
+  const all = areLive ? await movingThreads(root) : candidatesOf(root, selectors);
   const isNamed = selectors?.some(({ name }) => name !== undefined) === true;
   const isCounted = !statuses && !isNamed && words.length === 0;
   const total = isCounted ? all.length : null;
@@ -75,6 +75,15 @@ export async function listThreads(
   // Some of the threads may not have been created yet.
   const last = rows.length < limit ? refs.at(-1) : rows.at(-1);
   return { rows, total, next: isLast ? null : (last?.threadId ?? null) };
+}
+
+/** The threads that live workers drive, and those that are paused. */
+async function movingThreads(root: Root): Promise<ThreadRef[]> {
+  const paused = loggedHashes(root).flatMap((hash) =>
+    pausedIdsOf(root, hash).map((threadId) => ({ hash, threadId })),
+  );
+  const all = [...(await listLive(root)), ...paused];
+  return [...new Map(all.map((ref) => [ref.threadId, ref])).values()];
 }
 
 /** The threads that the selectors may select, by the paths of their logs, in no order. */
@@ -202,10 +211,10 @@ export function readIndexed(root: Root, ref: ThreadRef): IndexedRow | null {
     const log = outlineLog(dataPath(root, ref.hash, ref.threadId));
     if (log.kind === "empty") return null;
     if (log.kind === "headless") return { ...unknownRow(ref), isOver: false };
-    const away = movedTo(root, ref);
-    const state = statusOf(log, null, away);
+    const noted = notedOf(root, ref);
+    const state = statusOf(log, null, noted);
     return {
-      ...rowFrom(ref, log, state, away),
+      ...rowFrom(ref, log, state, noted.movedTo),
       isOver: log.end !== null && state.status !== "corrupt",
     };
   } catch {
@@ -236,7 +245,7 @@ async function prefilter(
     const [end, last] = record && isEnd(record) ? [record, null] : [null, record];
     // What goes on while it is looked at is read whole.
     if (!end && ((await live.find(ref)) || sizeOf(path) !== size)) return "maybe";
-    const { status } = statusOf({ broken: null, end, last }, null, movedTo(root, ref));
+    const { status } = statusOf({ broken: null, end, last }, null, notedOf(root, ref));
     return statuses.has(status) ? "maybe" : "no";
   } catch {
     return "maybe";
@@ -254,8 +263,8 @@ export async function readRow(
     const { log, driver } = await readDriven(root, ref, outlineLog, live);
     if (log.kind === "empty") return null;
     if (log.kind === "thread") {
-      const away = movedTo(root, ref);
-      const row = rowFrom({ threadId, hash }, log, statusOf(log, driver, away), away);
+      const noted = notedOf(root, ref);
+      const row = rowFrom({ threadId, hash }, log, statusOf(log, driver, noted), noted.movedTo);
       return rowAt(row, system.clock.now());
     }
   } catch (error) {

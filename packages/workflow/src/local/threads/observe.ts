@@ -1,3 +1,4 @@
+import { WAIT } from "../../contract/contract.ts";
 import type { Observed, ObserveOptions } from "../../host/host.ts";
 import { FileReader } from "../../disk/reader.ts";
 import {
@@ -9,7 +10,7 @@ import {
   positionOf,
 } from "../../record/reader.ts";
 import { diskError, systemCode } from "../../disk/disk-error.ts";
-import { movedTo } from "../../disk/location.ts";
+import { notedOf } from "../../disk/threads.ts";
 import { dataPath, infoPath, type Root } from "../../disk/paths.ts";
 import { system } from "../../system/system.ts";
 import { notFound } from "../../record/selection.ts";
@@ -76,11 +77,13 @@ export async function* observe(
       const { facts } = reader;
       if (facts.end || (to && !facts.broken)) return;
       const at = cursorOf(reader.position);
-      const driver = facts.broken ? null : await live.find(ref, changedAt);
+      const driver = facts.broken
+        ? null
+        : await live.find(ref, changedAt, facts.last?.role === WAIT);
       if (!reader.exists) return yield { kind: "removed", cursor: at };
       // The worker may have written and gone before it was asked: its answer is then of a longer log.
       if (reader.isBehind) continue;
-      const state = statusOf(facts, driver, movedTo(root, ref));
+      const state = statusOf(facts, driver, notedOf(root, ref));
       const text = JSON.stringify(state);
       if (text !== shown) yield { kind: "status", state, cursor: at };
       if (state.status === "corrupt" || state.status === "moved") return;

@@ -4,7 +4,7 @@
  *
  * I1 A row counts for as long as its log has the size and the time of its last change that it was read at; what
  *    has no end yet is looked at each time, and so is each log that is shown. What has ended changes no more, and
- *    who removes it removes the row.
+ *    who removes it removes the row. A pause changes no log: it is compared too.
  * I2 A folder is listed anew when its time of change is another one. What changed within the resolution of that
  *    time is not trusted.
  * I3 A file that can't be opened, is broken, or of another format, is removed and made again; where it can't be
@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { readLast } from "../../disk/log.ts";
 import { isEnd } from "../../record/record.ts";
 import { removeQuietly } from "../../disk/files.ts";
+import { isPaused } from "../../disk/paused.ts";
 import { dataPath, loggedHashes, type Root, threadIdsOf, threadsDir } from "../../disk/paths.ts";
 import { type Column, type Database, O_CREAT, O_RDWR } from "../../system/port.ts";
 import { system } from "../../system/system.ts";
@@ -157,9 +158,10 @@ export class ThreadIndex {
   }
 
   /** Whether a log is still as it was read. */
-  isFresh({ threadId, hash, size, changed }: IndexEntry): boolean {
+  isFresh({ threadId, hash, size, changed, isOver, row }: IndexEntry): boolean {
     const stat = system.files.stat(dataPath(this.#root, hash, threadId));
-    return stat?.size === size && stat.mtimeMs === changed;
+    if (stat?.size !== size || stat.mtimeMs !== changed) return false;
+    return isOver || isPaused(this.#root, { hash, threadId }) === (row?.status === "paused");
   }
 
   close(): void {

@@ -7,11 +7,10 @@ import {
 } from "../../disk/log.ts";
 import type { StartRecord } from "../../record/record.ts";
 import { diskError, systemCode } from "../../disk/disk-error.ts";
-import { movedTo } from "../../disk/location.ts";
 import { dataPath, loggedHashes, type Root, threadIdsOf } from "../../disk/paths.ts";
 import { isThreadId } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
-import { threadWithId } from "../../disk/threads.ts";
+import { notedOf, threadWithId } from "../../disk/threads.ts";
 import { notFound, pickThread } from "../../record/selection.ts";
 import type { LiveFacts, ThreadRef, ThreadView } from "../../record/thread.ts";
 import { headlessView, viewOf } from "../../record/view.ts";
@@ -72,5 +71,5 @@ export async function readView(
   });
   if (log.kind === "empty") throw notFound(threadId);
   if (log.kind === "headless") return headlessView(ref, log.broken);
-  return viewOf(ref, log, driver, movedTo(root, ref), system.clock.now());
+  return viewOf(ref, log, driver, notedOf(root, ref), system.clock.now());
 }

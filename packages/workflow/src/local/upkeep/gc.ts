@@ -5,7 +5,6 @@ import { findOwn, withRegistryLock } from "../../registry/change.ts";
 import { hashesOf } from "../../registry/versions.ts";
 import { removeRunFolder, runFolder, runFolders } from "../../sandbox/run-folder.ts";
 import { diskError, systemCode } from "../../disk/disk-error.ts";
-import { makeFolder } from "../../disk/files.ts";
 import { takeLock } from "../../disk/lock.ts";
 import {
   blobFolders,
@@ -25,6 +24,7 @@ import {
   trashDir,
 } from "../../disk/paths.ts";
 import { isThreadId } from "../../contract/names.ts";
+import { finishRemovals, makeOwnFolder, trashedThreads } from "../../disk/trash.ts";
 import { worktreesDir } from "../../disk/worktrees.ts";
 import { system } from "../../system/system.ts";
 import { threadWithId } from "../../disk/threads.ts";
@@ -34,6 +34,7 @@ import { leftWorktrees, removeWorktrees } from "./worktrees.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
+const weekMs = 7 * dayMs;
 
 /**
  * Takes away every bundle that no name, no history, no thread and no live worker needs, unless it was stored less
@@ -45,19 +46,23 @@ const dayMs = 24 * hourMs;
  */
 export async function collectGarbage(
   root: Root,
-  { dryRun = false, now = system.clock.now() }: CollectOptions = {},
+  { dryRun = false, trash = false, now = system.clock.now() }: CollectOptions = {},
 ): Promise<Garbage> {
   try {
-    if (dryRun || !system.files.exists(root)) return await collect(root, now, false);
-    return await withRegistryLock(root, () => collect(root, now, true));
+    if (dryRun || !system.files.exists(root))
+      return await collect(root, { now, trash, act: false });
+    return await withRegistryLock(root, () => collect(root, { now, trash, act: true }));
   } catch (error) {
     throw systemCode(error) === null ? error : diskError(error, "collect garbage in", root);
   }
 }
 
-async function collect(root: Root, now: number, act: boolean): Promise<Garbage> {
+type Collecting = { now: number; trash: boolean; act: boolean };
+
+async function collect(root: Root, { now, trash, act }: Collecting): Promise<Garbage> {
   const needed = hashesOf(findOwn(root).registry);
   checkComplete(root, needed);
+  if (act) finishRemovals(root);
   const left = [...findLeftovers(root, now - hourMs), ...unusedValues(root, now - dayMs)];
   const leftovers = left.filter((one) => !act || clear(root, one));
   const dead = new Set(leftovers.map(({ path }) => path));
@@ -66,6 +71,10 @@ async function collect(root: Root, now: number, act: boolean): Promise<Garbage> 
     const isDead = (id: string) => dead.has(join(folder, `${id}.data.jsonl`));
     if (!threadIdsOf(root, hash).every(isDead)) needed.add(hash);
   }
+  const emptied = emptyTrash(root, now - dayMs, act);
+  if (trash) emptied.push(...(await emptyThreads(root, now - weekMs, act)));
+  const trashed = trashedThreads(root).filter(({ folder }) => !emptied.includes(folder));
+  for (const { hash } of trashed) needed.add(hash);
   for (const threadId of leftWorktrees(root, now - hourMs)) {
     if (!act || (await removesWorktrees(root, threadId))) dead.add(worktreesDir(root, threadId));
   }
@@ -78,7 +87,7 @@ async function collect(root: Root, now: number, act: boolean): Promise<Garbage> 
     kept: 0,
     bytes: leftovers.reduce((sum, { bytes }) => sum + bytes, 0),
     leftovers: [...dead],
-    emptied: emptyTrash(root, now - dayMs, act),
+    emptied,
   };
   for (const [hash, files] of bundleFiles(root)) {
     const bytes = files.reduce((sum, path) => sum + (stat(path)?.size ?? 0), 0);
@@ -175,16 +184,6 @@ function discard(root: Root, hash: string, files: string[], now: number): boolea
   return true;
 }
 
-function makeOwnFolder(folder: string): void {
-  makeFolder(folder);
-  if (stat(folder)?.isDirectory()) return;
-  throw WorkflowError.failed(
-    "PLANTED_LINK",
-    `${folder} is a symbolic link`,
-    "remove the link if you did not make it",
-  );
-}
-
 /** A folder in the trash: when it was put there, in milliseconds, and the hash. */
 export const isTrash = (name: string): boolean => /^\d{1,16}-[0-9A-Z]{13}$/.test(name);
 
@@ -195,6 +194,19 @@ function emptyTrash(root: Root, before: number, act: boolean): string[] {
     .map((name) => join(trashDir(root), name));
   if (act) for (const folder of old) system.files.removeTree(folder);
   return old;
+}
+
+/** Deletes the threads that were put into the trash before the given time (milliseconds), with their worktrees. */
+async function emptyThreads(root: Root, before: number, act: boolean): Promise<string[]> {
+  const emptied: string[] = [];
+  for (const { at, threadId, folder } of trashedThreads(root)) {
+    if (at >= before) continue;
+    const isOther = threadWithId(root, threadId) !== null;
+    if (act && !isOther && !(await removesWorktrees(root, threadId))) continue;
+    if (act) system.files.removeTree(folder);
+    emptied.push(folder);
+  }
+  return emptied;
 }
 
 /** A file that a crash left behind and nothing will ever read, or the blobs of a thread that is gone; with `hash`, that hash's lock is needed. */

@@ -27,6 +27,7 @@ import {
   typesPath,
   valuesPath,
 } from "../../disk/paths.ts";
+import { notePaused } from "../../disk/paused.ts";
 import { createRoot, openRoot } from "../../disk/root.ts";
 import { system } from "../../system/system.ts";
 import { lastWakingTime, threadWithId } from "../../disk/threads.ts";
@@ -114,7 +115,7 @@ function arrive(
   root: Root,
   from: Root,
   ref: ThreadRef,
-  { from: source, moves }: Arrival,
+  { from: source, moves, paused }: Arrival,
   { onProgress }: MoveOptions,
 ): void {
   const { hash, threadId } = ref;
@@ -136,6 +137,7 @@ function arrive(
     onProgress?.((done += sizeOf(path)), all);
   }
   checkLog(dataPath(root, hash, threadId));
+  notePaused(root, ref, paused);
   syncFolder(threadsDir(root, hash));
   const wakes = lastWakingTime(root, ref);
   if (wakes !== null) addDue(root, { ...ref, at: wakes });

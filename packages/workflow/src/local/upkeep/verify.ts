@@ -1,3 +1,4 @@
+import { isTrashedThread } from "../../disk/trash.ts";
 import { join } from "node:path";
 import { isDevName, isHash, isThreadId } from "../../contract/names.ts";
 import { isDueEntry, isDueHour } from "../../disk/due.ts";
@@ -114,13 +115,13 @@ const rules = {
   threads: (name) => {
     if (name.slice(26) === ".blobs") return isThreadId(name.slice(0, 26)) ? "folder" : null;
     const ending =
-      /^\.(data\.jsonl|journal\.jsonl|info\.jsonl|values\.jsonl|location\.json|(journal\.)?torn-\d+)$/.test(
+      /^\.(data\.jsonl|journal\.jsonl|info\.jsonl|values\.jsonl|location\.json|paused|postponed|resumes\.json|(journal\.)?torn-\d+)$/.test(
         name.slice(26),
       );
     return ending && isThreadId(name.slice(0, 26)) ? "file" : null;
   },
   blobs: (name) => (isBlobId(name) ? "file" : null),
-  trash: (name) => (isTrash(name) ? "folder" : null),
+  trash: (name) => (isTrash(name) || isTrashedThread(name) ? "folder" : null),
   index: (name) => (/^threads\.sqlite(-wal|-shm)?$/.test(name) ? "file" : null),
   due: (name) => (isDueHour(name) ? "folder" : name === "complete" ? "file" : null),
   hour: (name) => (isDueEntry(name) ? "file" : null),

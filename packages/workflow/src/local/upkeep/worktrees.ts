@@ -20,6 +20,7 @@ import {
 } from "../../disk/worktrees.ts";
 import { system } from "../../system/system.ts";
 import { threadWithId } from "../../disk/threads.ts";
+import { trashedThreads } from "../../disk/trash.ts";
 import { git } from "./git.ts";
 
 type Noted = ReturnType<typeof notedWorktrees>[number];
@@ -128,5 +129,6 @@ export const leftWorktrees = (root: Root, before: number): string[] =>
   worktreeThreads(root).filter((threadId) => {
     const found = system.files.statLink(worktreesDir(root, threadId));
     const isOld = found !== null && found.mtimeMs < before;
-    return isOld && isThreadId(threadId) && threadWithId(root, threadId) === null;
+    if (!isOld || !isThreadId(threadId) || threadWithId(root, threadId) !== null) return false;
+    return trashedThreads(root).every((trashed) => trashed.threadId !== threadId);
   });

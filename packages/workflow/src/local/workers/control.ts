@@ -11,7 +11,10 @@ import type { ThreadCommand } from "../../host/host.ts";
 import { takeLock } from "../../disk/lock.ts";
 import { dataPath, lockPath, type Root, workerInfoPath } from "../../disk/paths.ts";
 import { checkHere, hasTaken } from "../../disk/threads.ts";
-import { requestIdOf } from "../../record/selection.ts";
+import { notePaused } from "../../disk/paused.ts";
+import { readInfo } from "../../disk/thread-info.ts";
+import { checkPausable } from "../../worker/refusal.ts";
+import { notFound, requestIdOf } from "../../record/selection.ts";
 import { corruptError, endedError, type ThreadRef, type ThreadView } from "../../record/thread.ts";
 import type { Environment } from "../../system/port.ts";
 import { system } from "../../system/system.ts";
@@ -21,7 +24,7 @@ import { probe } from "./live.ts";
 import { surroundingsOf } from "./surroundings.ts";
 import { readView } from "../threads/view.ts";
 import { removeRunFolder, runFolder } from "../../sandbox/run-folder.ts";
-import { checkUnlocked, removeWorktrees } from "../upkeep/worktrees.ts";
+import { checkUnlocked } from "../upkeep/worktrees.ts";
 import {
   ask,
   askAgain,
@@ -52,18 +55,18 @@ export async function control(
   }
 }
 
-/** Stops a running thread at its next yield. Until then it is seen as `running`. */
+/** Stops a running thread at its next yield. Until then it is seen as `running`. One that sleeps does not wake. */
 export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlled> {
   checkOpen(root, await readView(root, ref));
   const reply = await askListening<Controlled>(root, ref.hash, toThread("POST", ref, "pause"));
   if (reply.kind === "reply") return reply.value;
-  const view = await readView(root, ref);
-  checkOpen(root, view);
-  throw WorkflowError.failed(
-    "NOT_RUNNING",
-    `${ref.threadId} does not run: it is ${view.status}`,
-    "see what runs: uncaged-workflow ps",
-  );
+  checkOpen(root, await readView(root, ref));
+  const thread = readInfo(root, ref, null);
+  if (!thread) throw notFound(ref.threadId);
+  checkPausable(thread);
+  // A worker that begins to drive it meanwhile sees the note with its next step.
+  notePaused(root, ref, true);
+  return { threadId: ref.threadId };
 }
 
 /**
@@ -232,14 +235,14 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
 }
 
 /**
- * Removes a thread's logs, its worktrees and its folder in the cache; of one that runs, is paused or waits only with `force`, which kills it
- * first. @throws WorkflowError `WORKTREE_LOCKED`, `WORKTREE_NOT_REMOVED`.
+ * Moves a thread to the trash, and removes its folder in the cache; its worktrees go when the trash is emptied. Of one that runs, is paused or waits only with `force`, which kills it
+ * first. @throws WorkflowError `WORKTREE_LOCKED`.
  */
 export async function removeThread(
   root: Root,
   ref: ThreadRef,
   { force = false }: { force?: boolean } = {},
-): Promise<Controlled> {
+): Promise<Controlled & { inTrash: true }> {
   const { status } = await readView(root, ref);
   const open = status === "running" || status === "paused" || status === "waiting";
   if (open && !force) {
@@ -255,7 +258,6 @@ export async function removeThread(
     refusal === "THREAD_NOT_FOUND" ? { threadId: ref.threadId } : null;
   const request = { ...toThread("DELETE", ref), body };
   const removed = await askAgain<Controlled>(root, ref.hash, request, { done: isGone });
-  await removeWorktrees(root, ref.threadId);
   removeRunFolder(runFolder(process.env, ref.threadId));
-  return removed;
+  return { ...removed, inTrash: true };
 }

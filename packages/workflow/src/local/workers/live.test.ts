@@ -10,7 +10,8 @@ import {
   threadsDir,
   workerInfoPath,
 } from "../../disk/paths.ts";
-import { askLive, listWorkers } from "./live.ts";
+import { realSystem } from "../../system/real.ts";
+import { askLive, listWorkers, LiveWorkers } from "./live.ts";
 
 const hash = "EYHPV6X8XHTCS";
 const threadId = "01KQXKW1000000000000000000";
@@ -74,6 +75,25 @@ test("lists a worker that was lost with its socket, and none that is ending", as
     expect(await listWorkers(root)).toEqual([{ hash, state: "gone", pid: null, orphans: [] }]);
     takesAway = true;
     expect(await listWorkers(root)).toEqual([]);
+  } finally {
+    await server.stop(true);
+  }
+});
+
+test("asks again whether a thread waits, which was running a moment ago", async () => {
+  let status = "running";
+  const server = Bun.serve({
+    unix: join(runDir(root), socketName(hash)),
+    fetch: () => Response.json({ pid: 1, threads: [{ threadId, status, steps: 1 }] }),
+  });
+  try {
+    const live = new LiveWorkers(root, 60_000);
+    const ref = { hash, threadId };
+    expect((await live.find(ref))?.status).toBe("running");
+    status = "waiting";
+    const since = realSystem.clock.elapsed() + 1;
+    expect((await live.find(ref, since))?.status).toBe("running");
+    expect((await live.find(ref, since, true))?.status).toBe("waiting");
   } finally {
     await server.stop(true);
   }

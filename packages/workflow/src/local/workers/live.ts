@@ -81,13 +81,14 @@ export class LiveWorkers {
 
   /**
    * What a thread's worker reports of it; null when nobody drives it. `since` is when the thread changed
-   * last (`clock.elapsed()`): an older answer counts only when it says that the thread is running.
+   * last (`clock.elapsed()`): an older answer counts only when it says that the thread is running, and its log does not say
+   * that it waits (`waits`).
    */
-  async find({ hash, threadId }: ThreadRef, since = 0): Promise<LiveRow | null> {
+  async find({ hash, threadId }: ThreadRef, since = 0, waits = false): Promise<LiveRow | null> {
     const known = this.#answers.get(hash);
     if (known && system.clock.elapsed() - known.askedAt < this.#freshMs) {
       const found = (await known.threads).get(threadId) ?? null;
-      if (known.askedAt >= since || found?.status === "running") return found;
+      if (known.askedAt >= since || (found?.status === "running" && !waits)) return found;
     }
     const askedAt = system.clock.elapsed();
     const threads = askLive(this.#root, hash).then(

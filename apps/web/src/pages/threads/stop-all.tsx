@@ -1,0 +1,70 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { OctagonX, Pause } from "lucide-react";
+import { useState } from "react";
+import { counted } from "../../lib/format.ts";
+import {
+  interruptedQuery,
+  killAll,
+  pauseAll,
+  resumeInterrupted,
+  threadKeys,
+} from "../../lib/threads.ts";
+import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+
+function useAll() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (perform: () => Promise<unknown>) => perform(),
+    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.all }),
+  });
+}
+
+/** Stops all threads of the storage root. */
+export function StopAll() {
+  const [isAsking, ask] = useState(false);
+  const work = useAll();
+  return (
+    <>
+      <Button icon={<Pause />} isBusy={work.isPending} onClick={() => work.mutate(pauseAll)}>
+        Pause all
+      </Button>
+      <Button look="danger" icon={<OctagonX />} onClick={() => ask(true)}>
+        Kill all
+      </Button>
+      {work.error && <FailureNotice error={work.error} />}
+      <Confirm
+        title="Kill all threads?"
+        action="Kill all"
+        isOpen={isAsking}
+        onClose={() => ask(false)}
+        perform={() => work.mutateAsync(killAll)}
+      >
+        <p>
+          All threads that run, sleep, wait or are paused end now; the steps at work are lost. The
+          committed steps stay.
+        </p>
+      </Confirm>
+    </>
+  );
+}
+
+/** One line that offers to resume what was interrupted; nothing where nothing was. */
+export function InterruptedLine() {
+  const { data } = useQuery({ ...interruptedQuery, retry: false });
+  const work = useAll();
+  if (!data || data.resumed.length === 0) return null;
+  return (
+    <div className="flex flex-wrap items-center gap-5 text-small text-muted">
+      <span>
+        {counted(data.resumed.length, "thread")} interrupted within the last day. A server resumes
+        them by itself with <code>serve --resume</code>.
+      </span>
+      <Button isBusy={work.isPending} onClick={() => work.mutate(resumeInterrupted)}>
+        Resume
+      </Button>
+      {work.error && <FailureNotice error={work.error} />}
+    </div>
+  );
+}

@@ -1,0 +1,31 @@
+import { createInterface } from "node:readline/promises";
+import { WorkflowError } from "@uncaged/workflow/host";
+import type { Session } from "../session/session.ts";
+
+/**
+ * Whether a person says yes to a question at the terminal; `yes` answers it on the command line.
+ * @throws WorkflowError `NOT_CONFIRMED` (usage) where nobody can be asked
+ */
+export async function isConfirmed(
+  session: Session,
+  question: string,
+  yes = false,
+): Promise<boolean> {
+  if (yes) return true;
+  if (session.json || !process.stdin.isTTY || !session.output.notes.terminal) {
+    throw WorkflowError.usage(
+      "NOT_CONFIRMED",
+      `${question} nobody can be asked`,
+      "confirm it: --yes",
+    );
+  }
+  const asked = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await asked.question(`${question} [y/N] `, { signal: session.interruption() });
+    return /^y(es)?$/i.test(answer.trim());
+  } catch {
+    return false;
+  } finally {
+    asked.close();
+  }
+}

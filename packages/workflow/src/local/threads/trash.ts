@@ -1,0 +1,34 @@
+import { basename, join } from "node:path";
+import { readStart } from "../../disk/log.ts";
+import { dataPath, type Root } from "../../disk/paths.ts";
+import { restoreThread } from "../../disk/threads.ts";
+import { trashedThreads } from "../../disk/trash.ts";
+import type { TrashedThread } from "../../host/host.ts";
+import { isThreadId } from "../../contract/names.ts";
+import type { StartRecord } from "../../record/record.ts";
+import { pickThread } from "../../record/selection.ts";
+import type { ThreadRef } from "../../record/thread.ts";
+
+/** @see Host.trash */
+export const listTrash = (root: Root): TrashedThread[] =>
+  trashedThreads(root).map(({ at, hash, threadId, folder }) => {
+    const start = startIn(join(folder, basename(dataPath(root, hash, threadId))));
+    const { name: workflow = "", parameters } = start ?? {};
+    return { hash, threadId, workflow, prompt: parameters?.prompt ?? "", removedAt: at };
+  });
+
+/** @see Host.restore @throws WorkflowError `NOT_IN_TRASH`, `THREAD_EXISTS`, and those of `pickThread` */
+export async function restoreFromTrash(root: Root, text: string): Promise<ThreadRef> {
+  const { threadId } = isThreadId(text)
+    ? { threadId: text }
+    : pickThread(trashedThreads(root), text);
+  return await restoreThread(root, threadId);
+}
+
+function startIn(path: string): StartRecord | null {
+  try {
+    return readStart(path);
+  } catch {
+    return null;
+  }
+}

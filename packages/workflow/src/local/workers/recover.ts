@@ -1,0 +1,94 @@
+import { join } from "node:path";
+import { isWorkflowError, messageOf } from "../../contract/error.ts";
+import { concurrently } from "../../durable/scheduler.ts";
+import { leftInRoot } from "../../disk/recovery.ts";
+import { readLog } from "../../disk/log.ts";
+import { isPaused } from "../../disk/paused.ts";
+import { dataPath, namesIn, type Root, runDir } from "../../disk/paths.ts";
+import type { Recovered, RecoverOptions, ThreadPage, ThreadQuery } from "../../host/host.ts";
+import type { ThreadRow } from "../../record/thread.ts";
+import { system } from "../../system/system.ts";
+import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
+import { descriptorOf } from "../workflows.ts";
+import { LiveWorkers } from "./live.ts";
+import { surroundingsOf } from "./surroundings.ts";
+import { askAgain } from "./worker-client.ts";
+
+const pageLength = 500;
+const threadsAtOnce = 8;
+/** Somebody else was first, or the thread does something else by now. */
+const passed = new Set([
+  "ALREADY_RUNNING",
+  "THREAD_ENDED",
+  "THREAD_NOT_FOUND",
+  "THREAD_MOVED",
+  "WAITING",
+  "SLEEPING",
+]);
+
+/** @see Host.recover */
+export async function recoverThreads(
+  root: Root,
+  options: RecoverOptions,
+  list: (query: ThreadQuery) => Promise<ThreadPage>,
+): Promise<Recovered> {
+  const done: Recovered = { resumed: [], left: [] };
+  if (!system.files.exists(root)) return done;
+  const live = new LiveWorkers(root);
+  const tasks: (() => Promise<void>)[] = [];
+  for (let before: string | undefined; ; ) {
+    const status = ["interrupted", "paused"] as const;
+    const page = await list({ status, limit: pageLength, ...(before !== undefined && { before }) });
+    for (const row of page.rows) tasks.push(() => recoverOne(root, row, options, { live, done }));
+    if (page.next === null) break;
+    before = page.next;
+  }
+  await concurrently(tasks, { limit: threadsAtOnce });
+  const newestFirst = (a: { threadId: string }, b: { threadId: string }) =>
+    a.threadId < b.threadId ? 1 : -1;
+  done.resumed.sort(newestFirst);
+  done.left.sort(newestFirst);
+  return done;
+}
+
+async function recoverOne(
+  root: Root,
+  row: ThreadRow,
+  { env, durability, dryRun = false }: RecoverOptions,
+  { live, done }: { live: LiveWorkers; done: Recovered },
+): Promise<void> {
+  const { threadId, hash, workflow } = row;
+  const ref = { hash, threadId };
+  if (await live.find(ref)) return;
+  const leave = (reason: string) => void done.left.push({ ...ref, workflow, reason });
+  try {
+    const log = readLog(dataPath(root, hash, threadId));
+    if (log.kind !== "thread" || log.broken || log.end) return;
+    const given = await surroundingsOf(root, ref, env);
+    const thread = { start: log.start, steps: log.steps, paused: isPaused(root, ref) };
+    const descriptor = (await descriptorOf(root, hash)) ?? {};
+    const reason = leftInRoot(root, thread, given.env, descriptor);
+    if (reason !== null) return leave(reason);
+    if (!dryRun) {
+      const body = { ...given, durability };
+      const path = `/threads/${threadId}/recover`;
+      await askAgain(root, hash, { method: "POST", path, body });
+    }
+    done.resumed.push({ ...ref, workflow });
+  } catch (error) {
+    if (!isWorkflowError(error) || !passed.has(error.code)) leave(messageOf(error));
+  }
+}
+
+/** The workers that were lost with threads that they drove, each by a name of its own: a new one has interrupted threads. */
+export function lostWorkers(root: string): string[] {
+  const folder = runDir(root as Root);
+  return namesIn(folder)
+    .filter((name) => name.endsWith(".holder"))
+    .flatMap((name) => {
+      const worker = readWorkerInfo(join(folder, name));
+      if (!worker || worker.live.length === 0 || isAlive(worker.identity)) return [];
+      const { pid, startTime, bootId } = worker.identity;
+      return [`${name} ${pid} ${startTime} ${bootId}`];
+    });
+}

@@ -1,0 +1,76 @@
+/*
+ * Which interrupted threads are resumed unasked: only what went on when its worker was lost, here, a short while ago, and with
+ * all that it was started with. Everything else is a person's to decide. Pure.
+ */
+import { isDevName } from "../contract/names.ts";
+import type { Step } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import type { StartRecord } from "./record.ts";
+
+/** An interrupted thread, by its log, and whether it is paused. */
+export type Interrupted = { start: StartRecord; steps: readonly Step[]; paused: boolean };
+
+/** What is known of it beside. */
+export type RecoveryFacts = {
+  descriptor: object;
+  /** Whether it has moved between hosts. */
+  hasMoved: boolean;
+  /** Whether its log was put back from a copy. */
+  isRestored: boolean;
+  /** How often it was resumed unasked since its last step. */
+  tries: number;
+};
+
+/** Where it would be resumed: the mark of the storage root, null where it has none, and what threads are given there. */
+export type RecoveryPlace = {
+  now: number;
+  root: string | null;
+  env: Readonly<Record<string, string>>;
+};
+
+/** How often a thread is resumed unasked without a new step. */
+export const mostTries = 3;
+const longestMs = 24 * 60 * 60 * 1000;
+
+/** Variables of a shell, a terminal or a login: a service has others, and no workflow depends on them. */
+const ofSession =
+  /^(_|SHLVL|PWD|OLDPWD|LINES|COLUMNS|TERM|TERM_.*|COLORTERM|TMUX.*|STY|WINDOWID|SSH_.*|XDG_SESSION_.*|XDG_VTNR|XDG_SEAT|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|npm_.*|INIT_CWD|UNCAGED_WORKFLOW_IDLE_MS|UNCAGED_WORKFLOW_WORKER)$/;
+
+/** The names of an environment that a thread depends on, sorted. */
+export const envNames = (env: Readonly<Record<string, string>>): string[] =>
+  Object.keys(env)
+    .filter((name) => !ofSession.test(name))
+    .sort();
+
+/** Why a thread is not resumed unasked; null: it may be. */
+export function leftBecause(
+  { start, steps, paused }: Interrupted,
+  { descriptor, hasMoved, isRestored, tries }: RecoveryFacts,
+  { now, root, env }: RecoveryPlace,
+): string | null {
+  const { startedIn, name, timestamp } = start;
+  if (paused) return "it is paused";
+  if ("agentGraph" in descriptor) return "an agent graph is not resumed unasked";
+  if ("plan" in descriptor) return "its plan takes it up";
+  if (isDevName(name)) return "dev takes it up";
+  if (!startedIn) return "an earlier version started it";
+  if (root === null || startedIn.root !== root) {
+    return "another storage root started it, or this one is a copy";
+  }
+  if (hasMoved) return "it has moved between hosts";
+  if (isRestored) return "its log was restored from a copy";
+  const last = Math.max(timestamp, steps.at(-1)?.timestamp ?? 0);
+  if (Math.abs(now - last) >= longestMs) return "its last record is older than 24 hours";
+  const missing = startedIn.env.filter((one) => !Object.hasOwn(env, one));
+  if (missing.length > 0) return `missing environment variables: ${missing.join(", ")}`;
+  if (tries >= mostTries) return `it was resumed ${mostTries} times without a new step`;
+  return null;
+}
+
+/** The error that a thread is left to a person. */
+export const notRecovered = (threadId: string, reason: string): WorkflowError =>
+  WorkflowError.failed(
+    "NOT_RECOVERED",
+    `${threadId} is not resumed unasked: ${reason}`,
+    `resume it yourself: uncaged-workflow resume ${threadId}`,
+  );

@@ -1,0 +1,67 @@
+import type { LoadedBundle } from "../bundle/store.ts";
+import { maskLater, maskOf } from "../contract/mask.ts";
+import type { Started, Surroundings } from "../control/control.ts";
+import { endedError, movedError } from "../record/thread.ts";
+import type { Claim, ClaimOptions, ThreadInfo } from "../store/store.ts";
+import { system } from "../system/system.ts";
+import { engineFor } from "./drive.ts";
+import { InfoLog } from "./info.ts";
+import { JournalReader } from "./journal-reader.ts";
+import type { Live } from "./live.ts";
+import type { ThreadsParts } from "./parts.ts";
+import { refuse } from "./refusal.ts";
+
+/** What a claimed thread is driven with. `goesOn`: it has just been resumed from a pause. */
+export type Driven = Surroundings & { goesOn?: true };
+
+/** A claim holds as long as this process on a store that has no leases. */
+const leaseMs = 30_000;
+
+/** What a start of a thread that is there gives. @throws WorkflowError `THREAD_MOVED`, `THREAD_EXISTS` */
+export function startedBefore(own: string, { hash, threadId, movedTo }: ThreadInfo): Started {
+  if (movedTo !== null) throw movedError(threadId, movedTo);
+  if (hash === own) return { threadId, started: false };
+  throw refuse("THREAD_EXISTS", threadId, "is a thread of another version");
+}
+
+/** How a worker claims its threads. */
+export function claimOptions({ durability }: Surroundings): ClaimOptions {
+  const owner = `process ${system.processes.pid}`;
+  return { owner, leaseMs, ...(durability && { durability }) };
+}
+
+/** Claims a thread that has not ended. @throws WorkflowError `THREAD_ENDED`, and those of `ThreadStore.claim` */
+export async function claimOpen(
+  { store, hash }: Pick<ThreadsParts, "store" | "hash">,
+  threadId: string,
+  request: Surroundings,
+): Promise<Claim> {
+  const claim = await store.claim({ hash, threadId }, claimOptions(request));
+  if (!claim) throw refuse("ALREADY_RUNNING", threadId, "is driven elsewhere");
+  if (!claim.end) return claim;
+  await claim.release();
+  const { returnCode, reason } = claim.end.meta;
+  throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
+}
+
+/** Reads the journal of a claimed thread, and makes what drives it. @throws WorkflowError `LOG_CORRUPT` */
+export async function openLive(
+  { store, place, env: shared, onChange }: ThreadsParts,
+  bundle: LoadedBundle,
+  claim: Claim,
+  { env: own, secrets }: Driven,
+): Promise<Live> {
+  const reader = await JournalReader.open(store, claim);
+  const env = shared.with(own);
+  const mask = maskLater(() => maskOf(env, secrets));
+  const info = new InfoLog(claim, mask);
+  const { engine, fail } = engineFor({
+    ...{ store, claim, bundle, place, env, info, mask },
+    journal: { reader, old: () => place.oldEntries(claim.start) },
+    onWait: onChange,
+  });
+  const { ref, start } = claim;
+  const since = system.clock.elapsed();
+  const gone = engine.done.then(() => undefined);
+  return { ref, engine, info, workflow: start.name, since, fail, gone };
+}

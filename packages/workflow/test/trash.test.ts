@@ -1,0 +1,133 @@
+import { afterEach, expect, test } from "bun:test";
+import { readdirSync, readFileSync, renameSync } from "node:fs";
+import { basename, join } from "node:path";
+import { dataPath, threadsDir, trashDir } from "../src/disk/paths.ts";
+import { openLocalHost } from "../src/local/host.ts";
+import { asker, bundleOf, counter } from "./fixtures/bundles.ts";
+import { removeStores, TestStore } from "./fixtures/store.ts";
+import { codeOf, until } from "./fixtures/until.ts";
+
+afterEach(removeStores);
+
+const dayMs = 86_400_000;
+
+const keeping = bundleOf(`
+  const blob = await options.blobs.put(new TextEncoder().encode("kept"));
+  yield step("a", "", { blob });
+  throw new Error("stop");`);
+
+/** The names and the bytes of a thread's files. */
+function filesOf({ root }: TestStore, hash: string, threadId: string): Record<string, string> {
+  const folder = threadsDir(root, hash);
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const files = names.filter(
+    (one) => one.isFile() && join(one.parentPath, one.name).includes(threadId),
+  );
+  return Object.fromEntries(
+    files.map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name), "utf8")]),
+  );
+}
+
+async function removed(source: string = keeping) {
+  const store = new TestStore();
+  const host = openLocalHost({ path: store.root });
+  const ref = await store.start(await store.add(source));
+  await store.whenStatus(ref, "failed", "completed", "waiting");
+  await until(() => store.workers().length === 0);
+  const before = filesOf(store, ref.hash, ref.threadId);
+  expect(await host.remove(ref, { force: true })).toEqual({
+    threadId: ref.threadId,
+    inTrash: true,
+  });
+  return { store, host, ref, before };
+}
+
+test("a removed thread comes back with all of its files, once, however many ask for it", async () => {
+  const { store, host, ref, before } = await removed();
+  expect(Object.keys(before).length).toBeGreaterThan(2);
+  expect(await codeOf(host.read(ref))).toBe("THREAD_NOT_FOUND");
+  expect((await host.threads()).rows).toEqual([]);
+  expect(filesOf(store, ref.hash, ref.threadId)).toEqual({});
+  expect(await host.trash()).toMatchObject([{ ...ref, workflow: ref.hash }]);
+  expect((await host.verify()).problems).toEqual([]);
+  const all = await Promise.all(
+    Array.from({ length: 20 }, () => codeOf(host.restore(ref.threadId.slice(-12)))),
+  );
+  expect(all.filter((code) => code.startsWith("no error"))).toHaveLength(1);
+  expect(new Set(all.filter((code) => !code.startsWith("no error")))).toEqual(
+    new Set(["NOT_IN_TRASH"]),
+  );
+  expect(filesOf(store, ref.hash, ref.threadId)).toEqual(before);
+  expect(await host.trash()).toEqual([]);
+  expect(readdirSync(trashDir(store.root))).toEqual([]);
+  expect((await host.read(ref)).status).toBe("failed");
+  expect((await host.verify()).problems).toEqual([]);
+});
+
+test("the trash is emptied by gc --trash alone, after seven days, and keeps the bundle until then", async () => {
+  const { store, host, ref } = await removed(counter);
+  await until(() => store.workers().length === 0);
+  const now = Date.now();
+  const later = (days: number) => ({ now: now + days * dayMs });
+  expect((await host.collect(later(30))).removed).toEqual([]);
+  expect((await host.collect({ ...later(6), trash: true })).emptied).toEqual([]);
+  expect((await host.collect({ ...later(8), trash: true, dryRun: true })).emptied).toHaveLength(1);
+  expect(await host.trash()).toHaveLength(1);
+  const collected = await host.collect({ ...later(8), trash: true });
+  expect(collected).toMatchObject({ removed: [ref.hash], emptied: [expect.any(String)] });
+  expect(await host.trash()).toEqual([]);
+  expect(await codeOf(host.restore(ref.threadId))).toBe("NOT_IN_TRASH");
+});
+
+test("what a crash left of a removed thread in its folder is restored with it, and is no garbage", async () => {
+  const { store, host, ref, before } = await removed();
+  const [name] = readdirSync(trashDir(store.root));
+  const folder = join(trashDir(store.root), String(name));
+  // As if the worker had been killed behind the first rename.
+  for (const one of readdirSync(folder)) {
+    if (one === basename(dataPath(store.root, ref.hash, ref.threadId))) continue;
+    renameSync(join(folder, one), join(threadsDir(store.root, ref.hash), one));
+  }
+  await host.collect({ now: Date.now() + dayMs });
+  expect(filesOf(store, ref.hash, ref.threadId)).toEqual({});
+  await host.restore(ref.threadId);
+  expect(filesOf(store, ref.hash, ref.threadId)).toEqual(before);
+});
+
+test("a restore does not replace a thread that has its id by now", async () => {
+  const { store, host, ref } = await removed(counter);
+  const { threadId } = ref;
+  const again = await store.start(ref.hash, "", { threadId });
+  await store.whenStatus(again, "completed");
+  expect(await codeOf(host.restore(threadId))).toBe("THREAD_EXISTS");
+  await host.remove(again);
+  expect(await host.trash()).toHaveLength(2);
+  await host.restore(threadId);
+  expect(await host.trash()).toHaveLength(1);
+});
+
+test("a thread that sleeps is woken once it is restored, and not before", async () => {
+  const store = new TestStore();
+  const host = openLocalHost({ path: store.root });
+  const options = { wait: { sleep: true, expiresAt: Date.now() + dayMs } };
+  const ref = await store.start(await store.add(asker), "", { options });
+  await store.whenStatus(ref, "waiting");
+  await host.remove(ref, { force: true });
+  await host.restore(ref.threadId);
+  expect((await host.read(ref)).status).toBe("killed");
+});
+
+test("secrets stay masked in the trash", async () => {
+  const store = new TestStore();
+  const source = bundleOf(`console.log(env.MY_TOKEN); yield step("a");`);
+  const env = { MY_TOKEN: "tok-9876543210" };
+  const ref = await store.start(await store.add(source), "", { env });
+  await store.whenStatus(ref, "completed");
+  await openLocalHost({ path: store.root }).remove(ref);
+  const files = readdirSync(trashDir(store.root), { recursive: true, withFileTypes: true });
+  const texts = files
+    .filter((one) => one.isFile())
+    .map(({ parentPath, name }) => readFileSync(join(parentPath, name), "utf8"));
+  expect(texts.join("")).toContain("***");
+  expect(texts.join("")).not.toContain(env.MY_TOKEN);
+});
