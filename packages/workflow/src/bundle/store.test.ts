@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { isWorkflowError } from "../contract/error.ts";
 import { bundlePath, bundlesDir, descriptorPath, type Root, typesPath } from "../disk/paths.ts";
 import { openRoot } from "../disk/root.ts";
-import { readDescriptor } from "./descriptor.ts";
+import { readDescriptor } from "./descriptor-yaml.ts";
 import { hashOf } from "./hash.ts";
 import { loadBundle, putBundle, readBundle } from "./store.ts";
 
