@@ -1,4 +1,5 @@
 import {
+  folderOf,
   type RoleOutput,
   type ThreadInput,
   WAIT,
@@ -18,7 +19,7 @@ import { stepFor } from "./step.ts";
 export type DurableProgram = (
   step: DurableStep,
   input: ThreadInput,
-  options: WorkflowOptions,
+  options: WorkflowOptions & { cwd: string },
 ) => AsyncGenerator<RoleOutput, WorkflowResult | string, unknown>;
 
 /**
@@ -46,7 +47,7 @@ export type DurableProgram = (
 export function durable(program: DurableProgram): WorkflowFn {
   const workflow: WorkflowFn = async function* run(input, options) {
     const progress = new Progress(input, options);
-    const steps = program(stepFor(progress), input, options);
+    const steps = program(stepFor(progress), input, { ...options, cwd: folderOf(options) });
     try {
       let next = await advance(progress, steps, undefined);
       while (next.done !== true) {

@@ -201,7 +201,9 @@ describe("the checks of the engine", () => {
 
   test("a descriptor that add refuses is refused, and so are params that do not fit it", async () => {
     const bad = { ...descriptor, roles: { planner: { description: "", schema: { type: "no" } } } };
-    await expect(runThread(planning({}), { descriptor: bad })).rejects.toThrow("roles.planner.schema");
+    await expect(runThread(planning({}), { descriptor: bad })).rejects.toThrow(
+      "roles.planner.schema",
+    );
     const input = { type: "object", required: ["repo"] };
     const wanting = { ...descriptor, input };
     const given = runThread(planning({}), { descriptor: wanting, params: {} });
