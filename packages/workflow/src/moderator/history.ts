@@ -34,7 +34,17 @@ export class ContextHistory {
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
     this.#now = now;
     this.#options = options;
-    const { threadId, maxRounds, signal, env, attempts, blobs, journal, ...others } = options;
+    const {
+      threadId,
+      maxRounds,
+      signal,
+      cwd: _cwd,
+      env,
+      attempts,
+      blobs,
+      journal,
+      ...others
+    } = options;
     const { worktrees, shared, recorded: _, ...rest } = others;
     const start: StartStep = {
       role: START,

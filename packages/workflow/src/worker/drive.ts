@@ -103,6 +103,7 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
   const context: ThreadContext = {
     ...{ threadId, info, paid, open, fail },
     ...outside,
+    surroundings: { env: env ?? {}, cwd: options.cwd },
     engine: () => engine,
   };
   const recorded = journalOf(context, { claim, ...journal, mask });
