@@ -120,7 +120,7 @@ export function createProject(path: string, cwd: string, options: ProjectOptions
   for (const [file, content] of contents) {
     writeFileSync(join(dir, file), content, { mode: 0o666 });
   }
-  for (const [path, target] of Object.entries(links)) linkTo(target, join(dir, path));
+  for (const [link, target] of Object.entries(links)) linkTo(target, join(dir, link));
   const [files, changed] = [false, true].map((isThere) =>
     contents.map(([file]) => file).filter((file) => there.includes(file) === isThere),
   ) as [string[], string[]];

@@ -1,5 +1,5 @@
 import { type Descriptor, END, type JsonSchema, START } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { type JsonPath, showPath, toJson } from "../contract/json.ts";
 import { isPlainObject, kindOf } from "../contract/show.ts";
 import { isRounds, mostRounds } from "../control/control.ts";

@@ -99,8 +99,12 @@ function thrownText(thrown: unknown): string {
   const { message, name } = thrown as { message?: unknown; name?: unknown };
   if (typeof message === "string" && message.trim() !== "") return message;
   if (thrown instanceof Error && message === "") return String(name);
-  const own = "toString" in thrown && !isRecord(message) ? String(thrown) : "[object Object]";
-  return own.includes("[object ") || Array.isArray(thrown) ? jsonOrKeys(thrown) : own;
+  const { toString: ownText } = thrown as { toString?: unknown };
+  if (typeof ownText !== "function" || isRecord(message) || Array.isArray(thrown)) {
+    return jsonOrKeys(thrown);
+  }
+  const own: unknown = ownText.call(thrown);
+  return typeof own !== "string" || own.includes("[object ") ? jsonOrKeys(thrown) : own;
 }
 
 function jsonOrKeys(thrown: object): string {

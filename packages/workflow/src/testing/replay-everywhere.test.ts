@@ -98,7 +98,8 @@ test("one that never ends is found, unless that is expected", async () => {
     'the thread ran out of rounds after 3 steps, not completed; raise maxRounds, or pass expect: "maxRounds"',
   );
   await replayEverywhere(endless, { maxRounds: 3, expect: "maxRounds" });
-  const done: WorkflowFn = async function* () {
+  const done: WorkflowFn = async function* (input) {
+    if (input.steps.length === 0) yield step("a");
     return { returnCode: 0, summary: "" };
   };
   expect(await problem(done, { expect: "waiting" })).toContain(", not waiting");

@@ -201,13 +201,12 @@ describe("the checks of the engine", () => {
 
   test("a descriptor that add refuses is refused, and so are params that do not fit it", async () => {
     const bad = { ...descriptor, roles: { planner: { description: "", schema: { type: "no" } } } };
-    await expect(runThread(planning({}), { descriptor: bad })).rejects.toThrow(
-      "roles.planner.schema",
-    );
+    const refused = await runThread(planning({}), { descriptor: bad }).catch(String);
+    expect(refused).toContain("roles.planner.schema");
     const input = { type: "object", required: ["repo"] };
     const wanting = { ...descriptor, input };
     const given = runThread(planning({}), { descriptor: wanting, params: {} });
-    await expect(given).rejects.toMatchObject({ code: "PARAMS_INVALID" });
+    expect(await given.catch((error: unknown) => error)).toMatchObject({ code: "PARAMS_INVALID" });
     const params = { repo: "x" };
     expect(await runThread(planning({}), { descriptor: wanting, params })).toMatchObject({
       status: "completed",
@@ -226,7 +225,9 @@ describe("the checks of the engine", () => {
     const workflow = askingFor({ schema: { type: "boolean" } });
     for (const answer of ["perhaps", { content: "", meta: { value: 1 } }]) {
       const refused = runThread(workflow, { answers: [answer] });
-      await expect(refused).rejects.toMatchObject({ code: "ANSWER_INVALID" });
+      expect(await refused.catch((error: unknown) => error)).toMatchObject({
+        code: "ANSWER_INVALID",
+      });
     }
     expect((await runThread(workflow, { answers: ["true"] })).status).toBe("completed");
   });

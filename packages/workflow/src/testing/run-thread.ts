@@ -41,7 +41,7 @@ export type RunThreadOptions = {
   /** The answers to the waits to come, in their order; or what answers each, if it does. */
   answers?: readonly TestAnswer[] | ((wait: Step) => TestAnswer | undefined);
   threadId?: string;
-  /** The folder that the roles work in; the process's own when absent. */
+  /** The folder that the roles work in; `/` when absent. */
   cwd?: string;
   /** The thread's environment: no variable of the process is in it. */
   env?: Readonly<Record<string, string>>;
@@ -166,12 +166,7 @@ class TestThread {
 
   #start(workflow: WorkflowFn): ReturnType<WorkflowFn> {
     const { prompt = "", params, threadId = testThreadId } = this.#options;
-    const {
-      signal = new AbortController().signal,
-      cwd = process.cwd(),
-      env = {},
-      options,
-    } = this.#options;
+    const { signal = new AbortController().signal, cwd = "/", env = {}, options } = this.#options;
     const input = { prompt, steps: structuredClone(this.steps), params };
     const maxRounds = this.#maxRounds;
     const all = { ...options, threadId, maxRounds, signal, cwd, env };
