@@ -73,15 +73,15 @@ const reading = (wait: string) => `
   import { execFileSync } from "node:child_process";
   import { cwd, env } from "node:process";
   export const descriptor = { description: "x", roles: {} };
-  export async function* run({ steps, prompt }, options) {
-    if (steps.length > 0) return { returnCode: 0, summary: "" };
+  export async function* run({ prompt }, options) {
     process.env.OWN = prompt;
     ${wait}
-    const child = execFileSync("sh", ["-c", "echo $WHO $OWN"]).toString().trim();
+    const child = execFileSync("/bin/sh", ["-c", "echo $WHO $OWN"]).toString().trim();
     const there = ["WHO" in process.env, Object.keys(process.env).includes("OWN")];
     delete process.env.WHO;
     const meta = { who: [env.WHO ?? null, options.env.WHO], child, there, cwds: [process.cwd(), cwd(), options.cwd] };
     yield { role: "reader", content: String(process.env.OWN), meta };
+    return { returnCode: 0, summary: "" };
   }`;
 
 test("in run process.env and process.cwd() are the thread's, of several at once", async () => {
