@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -70,6 +70,34 @@ test("a body that trickles in is refused with the token too, and its connection 
     expect(answer).toStartWith("HTTP/1.1 408 ");
     expect(answer).toContain("BODY_TOO_SLOW");
   }
+});
+
+test("a client that goes away within its body leaves no trace of an error", async () => {
+  const server = serve(60_000);
+  const printed = spyOn(console, "error");
+  const headers = {
+    Host: `127.0.0.1:${server.port}`,
+    Authorization: `Bearer ${server.token}`,
+    "Content-Type": "application/json",
+  };
+  const lengths: Record<string, string>[] = [
+    { "Content-Length": "100000" },
+    { "Transfer-Encoding": "chunked" },
+  ];
+  for (const length of lengths) {
+    const socket = connect(server.port, "127.0.0.1");
+    socket.on("error", () => undefined);
+    const head = request("POST /api/threads", { ...headers, ...length });
+    await new Promise((written) => socket.write(`${head}5\r\n{"a":\r\n`, written));
+    socket.destroy();
+  }
+  // Each request that the server answers from now on comes after those.
+  for (let n = 0; n < 20; n += 1) {
+    const url = `http://127.0.0.1:${server.port}/api/server`;
+    await (await fetch(url, { headers })).text();
+  }
+  expect(printed.mock.calls).toEqual([]);
+  printed.mockRestore();
 });
 
 test("a large body that keeps up the pace is taken, however long it takes", async () => {

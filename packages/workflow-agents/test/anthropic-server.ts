@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { MessageCreateParams } from "@anthropic-ai/sdk/resources/messages/messages";
+import { anthropicRefusal } from "./refusals.ts";
 import {
   type Counted,
   type Fault,
@@ -58,6 +59,7 @@ function protocol(
   const whole = (body: MessageCreateParams, reply: Reply, counted: Counted, nth: number) =>
     message(body, reply, counted, nth, cache);
   return {
+    invalid: anthropicRefusal,
     isAnswered: (path) => /^\/v1\/messages(\?.*)?$/.test(path),
     other({ path, body }, response) {
       if (!path.startsWith("/v1/messages/count_tokens")) return false;

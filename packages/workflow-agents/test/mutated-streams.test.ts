@@ -3,9 +3,10 @@ import { isWorkflowError } from "@uncaged/workflow";
 import { z } from "zod";
 import { toolRegistry } from "../src/tools/registry.ts";
 import { tool } from "../src/tools/tools.ts";
-import { allModels, type Model, threadAt } from "./models.ts";
+import { allModels, threadAt } from "./models.ts";
 import { mutationsOf } from "./mutations.ts";
 import { observed } from "./published.ts";
+import { type Event, eventsIn, garbled, key, recordedOf } from "./stream-property.ts";
 import type { Reply } from "./wire.ts";
 
 /*
@@ -13,19 +14,6 @@ import type { Reply } from "./wire.ts";
  * is the answer or an error in words: never a text that was made of an object.
  */
 setDefaultTimeout(180_000);
-
-type Event = { name: string; data: unknown };
-const key = "sk-test-0123456789abcdef";
-const garbled =
-  /\[object |undefined|\bNaN\b|TypeError|answer that is no JSON|is not a|Cannot read|can't access/;
-
-/** The events of a stream, without a last line that is not JSON. */
-const eventsIn = (stream: string): Event[] =>
-  stream.split("\n\n").flatMap((text) => {
-    const name = /^event: (.*)$/m.exec(text)?.[1] ?? "";
-    const data = /^data: (\{.*)$/m.exec(text)?.[1];
-    return data === undefined ? [] : [{ name, data: JSON.parse(data) as unknown }];
-  });
 
 /** A recorded event's name follows its type only where the protocol has no other. */
 const streamOf = (events: readonly Event[]): string =>
@@ -128,37 +116,3 @@ describe.each(allModels)("of the $name protocol", (model) => {
     });
   });
 });
-
-/** What a server of the protocol streams, as it stands on the wire. */
-async function recordedOf(model: Model, script: Reply[]): Promise<string[]> {
-  const server = await model.serve(script);
-  const streams: string[] = [];
-  const between = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    async fetch(request) {
-      const { pathname, search } = new URL(request.url);
-      const to = new URL(server.url).origin + pathname + search;
-      const { headers, method } = request;
-      const response = await fetch(to, { method, headers, body: await request.text() });
-      streams.push(await response.text());
-      return new Response(streams.at(-1), response);
-    },
-  });
-  try {
-    const look = tool({
-      name: "look",
-      description: "",
-      input: z.object({}),
-      execute: async () => 1,
-    });
-    const agent = model.agent({ maxRetries: 0, tools: toolRegistry([look]) });
-    const url = server.url.replace(new URL(server.url).host, `127.0.0.1:${between.port}`);
-    const { error } = await observed(() => agent(threadAt(model, { url, key }), "You look"));
-    expect(error).toBeNull();
-    return streams;
-  } finally {
-    await between.stop(true);
-    await server.stop();
-  }
-}

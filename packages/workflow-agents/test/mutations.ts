@@ -67,3 +67,141 @@ function setAt(value: Json, path: Path, replace: (value: Json) => Json): void {
   if (next === drop && typeof key === "string") delete fields[key];
   else fields[key] = next === drop && path.length > 1 ? null : next;
 }
+
+/** What becomes of a recorded stream: its events, and how they stand on the wire. */
+export type MutatedStream = { names: string[]; events: { name: string; data: Json }[]; wire: Wire };
+
+/** How events are written. Each is a way in which servers differ. */
+export type Wire = {
+  lineEnd: "\n" | "\r\n";
+  /** Whether events have names, as only Anthropic's need. */
+  isNamed: boolean;
+  hasDone: boolean;
+  /** The most bytes that arrive at once; 0: all. */
+  chunk: number;
+};
+
+const plainWire: Wire = { lineEnd: "\n", isNamed: true, hasDone: true, chunk: 0 };
+const numbers = [1e308, -1, 1.5, 2 ** 53, Number.MAX_SAFE_INTEGER];
+
+/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** A stream in which one thing, or two, are dropped, set to null, of another type, doubled, split or in another order. */
+export function mutatedStream(
+  recorded: readonly { name: string; data: Json }[],
+  seed: number,
+): MutatedStream {
+  const random = randomOf(seed);
+  const below = (most: number): number => Math.floor(random() * most);
+  const events = structuredClone(recorded) as { name: string; data: Json }[];
+  const wire = { ...plainWire };
+  const names: string[] = [];
+  const changeField = (replace: (value: Json) => Json, what: string): void => {
+    const at = below(events.length);
+    const paths = pathsIn(events[at]?.data).filter((path) => path.length > 0);
+    const path = paths[below(paths.length)];
+    if (!path) return;
+    names.push(`${what} at ${path.join(".")} of event ${at}`);
+    setAt(events, [at, "data", ...path], replace);
+  };
+  const changes: (() => void)[] = [
+    () => {
+      const [what = "", replace = () => null] = replacements[below(replacements.length)] ?? [];
+      changeField(replace, what);
+    },
+    () => {
+      const number = numbers[below(numbers.length)];
+      changeField((value) => (typeof value === "number" && random() < 0.3 ? String(number) : number), "another number");
+    },
+    () => {
+      const [event] = events.splice(below(events.length), 1);
+      names.push(`the event ${String(JSON.stringify(event?.data)).slice(0, 60)} dropped`);
+    },
+    () => {
+      const at = below(events.length);
+      const event = events[at];
+      if (event) events.splice(at, 0, structuredClone(event));
+      names.push(`event ${at} doubled`);
+    },
+    () => {
+      const from = below(events.length);
+      const [event] = events.splice(from, 1);
+      const to = below(events.length + 1);
+      if (event) events.splice(to, 0, event);
+      names.push(`event ${from} moved to ${to}`);
+    },
+    () => {
+      const at = below(events.length);
+      const halves = halvesOf(events[at]);
+      if (halves) events.splice(at, 1, ...halves);
+      names.push(`event ${at} split`);
+    },
+    () => {
+      events.splice(below(events.length) + 1);
+      wire.hasDone = random() < 0.3;
+      names.push(`cut after event ${events.length}`);
+    },
+    () => {
+      wire.chunk = 1 + below(40);
+      wire.lineEnd = random() < 0.5 ? "\n" : "\r\n";
+      wire.isNamed = random() < 0.5;
+      wire.hasDone = random() < 0.5;
+      names.push(`written as ${JSON.stringify(wire)}`);
+    },
+  ];
+  changes[below(changes.length)]?.();
+  if (random() < 0.3) changes[below(changes.length)]?.();
+  return { names, events, wire };
+}
+
+/** An event whose longest text is in two. */
+function halvesOf(event: { name: string; data: Json } | undefined) {
+  const texts = pathsIn(event?.data).filter((path) =>
+    ["text", "content", "delta", "thinking", "partial_json", "arguments"].includes(
+      String(path.at(-1)),
+    ),
+  );
+  const path = texts.find((one) => typeof valueAt(event?.data, one) === "string");
+  if (!event || !path) return null;
+  const whole = String(valueAt(event.data, path));
+  const middle = Math.ceil(whole.length / 2);
+  return [whole.slice(0, middle), whole.slice(middle)].map((half) => {
+    const copy = structuredClone(event);
+    setAt(copy, ["data", ...path], () => half);
+    return copy;
+  });
+}
+
+const valueAt = (value: Json, path: Path): Json =>
+  path.reduce<Json>((one, key) => (one as Record<string | number, Json> | null)?.[key], value);
+
+/** A stream as bytes that arrive one piece after the other. */
+export function bodyOf({ events, wire }: Pick<MutatedStream, "events" | "wire">): ReadableStream<Uint8Array> {
+  const { lineEnd, isNamed, hasDone, chunk } = wire;
+  const text = [
+    ...events.map(({ name, data }) => {
+      const line = name && isNamed ? `event: ${name}${lineEnd}` : "";
+      return `${line}data: ${JSON.stringify(data) ?? "null"}${lineEnd}${lineEnd}`;
+    }),
+    ...(hasDone ? [`data: [DONE]${lineEnd}${lineEnd}`] : []),
+  ].join("");
+  const bytes = new TextEncoder().encode(text);
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      const end = chunk === 0 ? bytes.length : Math.min(bytes.length, at + chunk);
+      if (end > at) controller.enqueue(bytes.slice(at, end));
+      at = end;
+      if (at === bytes.length) controller.close();
+    },
+  });
+}

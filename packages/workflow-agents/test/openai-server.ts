@@ -1,4 +1,5 @@
 import type { ChatCompletionCreateParams } from "openai/resources/chat/completions";
+import { chatRefusal } from "./refusals.ts";
 import {
   type Counted,
   type Protocol,
@@ -30,6 +31,7 @@ function protocol(): Protocol<ChatCompletionCreateParams> {
   return {
     isAnswered: (path) => path === "/v1/chat/completions",
     other: () => false,
+    invalid: chatRefusal,
     refuse(response, { status, type, message, headers }) {
       const code = type || (errorCodes[status] ?? null);
       response.writeHead(status, { "content-type": "application/json", ...headers });

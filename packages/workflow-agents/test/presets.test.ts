@@ -87,8 +87,8 @@ describe("Cursor", () => {
     const memory = { sessions: [{ command: "cursor-agent", session: "before", steps: 0 }] };
     const run = await play(cursor(), "cursor-agent", "cursor.jsonl", memory);
     expect(run.text).toBe("I'll read it. The sum is fixed.");
-    const options = "--print --output-format stream-json --force --resume before --";
-    expect(argv()).toEqual([...options.split(" "), "You code.\n\nfix the sum"]);
+    const options = "--print --output-format stream-json --force --resume before";
+    expect(argv()).toEqual(options.split(" "));
     expect(memory.sessions[0]?.session).toBe("c6b62c6f-7ead-4fd6-9922-e952131177ff");
     const read = { content: "a - b", totalLines: 1 };
     expect(reported(run).slice(0, -1)).toMatchObject([

@@ -1,4 +1,5 @@
 import type { ResponseCreateParams } from "openai/resources/responses/responses";
+import { responsesRefusal } from "./refusals.ts";
 import {
   type Counted,
   type Protocol,
@@ -32,7 +33,7 @@ function protocol(): Protocol<ResponseCreateParams & { model: string }> {
   return {
     isAnswered: (path) => path === "/v1/responses",
     other: () => false,
-    invalid: (body) => problemIn(body.input as unknown as Item[]),
+    invalid: (body) => responsesRefusal(body) ?? problemIn(body.input as unknown as Item[]),
     refuse(response, { status, type, message, headers }) {
       const code = type || (errorCodes[status] ?? null);
       response.writeHead(status, { "content-type": "application/json", ...headers });
@@ -174,12 +175,7 @@ function* itemEvents(
 
 /** What is wrong with a conversation that this server stored nothing of; null when nothing is. */
 function problemIn(input: Item[]): string | null {
-  const calls = new Set(
-    input.map(({ type, call_id }) => (type === "function_call" ? call_id : null)),
-  );
-  for (const [at, { type, call_id, encrypted_content, summary }] of input.entries()) {
-    if (type === "function_call_output" && !calls.has(call_id))
-      return `No tool call found for ${String(call_id)}`;
+  for (const [at, { type, encrypted_content, summary }] of input.entries()) {
     if (type !== "reasoning") continue;
     const [{ text = "" } = {}] = summary as { text?: string }[];
     if (encrypted_content !== sealed(text)) return "The encrypted content could not be verified";

@@ -12,6 +12,7 @@ type Options = ForkOptions & {
   fromRole?: string;
   atStep?: number;
   edit?: string | true;
+  anew?: true;
   input?: string;
 };
 
@@ -28,6 +29,7 @@ export default defineCommand({
           .conflicts("fromRole"),
       )
       .option("--edit [json]", 'change the last kept step in $EDITOR, or by {"content","meta"}')
+      .option("--anew", "do the step in progress anew, without its recorded turns; keeps all steps")
       .option("--input <text>", "put an answer after the kept steps; - reads it from stdin");
     forkOptions(command);
   },
@@ -48,6 +50,7 @@ export default defineCommand({
       keep,
       edit: edit && { ...edit, by },
       input: input && { ...input, by },
+      anew: options.anew,
     };
     const fork = () => session.host.fork(ref, given);
     return await afterStart(session, options, await withName(session, options.on ?? "", fork));

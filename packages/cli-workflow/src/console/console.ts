@@ -10,7 +10,7 @@ const { version } = manifest;
 
 /**
  * Starts the server of the console and builds that, if it must be. Where this storage root's own server holds the
- * port, the error has its URL.
+ * port, the error says so, without that server's token.
  *
  * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and those of the disk.
  */
@@ -31,7 +31,8 @@ export async function serveConsole(
     if (!isWorkflowError(error) || error.code !== "PORT_IN_USE") throw error;
     const url = await runningConsole(session);
     if (url === null || !url.includes(`:${listening.port}/`)) throw error;
-    const hint = `this storage root is served there already: ${url}`;
+    const hint =
+      "this storage root is served there already: open the URL that its server printed, or take another port: --port 0";
     throw WorkflowError.failed(error.code, error.message, hint);
   }
 }

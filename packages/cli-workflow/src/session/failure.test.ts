@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { CommanderError } from "commander";
 import { openLocalHost, WorkflowError } from "@uncaged/workflow/host";
 import { reportFailure } from "./failure.ts";
 import type { World } from "./session.ts";
@@ -35,6 +36,22 @@ test("a user's error is one line, with a hint when there is one", () => {
   expect(report(new WorkflowError({ ...missing, hint: "look\u001b there" })).stderr).toBe(
     "error: it is not there; hint: look\\u001b there\n",
   );
+});
+
+test("no error shows the password of a URL, whatever threw it", () => {
+  const url = "postgres://ada:s3cret@db";
+  const errors = [
+    new WorkflowError({ ...missing, message: `no ${url}` }),
+    new CommanderError(1, "commander.unknownOption", `error: unknown option '--host=${url}'`),
+    new TypeError(`no ${url}`),
+  ];
+  for (const error of errors) {
+    for (const argv of [[], ["--json"]]) {
+      const { stderr, stdout } = report(error, ...argv);
+      expect(stderr + stdout).toContain("postgres://ada:***@db");
+      expect(stderr + stdout).not.toContain("s3cret");
+    }
+  }
 });
 
 test("several findings have a line each", () => {

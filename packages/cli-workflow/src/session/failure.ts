@@ -5,7 +5,7 @@ import {
   toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { show } from "@uncaged/workflow/internal";
+import { show, withoutPasswords } from "@uncaged/workflow/internal";
 import { jsonDocument } from "../output/output.ts";
 import { exitCodes } from "../output/exit-code.ts";
 import { oneLine } from "../output/text.ts";
@@ -72,7 +72,7 @@ function usageRecord({ code, message }: CommanderError, command: string | undefi
   const what = isAlone ? `${command ?? "it"} needs a command` : first.replace(/\.$/, "");
   const suggestion = didYouMean?.replace(/^\(Did you mean (.*)\)$/, "did you mean $1");
   const help = `see: uncaged-workflow ${command === undefined ? "" : `${command} `}--help`;
-  return { code: "USAGE", kind: "usage", message: what, hint: suggestion ?? help };
+  return toErrorRecord(WorkflowError.usage("USAGE", what, suggestion ?? help));
 }
 
 // A checkout that was updated and not installed again lacks the dependencies that were added since.
@@ -89,5 +89,5 @@ function asksForJson(argv: readonly string[]): boolean {
 
 function bugReport(thrown: unknown): string {
   const stack = thrown instanceof Error ? (thrown.stack ?? String(thrown)) : String(thrown);
-  return `${stack}\nerror: this is a bug in uncaged-workflow; hint: please report it with the lines above`;
+  return `${withoutPasswords(stack)}\nerror: this is a bug in uncaged-workflow; hint: please report it with the lines above`;
 }

@@ -1,5 +1,5 @@
 import { maxJsonDepth, show } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
+import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
 import type { MiddlewareHandler } from "hono";
 
 const mostJson = 1024 * 1024;
@@ -90,7 +90,8 @@ async function bytesOf(
     }
   } catch (error) {
     void reader?.cancel().catch(Boolean);
-    throw error;
+    // Whatever else a body fails with comes of its connection.
+    throw isWorkflowError(error) ? error : cutOff(error);
   }
 }
 
@@ -109,6 +110,14 @@ const tooLarge = (most: number): WorkflowError =>
     "BODY_TOO_LARGE",
     `a body may have ${most / 1024 / 1024} MiB here`,
     "send less; of a workflow send only what it imports",
+  );
+
+const cutOff = (cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    "BODY_CUT_OFF",
+    "the connection ended within the body",
+    "send it again",
+    cause,
   );
 
 const tooSlow = (): WorkflowError =>

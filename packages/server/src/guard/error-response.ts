@@ -20,6 +20,7 @@ const byCode: Record<string, ErrorStatus> = {
   NO_TOKEN: 401,
   WRONG_TOKEN: 401,
   BODY_TOO_LARGE: 413,
+  BODY_CUT_OFF: 400,
   BODY_TOO_SLOW: 408,
   FILE_UNREADABLE: 500,
   GRAPH_NOT_RUN: 500,

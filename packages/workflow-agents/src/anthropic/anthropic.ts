@@ -11,6 +11,7 @@ import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { firstAsked, inForm } from "../llm/form.ts";
 import type { Effort, ModelProvider, Surroundings, Thinking } from "../llm/provider.ts";
 import { misuse } from "../run/error.ts";
+import { sendable } from "../llm/sendable.ts";
 import { callClient, type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { anthropicForms } from "./form.ts";
 import { bodyOf, type Cache, countBodyOf, MessageAccumulator } from "./message.ts";
@@ -75,16 +76,16 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
       const { messages, call } = prepare(request.model, surroundings);
       const forms = { ...anthropicForms, key: `${call.baseUrl} ${request.model}` };
       const sent = { ...call, onResponse: sink.onResponse };
-      return await inForm(request, forms, async (asked) => {
+      return await inForm(sendable(request, isId), forms, async (asked) => {
         const body = bodyOf(asked, cache);
         return await streamAnswer(sent, new MessageAccumulator(sink), (guard) =>
-          messages(guard).create(body, { signal: guard.signal }),
+          messages(guard).create(body, { signal: guard.signal }).asResponse(),
         );
       });
     },
     async countInput(request, surroundings) {
       const { messages, call } = prepare(request.model, surroundings);
-      const body = countBodyOf(firstAsked(request, anthropicForms));
+      const body = countBodyOf(firstAsked(sendable(request, isId), anthropicForms));
       return await callClient(call, async (guard) => {
         const count = await messages(guard).countTokens(body, { signal: guard.signal });
         if (Number.isSafeInteger(count.input_tokens) && count.input_tokens >= 0) {
@@ -96,6 +97,8 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
     },
   };
 }
+
+const isId = (id: string): boolean => /^[\w-]+$/.test(id);
 
 /** @throws WorkflowError `BAD_CACHE` for a time that the API does not know. */
 function cacheOf(given: AnthropicAccess["cache"] = true): Cache {

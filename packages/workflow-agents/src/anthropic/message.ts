@@ -4,7 +4,6 @@ import type {
   MessageCountTokensParams,
   MessageCreateParamsStreaming,
   MessageParam,
-  RawMessageStreamEvent,
   StopReason,
   ThinkingConfigParam,
   Tool,
@@ -17,6 +16,7 @@ import {
   indexIn,
   jsonTextIn,
   kindOf,
+  listIn,
   nameIn,
   reasonIn,
   textOfContent,
@@ -24,7 +24,7 @@ import {
   wordIn,
 } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
-import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
+import { Accumulator, argumentsOf, GrowingText, idsOf } from "../llm/accumulator.ts";
 import type { Asked } from "../llm/form.ts";
 import {
   type Block,
@@ -99,18 +99,19 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
   const turns = messages.filter(({ role }) => role !== "system");
   const lists = turns.map((message) =>
     blocksOf(message)
-      .filter(({ type, text }) => type !== containerType && (type !== "text" || text !== ""))
+      .filter(({ type }) => type !== containerType)
       .map(withParts),
   );
   const marked = new Set(markedIn(turns, lists).slice(0, most));
-  return turns.map((message, at): MessageParam => {
+  return turns.flatMap((message, at): MessageParam[] => {
     const role = message.role === "assistant" ? "assistant" : "user";
     const blocks = lists[at] ?? [];
     const content = blocks.map((block, n) =>
       marked.has(`${at} ${n}`) ? { ...block, ...mark } : block,
     );
     // The blocks are the API's own: they came from it, or have the documented shapes.
-    return { role, content: content as unknown as ContentBlockParam[] };
+    const sent = content as unknown as ContentBlockParam[];
+    return sent.length > 0 ? [{ role, content: sent }] : [];
   });
 }
 
@@ -154,38 +155,48 @@ function thinkingOf(thinking: Thinking): ThinkingConfigParam {
 
 type Part = { block: Block; text: GrowingText; json: GrowingText };
 
-export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
+/** The blocks that the API documents, besides the results of its own tools. */
+const blockTypes = new Set([
+  ...["text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"],
+  ...["container_upload", "compaction", "fallback"],
+]);
+
+const isKnownBlock = (type: string): boolean => blockTypes.has(type) || type.endsWith("_result");
+
+/** An answer of the Messages API, streamed or whole. */
+export class MessageAccumulator extends Accumulator {
   readonly #parts = new Map<number, Part>();
   #stopReason: string | null = null;
   #detail: string | undefined;
-  #ended = false;
   #container: string | null = null;
+  #isAnnounced = false;
+  #counted = { input: false, output: false };
 
-  add(sent: RawMessageStreamEvent): void {
+  protected add(sent: unknown): void {
     const event = fieldsIn(sent, "an event");
     switch (event.type) {
       case "content_block_delta":
-        return this.#delta(indexIn(event.index, "index"), fieldsIn(event.delta, "delta"));
-      case "content_block_start": {
-        const block = fieldsIn(event.content_block, "content_block");
-        return this.#begin(indexIn(event.index, "index"), block);
-      }
-      case "message_start": {
-        const message = fieldsIn(event.message, "message");
-        this.id = wordIn(message.id);
-        this.model = wordIn(message.model);
-        return this.count(counted(this.usage, message.usage));
-      }
-      case "message_delta": {
-        const delta = fieldsIn(event.delta, "delta");
-        this.#stopReason = reasonIn(delta.stop_reason);
-        if (isObject(delta.container)) this.#container = wordIn(delta.container.id) || null;
-        this.#detail = detailOf(delta.stop_details);
-        return this.count(counted(this.usage, event.usage));
-      }
+        return this.#delta(this.#indexOf(event), fieldsIn(event.delta, "delta"));
+      case "content_block_start":
+        this.#isAnnounced = true;
+        return this.#begin(this.#indexOf(event), fieldsIn(event.content_block, "content_block"));
+      case "message_start":
+        return this.#head(fieldsIn(event.message, "message"));
+      case "message_delta":
+        this.#end(fieldsIn(event.delta, "delta"));
+        return this.#count(event.usage, true);
       case "message_stop":
-        this.#ended = true;
+        this.isWhole = true;
         return;
+      case "message": {
+        this.#head(event);
+        for (const [index, block] of listIn(event.content, "content").entries()) {
+          this.#begin(index, fieldsIn(block, "content"));
+        }
+        this.#end(event);
+        return this.#count(event.usage, true);
+      }
+      case "ping":
       case "content_block_stop":
         return;
       default: // New types may come at any time; none that adds to the answer may be missed.
@@ -195,11 +206,17 @@ export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
   }
 
   answer(): ModelAnswer | null {
-    if (!this.#ended) return null;
+    if (!this.isWhole && this.#stopReason === null) return null;
     const { id, model, usage } = this;
+    const parts = [...this.#parts].toSorted(([a], [b]) => a - b).map(([, part]) => part);
+    const uses = parts.filter(({ block }) => block.type === "tool_use");
+    const ids = idsOf(
+      uses.map(({ block }) => wordIn(block.id)),
+      "toolu_",
+    );
+    for (const [at, { block }] of uses.entries()) block.id = ids[at];
     const toolUses: ToolUse[] = [];
-    const parts = [...this.#parts].toSorted(([a], [b]) => a - b);
-    const blocks = parts.map(([, part]) => finished(part, toolUses));
+    const blocks = parts.map((part) => finished(part, toolUses));
     const thinking = blocks.map((block) => (block.type === "thinking" ? block.thinking : ""));
     const hosted = blocks.flatMap((block) => hostedOf(block, blocks));
     if (this.#container !== null) blocks.push({ type: containerType, id: this.#container });
@@ -208,23 +225,69 @@ export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
       ...(hosted.length > 0 && { hosted }),
       text: textOf(blocks),
       thinking: thinking.join(""),
-      stop: stopOf(this.#stopReason),
+      stop: stopOf(this.#stopReason, toolUses.length > 0),
       finishReason: this.#stopReason ?? "no reason",
       ...(this.#detail !== undefined && { detail: this.#detail }),
+      ...this.notes(this.#counted.input && this.#counted.output),
     };
   }
 
+  #head({ id, model, usage }: Fields): void {
+    this.id ||= wordIn(id);
+    this.model ||= wordIn(model);
+    this.#count(usage, false);
+  }
+
+  #end({ stop_reason, container, stop_details }: Fields): void {
+    this.#stopReason = reasonIn(stop_reason) ?? this.#stopReason;
+    if (isObject(container)) this.#container = wordIn(container.id) || null;
+    this.#detail = detailOf(stop_details) ?? this.#detail;
+  }
+
+  /** The counts are totals of the whole message, those of its output at its end. */
+  #count(sent: unknown, isEnd: boolean): void {
+    const usage = isObject(sent) ? sent : {};
+    const input = countIn(usage.input_tokens, -1);
+    const output = countIn(usage.output_tokens, -1);
+    if (input >= 0) this.#counted.input = true;
+    if (output >= 0 && isEnd) this.#counted.output = true;
+    if (input >= 0 || output >= 0) this.count(counted(this.usage, usage));
+  }
+
+  /** Some servers leave the index out where there is one block at a time. */
+  #indexOf({ index, type }: Fields): number {
+    if (index !== undefined && index !== null) return indexIn(index, "index");
+    const last = Math.max(-1, ...this.#parts.keys());
+    return type === "content_block_start" ? last + 1 : Math.max(0, last);
+  }
+
   #begin(index: number, given: Fields): void {
-    const block = { ...given, type: nameIn(given.type, "content_block.type") };
+    const block: Block = { ...given, type: nameIn(given.type, "content_block.type") };
+    // A start that comes twice begins nothing anew.
+    const known = this.#parts.get(index);
+    if (known) {
+      if (known.block.type === block.type && wordIn(known.block.id) === wordIn(block.id)) return;
+      throw new UnreadableContent("index", `${index} has two blocks`);
+    }
+    if (!isKnownBlock(block.type)) this.leave(`a block of type ${block.type}`);
     const part = { block, text: new GrowingText(), json: new GrowingText() };
     this.#parts.set(index, part);
     if (block.type === "text") this.#text(part, given.text, "content_block.text");
     if (block.type === "thinking") this.#thought(part, given.thinking);
   }
 
+  /** A block of a server that announces none: what it is follows from what is added to it. */
+  #unbegun(index: number, type: unknown): Part {
+    const known = type === "text_delta" ? "text" : type === "thinking_delta" ? "thinking" : null;
+    if (known === null || this.#isAnnounced) {
+      throw new UnreadableContent("content_block_start", `is missing for the block ${index}`);
+    }
+    this.#begin(index, { type: known });
+    return this.#parts.get(index) as Part;
+  }
+
   #delta(index: number, delta: Fields): void {
-    const part = this.#parts.get(index);
-    if (!part) throw new TypeError("a content block never began");
+    const part = this.#parts.get(index) ?? this.#unbegun(index, delta.type);
     const { block } = part;
     switch (`${wordIn(delta.type)} of ${block.type}`) {
       case "text_delta of text":
@@ -240,10 +303,10 @@ export class MessageAccumulator extends Accumulator<RawMessageStreamEvent> {
         }
         return;
     }
-    if (delta.type !== "input_json_delta" || !("input" in block)) {
+    if (delta.type !== "input_json_delta" || (!("input" in block) && block.type !== "tool_use")) {
       throw unknown(`a block of type ${block.type}`, delta.type, "delta");
     }
-    this.grow(part.json, textOfContent(delta.partial_json, "delta.partial_json"));
+    this.grow(part.json, jsonTextIn(delta.partial_json, "delta.partial_json"));
   }
 
   #text(part: Part, content: unknown, field: string): void {
@@ -276,8 +339,10 @@ const stops: Record<string, Stop> = {
   model_context_window_exceeded: "context_full",
 } satisfies Record<StopReason, Stop>;
 
-const stopOf = (reason: string | null): Stop =>
-  (reason !== null && Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
+const stopOf = (reason: string | null, hasUses: boolean): Stop => {
+  if (reason === null) return hasUses ? "tools" : "end";
+  return (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
+};
 
 /** A whole block as it is handed back to the API; adds the tool call that it is, if it is one. */
 function finished({ block, text, json }: Part, toolUses: ToolUse[]): Block {
@@ -288,9 +353,9 @@ function finished({ block, text, json }: Part, toolUses: ToolUse[]): Block {
     return sent === "" ? { ...block } : { ...block, input: argumentsOf(sent).input };
   }
   const given = argumentsOf(sent || jsonTextIn(block.input, "content_block.input"));
-  const id = nameIn(block.id, "content_block.id");
-  toolUses.push({ id, name: nameIn(block.name, "content_block.name"), ...given });
-  return { ...block, input: given.input };
+  const { input, exact } = given;
+  toolUses.push({ id: wordIn(block.id), name: wordIn(block.name), ...given });
+  return { ...block, name: wordIn(block.name), input, ...(exact !== undefined && { exact }) };
 }
 
 const longestResult = 2000;
@@ -304,7 +369,7 @@ function hostedOf({ type, id, name, input }: Block, blocks: readonly Block[]): H
   return [{ id: wordIn(id), name: wordIn(name), input: Object(input) as object, result: shown }];
 }
 
-/** The counts are totals of the whole message: what is given replaces what was. */
+/** What is given replaces what was. */
 function counted(before: Usage, sent: unknown): Usage {
   const usage = isObject(sent) ? sent : {};
   const { output_tokens_details: details } = usage;

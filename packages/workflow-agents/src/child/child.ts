@@ -13,15 +13,17 @@ type ChildRequest = GroupRequest & {
   input?: string;
   signal: AbortSignal;
   timeoutMs: number;
+  /** Ends the command when it is aborted: it has done its work, and does not exit. */
+  finished?: AbortSignal;
   /** Called with the process id as soon as the command runs. */
   onStarted?: (pid: number) => void;
   onOutput: (chunk: Uint8Array) => void;
   onError: (chunk: Uint8Array) => void;
 };
 
-/** How a command ended: by itself, by its timeout, or by the caller's signal. */
+/** How a command ended: by itself, by its timeout, because it was finished, or by the caller's signal. */
 export type ChildEnd = {
-  by: "exit" | "timeout" | "abort";
+  by: "exit" | "timeout" | "finished" | "abort";
   /** Null when a signal ended the process. */
   exitCode: number | null;
   /** The name of that signal, `SIGKILL`; null when the process exited. */
@@ -51,6 +53,7 @@ export async function runChild(request: ChildRequest): Promise<ChildEnd> {
   const abort = () => stop("abort");
   const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, longestTimer));
   signal.addEventListener("abort", abort);
+  request.finished?.addEventListener("abort", () => stop("finished"), { once: true });
   // It may have been aborted while the command was started.
   if (signal.aborted) abort();
   const feed = (take: (chunk: Uint8Array) => void) => (chunk: Uint8Array) => {

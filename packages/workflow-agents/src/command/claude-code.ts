@@ -6,11 +6,15 @@ import { type PresetOptions, presetAgent } from "./command.ts";
 import {
   type AgentOutput,
   countOf,
+  dollarsOf,
   type Fields,
   fieldsOf,
+  isTrue,
   type LineReader,
   listOf,
+  modelOf,
   resultIn,
+  sessionIn,
   shownIn,
   stringOf,
 } from "./reader.ts";
@@ -42,30 +46,75 @@ export function claudeCode(options: PresetOptions & { permissionMode?: string } 
 /** The lines of `--output-format stream-json --include-partial-messages`. */
 export const readClaudeCode: LineReader = () => {
   let model = "claude-code";
+  let paid = 0;
   const answers = new Answers();
+  const last = new LastMessage();
   return (value) => {
     const line = fieldsOf(value);
     switch (line.type) {
       case "system":
         if (line.subtype !== "init") return [];
-        model = stringOf(line.model) || model;
-        return sessionIn(line);
+        model = modelOf(line.model) || model;
+        return [{ kind: "model", model }, ...sessionIn(line.session_id)];
       case "stream_event":
         return [...answers.update(line, model), ...deltaOf(fieldsOf(fieldsOf(line.event).delta))];
       case "assistant":
         return [
           ...answers.whole(fieldsOf(line.message), model),
-          ...listOf(fieldsOf(line.message).content).flatMap(blockOf),
+          ...contentOf(line).flatMap(blockOf),
+          ...last.add(line),
         ];
       case "user":
-        return listOf(fieldsOf(line.message).content).flatMap(blockOf);
-      case "result":
-        return resultOf(line, model, answers);
+        return contentOf(line).flatMap(blockOf);
+      case "result": {
+        const total = dollarsOf(line.total_cost_usd) ?? paid;
+        const cost = Math.max(0, total - paid);
+        paid = total;
+        const spent = spentIn(line, model, answers).map((one): Spent => {
+          const isUnknown = one.cost === null && costOf(one.model, one.usage) === null;
+          return isUnknown && cost > 0 ? { ...one, cost } : one;
+        });
+        return [
+          ...spent.map((one): AgentOutput => ({ kind: "spent", spent: one })),
+          ...sessionIn(line.session_id),
+          resultOf(line, last.problem),
+        ];
+      }
       default:
         return [];
     }
   };
 };
+
+const contentOf = ({ message }: Fields): Fields[] => {
+  const { content } = fieldsOf(message);
+  return listOf(typeof content === "string" ? [{ type: "text", text: content }] : content);
+};
+
+/** The last message of the main agent, which comes block by block. */
+class LastMessage {
+  #id: unknown;
+  #texts: string[] = [];
+  /** The message that Claude Code wrote itself in place of a model, as when a limit is reached. */
+  problem = "";
+
+  add(line: Fields): AgentOutput[] {
+    const { parent_tool_use_id: agent = null, message } = line;
+    if (agent !== null) return [];
+    const { id, model } = fieldsOf(message);
+    if (id === undefined || id !== this.#id) this.#texts = [];
+    this.#id = id;
+    const blocks = contentOf(line);
+    this.#texts.push(
+      ...blocks.filter(({ type }) => type === "text").map(({ text }) => shownIn(text)),
+    );
+    const text = this.#texts.join("");
+    const isSynthetic = model === "<synthetic>" || isTrue(line.isApiErrorMessage);
+    this.problem = isSynthetic ? text.trim() : "";
+    const isCall = blocks.some(({ type }) => type === "tool_use");
+    return isCall || isSynthetic ? [] : [{ kind: "said", text }];
+  }
+}
 
 type Answer = { id: string; spent: Spent; isCounted: boolean };
 
@@ -84,7 +133,7 @@ class Answers {
     const counts = fieldsOf(event.type === "message_start" ? message.usage : event.usage);
     if (event.type === "message_start") {
       const id = stringOf(message.id);
-      const spent = { model: stringOf(message.model) || model, usage: noUsage, cost: null };
+      const spent = { model: modelOf(message.model) || model, usage: noUsage, cost: null };
       this.#streamed.add(id);
       this.#open.set(agent, { id, spent, isCounted: false });
     }
@@ -105,7 +154,7 @@ class Answers {
     const id = stringOf(given);
     const usage = counted(fieldsOf(counts), noUsage);
     if (id === "" || this.#streamed.has(id) || totalTokens(usage) === 0) return [];
-    return this.#counted(id, { model: stringOf(named) || model, usage, cost: null });
+    return this.#counted(id, { model: modelOf(named) || model, usage, cost: null });
   }
 
   /** What the API has counted of all answers of a model. */
@@ -123,7 +172,7 @@ class Answers {
 /** The API's counts of one answer: each replaces the one before it. */
 function counted(used: Fields, before: Usage): Usage {
   const of = (value: unknown, known: number): number =>
-    typeof value === "number" ? countOf(value) : known;
+    typeof value === "number" && value >= 0 ? countOf(value) : known;
   const thinking = fieldsOf(used.output_tokens_details).thinking_tokens;
   return {
     input_tokens: of(used.input_tokens, before.input_tokens),
@@ -148,28 +197,27 @@ function blockOf({ type, id, name, input, tool_use_id, content, is_error }: Fiel
   return [{ kind: "toolResult", id: stringOf(tool_use_id), content, isError: is_error === true }];
 }
 
-function sessionIn(line: Fields): AgentOutput[] {
-  const id = stringOf(line.session_id);
-  return id === "" ? [] : [{ kind: "session", id }];
-}
+/** What Claude Code has in place of an answer, with `is_error: false` in some versions. */
+const problemText =
+  /^(Claude( AI)? usage limit reached|You've hit your [^.]{0,40}limit|\S{1,12} limit reached\b|Credit balance is too low|API Error: \d{3}|Invalid API key)[^\n]{0,200}$/i;
 
-function resultOf(line: Fields, model: string, answers: Answers): AgentOutput[] {
-  const outputs: AgentOutput[] = spentIn(line, model, answers).map((spent) => ({
-    kind: "spent",
-    spent,
-  }));
-  outputs.push(...sessionIn(line));
+function resultOf(line: Fields, written: string): AgentOutput {
   const subtype = stringOf(line.subtype);
-  if (line.is_error !== true && !subtype.startsWith("error"))
-    return [...outputs, resultIn(line.result, "result")];
+  if (!isTrue(line.is_error) && !subtype.startsWith("error")) {
+    const answer = resultIn(line.result, "result");
+    const text = answer.kind === "result" ? answer.text.trim() : "";
+    const isProblem = text !== "" && (text === written || problemText.test(text));
+    return isProblem ? { kind: "failed", message: text } : answer;
+  }
   const problems = (Array.isArray(line.errors) ? line.errors : []).map(problemIn).join("; ");
   const message = shownIn(line.result) || problems || subtype;
-  const overBudget = subtype === "error_max_budget_usd";
-  return [...outputs, { kind: "failed", message, overBudget }];
+  return { kind: "failed", message, overBudget: subtype === "error_max_budget_usd" };
 }
 
 const problemIn = (error: unknown): string =>
-  typeof error === "string" ? error : stringOf(fieldsOf(error).message) || JSON.stringify(error);
+  typeof error === "string"
+    ? error
+    : stringOf(fieldsOf(error).message) || (JSON.stringify(error) ?? "");
 
 const isEqual = (a: Usage, b: Usage): boolean =>
   (Object.keys(a) as (keyof Usage)[]).every((name) => a[name] === b[name]);
@@ -181,7 +229,8 @@ const inputOf = (usage: Usage): number =>
 function spentIn(line: Fields, model: string, answers: Answers): Spent[] {
   const since = Object.entries(fieldsOf(line.model_usage_since_last_result));
   if (since.length > 0) {
-    return since.map(([name, value]) => {
+    return since.map(([given, value]) => {
+      const name = modelOf(given) || model;
       const used = fieldsOf(value);
       const usage = {
         input_tokens: countOf(used.inputTokens),
@@ -190,7 +239,7 @@ function spentIn(line: Fields, model: string, answers: Answers): Spent[] {
         cache_read_tokens: countOf(used.cacheReadInputTokens),
         cache_write_tokens: countOf(used.cacheCreationInputTokens),
       };
-      const cost = typeof used.costUSD === "number" ? used.costUSD : null;
+      const cost = dollarsOf(used.costUSD);
       // Of a stream that broke off it leaves out what the API has counted, or estimates what that has not.
       const own = answers.of(name);
       const hasAll = totalTokens(own) > 0 && inputOf(own) >= inputOf(usage);

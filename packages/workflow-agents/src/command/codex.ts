@@ -7,6 +7,7 @@ import {
   fieldsOf,
   type LineReader,
   resultIn,
+  sessionIn,
   shownIn,
   stringOf,
 } from "./reader.ts";
@@ -30,13 +31,14 @@ export function codex(options: PresetOptions & { codexSandbox?: string } = {}): 
   });
 }
 
-function readCodex(model: string): ReturnType<LineReader> {
+/** The lines of `exec --json`. */
+export function readCodex(model: string): ReturnType<LineReader> {
   let answer: unknown = "";
   return (value) => {
     const line = fieldsOf(value);
     switch (line.type) {
       case "thread.started":
-        return [{ kind: "session", id: stringOf(line.thread_id) }];
+        return [{ kind: "model", model }, ...sessionIn(line.thread_id)];
       case "item.started": {
         const item = fieldsOf(line.item);
         return reportedLate.has(item.type) ? [] : toolUse(item);
@@ -49,9 +51,9 @@ function readCodex(model: string): ReturnType<LineReader> {
       case "turn.completed":
         return [spentOf(fieldsOf(line.usage), model), resultIn(answer, "the agent message's text")];
       case "turn.failed":
-        return [{ kind: "failed", message: stringOf(fieldsOf(line.error).message) }];
+        return [{ kind: "failed", message: shownIn(fieldsOf(line.error).message) }];
       case "error":
-        return [{ kind: "failed", message: stringOf(line.message) }];
+        return [{ kind: "failed", message: shownIn(line.message) }];
       default:
         return [];
     }
@@ -78,7 +80,11 @@ function toolUse(item: Fields): AgentOutput[] {
 
 function completedItem(item: Fields): AgentOutput[] {
   const text = shownIn(item.text);
-  if (item.type === "agent_message") return [{ kind: "text", delta: `${text}\n` }];
+  if (item.type === "agent_message")
+    return [
+      { kind: "text", delta: `${text}\n` },
+      { kind: "said", text },
+    ];
   if (item.type === "reasoning") return [{ kind: "thinking", delta: `${text}\n` }];
   const use = toolUse(item);
   if (use.length === 0) return [];

@@ -23,6 +23,7 @@ import {
   sessionsOf,
 } from "./session.ts";
 import { CommandReport, readLines, readText } from "./report.ts";
+import { filled, has, placeholder, type Template } from "./template.ts";
 
 /** Options of {@link commandAgent}. Times are in milliseconds; the defaults are in parentheses. */
 export type CommandOptions = SandboxOptions & {
@@ -113,6 +114,10 @@ type Settings = Required<Omit<CommandOptions, "launch" | keyof SandboxOptions>> 
   Pick<CommandOptions, "launch"> & { sandbox: SandboxOptions & Own };
 
 const longestText = 10 * 1024 * 1024;
+// Linux takes 128 KiB.
+const longestArgument = 100 * 1024;
+/** How often its grace period a command may be silent after its answer. */
+const lingers = 12;
 
 /**
  * An agent that is a command: it runs in the thread's directory, gets the thread, and its output is the
@@ -251,8 +256,15 @@ async function runOnce(
       : readLines(settings.output, report, settings.maxOutput);
   const changed = changedSince(session?.heard, ctx, system);
   const own = message(ctx, session?.steps ?? 0, changed);
-  const prompt = withInstructions(own, { ...given, isFlag: has(argv, "system"), changed });
-  const values = { prompt, budget, system: system || null, session: session?.session ?? null };
+  // The system bounds an argument: longer instructions come before the message.
+  const isFlag = has(argv, "system") && Buffer.byteLength(system) <= longestArgument;
+  const prompt = withInstructions(own, { ...given, isFlag, changed });
+  const values = {
+    ...{ prompt, budget, session: session?.session ?? null },
+    system: isFlag ? system || null : null,
+  };
+  const finished = new AbortController();
+  let lingering: ReturnType<typeof setTimeout> | undefined;
   let box: Sandboxed | null = null;
   try {
     const cwd = cwdOf(ctx, "a command needs one");
@@ -275,19 +287,38 @@ async function runOnce(
       ...{ isSandbox: launch !== null, descriptors: launch?.descriptors?.() },
       onStarted: settings.launch?.onStarted,
       input: has(argv, "prompt") ? "" : prompt,
-      onOutput: (chunk) => output.add(chunk),
+      finished: finished.signal,
+      onOutput(chunk) {
+        clearTimeout(lingering);
+        output.add(chunk);
+        if (report.isFinished) lingering = setTimeout(() => finished.abort(), lingers * graceMs);
+      },
       onError: (chunk) => errors.add(chunk),
     });
     signal.throwIfAborted();
     errors.end();
     output.end();
+    const isFinished = settings.output !== "text" && report.isFinished;
+    report.conclude();
+    if (isFinished && (end.by !== "exit" || end.exitCode !== 0)) {
+      report.note("warn", `its answer is taken, although it ${howItEnded(end, settings)}`);
+      return { report, error: null };
+    }
     return { report, error: failureOf(name, end, report, settings) };
   } catch (thrown) {
     if (signal.aborted || !(thrown instanceof WorkflowError)) throw thrown;
     return { report, error: thrown };
   } finally {
+    clearTimeout(lingering);
     await box?.end();
   }
+}
+
+/** How a command that has answered came to its end. */
+function howItEnded(end: ChildEnd, { graceMs, timeoutMs }: Settings): string {
+  if (end.by === "timeout") return `had not ended after ${timeoutMs} ms, and was ended`;
+  if (end.by === "finished") return `did not end for ${lingers * graceMs} ms, and was ended`;
+  return end.signal ? `was ended by ${end.signal}` : `ended with exit code ${end.exitCode}`;
 }
 
 function changedSince(heard: Session["heard"], ctx: ThreadContext, system: string): Changed {
@@ -323,7 +354,9 @@ function failureOf(
   if (end.exitCode !== 0 || report.failure !== null) {
     const how = end.signal ? `was ended by ${end.signal}` : `failed with exit code ${end.exitCode}`;
     const what = end.exitCode === 0 ? "failed" : how;
-    const hint = "see the thread's events, fix the cause, and retry the thread";
+    const hint = isLimit(report.failure ?? "")
+      ? "retry the thread when the limit is reset, or give the role a fallback"
+      : "see the thread's events, fix the cause, and retry the thread";
     return failure("COMMAND_FAILED", `${command} ${what}${because}`, hint);
   }
   if (report.result !== "" || (allowsEmpty && report.isAnswered)) return null;
@@ -331,30 +364,11 @@ function failureOf(
   return failure("COMMAND_SAID_NOTHING", `${command} gave no answer${because}`, hint);
 }
 
-/**
- * A command's argv with `{prompt}`, `{system}`, `{session}` and `{budget}` in it: what remains of the
- * thread's `maxCost`, in US dollars. A list inside it yields its arguments when all of its
- * placeholders have a value, and nothing otherwise: `["--resume", "{session}"]`.
- */
-export type Template = readonly (string | readonly string[])[];
-
-type Placeholder = "prompt" | "system" | "session" | "budget";
-
-const placeholder = /\{(prompt|system|session|budget)\}/g;
-
-const has = (template: Template, name: Placeholder): boolean =>
-  template.flat().some((part) => part.includes(`{${name}}`));
-
-/** The argv that a template yields; null is no value. A value's own braces stay what they are. */
-function filled(template: Template, values: Record<Placeholder, string | null>): string[] {
-  const fill = (part: string): string =>
-    part.replace(placeholder, (_, name: Placeholder) => values[name] ?? "");
-  return template.flatMap((part) => {
-    if (typeof part === "string") return [fill(part)];
-    const names = [...part.join("\n").matchAll(placeholder)].map(([, name]) => name as Placeholder);
-    return names.every((name) => values[name] !== null) ? part.map(fill) : [];
-  });
-}
+/** The words of a command whose account has used up what it may use. */
+const isLimit = (failed: string): boolean =>
+  /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|credit balance is too low|quota/i.test(
+    failed,
+  );
 
 /**
  * The prompt and what each role wrote; for a session, which has the first `known` steps, the others, and the

@@ -4,9 +4,12 @@ import {
   type AgentOutput,
   type Fields,
   fieldsOf,
+  isTrue,
   type LineReader,
   listOf,
+  modelOf,
   resultIn,
+  sessionIn,
   shownIn,
   stringOf,
 } from "./reader.ts";
@@ -24,26 +27,31 @@ export function cursor(options: PresetOptions & { force?: boolean } = {}): Agent
       model === undefined ? [] : ["--model", model],
       ["--resume", "{session}"],
       ...args,
-      ...["--", "{prompt}"],
     ],
     output: readCursor,
     lostSession: /(chat|session|conversation) .*not found/i,
   });
 }
 
-const readCursor: LineReader = () => (value) => {
+/** The lines of `--output-format stream-json`. */
+export const readCursor: LineReader = () => (value) => {
   const line = fieldsOf(value);
   switch (line.type) {
-    case "assistant":
-      return listOf(fieldsOf(line.message).content).flatMap(({ type, text }) =>
-        type === "text" ? [{ kind: "text", delta: shownIn(text) } satisfies AgentOutput] : [],
+    case "system":
+      return [{ kind: "model", model: modelOf(line.model) || "cursor" }];
+    case "assistant": {
+      const texts = listOf(fieldsOf(line.message).content).flatMap(({ type, text }) =>
+        type === "text" ? [shownIn(text)] : [],
       );
+      const deltas = texts.map((delta): AgentOutput => ({ kind: "text", delta }));
+      return [...deltas, { kind: "said", text: texts.join("") }];
+    }
     case "tool_call":
       return toolCall(line);
     case "result": {
-      const session: AgentOutput = { kind: "session", id: stringOf(line.session_id) };
-      if (line.is_error !== true) return [session, resultIn(line.result, "result")];
-      return [session, { kind: "failed", message: shownIn(line.result) }];
+      const session = sessionIn(line.session_id);
+      if (!isTrue(line.is_error)) return [...session, resultIn(line.result, "result")];
+      return [...session, { kind: "failed", message: shownIn(line.result) }];
     }
     default:
       return [];

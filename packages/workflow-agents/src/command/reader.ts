@@ -1,4 +1,5 @@
 import { textOfContent, thoughtIn } from "../content/sent.ts";
+import type { Fields } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
 
 /** One thing that a line of a command's output reports. */
@@ -15,17 +16,24 @@ export type AgentOutput =
   | { kind: "broken"; model: string }
   /** What a model used in the whole run. */
   | { kind: "spent"; spent: Spent }
+  /** The model that is asked, as soon as it is known. */
+  | { kind: "model"; model: string }
+  /** The text of the last message, which is the answer of a command that reports none. A tool call after it ends that. */
+  | { kind: "said"; text: string }
   /** The answer, whole: the last one counts. */
   | { kind: "result"; text: string }
-  /** The command reports that it failed; `overBudget` when it has used up its `{budget}`. */
-  | { kind: "failed"; message: string; overBudget?: boolean };
+  /**
+   * The command reports that it failed; `overBudget` when it has used up its `{budget}`, `isUnread` when it has answered, and
+   * its answer can't be read.
+   */
+  | { kind: "failed"; message: string; overBudget?: boolean; isUnread?: boolean };
 
 /** Reads one run's JSON lines, in order: any JSON values, of which unknown ones report nothing. */
 export type LineReader = () => (line: unknown) => AgentOutput[];
 
-/** Properties of a JSON value, which may be anything at all: none when it is no object. */
-export type Fields = Record<string, unknown>;
+export type { Fields };
 
+/** Properties of a JSON value, which may be anything at all: none when it is not an object. */
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null ? (value as Fields) : {};
 
@@ -34,8 +42,28 @@ export const listOf = (value: unknown): Fields[] =>
 
 export const stringOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
+/** A number of tokens; what can't be one is none. */
 export const countOf = (value: unknown): number =>
-  typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
+  typeof value === "number" && value > 0 && value <= mostTokens ? Math.round(value) : 0;
+
+// More than any run has: what is larger was not counted.
+const mostTokens = 1e12;
+const mostDollars = 1e6;
+
+/** An amount of US dollars; null for what can't be one. */
+export const dollarsOf = (value: unknown): number | null =>
+  typeof value === "number" && value >= 0 && value <= mostDollars ? value : null;
+
+export const isTrue = (value: unknown): boolean => value === true || value === "true";
+
+/** A model's name, without what a command adds to it: `claude-opus-4-8[1m]`. */
+export const modelOf = (value: unknown): string => stringOf(value).replace(/\[[^\]]*\]$/, "");
+
+/** The session that a later run is given as an argument. */
+export function sessionIn(value: unknown): AgentOutput[] {
+  const id = stringOf(value);
+  return /^\w[\w.:-]{0,199}$/.test(id) ? [{ kind: "session", id }] : [];
+}
 
 /** A piece of text that is only shown: what can't be read of it is left out. */
 export const shownIn = thoughtIn;
@@ -45,6 +73,6 @@ export function resultIn(value: unknown, field: string): AgentOutput {
   try {
     return { kind: "result", text: textOfContent(value, field) };
   } catch (error) {
-    return { kind: "failed", message: (error as Error).message };
+    return { kind: "failed", message: (error as Error).message, isUnread: true };
   }
 }

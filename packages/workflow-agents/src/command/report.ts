@@ -9,6 +9,7 @@ import type { AgentOutput, LineReader } from "./reader.ts";
 
 const notStarted = new Set(["COMMAND_MISSING", "COMMAND_REFUSED", "NO_CWD"]);
 const mostNotes = 1000;
+const working = new Set(["text", "thinking", "toolUse", "toolResult", "said"]);
 
 /** Publishes what a command puts out, masked, and keeps of it what the step needs. */
 export class CommandReport {
@@ -18,6 +19,10 @@ export class CommandReport {
   isAnswered = false;
   failure: string | null = null;
   isOverBudget = false;
+  #said = "";
+  #isUnread = false;
+  /** Whether it has gone on after its answer. */
+  #goesOn = false;
   readonly #report = new AgentReport();
   readonly #end = { usage: noUsage, model: null as string | null, hasToolUse: false };
   readonly #mask: Mask;
@@ -55,6 +60,7 @@ export class CommandReport {
   }
 
   add(output: AgentOutput): void {
+    if (working.has(output.kind)) this.#goesOn = true;
     if (output.kind !== "text") this.#delta("llm_token", this.#text.end());
     if (output.kind !== "thinking") this.#delta("llm_thinking", this.#thinking.end());
     switch (output.kind) {
@@ -65,15 +71,22 @@ export class CommandReport {
       case "toolUse": {
         const { id, name, input } = output;
         this.#end.hasToolUse = true;
+        this.#said = "";
         return publish("llm_tool_use", { tool_use_id: id, name, input: this.#mask.value(input) });
       }
       case "toolResult": {
         const content = this.#mask.value(output.content) ?? null;
         const payload = { tool_use_id: output.id, content, is_error: output.isError };
+        this.#said = "";
         return publish("llm_tool_result", payload);
       }
       case "session":
         return this.#began(output.id);
+      case "model":
+        return this.#spending?.checkPrice(output.model, (warning) => this.note("warn", warning));
+      case "said":
+        this.#said = this.#mask(output.text).trim();
+        return;
       case "usage":
         return this.#spending?.update(output.id, output.spent);
       case "broken":
@@ -87,17 +100,39 @@ export class CommandReport {
         // A reader of one's own may pass on what a command sent.
         if (typeof output.text !== "string") {
           this.failure = `its result is ${kindOf(output.text)}, not text`;
+          this.#isUnread = true;
           return;
         }
+        this.#goesOn = false;
         this.result = this.#mask(output.text).trim();
         this.isAnswered = true;
         // The command has recovered from what went wrong before.
         this.failure = null;
         return;
       case "failed":
-        this.failure = this.#mask(output.message);
+        this.failure = this.#mask(output.message) || "it gives no reason";
+        this.#isUnread = output.isUnread === true;
         this.isOverBudget = output.overBudget === true;
     }
+  }
+
+  /** Whether it has reported an answer, and nothing since: what it does then can't change that. */
+  get isFinished(): boolean {
+    return this.isAnswered && !this.#goesOn && this.failure === null && this.#answer !== "";
+  }
+
+  /** What it has answered; its last message where its result is empty, or can't be read. */
+  get #answer(): string {
+    return this.result || this.#said;
+  }
+
+  /** Its output has ended: its last message is the answer where it reports none. */
+  conclude(): void {
+    if (this.result !== "" || this.#said === "" || (this.failure !== null && !this.#isUnread))
+      return;
+    this.note("warn", `${this.failure ?? "it reports no result"}: its last message is taken`);
+    this.result = this.#said;
+    this.failure = null;
   }
 
   /** A line of the error output: published while they are few. */
@@ -161,6 +196,7 @@ class CommandSpending {
   readonly #meters = new Map<string, Meter>();
   #first: Meter | null;
   #isComplete = false;
+  #isChecked = false;
 
   constructor(name: string) {
     this.#first = new Meter(name);
@@ -168,6 +204,19 @@ class CommandSpending {
 
   async begun(): Promise<void> {
     await this.#first?.begun();
+  }
+
+  /** Says once that a limit does not hold for a model without a price. */
+  checkPrice(model: string, warn: (text: string) => void): void {
+    const { remaining, withCost } = this.#run;
+    if (this.#isChecked || remaining === undefined || remaining() === null) return;
+    this.#isChecked = true;
+    const one = { model, usage: { ...noUsage, input_tokens: 1, output_tokens: 1 }, cost: null };
+    if (withCost?.(one).cost !== null) return;
+    const hint = `{"${model}": {"input": 1, "output": 5}}`;
+    warn(
+      `the price of model ${model} is not known: only a cost that the command reports counts toward maxCost; set the price in UNCAGED_WORKFLOW_PRICES: ${hint}`,
+    );
   }
 
   update(id: string, spent: Spent): void {

@@ -124,9 +124,14 @@ export const reasonIn = (value: unknown): string | null =>
     ? (value ?? null)
     : kindOf(value);
 
+// No call has more tokens: such a count is as good as none.
+const mostCounted = 1e9;
+
 /** A count, and `otherwise` for what is none. */
 export const countIn = (value: unknown, otherwise = 0): number =>
-  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : otherwise;
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostCounted
+    ? value
+    : otherwise;
 
 /** A value's kind, for a message. */
 export function kindOf(value: unknown): string {

@@ -30,12 +30,8 @@ export {
 } from "../openai/openai.ts";
 export { claudeCode } from "../command/claude-code.ts";
 export { codex } from "../command/codex.ts";
-export {
-  commandAgent,
-  type CommandOptions,
-  type PresetOptions,
-  type Template,
-} from "../command/command.ts";
+export { commandAgent, type CommandOptions, type PresetOptions } from "../command/command.ts";
+export type { Template } from "../command/template.ts";
 export { cursor } from "../command/cursor.ts";
 export type { LineReader, AgentOutput } from "../command/reader.ts";
 export { type Script, type ScriptedAnswer, scriptedAgent } from "../scripted/scripted.ts";

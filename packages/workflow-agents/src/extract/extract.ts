@@ -1,6 +1,8 @@
 import type { $ZodObject, output } from "zod/v4/core";
 import { foundProblems } from "@uncaged/workflow/interpreter";
 import type { JsonSchema, ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { parseExact, roundedIn } from "../content/exact.ts";
+import { withoutThinking } from "../content/think.ts";
 import { failure } from "../run/error.ts";
 import type { Checked, Form } from "./form.ts";
 
@@ -64,8 +66,14 @@ export async function read<S extends $ZodObject>(
   form: Form<S>,
 ): Promise<Checked<output<S>>> {
   const given = form.empty ? {} : jsonIn(text);
-  if (given !== undefined) return await form.check(given);
-  return { ok: false, problems: ["the answer is no JSON and has not exactly one JSON code block"] };
+  if (given === undefined) {
+    const problem = "the answer is not JSON and does not have exactly one JSON code block";
+    return { ok: false, problems: [problem] };
+  }
+  const checked = await form.check(given);
+  if (checked.ok) return checked;
+  const rounded = roundedIn(text).map((digits) => `${digits}: a number can't hold it exactly`);
+  return { ok: false, problems: [...checked.problems, ...rounded] };
 }
 
 type Reading = { missing: string[]; fields: unknown; isMissing: boolean };
@@ -102,10 +110,15 @@ function failed(problems: string[], { threadId }: ThreadContext): WorkflowError 
 
 type Fence = { mark: string; label: string; lines: string[] };
 
-/** The JSON value that a text is, or that its one JSON code block holds; undefined when there is a choice. */
-export function jsonIn(text: string): unknown {
-  const whole = parsed(text);
+/**
+ * The JSON value that a text is, or that its one JSON code block holds; undefined when there is a choice. Thinking in tags
+ * before it is left out. An integer that a number would round is a text.
+ */
+export function jsonIn(given: string): unknown {
+  const whole = parsed(given);
   if (whole !== undefined) return whole;
+  const text = withoutThinking(given);
+  if (text !== given) return jsonIn(text);
   let only: string | undefined;
   for (const { label, lines } of fences(text)) {
     const block = lines.join("\n");
@@ -139,7 +152,7 @@ function parsed(text: string): unknown {
   // Most answers begin like no JSON at all: this spares a long one the attempt.
   if (!/^\s*["[{\dtfn-]/.test(text)) return undefined;
   try {
-    return JSON.parse(text);
+    return parseExact(text.trim(), (digits) => digits);
   } catch {
     return undefined;
   }

@@ -23,6 +23,18 @@ describe("a call's cost", () => {
     expect(priceOf("gpt-5-2025-08-07")).toEqual(priceOf("gpt-5"));
   });
 
+  test.each([
+    "claude-opus-4-8[1m]",
+    "claude-opus-4-8@20260115",
+    "us.anthropic.claude-opus-4-8-20260115-v1:0",
+    "anthropic/claude-opus-4-8",
+    "claude-opus-4-8-latest",
+  ])("of %s is that of its model", (name) => {
+    expect(priceOf(name)).toEqual(priceOf("claude-opus-4-8"));
+    const own = { input: 1, output: 2 };
+    expect(priceOf(name, { "claude-opus-4-8": own })).toEqual(own);
+  });
+
   test("of a model whose price is not known is null, and never that of its sibling", () => {
     for (const model of [
       "",

@@ -84,9 +84,23 @@ function listPrice([input, cacheRead, cacheWrite, output, long]: Row): Price {
 /** The models that have a list price. */
 export const pricedModels = (): string[] => Object.keys(rows);
 
+/**
+ * The names that a model may have in a list of prices: as it is given; without the mark of a context (`[1m]`), a provider
+ * (`us.anthropic.`, `anthropic/`) and a version (`@20250929`, `-20250929`, `-v1:0`); without all of these.
+ */
+function namesOf(model: string): string[] {
+  const bare = model.replace(/\[[^\]]*\]$/, "");
+  const own = bare.replace(/^.*\//, "").replace(/^([a-z]{2,6}\.)?(anthropic|openai)\./, "");
+  const plain = own
+    .replace(/-v\d+(:\d+)?$/, "")
+    .replace(/@(\d{8}|latest|default)$/, "")
+    .replace(/-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$/, "");
+  return [model, bare, own, plain];
+}
+
 /** The price of a model or its dated snapshot, null when it is not known; `own` prices come first. */
 export function priceOf(model: string, own: Prices = {}): Price | null {
-  const names = [model, model.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "")];
+  const names = namesOf(model);
   const ours = names.find((name) => Object.hasOwn(own, name));
   if (ours !== undefined) return own[ours] ?? null;
   const row =

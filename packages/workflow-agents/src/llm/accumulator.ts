@@ -1,7 +1,9 @@
 import { noUsage } from "@uncaged/workflow/interpreter";
 import type { Usage } from "@uncaged/workflow";
+import { longIntegers, parseExact } from "../content/exact.ts";
 import { isObject } from "../run/error.ts";
-import type { ModelAnswer, ModelSink, PartialUsage } from "./provider.ts";
+import type { Received } from "./events.ts";
+import type { ModelAnswer, ModelSink, PartialUsage, ToolUse } from "./provider.ts";
 
 const piecesPerBlock = 1024;
 
@@ -26,23 +28,38 @@ export class GrowingText {
   }
 }
 
-/** Builds an answer from the events of a provider's stream, and passes on what they bring. */
-export abstract class Accumulator<Event> {
+/** Builds an answer from what a provider sends, and passes on what it brings. */
+export abstract class Accumulator {
   /** Its characters so far: text, thinking and tool calls. */
   size = 0;
+  /** Whether the end has come: nothing after it belongs to the answer. */
+  isWhole = false;
   protected id = "";
   protected model = "";
   protected usage: Usage = noUsage;
   readonly #sink: ModelSink;
+  readonly #unread = new Set<string>();
 
   constructor(sink: ModelSink) {
     this.#sink = sink;
   }
 
-  /** Throws on an event that is not of the protocol. */
-  abstract add(event: Event): void;
+  /** @throws UnreadableContent for what is not of the protocol. */
+  take(received: Received): void {
+    if (this.isWhole) return;
+    if (received.kind === "done") this.isWhole = this.isOverAtDone;
+    else this.add(received.value);
+    if (received.kind === "document") this.isWhole = true;
+  }
 
-  /** The answer, null as long as its end has not come. */
+  /** Whether the mark of an end is that of this answer: a gateway may send it after one that broke off. */
+  protected get isOverAtDone(): boolean {
+    return false;
+  }
+
+  protected abstract add(value: unknown): void;
+
+  /** The answer, null as long as its end has not come. @throws UnreadableContent */
   abstract answer(): ModelAnswer | null;
 
   /** What was counted so far, null when nothing was. */
@@ -65,19 +82,67 @@ export abstract class Accumulator<Event> {
     to.add(delta);
   }
 
+  /** Notes a piece that is not understood, and left out of the answer. */
+  protected leave(piece: string): void {
+    if (this.#unread.size < mostUnread) this.#unread.add(piece.slice(0, 60));
+  }
+
+  /** What every answer has of its notes. */
+  protected notes(isCounted: boolean): Pick<ModelAnswer, "unread" | "isUncounted"> {
+    return {
+      ...(this.#unread.size > 0 && { unread: [...this.#unread] }),
+      ...(!isCounted && { isUncounted: true as const }),
+    };
+  }
+
   protected count(usage: Usage): void {
     this.usage = usage;
     this.#sink.onUsage?.({ model: this.model, usage });
   }
 }
 
-/** A tool call's arguments, from JSON. What is no JSON object is `broken`, in words for the model. */
-export function argumentsOf(json: string): { input: object; broken?: string } {
+const mostUnread = 20;
+
+/**
+ * A tool call's arguments, from JSON. An integer that a number would round is a text there, and the JSON is kept as `exact`.
+ * What is no JSON object is `broken`, in words for the model.
+ */
+export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "broken"> {
+  const text = onceOf(json.trim()) || "{}";
   try {
-    const input: unknown = JSON.parse(json.trim() || "{}");
-    if (isObject(input)) return { input };
-    return { input: {}, broken: "its arguments are JSON, but no object" };
+    const input = parseExact(text, (digits) => digits);
+    if (!isObject(input)) return { input: {}, broken: "its arguments are JSON, but no object" };
+    return longIntegers(text).length > 0 ? { input, exact: text } : { input };
   } catch {
-    return { input: {}, broken: `its arguments are no JSON: ${json.slice(0, 200)}` };
+    return { input: {}, broken: `its arguments are no JSON: ${json.slice(0, 200).toWellFormed()}` };
   }
+}
+
+/** A JSON object that was sent twice, once. */
+function onceOf(text: string): string {
+  const half = text.slice(0, text.length / 2);
+  return text.length % 2 === 0 && text === half + half && isObjectText(half) ? half : text;
+}
+
+/** Whether a text is a whole JSON object. */
+export function isObjectText(text: string): boolean {
+  try {
+    return isObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+/** Ids of calls, each of which must be another within an answer. */
+export function idsOf(given: readonly string[], prefix: string): string[] {
+  const taken = new Set(given);
+  const seen = new Set<string>();
+  return given.map((id, at) => {
+    let own = id || `${prefix}${at}`;
+    for (let nth = 2; seen.has(own) || (own !== id && taken.has(own)); nth += 1) {
+      own = `${id || prefix}_${at}_${nth}`;
+    }
+    seen.add(own);
+    return own;
+  });
 }

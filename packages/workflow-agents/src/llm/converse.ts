@@ -1,5 +1,6 @@
 import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
 import type { WorkflowError } from "@uncaged/workflow";
+import { longIntegers } from "../content/exact.ts";
 import { kindOf } from "../content/sent.ts";
 import { failure } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";
@@ -89,7 +90,9 @@ export async function converse(
       const asked = { ...request, messages };
       const answer = await retried(retrying(provider), signal, () =>
         ask(provider, asked, conversation, paid),
-      );
+      ).catch((error: unknown) => {
+        throw turn > 1 && recorded.isKept ? refusedTurn(error, step) : error;
+      });
       if (answer.stop === "context_full") {
         usage = addUsage(usage, answer.usage);
         throw contextFull();
@@ -160,6 +163,8 @@ export async function converse(
       const isSilent = !answer.text.trim();
       if (isSilent && form && (await form.problemsOf(text)).length > 0)
         throw emptyAnswer(provider.name);
+      // Words on the way to an answer must not stand in for one that got lost.
+      if (isSilent && !isContinued && !isSilence(known ?? answer)) throw emptyAnswer(provider.name);
       const again = isSilent ? null : await repairOf(form, recorded, turn, text);
       if (again !== null) messages.push({ role: "user", content: again });
       else if (text.trim()) return { ...answer, text, thinking, usage, hasToolUse };
@@ -168,6 +173,14 @@ export async function converse(
   }
   const message = `the model had not ended its work after ${maxTurns} turns`;
   throw new ProviderError("LLM_TOO_MANY_TURNS", message);
+}
+
+/** A refusal of a conversation whose turns are recorded: a retry would send them again, so the way out is a fork. */
+function refusedTurn(error: unknown, { threadId = "<thread>" }: RecordingStep = {}): unknown {
+  if (!(error instanceof ProviderError) || error.code !== "LLM_BAD_REQUEST") return error;
+  const { code, message, status, isFree } = error;
+  const hint = `do the step anew, without the turns that a retry sends again: uncaged-workflow fork ${threadId} --anew`;
+  return new ProviderError(code, message, { status: status ?? undefined, isFree, hint });
 }
 
 export const emptyAnswer = (name: string): ProviderError =>
@@ -199,15 +212,17 @@ async function ask(
       const problem = `${provider.name}: the text of the answer is ${kindOf(answer.text)}, not text`;
       throw new ProviderError("LLM_BAD_ANSWER", problem);
     }
-    const { model } = answer;
-    const isCounted = answer.usage !== noUsage;
-    // A server that reports no usage has used, as far as a limit is concerned, all that it could.
+    // Some servers do not say which model has answered.
+    const model = answer.model || request.model;
+    const isCounted = answer.usage !== noUsage && !answer.isUncounted;
+    // A server that does not report all usage has used, as far as a limit is concerned, all that it could.
     const usage = isCounted || !reserved.usage ? answer.usage : reserved.usage;
     const whole = pay({ model, usage });
     if (isCounted || reserved.usage) meter.end(whole);
     else meter.breakOff();
     if (!isCounted) publish("tool_message", uncounted(provider.name, model));
-    return { ...answer, cap: reserved.cap };
+    for (const piece of answer.unread ?? []) publish("tool_message", unread(provider.name, piece));
+    return { ...answer, model, cap: reserved.cap };
   } catch (error) {
     const known = error instanceof ProviderError ? error : null;
     // What broke off is paid for too, as far as it was counted.
@@ -276,6 +291,28 @@ const uncounted = (name: string, model: string) => {
   return { name, level: "warn", message, data: null };
 };
 
+const unread = (name: string, piece: string) => {
+  const message = `the answer has ${piece}, which is not understood and is left out`;
+  return { name, level: "warn", message, data: null };
+};
+
+// A model that has nothing to add still uses the tokens that end its turn.
+const mostOfNothing = 3;
+
+/** Whether a model has ended its turn without a word: then what it said before is its answer. */
+const isSilence = ({ thinking, unread: pieces, usage, isUncounted }: ModelAnswer): boolean =>
+  !pieces &&
+  !thinking.trim() &&
+  !isUncounted &&
+  usage.output_tokens - usage.thinking_tokens <= mostOfNothing;
+
+/** What a model reads of integers that its tool got as texts. */
+function longNote({ exact }: ToolUse): string {
+  const found = exact === undefined ? [] : longIntegers(exact).slice(0, 5);
+  if (found.length === 0) return "";
+  return `\n${found.join(", ")}: a number can't hold an integer beyond 2^53 exactly, so the tool got it as a text`;
+}
+
 type ToolRuns = {
   turn: number;
   recorded: Recorded;
@@ -302,15 +339,17 @@ async function runTools(
   const runs = uses.map(async (use, at): Promise<ToolResult> => {
     const { id, name, broken } = use;
     const { approved, input = use.input, note = "", refusal } = decided[at] as Decision;
+    const exact = input === use.input ? use.exact : undefined;
     const known = recorded.result(turn, id);
     if (known) return known;
     onAgain?.(use);
-    const call = { ...context, key: recorded.keyOf(turn, id), wasBegun: hasBegun, approved };
+    const call = { ...context, key: recorded.keyOf(turn, id), wasBegun: hasBegun, approved, exact };
     const why = broken ? `${name} was not run: ${broken}` : refusal;
     const refused: ToolAnswer | null = why ? { content: why, is_error: true } : null;
     const done = await spending(async () => refused ?? (await runner.run(name, input, call, id)));
     const { content, is_error, parts } = done.result;
-    const shown = { tool_use_id: id, content: note + content, is_error };
+    const about = is_error && input === use.input ? longNote(use) : "";
+    const shown = { tool_use_id: id, content: note + content + about, is_error };
     const result = { ...shown, ...(parts && { parts }) };
     if (signal.aborted) return result;
     await recorded.finished(turn, result, done.spent);

@@ -73,7 +73,7 @@ export class ProviderError extends WorkflowError {
   constructor(
     code: ProviderErrorCode,
     message: string,
-    more: { status?: number; hint?: string; isFree?: boolean; retryAfterMs?: number | null } = {},
+    more: { status?: number | undefined; hint?: string; isFree?: boolean; retryAfterMs?: number | null } = {},
   ) {
     const { type, retryable, hint } = kinds[code];
     super({ code, kind: "failed", message, hint: more.hint ?? hint });
@@ -87,7 +87,15 @@ export class ProviderError extends WorkflowError {
 }
 
 export type ClientError =
-  | { kind: "http"; status: number; word: string; message: string; retryAfterMs?: number | null }
+  | {
+      kind: "http";
+      status: number;
+      /** The status that an error within an answer names; the answer itself began with another. */
+      answered?: number;
+      word: string;
+      message: string;
+      retryAfterMs?: number | null;
+    }
   | { kind: "timeout" }
   | { kind: "connection"; reason: string }
   | { kind: "cut"; reason: string }
@@ -183,8 +191,9 @@ function messageOf(thrown: ClientError, target: Target): string {
   const at = `${provider} at ${hostOf(baseUrl)}`;
   switch (thrown.kind) {
     case "http": {
-      const { status, word, message } = thrown;
-      const answered = [provider, "answered", status || "", mask(word)].filter(Boolean).join(" ");
+      const { word, message } = thrown;
+      const status = thrown.status || thrown.answered || "";
+      const answered = [provider, "answered", status, mask(word)].filter(Boolean).join(" ");
       return `${answered} for model ${model}: ${short(mask(message))}`;
     }
     case "timeout":
@@ -194,7 +203,7 @@ function messageOf(thrown: ClientError, target: Target): string {
     case "cut":
       return `${at} broke off in the middle of its answer: ${mask(thrown.reason)}`;
     case "json":
-      return `${at} sent an answer that is no JSON`;
+      return `${at} sent an answer that is not JSON`;
     case "unreadable":
       return `${at} sent an answer that can't be read: ${short(mask(thrown.problem))}`;
     case "garbled":
@@ -242,12 +251,20 @@ const unpaid =
 const tooLong =
   /prompt is too long|maximum (context|prompt) length|context (length|window|size) (is )?exceeded|exceeds? (the|your|this model's)? ?(available )?context|exceeds the maximum number of tokens/i;
 
-function codeOf({ status, word, message }: ClientError & { kind: "http" }): ProviderErrorCode {
+const tooMany = /rate.?limit|too many requests/i;
+const tooBusy = /overloaded|(no|at|over) capacity|temporarily unavailable|try again later/i;
+
+function codeOf(thrown: ClientError & { kind: "http" }): ProviderErrorCode {
+  const { word, message } = thrown;
+  const status = thrown.status || (thrown.answered ?? 0);
   const byWord = Object.hasOwn(words, word) ? words[word] : undefined;
   if (byWord) return byWord;
-  if (status >= 400 && status < 500 && unpaid.test(`${word} ${message}`)) return "LLM_BILLING";
-  if ((status === 400 || status === 413) && tooLong.test(message)) return "LLM_CONTEXT_FULL";
-  const other = status >= 400 ? "LLM_BAD_REQUEST" : "LLM_UNKNOWN";
+  const said = `${word} ${message}`;
+  if (status < 500 && unpaid.test(said)) return "LLM_BILLING";
+  if ([0, 400, 413, 422].includes(status) && tooLong.test(message)) return "LLM_CONTEXT_FULL";
+  if (status === 0 && tooMany.test(said)) return "LLM_RATE_LIMIT";
+  if (status === 0 && tooBusy.test(said)) return "LLM_OVERLOADED";
+  const other = status >= 400 || word === "invalid_request_error" ? "LLM_BAD_REQUEST" : "LLM_UNKNOWN";
   return statuses[status] ?? (status >= 500 ? "LLM_SERVER_ERROR" : other);
 }
 

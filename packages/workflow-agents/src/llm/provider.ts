@@ -3,8 +3,11 @@ import type { Part } from "../content/part.ts";
 import type { ResponseHead } from "../limit/headers.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
 
-/** A model's request to run a tool. `broken`: why its arguments are no JSON object. */
-export type ToolUse = { id: string; name: string; input: object; broken?: string };
+/**
+ * A model's request to run a tool. `broken` says why its arguments are no JSON object. Integers beyond 2^53 that a number would
+ * round are texts in `input`; then `exact` is the JSON as the model sent it.
+ */
+export type ToolUse = { id: string; name: string; input: object; exact?: string; broken?: string };
 
 /**
  * What a tool answered. `tool_use_id` is the `id` of the {@link ToolUse} that asked for it; `parts` are the pictures and
@@ -114,6 +117,10 @@ export type ModelAnswer = {
   /** What the provider adds about the stop, if anything: why it refused. */
   detail?: string;
   usage: Usage;
+  /** Whether the service has not counted all of it: `usage` has what it has counted. */
+  isUncounted?: true;
+  /** The pieces of it that were not understood. */
+  unread?: string[];
 };
 
 /** Where a call goes, and the secrets that must not stand in a message. */

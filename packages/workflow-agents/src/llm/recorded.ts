@@ -7,7 +7,8 @@ import type { ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./pro
 export type RecordingStep = Pick<
   ThreadContext,
   "journal" | "key" | "attempts" | "questions" | "shared"
->;
+> &
+  Partial<Pick<ThreadContext, "threadId">>;
 
 /** Where a conversation is recorded: the journal and the key of its step, and which of the step's it is. */
 export type ConversationPlace = { journal: Journal; key: string; conversation: string };
@@ -99,6 +100,11 @@ export class Recorded {
       ...[...results.values()].flatMap((each) => each.paid),
     ]);
     return [...turns, ...(this.#summaries.get(this.turns + 1)?.paid ?? [])];
+  }
+
+  /** Whether it is recorded at all. */
+  get isKept(): boolean {
+    return this.#place !== null;
   }
 
   /** By it the conversation is found among those of its step. */

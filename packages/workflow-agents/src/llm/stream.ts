@@ -2,6 +2,7 @@ import { UnreadableContent } from "../content/sent.ts";
 import { fetchWithinOrigin, RedirectError } from "../http/http.ts";
 import { checkAccess, type Patience } from "./access.ts";
 import type { Accumulator } from "./accumulator.ts";
+import { NotJson, receivedIn } from "./events.ts";
 import {
   type ClientError,
   type ClientErrors,
@@ -15,6 +16,8 @@ import {
 } from "./error.ts";
 import type { ModelAnswer, ModelSink } from "./provider.ts";
 
+// A connection that its server closes can be used again.
+const lastWaitMs = 1000;
 // An event that brings a few characters has some 150 bytes around them.
 const bytesPerCharacter = 16;
 
@@ -50,31 +53,54 @@ export async function callClient<Result>(
   }
 }
 
-/** Opens a stream and reads it to its end. A ProviderError has what was counted of the answer. */
-export async function streamAnswer<Event>(
+/**
+ * Has a client answer, and reads the answer to its end. A connection that breaks off or falls silent after the end takes
+ * nothing from it. A ProviderError has what was counted of the answer.
+ */
+export async function streamAnswer(
   call: ClientCall,
-  accumulator: Accumulator<Event>,
-  open: (guard: StallGuard) => Promise<AsyncIterable<Event>>,
+  accumulator: Accumulator,
+  open: (guard: StallGuard) => Promise<Response>,
 ): Promise<ModelAnswer> {
+  const ended = () => read(call, () => accumulator.answer());
   try {
     return await callClient(call, async (guard) => {
-      let hasBegun = false;
-      for await (const event of await open(guard)) {
-        hasBegun = true;
-        read(call, () => accumulator.add(event));
-        if (accumulator.size <= call.maxAnswerLength) continue;
-        throw tooLarge(call, `${call.maxAnswerLength} characters`);
+      const { body } = await open(guard);
+      try {
+        for await (const received of body === null ? [] : receivedIn(body)) {
+          const isWhole = accumulator.isWhole;
+          read(call, () => accumulator.take(received));
+          if (accumulator.size > call.maxAnswerLength) {
+            throw tooLarge(call, `${call.maxAnswerLength} characters`);
+          }
+          if (accumulator.isWhole && !isWhole) guard.expectEnd();
+        }
+      } catch (error) {
+        const answer = accumulator.isWhole || isCut(error, guard) ? ended() : null;
+        if (answer === null || call.signal?.aborted) throw unreadError(call, error);
+        guard.error = null;
+        return answer;
       }
-      const answer = read(call, () => accumulator.answer());
+      const answer = ended();
       if (answer !== null) return answer;
-      const cut = { kind: "cut", reason: "its end never came" } as const;
-      throw providerError(hasBegun ? cut : { kind: "json" }, call);
+      throw providerError({ kind: "cut", reason: "its end never came" }, call);
     });
   } catch (error) {
     if (error instanceof ProviderError) error.partial = accumulator.partial;
     throw error;
   }
 }
+
+/** Whether it is the connection that has ended, and nothing that came was wrong. */
+const isCut = (error: unknown, { error: given }: StallGuard): boolean =>
+  given === null
+    ? ![ProviderError, StreamFailure, NotJson].some((kind) => error instanceof kind)
+    : given.code === "LLM_SILENT";
+
+const unreadError = (target: Target, error: unknown): unknown =>
+  error instanceof StreamFailure || error instanceof NotJson
+    ? providerError(unreadIn(error), target)
+    : error;
 
 function read<Result>(target: Target, work: () => Result): Result {
   try {
@@ -86,6 +112,7 @@ function read<Result>(target: Target, work: () => Result): Result {
 
 function unreadIn(error: unknown): ClientError {
   if (error instanceof StreamFailure) return error.failure;
+  if (error instanceof NotJson) return { kind: "json" };
   if (error instanceof UnreadableContent) return { kind: "unreadable", problem: error.message };
   return { kind: "garbled" };
 }
@@ -110,6 +137,7 @@ export class StallGuard {
   readonly signal: AbortSignal;
   readonly #call: ClientCall;
   readonly #mostBytes: number;
+  #silenceMs: number;
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastAt = 0;
@@ -118,6 +146,7 @@ export class StallGuard {
     const own = this.#controller.signal;
     this.signal = call.signal ? AbortSignal.any([own, call.signal]) : own;
     this.#call = call;
+    this.#silenceMs = call.silenceMs;
     this.#mostBytes = call.maxAnswerLength * bytesPerCharacter;
   }
 
@@ -138,11 +167,17 @@ export class StallGuard {
     clearTimeout(this.#timer);
   }
 
+  /** The answer is whole: what may follow is not waited for. */
+  expectEnd(): void {
+    this.#silenceMs = Math.min(this.#silenceMs, lastWaitMs);
+    this.#arm(this.#silenceMs);
+  }
+
   #guarded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
     const reader = body.getReader();
     let bytes = 0;
     this.#lastAt = performance.now();
-    this.#arm(this.#call.silenceMs);
+    this.#arm(this.#silenceMs);
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
@@ -165,7 +200,8 @@ export class StallGuard {
   #arm(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      const { provider, baseUrl, silenceMs } = this.#call;
+      const { provider, baseUrl } = this.#call;
+      const silenceMs = this.#silenceMs;
       const quiet = performance.now() - this.#lastAt;
       if (quiet < silenceMs) return this.#arm(silenceMs - quiet);
       const message = `${provider} at ${hostOf(baseUrl)} sent nothing for ${silenceMs} ms`;

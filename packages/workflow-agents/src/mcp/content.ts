@@ -1,6 +1,5 @@
 import type { ContentBlock, ReadResourceResult } from "@modelcontextprotocol/client";
 import { file, image, type Part } from "../content/part.ts";
-import { wordIn } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
 
 type Resource = ReadResourceResult["contents"][number];
@@ -18,8 +17,6 @@ export function contentOf(block: ContentBlock): string | Part {
       return linkOf(block);
     case "resource":
       return resourceOf(block.resource);
-    default:
-      return `[${wordIn((block as { type?: unknown }).type) || "content"}, not shown: content of an unknown type]`;
   }
 }
 

@@ -11,6 +11,7 @@ import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";
 import { contentOf, joined, textOf } from "./content.ts";
 import { resourceTools } from "./resources.ts";
+import { sendable } from "./schema.ts";
 import { mcpError, ThreadServer } from "./server.ts";
 
 /** A server's tools, and its prompts for a role's `systemPrompt`. */
@@ -39,7 +40,7 @@ type PromptContext = Pick<ToolContext, "signal" | "cwd" | "env" | "key"> & { jou
  *
  *     const tools = toolRegistry([mcpTools({ name: "docs", command: "docs-mcp", env: ["DOCS_KEY"] })]);
  *
- * @throws WorkflowError `BAD_MCP` at once; from a running thread `MCP_UNREACHABLE`, `MCP_DIED`,
+ * @throws WorkflowError `BAD_MCP` at once; from a running thread `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_BUSY`, `MCP_UNAVAILABLE`,
  *   `MCP_TOOL_FAILED`, `MCP_RESOURCE_FAILED`, `MCP_PROMPT_FAILED`, `MCP_REFUSED`.
  */
 export function mcpTools(options: McpOptions): McpServer {
@@ -118,20 +119,25 @@ function promptText(name: string, content: ContentBlock): string {
 
 function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): ReadyTool[] {
   const taken = new Set<string>();
-  const own = tools.map(
-    (tool): ReadyTool => ({
-      name: toolName(name, tool.name, taken),
-      description: tool.description ?? "",
-      input_schema: tool.inputSchema,
-      // The server checks the rest: its schema is not ours.
-      check: (input) =>
-        isObject(input)
-          ? { ok: true, input }
-          : { ok: false, problem: "they must be a JSON object" },
-      execute: async (input, execution) =>
-        resultOf(await server.call(tool.name, input as object, execution)),
-    }),
-  );
+  // A list of several pages may have a tool twice.
+  const unique = new Map(tools.toReversed().map((tool) => [tool.name, tool]));
+  const own = tools
+    .filter((tool) => unique.get(tool.name) === tool)
+    .map((tool): ReadyTool => {
+      const { schema, restored } = sendable(tool.inputSchema);
+      return {
+        name: toolName(name, tool.name, taken),
+        description: tool.description ?? "",
+        input_schema: schema,
+        // The server checks the rest: its schema is not ours.
+        check: (input) =>
+          isObject(input)
+            ? { ok: true, input: restored(input) }
+            : { ok: false, problem: "they must be a JSON object" },
+        execute: async (input, execution) =>
+          resultOf(await server.call(tool.name, input as object, execution)),
+      };
+    });
   if (!server.hasResources) return own;
   const reading = resourceTools(server);
   return [...own, ...reading.map((tool) => ({ ...tool, name: toolName(name, tool.name, taken) }))];

@@ -1,11 +1,13 @@
 import {
   type JSONRPCMessage,
-  ReadBuffer,
   serializeMessage,
   type Transport,
 } from "@modelcontextprotocol/client";
 import { type ProcessGroup, spawnGroup } from "../child/group.ts";
+import { Lines } from "../child/output.ts";
 import type { GroupRequest } from "../child/request.ts";
+import type { Exchange } from "./exchange.ts";
+import { longestMessage, tooLong } from "./http.ts";
 
 // How long a server may take to end when its input ends, and again when it is asked to.
 const graceMs = 2000;
@@ -17,11 +19,16 @@ export class ServerProcess implements Transport {
   onmessage?: Transport["onmessage"];
   readonly #program: Omit<GroupRequest, "graceMs">;
   readonly #onErrorOutput: (chunk: Uint8Array) => void;
-  readonly #buffer = new ReadBuffer();
+  readonly #exchange: Exchange;
   #server: ProcessGroup | null = null;
 
-  constructor(program: Omit<GroupRequest, "graceMs">, onErrorOutput: (chunk: Uint8Array) => void) {
+  constructor(
+    program: Omit<GroupRequest, "graceMs">,
+    exchange: Exchange,
+    onErrorOutput: (chunk: Uint8Array) => void,
+  ) {
     this.#program = program;
+    this.#exchange = exchange;
     this.#onErrorOutput = onErrorOutput;
   }
 
@@ -37,17 +44,24 @@ export class ServerProcess implements Transport {
   async start(): Promise<void> {
     const { child, ended } = (this.#server = await spawnGroup({ ...this.#program, graceMs }));
     child.stdin.on("error", (error) => this.onerror?.(error));
-    child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
+    const lines = new Lines(
+      longestMessage,
+      (line) => this.#give(this.#exchange.line(line)),
+      () => this.#give(this.#exchange.failed(tooLong)),
+    );
+    child.stdout.on("data", (chunk: Buffer) => lines.add(chunk));
     child.stderr.on("data", this.#onErrorOutput);
     void ended.then(() => {
       this.#server = null;
-      this.#buffer.clear();
+      // The last line may have no end.
+      lines.end();
       this.onclose?.();
     });
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (!this.#server) throw new Error("the server does not run");
+    this.#exchange.sent(message);
     const { child, ended } = this.#server;
     if (child.stdin.write(serializeMessage(message))) return;
     await Promise.race([new Promise((drained) => child.stdin.once("drain", drained)), ended]);
@@ -64,23 +78,7 @@ export class ServerProcess implements Transport {
     clearTimeout(timer);
   }
 
-  #read(chunk: Buffer): void {
-    try {
-      this.#buffer.append(chunk);
-    } catch (error) {
-      // More than any message may have: what follows can't be understood.
-      this.onerror?.(error as Error);
-      void this.close();
-      return;
-    }
-    for (let isMore = true; isMore; ) {
-      try {
-        const message = this.#buffer.readMessage();
-        isMore = message !== null;
-        if (message) this.onmessage?.(message);
-      } catch (error) {
-        this.onerror?.(error as Error);
-      }
-    }
+  #give(messages: readonly JSONRPCMessage[]): void {
+    for (const message of messages) this.onmessage?.(message);
   }
 }

@@ -15,12 +15,14 @@ import {
   type VersionNegotiationOptions,
 } from "@modelcontextprotocol/client";
 import { maskOf, truncated } from "@uncaged/workflow/interpreter";
-import type { WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
 import { allowed } from "../child/request.ts";
 import { Lines } from "../child/output.ts";
 import { failure, oneLine } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import type { ToolContext, ToolExecution } from "../tools/tools.ts";
+import { Exchange, lostAnswer } from "./exchange.ts";
+import { tolerantFetch } from "./http.ts";
 import type { Address, McpOptions } from "./options.ts";
 import { ServerProcess } from "./process.ts";
 
@@ -87,19 +89,31 @@ export class ThreadServer {
     signal: AbortSignal,
     send: (client: Client, limits: { signal: AbortSignal; timeout: number }) => Promise<T>,
   ): Promise<T> {
-    const client = await this.#connected();
+    let client = await this.#connected();
     this.#inAttempt = AsyncLocalStorage.snapshot();
     clearTimeout(this.#idle);
     this.#running += 1;
+    const limits = { signal, timeout: longestMs };
     try {
-      const answer = await send(client, { signal, timeout: longestMs });
+      const answer = await send(client, limits).catch(async (error) => {
+        if (signal.aborted || !isSessionGone(error, client.transport)) throw error;
+        // Nothing has run: the session is not known any more, as after a restart of the server.
+        this.#forget(client);
+        client = await this.#connected();
+        return await send(client, limits);
+      });
       this.#deaths = 0;
       return answer;
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof ProtocolError || isUnsupported(error)) {
+      if (isWorkflowError(error)) throw error;
+      if (error instanceof ProtocolError && error.code === lostAnswer) {
+        throw this.#problem(error, "MCP_DIED", `did not answer while ${running}`);
+      }
+      if (error instanceof ProtocolError || isAnswered(error)) {
         throw mcpError(failed, this.#mask(wordsOf(error)), error);
       }
+      if (error instanceof SdkHttpError) throw this.#refusal(error, running);
       this.#lose(client);
       await client.close().catch(() => undefined);
       throw this.#problem(error, "MCP_DIED", `died while ${running}`);
@@ -107,6 +121,13 @@ export class ThreadServer {
       this.#running -= 1;
       this.#rest();
     }
+  }
+
+  /** A service, or what stands before it, has answered with a status of its own: it has not died. */
+  #refusal(error: SdkHttpError, running: string): WorkflowError {
+    const isBusy = error.status === 429 || error.status === 503;
+    const code = isBusy ? "MCP_BUSY" : "MCP_UNAVAILABLE";
+    return this.#problem(error, code, `answered ${error.status} while ${running}`);
   }
 
   async #connected(): Promise<Client> {
@@ -155,7 +176,7 @@ export class ThreadServer {
       await client.connect(this.#transport(this.#options), limits);
       const { tools, resources } = client.getServerCapabilities() ?? {};
       this.#hasResources = resources !== undefined;
-      this.#tools = tools ? (await client.listTools(undefined, limits)).tools : [];
+      this.#tools = tools ? await toolsOf(client, limits) : [];
       this.#rest();
       return client;
     } catch (error) {
@@ -168,13 +189,16 @@ export class ThreadServer {
   /** The way to the server; from then on the secrets that it gets are masked in what it sends. */
   #transport(address: Address): Transport {
     const { cwd, env } = this.#context;
+    const exchange = new Exchange((problem) =>
+      this.#report("warn", `the server ${oneLine(this.#mask(problem), 500)}`),
+    );
     if ("command" in address) {
       const { command, args = [], env: list = [] } = address;
       const own = allowed(env, list);
       this.#mask = maskOf(own);
       const lines = new Lines(64 * 1024, (line) => this.#note(line));
       const program = { argv: [command, ...args], env: own, cwd };
-      return new ServerProcess(program, (chunk) => lines.add(chunk));
+      return new ServerProcess(program, exchange, (chunk) => lines.add(chunk));
     }
     const { url, headers: given = {} } = address;
     const headers = typeof given === "function" ? given(env) : given;
@@ -183,7 +207,8 @@ export class ThreadServer {
       [`${name}_2_AUTH`, value.replace(/^\w+ +/, "")],
     ]);
     this.#mask = maskOf(Object.fromEntries(secrets) as Record<string, string>);
-    return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
+    const fetch = tolerantFetch(exchange);
+    return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch });
   }
 
   /** What a server asks of its client: nothing of it is given. */
@@ -258,9 +283,37 @@ const refusals: Record<string, string> = {
   "roots/list": "a server gets its folders by its arguments",
 };
 
-/** The client knows that the server has nothing of the kind, and has not asked it. */
-const isUnsupported = (error: unknown): boolean =>
-  error instanceof SdkError && error.code === SdkErrorCode.CapabilityNotSupported;
+/** Errors of a living server: it has nothing of the kind, or its answer can't be understood. */
+const answered = new Set<unknown>([
+  SdkErrorCode.CapabilityNotSupported,
+  SdkErrorCode.MethodNotSupportedByProtocolVersion,
+  SdkErrorCode.InvalidResult,
+  SdkErrorCode.UnsupportedResultType,
+]);
+
+const isAnswered = (error: unknown): boolean =>
+  error instanceof SdkError && answered.has(error.code);
+
+/** The server does not know the session of a request, and has not begun to work on it. */
+const isSessionGone = (error: unknown, transport: Transport | undefined): boolean =>
+  error instanceof SdkHttpError &&
+  transport?.sessionId !== undefined &&
+  (error.status === 404 || (error.status === 400 && /session/i.test(error.message)));
+
+/** The tools of a server; none of one that does not know the question. */
+async function toolsOf(
+  client: Client,
+  limits: { timeout: number; signal: AbortSignal },
+): Promise<Tool[]> {
+  try {
+    return (await client.listTools(undefined, limits)).tools;
+  } catch (error) {
+    const methodNotFound: number = ProtocolErrorCode.MethodNotFound;
+    const isUnknown = error instanceof ProtocolError && error.code === methodNotFound;
+    if (isUnknown) return [];
+    throw error;
+  }
+}
 
 /** What came in answer to the question for a version was none, as where the program exits. */
 const isUnversioned = (error: unknown): boolean =>
@@ -269,6 +322,8 @@ const isUnversioned = (error: unknown): boolean =>
 const hints: Record<string, string> = {
   MCP_UNREACHABLE:
     "check the server's command or URL, and what it needs in the thread's environment",
+  MCP_BUSY: "call it again later: nothing was done",
+  MCP_UNAVAILABLE: "it is not known whether it was done; call it again if that does no harm",
   MCP_DIED: "call it again if that does no harm: the server is then started again",
   MCP_REFUSED: "check the key in the thread's environment that the server's headers are made of",
 };

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import type { ChatCompletionChunk } from "openai/resources/chat/completions";
 import type { Block } from "../llm/provider.ts";
 import { bodyOf, CompletionAccumulator } from "./completion.ts";
 
@@ -8,15 +7,13 @@ const ignore = { onToken: () => undefined, onThinking: () => undefined };
 /** Chunks as servers other than OpenAI's send them: whatever is left out. */
 function answerOf(...deltas: object[]) {
   const accumulator = new CompletionAccumulator(ignore);
-  const chunk = (delta: object, finish_reason: string | null) =>
-    ({
-      id: "c",
-      model: "m",
-      choices: [{ delta, finish_reason }],
-    }) as unknown as ChatCompletionChunk;
-  for (const delta of deltas) accumulator.add(chunk(delta, null));
+  const chunk = (delta: object, finish_reason: string | null) => {
+    return { id: "c", model: "m", choices: [{ delta, finish_reason }] };
+  };
+  const take = (value: unknown) => accumulator.take({ kind: "event", name: "", value });
+  for (const delta of deltas) take(chunk(delta, null));
   expect(accumulator.answer()).toBeNull();
-  accumulator.add(chunk({}, "stop"));
+  take(chunk({}, "stop"));
   return accumulator.answer();
 }
 

@@ -1,7 +1,6 @@
 import type { Usage } from "@uncaged/workflow";
 import type {
   ChatCompletionAssistantMessageParam,
-  ChatCompletionChunk,
   ChatCompletionContentPart,
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
@@ -20,7 +19,14 @@ import {
   wordIn,
 } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
-import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
+import {
+  Accumulator,
+  argumentsOf,
+  GrowingText,
+  idsOf,
+  isObjectText,
+} from "../llm/accumulator.ts";
+import { ThinkTags } from "../content/think.ts";
 import {
   type Block,
   blocksOf,
@@ -33,30 +39,36 @@ import {
   type ToolUse,
 } from "../llm/provider.ts";
 
-/** A request in the words of chat completions. Only OpenAI's own server knows the newer ones. */
+const longestDescription = 1024;
+
+/** A request in the words of chat completions, without those that the server has refused. */
 export function bodyOf(
   request: ModelRequest,
   official: boolean,
+  refused: ReadonlySet<string> = new Set(),
 ): ChatCompletionCreateParamsStreaming {
   const { model, system, messages, tools, maxTokens, temperature, effort, format } = request;
   if (request.hostedTools && request.hostedTools.length > 0) {
     const hint = 'give openaiAgent api: "responses"';
     throw new ProviderError("LLM_BAD_REQUEST", "chat completions have no hosted tools", { hint });
   }
+  const maxTokensWord =
+    official || refused.has("max_tokens") ? "max_completion_tokens" : "max_tokens";
   const turns = messages.flatMap(paramsOf);
   const first: ChatCompletionMessageParam[] = system ? [{ role: "system", content: system }] : [];
   return {
     model,
     messages: [...first, ...turns],
     stream: true,
-    stream_options: { include_usage: true },
-    ...(maxTokens && { [official ? "max_completion_tokens" : "max_tokens"]: maxTokens }),
+    ...(!refused.has("stream_options") && { stream_options: { include_usage: true } }),
+    ...(maxTokens && { [maxTokensWord]: maxTokens }),
     ...(temperature !== undefined && { temperature }),
     ...(effort && { reasoning_effort: effort }),
     ...(format && { response_format: formatOf(format) }),
     ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, input_schema }) => {
-        const parameters = input_schema;
+      tools: tools.map(({ name, description: whole, input_schema: parameters }) => {
+        const isCut = refused.has("descriptions") && whole.length > longestDescription;
+        const description = isCut ? `${whole.slice(0, longestDescription - 1).toWellFormed()}…` : whole;
         return { type: "function" as const, function: { name, description, parameters } };
       }),
     }),
@@ -72,7 +84,10 @@ function formatOf(format: Format): ChatCompletionCreateParamsStreaming["response
 function paramsOf(message: Message): ChatCompletionMessageParam[] {
   const blocks = blocksOf(message);
   if (message.role === "system") return [{ role: "system", content: textOf(blocks) }];
-  if (message.role === "assistant") return [assistantOf(blocks)];
+  if (message.role === "assistant") {
+    const own = assistantOf(blocks);
+    return own.content === null && own.tool_calls === undefined ? [] : [own];
+  }
   const results = blocks.filter(({ type }) => type === "tool_result");
   const others = blocks.filter(({ type }) => type !== "tool_result");
   // Blocks of one message are parts of a whole: kept apart, as the other provider keeps them.
@@ -142,91 +157,143 @@ function assistantOf(blocks: readonly Block[]): ChatCompletionAssistantMessagePa
   };
 }
 
-type Call = { id: string; name: string; json: GrowingText };
+type Call = { index: number | null; id: string; name: string; json: GrowingText };
 
-/** A chat completion as it is streamed. Its counts come last: an answer that broke off has none. */
-export class CompletionAccumulator extends Accumulator<ChatCompletionChunk> {
+/** What of a delta is no part of the answer. */
+const silent = new Set([
+  ...["role", "name", "annotations", "reasoning_details", "reasoning_signature", "citations"],
+  ...["logprobs", "provider_specific_fields", "extra_content", "thinking_blocks", "index"],
+]);
+
+/** A chat completion, streamed or whole. Its counts come last: an answer that broke off has none. */
+export class CompletionAccumulator extends Accumulator {
   readonly #text = new GrowingText();
   readonly #thinking = new GrowingText();
   readonly #refusal = new GrowingText();
-  readonly #calls = new Map<number, Call>();
+  readonly #thinkTags = new ThinkTags();
+  readonly #calls: Call[] = [];
   #finishReason: string | null = null;
+  #isCounted = false;
 
-  add(chunk: ChatCompletionChunk): void {
+  protected add(chunk: unknown): void {
     const { id, model, choices, usage } = fieldsIn(chunk, "a chunk");
     this.id ||= wordIn(id);
     this.model ||= wordIn(model);
     const choice = fieldsIn(listIn(choices, "choices")[0], "choices[0]");
     this.#delta(fieldsIn(choice.delta ?? choice.message, "delta"));
+    this.#content(choice.text, "choices[0].text");
     this.#finishReason = reasonIn(choice.finish_reason) ?? this.#finishReason;
-    if (isObject(usage)) this.count(usageOf(usage));
+    const counts = [usage, choice.usage].find(isObject);
+    if (!counts) return;
+    const isCounted = [counts.prompt_tokens, counts.completion_tokens].map((n) => countIn(n, -1) >= 0);
+    if (isCounted.includes(true)) this.count(usageOf(counts));
+    this.#isCounted ||= !isCounted.includes(false);
+  }
+
+  // Some servers give no reason: then the counts, which come last, show that the answer is whole.
+  protected override get isOverAtDone(): boolean {
+    return this.#finishReason !== null || this.#isCounted;
   }
 
   answer(): ModelAnswer | null {
     const finishReason = this.#finishReason;
-    if (finishReason === null) return null;
+    if (finishReason === null && !this.isWhole) return null;
     const { id, model, usage } = this;
+    this.#say(this.#thinkTags.rest());
     const text = String(this.#text);
     const refusal = String(this.#refusal);
-    const toolUses = [...this.#calls.values()].map(({ json, ...call }): ToolUse => {
-      return { ...call, ...argumentsOf(String(json)) };
+    const calls = this.#calls.filter(({ id: call, name, json }) => call || name || String(json));
+    const ids = idsOf(
+      calls.map((call) => call.id),
+      "call_",
+    );
+    const toolUses = calls.map(({ name, json }, at): ToolUse => {
+      return { id: ids[at] ?? "", name, ...argumentsOf(String(json)) };
     });
-    const calls = toolUses.map(({ id: call, name, input }): Block => {
-      return { type: "tool_use", id: call, name, input };
-    });
+    const uses = toolUses.map(({ broken: _, ...use }): Block => ({ type: "tool_use", ...use }));
     return {
-      ...{ id, model, usage, text, toolUses, finishReason },
-      blocks: [...(text ? [{ type: "text", text }] : []), ...calls],
+      ...{ id, model, usage, text, toolUses },
+      finishReason: finishReason ?? "no reason",
+      blocks: [...(text ? [{ type: "text", text }] : []), ...uses],
       thinking: String(this.#thinking),
-      stop: refusal ? "refused" : stopOf(finishReason),
+      stop: refusal ? "refused" : stopOf(finishReason, toolUses.length > 0),
       ...(refusal && { detail: refusal.slice(0, 300) }),
+      ...this.notes(this.#isCounted),
     };
   }
 
   // Servers other than OpenAI's have the tokens of reasoning as `reasoning_content` or `reasoning`.
-  #delta({ content, refusal, tool_calls, ...delta }: Fields): void {
-    const said = saidIn(content, "delta.content");
-    if (said.text) this.text(this.#text, said.text);
-    const thought = said.thinking + thoughtIn(delta.reasoning_content ?? delta.reasoning);
+  #delta({ content, refusal, tool_calls, function_call, ...delta }: Fields): void {
+    this.#content(content, "delta.content");
+    const { reasoning_content, reasoning, thinking, ...others } = delta;
+    const thought = thoughtIn(reasoning_content ?? reasoning ?? thinking);
     if (thought) this.think(this.#thinking, thought);
     const refused = saidIn(refusal, "delta.refusal");
-    this.grow(this.#refusal, said.refusal + refused.text + refused.refusal);
-    for (const sent of listIn(tool_calls, "delta.tool_calls")) {
-      const { index, id, function: made } = fieldsIn(sent, "delta.tool_calls[0]");
-      const { name, arguments: json } = fieldsIn(made, "tool_calls.function");
-      const call = this.#call(index, wordIn(id));
-      call.name ||= textOfContent(name, "tool_calls.function.name");
-      this.grow(call.json, jsonTextIn(json, "tool_calls.function.arguments"));
+    this.grow(this.#refusal, refused.text + refused.refusal);
+    const sent = [...listIn(tool_calls, "delta.tool_calls"), ...[function_call ?? []].flat()];
+    for (const one of sent) this.#call(fieldsIn(one, "delta.tool_calls[0]"));
+    for (const [key, value] of Object.entries(others)) {
+      if (!silent.has(key) && hasContent(value)) this.leave(`delta.${key}`);
     }
   }
 
-  // Some servers leave the index out: then a new id begins a new call.
-  #call(given: unknown, id: string): Call {
+  #content(content: unknown, field: string): void {
+    const said = saidIn(content, field);
+    if (said.text) this.#say(this.#thinkTags.split(said.text));
+    if (said.thinking) this.think(this.#thinking, said.thinking);
+    this.grow(this.#refusal, said.refusal);
+  }
+
+  #say({ text, thinking }: { text: string; thinking: string }): void {
+    if (thinking) this.think(this.#thinking, thinking);
+    if (text) this.text(this.#text, text);
+  }
+
+  #call(sent: Fields): void {
+    const made = fieldsIn(sent.function ?? sent, "tool_calls.function");
+    const name = textOfContent(made.name, "tool_calls.function.name");
+    const json = jsonTextIn(made.arguments, "tool_calls.function.arguments");
+    const index = typeof sent.index === "number" ? sent.index : null;
+    const id = wordIn(sent.id);
+    const known = this.#known(index, id);
+    // A name comes once: with it a call begins that has taken over the index, or even the id, of one before.
+    const isNext = known && name !== "" && json !== "" && isObjectText(String(known.json));
+    if (known && isNext && id !== "" && known.name === name && String(known.json) === json) return;
+    const call = known && !isNext ? known : { index, id, name, json: new GrowingText() };
+    if (call !== known) this.#calls.push(call);
+    call.id ||= id;
+    call.name ||= name;
+    this.grow(call.json, json);
+  }
+
+  /** The call that a piece adds to. Some servers leave out the index, or give all calls of an answer the same one. */
+  #known(index: number | null, id: string): Call | undefined {
     const calls = this.#calls;
-    const known = [...calls].find(([, call]) => call.id === id)?.[0];
-    const index =
-      (typeof given === "number" ? given : null) ??
-      known ??
-      Math.max(id ? calls.size : calls.size - 1, 0);
-    const call = calls.get(index) ?? {
-      id: id || `call_${index}`,
-      name: "",
-      json: new GrowingText(),
-    };
-    calls.set(index, call);
-    return call;
+    const own = id === "" ? undefined : calls.findLast((call) => call.id === id);
+    if (own) return own;
+    const last = index === null ? calls.at(-1) : calls.findLast((call) => call.index === index);
+    return id !== "" && last && (last.id !== "" || index === null) ? undefined : last;
   }
 }
 
+const hasContent = (value: unknown): boolean =>
+  typeof value === "object" && value !== null
+    ? Object.values(value).some(hasContent)
+    : value !== null && value !== undefined && value !== "";
+
 const stops: Record<string, Stop> = {
-  stop: "end",
-  tool_calls: "tools",
-  length: "truncated",
-  content_filter: "refused",
+  ...{ stop: "end", end: "end", eos: "end", eos_token: "end", end_turn: "end" },
+  ...{ stop_sequence: "end", completed: "end", complete: "end" },
+  ...{ tool_calls: "tools", tool_call: "tools", tool_use: "tools", function_call: "tools" },
+  ...{ length: "truncated", max_tokens: "truncated", model_length: "truncated" },
+  ...{ content_filter: "refused", safety: "refused", sensitive: "refused", refusal: "refused" },
 };
 
-const stopOf = (reason: string): Stop =>
-  (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
+function stopOf(given: string | null, hasUses: boolean): Stop {
+  if (given === null) return hasUses ? "tools" : "end";
+  const reason = given.toLowerCase();
+  return (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
+}
 
 /** OpenAI counts cached tokens as part of the prompt's; the ledger keeps them apart. */
 function usageOf(usage: Fields): Usage {

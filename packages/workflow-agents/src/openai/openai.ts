@@ -6,6 +6,7 @@ import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { hostOf, ProviderError } from "../llm/error.ts";
 import { inForm } from "../llm/form.ts";
 import type { Effort, ModelAnswer, ModelProvider, Surroundings } from "../llm/provider.ts";
+import { sendable } from "../llm/sendable.ts";
 import { type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { openaiForms } from "./form.ts";
 import { bodyOf, CompletionAccumulator } from "./completion.ts";
@@ -73,40 +74,61 @@ export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
       const forms = { ...openaiForms(official), key: `${target.baseUrl} ${request.model}` };
       const clientOf = ({ fetch }: StallGuard) =>
         withoutEnv(() => new OpenAI({ ...settings, fetch }));
-      if (access.api !== "responses") {
-        return await inForm(request, forms, async (asked) => {
-          const body = bodyOf(asked, official);
-          return await streamAnswer(call, new CompletionAccumulator(sink), (guard) =>
-            clientOf(guard).chat.completions.create(body, { signal: guard.signal }),
-          );
-        });
-      }
-      return await inForm(request, forms, (asked) =>
-        encryptedWhereKnown(forms.key, async (isEncrypted) => {
-          const body = responses.bodyOf(asked, isEncrypted);
-          return await streamAnswer(call, new responses.ResponseAccumulator(sink), (guard) =>
-            clientOf(guard).responses.create(body, { signal: guard.signal }),
-          );
+      const isChat = access.api !== "responses";
+      return await inForm(sendable(request, isChat ? isChatId : isItemId), forms, (asked) =>
+        withoutRefused(forms.key, isChat ? chatWords : responseWords, async (refused) => {
+          const accumulator = isChat
+            ? new CompletionAccumulator(sink)
+            : new responses.ResponseAccumulator(sink);
+          return await streamAnswer(call, accumulator, (guard) => {
+            const { chat, responses: api } = clientOf(guard);
+            const options = { signal: guard.signal };
+            return isChat
+              ? chat.completions.create(bodyOf(asked, official, refused), options).asResponse()
+              : api.create(responses.bodyOf(asked, !refused.has("include")), options).asResponse();
+          });
         }),
       );
     },
   };
 }
 
-// Models that do not reason refuse to encrypt it. By server and model; a refusal costs nothing.
-const unencrypted = new Set<string>();
+// A server's own ids may be of any form: some hold what it needs to go on.
+const isChatId = (id: string): boolean => id !== "";
+const isItemId = (id: string): boolean => id !== "" && id.length <= 64;
 
-async function encryptedWhereKnown(
+/** What a server, or a model of it, may not take, by the words of its refusal. */
+type Refusals = Readonly<Record<string, RegExp>>;
+
+// Only the newest models of OpenAI, behind whatever host, refuse `max_tokens`.
+const chatWords: Refusals = {
+  max_tokens: /max_completion_tokens/i,
+  stream_options: /stream_options/i,
+  descriptions: /function\.description.*string too long/i,
+};
+// Models that do not reason refuse to encrypt it.
+const responseWords: Refusals = { include: /encrypted.content/i };
+
+// By server, model and word; a refusal costs nothing.
+const known = new Set<string>();
+
+/** Asks without what the server has refused, and again without what it refuses now. */
+async function withoutRefused(
   key: string,
-  call: (isEncrypted: boolean) => Promise<ModelAnswer>,
+  words: Refusals,
+  call: (refused: ReadonlySet<string>) => Promise<ModelAnswer>,
 ): Promise<ModelAnswer> {
-  if (unencrypted.has(key)) return await call(false);
-  try {
-    return await call(true);
-  } catch (error) {
-    const isRefused = error instanceof ProviderError && error.isFree;
-    if (!isRefused || !/encrypted.content/i.test(error.message)) throw error;
-    unencrypted.add(key);
-    return await call(false);
+  for (;;) {
+    const refused = new Set(Object.keys(words).filter((word) => known.has(`${key} ${word}`)));
+    try {
+      return await call(refused);
+    } catch (error) {
+      const isRefused = error instanceof ProviderError && error.isFree;
+      const word = Object.keys(words).find(
+        (one) => isRefused && !refused.has(one) && words[one]?.test(error.message),
+      );
+      if (word === undefined) throw error;
+      known.add(`${key} ${word}`);
+    }
   }
 }

@@ -3,7 +3,6 @@ import type {
   ResponseCreateParamsStreaming,
   ResponseInputContent,
   ResponseInputItem,
-  ResponseStreamEvent,
   Tool,
 } from "openai/resources/responses/responses";
 import {
@@ -19,10 +18,9 @@ import {
   saidIn,
   textOfContent,
   thoughtIn,
-  UnreadableContent,
   wordIn,
 } from "../content/sent.ts";
-import { Accumulator, argumentsOf, GrowingText } from "../llm/accumulator.ts";
+import { Accumulator, argumentsOf, GrowingText, idsOf } from "../llm/accumulator.ts";
 import { ProviderError, StreamFailure } from "../llm/error.ts";
 import type { Asked } from "../llm/form.ts";
 import {
@@ -143,52 +141,51 @@ const itemIn = (sent: unknown): Item => {
   return { ...item, type: nameIn(item.type, "output item.type") };
 };
 
-/** An answer of the Responses API as it is streamed: its items as they end, its counts last. */
-export class ResponseAccumulator extends Accumulator<ResponseStreamEvent> {
-  readonly #items = new Map<number, Item>();
-  readonly #thinking = new GrowingText();
-  /** Counted, and taken from the items when they are whole. */
-  readonly #pieces = new GrowingText();
-  /** The places of the items whose text was streamed. */
-  readonly #streamed = new Set<unknown>();
-  #end: Fields | null = null;
+/** An item as its events bring it, until it is whole. */
+type Growing = { item: Item | null; text: GrowingText; json: GrowingText };
 
-  add(event: ResponseStreamEvent): void {
-    const { type, ...sent } = fieldsIn(event, "an event");
+/** An answer of the Responses API, streamed or whole: its items as they end, its counts last. */
+export class ResponseAccumulator extends Accumulator {
+  readonly #items = new Map<number, Item>();
+  readonly #growing = new Map<number, Growing>();
+  readonly #thinking = new GrowingText();
+  readonly #refusal = new GrowingText();
+  #end: Fields | null = null;
+  #isCounted = false;
+
+  protected add(event: unknown): void {
+    const sent = fieldsIn(event, "an event");
+    // A server that does not stream sends the response itself.
+    const isResponse = sent.object === "response" || (sent.type === undefined && "output" in sent);
+    const type = isResponse ? `response.${wordIn(sent.status) || "completed"}` : sent.type;
     switch (type) {
       case "response.output_text.delta": {
         const text = textOfContent(sent.delta, "output_text.delta");
-        if (text === "") return;
-        this.#streamed.add(sent.output_index);
-        return this.text(this.#pieces, text);
+        if (text !== "") this.text(this.#grown(sent).text, text);
+        return;
       }
       case "response.function_call_arguments.delta":
+        return this.grow(this.#grown(sent).json, jsonTextIn(sent.delta, "delta"));
       case "response.refusal.delta":
-        return this.grow(this.#pieces, textOfContent(sent.delta, "delta"));
+        return this.grow(this.#refusal, textOfContent(sent.delta, "delta"));
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta": {
         const thought = thoughtIn(sent.delta);
         if (thought) this.think(this.#thinking, thought);
         return;
       }
+      case "response.output_item.added":
+        this.#grown(sent, true).item ??= itemIn(sent.item);
+        return;
       case "response.output_item.done":
-        this.#items.set(indexIn(sent.output_index, "output_index"), itemIn(sent.item));
+        this.#items.set(this.#indexOf(sent), itemIn(sent.item));
         return;
-      case "response.created": {
-        const { id, model } = fieldsIn(sent.response, "response");
-        this.id = wordIn(id);
-        this.model = wordIn(model);
-        return;
-      }
+      case "response.created":
+        return this.#head(fieldsIn(sent.response, "response"));
       case "response.completed":
       case "response.incomplete":
-        this.#end = fieldsIn(sent.response, "response");
-        return this.#count(this.#end);
-      case "response.failed": {
-        const failed = fieldsIn(sent.response, "response");
-        this.#count(failed);
-        throw failureOf(failed);
-      }
+      case "response.failed":
+        return this.#ends(isResponse ? sent : fieldsIn(sent.response, "response"), type);
       default: // All else is in the items, when they end.
         nameIn(type, "an event's type");
     }
@@ -200,28 +197,70 @@ export class ResponseAccumulator extends Accumulator<ResponseStreamEvent> {
     const { id, model, usage } = this;
     const items = this.#ended(end);
     const messages = items.filter(({ type }) => type === "message").map(messageOf);
-    if (messages.filter(({ text }) => text !== "").length < this.#streamed.size) {
-      throw new UnreadableContent("the output", "has no message with a text that was streamed");
-    }
     const blocks = items.map(blockOf);
     const toolUses = items.flatMap(useOf);
     const hosted = items.flatMap(hostedOf);
-    const refusal = messages.find((message) => message.refusal !== "")?.refusal;
+    const refusal = messages.find((message) => message.refusal !== "")?.refusal || String(this.#refusal);
     const reason = reasonOf(end);
     return {
       ...{ id, model, usage, toolUses, blocks, text: spokenIn(messages) },
       ...(hosted.length > 0 && { hosted }),
       thinking: String(this.#thinking),
-      stop: refusal === undefined ? stopOf(reason, toolUses.length > 0) : "refused",
+      stop: refusal === "" ? stopOf(reason, toolUses.length > 0) : "refused",
       finishReason: reason ?? (wordIn(end.status) || "no reason"),
-      ...(refusal !== undefined && { detail: refusal.slice(0, 300) }),
+      ...(refusal !== "" && { detail: refusal.slice(0, 300) }),
+      ...this.notes(this.#isCounted),
     };
   }
 
-  /** The items as they ended; those of the whole response from a server that has not sent them one by one. */
+  #head({ id, model }: Fields): void {
+    this.id ||= wordIn(id);
+    this.model ||= wordIn(model);
+  }
+
+  #ends(response: Fields, type: string): void {
+    this.#head(response);
+    this.#count(response);
+    if (type === "response.failed") throw failureOf(response);
+    this.#end = response;
+    this.isWhole = true;
+  }
+
+  /** Where an event's item is. Some servers name the item alone, or none where there is one at a time. */
+  #indexOf({ output_index, item_id, item }: Fields, isNew = false): number {
+    if (output_index !== undefined && output_index !== null) {
+      return indexIn(output_index, "output_index");
+    }
+    const id = item_id ?? (isObject(item) ? item.id : undefined);
+    const known = [...this.#growing].find(([, one]) => one.item !== null && one.item.id === id);
+    if (known && id !== undefined) return known[0];
+    const last = Math.max(-1, ...this.#growing.keys());
+    return isNew ? last + 1 : Math.max(0, last);
+  }
+
+  #grown(sent: Fields, isNew = false): Growing {
+    const index = this.#indexOf(sent, isNew);
+    const one = this.#growing.get(index) ?? {
+      ...{ item: null, text: new GrowingText(), json: new GrowingText() },
+    };
+    this.#growing.set(index, one);
+    return one;
+  }
+
+  /** The items as they ended; else as the whole response has them, or as they were streamed. */
   #ended({ output }: Fields): Item[] {
-    if (this.#items.size === 0) return listIn(output, "output").map(itemIn);
-    return [...this.#items].toSorted(([a], [b]) => a - b).map(([, item]) => item);
+    const found = new Map(this.#items);
+    const ids = new Set([...found.values()].map(({ id }) => id));
+    for (const [index, item] of listIn(output, "output").map(itemIn).entries()) {
+      if (!found.has(index) && !ids.has(item.id)) found.set(index, item);
+    }
+    const known = [...found.values()];
+    for (const [index, growing] of this.#growing) {
+      const item = streamedItem(found.get(index), growing, known);
+      if (item) found.set(index, item);
+    }
+    const items = [...found].toSorted(([a], [b]) => a - b).map(([, item]) => item);
+    return withIds(items.map(plainCall));
   }
 
   /** OpenAI counts cached tokens as part of the input's; the ledger keeps them apart. */
@@ -230,6 +269,9 @@ export class ResponseAccumulator extends Accumulator<ResponseStreamEvent> {
     const { input_tokens_details: input, output_tokens_details: output } = usage;
     const read = isObject(input) ? countIn(input.cached_tokens) : 0;
     const write = isObject(input) ? countIn(input.cache_write_tokens) : 0;
+    const isCounted = [usage.input_tokens, usage.output_tokens].map((n) => countIn(n, -1) >= 0);
+    this.#isCounted = !isCounted.includes(false);
+    if (!isCounted.includes(true)) return;
     this.count({
       input_tokens: Math.max(0, countIn(usage.input_tokens) - read - write),
       output_tokens: countIn(usage.output_tokens),
@@ -238,6 +280,44 @@ export class ResponseAccumulator extends Accumulator<ResponseStreamEvent> {
       cache_write_tokens: write,
     } satisfies Usage);
   }
+}
+
+/** An item that did not come whole, or without the text that was streamed; null for one that others have. */
+function streamedItem(
+  known: Item | undefined,
+  { item, text, json }: Growing,
+  others: readonly Item[],
+): Item | null {
+  const [said, args] = [String(text), String(json)];
+  const one: Item | null = known ?? item ?? (said ? { type: "message" } : null);
+  if (one === null) return null;
+  if (one.type === "message") {
+    const texts = [one, ...others].filter(({ type }) => type === "message").map(messageOf);
+    if (said === "" || texts.some((other) => other.text.includes(said))) return null;
+    const content = [{ type: "output_text", text: said, annotations: [] }];
+    return { ...one, role: "assistant", status: "completed", content };
+  }
+  const isLost = known === undefined && one.type === "function_call" && args !== "";
+  if (!isLost || others.some(({ call_id }) => call_id === one.call_id)) return null;
+  return { ...one, status: "completed", arguments: args };
+}
+
+/** A call with its arguments as the text that they are. */
+const plainCall = (item: Item): Item =>
+  item.type === "function_call"
+    ? { ...item, arguments: jsonTextIn(item.arguments, "a function call's arguments") }
+    : item;
+
+function withIds(items: Item[]): Item[] {
+  const calls = items.filter(({ type }) => type === "function_call");
+  const ids = idsOf(
+    calls.map(({ call_id, id }) => wordIn(call_id) || wordIn(id)),
+    "call_",
+  );
+  return items.map((item) => {
+    const at = calls.indexOf(item);
+    return at < 0 ? item : { ...item, call_id: ids[at] };
+  });
 }
 
 function failureOf({ error }: Fields): StreamFailure {
@@ -269,8 +349,8 @@ function blockOf(item: Item): Block {
 
 function useOf({ type, call_id, name, arguments: json }: Item): ToolUse[] {
   if (type !== "function_call") return [];
-  const call = { id: nameIn(call_id, "call_id"), name: nameIn(name, "a function call's name") };
-  return [{ ...call, ...argumentsOf(jsonTextIn(json, "a function call's arguments")) }];
+  const call = { id: wordIn(call_id), name: wordIn(name) };
+  return [{ ...call, ...argumentsOf(wordIn(json)) }];
 }
 
 const messageOf = ({ content, phase }: Item): Said & { isAside: boolean } => {

@@ -207,7 +207,7 @@ group("extraction", () => {
 
   test("without an extractor fails at once, and reports what did not fit", async () => {
     const prose = await failureOf(planner({ agent: async () => "a.ts" }));
-    expect(prose.message).toContain("the answer is no JSON");
+    expect(prose.message).toContain("the answer is not JSON");
     const wrong = await failureOf(planner({ agent: async () => '{"files":1}' }));
     expect(wrong.message).toContain("files: Invalid input");
   });

@@ -16,7 +16,10 @@ export const failure = (
 export const misuse = (code: string, message: string, hint: string): WorkflowError =>
   new WorkflowError({ code, kind: "usage", message, hint });
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
+/** The fields of a JSON object, whatever they hold. */
+export type Fields = Record<string, unknown>;
+
+export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A text on one line, with at most `most` characters. */

@@ -66,7 +66,7 @@ export const writeFile = tool({
 export const editFile = tool({
   name: "editFile",
   description:
-    "Replaces `oldText` in a text file of the working directory by `newText`. `oldText` must stand there exactly, spaces and line ends included, and once only unless `all` is true.",
+    "Replaces `oldText` in a text file of the working directory by `newText`. `oldText` must stand there exactly, spaces included, and once only unless `all` is true. Line ends are those of the file.",
   input: z.object({
     path: z.string().check(z.minLength(1)),
     oldText: z.string().check(z.minLength(1)),
@@ -79,7 +79,8 @@ export const editFile = tool({
     const call = callOf(execution, "editFile", path, oldText, newText, all);
     const earlier = await changedBefore(execution, { place, bytes: Buffer.from(now), call });
     const text = earlier?.before ? textIn(earlier.before) : now;
-    const pieces = text.split(oldText);
+    const anyEnds = textPattern(oldText);
+    const pieces = text.split(anyEnds);
     const places = pieces.length - 1;
     if (places === 0) {
       throw editError(place.name, "has no such text", "read it again, and give the text exactly");
@@ -88,13 +89,38 @@ export const editFile = tool({
       const problem = `has the text ${places} times, in ${linesOf(pieces, oldText)}`;
       throw editError(place.name, problem, "give more of the text around it, or set all to true");
     }
-    const after = pieces.join(newText);
+    const isOfEnds = unixLines(oldText) === unixLines(newText);
+    const after = text.replace(anyEnds, (found) =>
+      isOfEnds ? newText : withEnds(newText, endOf(found) ?? endOf(text)),
+    );
+    if (after === text) throw editError(path, "would not change: both texts are the same");
     const { undoId } = earlier ?? (await changeFile(execution, { path, content: after, call }));
     const times = places === 1 ? "" : ` in ${places} places`;
     const diff = diffOf(place.name, text, after);
     return { result: `changed ${place.name}${times}`, path: place.name, places, diff, undoId };
   },
 });
+
+const unixLines = (text: string): string => text.replaceAll("\r\n", "\n");
+
+/** A text as it stands in a file with line ends of any kind. */
+function textPattern(text: string): RegExp {
+  const escaped = unixLines(text)
+    .split("\n")
+    .map((line) => line.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
+  return new RegExp(escaped.join("\\r?\\n"), "g");
+}
+
+/** The line end that most lines of a text have; null for a text of one line. */
+function endOf(text: string): "\r\n" | "\n" | null {
+  const all = text.split("\n").length - 1;
+  const windows = text.split("\r\n").length - 1;
+  if (all === 0) return null;
+  return windows > all / 2 ? "\r\n" : "\n";
+}
+
+const withEnds = (text: string, end: string | null): string =>
+  end === null ? text : unixLines(text).replaceAll("\n", end);
 
 const around = 3;
 

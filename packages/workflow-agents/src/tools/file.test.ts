@@ -246,7 +246,20 @@ describe("editFile", () => {
     put("a.txt", "let a = 1;\r\nlet b = 2;\r\n");
     const edit = { path: "a.txt", oldText: "1;\r\n", newText: "$&$1;\n" };
     expect(await said("editFile", edit)).toBe("changed a.txt");
-    expect(text("a.txt")).toBe("let a = $&$1;\nlet b = 2;\r\n");
+    expect(text("a.txt")).toBe("let a = $&$1;\r\nlet b = 2;\r\n");
+  });
+
+  test.each([
+    ["finds lines", "a\r\nb\r\nc\r\n", "a\nb", "a\nB", "a\r\nB\r\nc\r\n"],
+    ["makes two lines of one", "a\r\nb\r\n", "a", "a1\na2", "a1\r\na2\r\nb\r\n"],
+    ["finds lines of Windows in a file without them", "a\nb\nc\n", "a\r\nb", "B\r\n!", "B\n!\nc\n"],
+    ["keeps the ends of mixed lines", "a\nb\r\nc\r\n", "a\nb", "x\ny", "x\ny\r\nc\r\n"],
+    ["takes the ends of a file of one line as they are given", "a", "a", "b\r\nc", "b\r\nc"],
+    ["changes the ends where that is all that is asked", "a\r\nb", "a\r\n", "a\n", "a\nb"],
+  ])("%s, whatever the line ends", async (_, before, oldText, newText, after) => {
+    put("a.txt", before);
+    expect(await said("editFile", { path: "a.txt", oldText, newText })).toBe("changed a.txt");
+    expect(text("a.txt")).toBe(after);
   });
 
   test("refuses a text that is not there, there twice, or the same", async () => {

@@ -7,7 +7,8 @@ import type { ApprovalRule, Approve, NeededApproval } from "./approval.ts";
  * What a tool's run belongs to. An agent takes it from its `ThreadContext`. `key` is the idempotency key of the call, for
  * a call that is made again after a crash. `wasBegun` says that this one is: it was at work when its process ended.
  * `thread` is what the agent itself was given.
- * `approved` is the hash of the call that a person has approved.
+ * `approved` is the hash of the call that a person has approved. `exact` is the JSON of the arguments, where it has integers
+ * beyond 2^53 that a number would round: the arguments have them as texts.
  */
 export type ToolContext = {
   signal: AbortSignal;
@@ -18,6 +19,7 @@ export type ToolContext = {
   key?: string;
   wasBegun?: boolean;
   approved?: string;
+  exact?: string | undefined;
 };
 
 /**

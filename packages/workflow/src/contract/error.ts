@@ -1,4 +1,5 @@
 import { isRecord, kindOf } from "./show.ts";
+import { withoutPasswords } from "./url.ts";
 
 /** What a caller can do about an error: nothing (it failed), call again otherwise, or name another thing. */
 export type ErrorKind = "failed" | "usage" | "missing";
@@ -25,8 +26,8 @@ const ofKind =
     new WorkflowError({ code, kind, message, hint }, { cause });
 
 /**
- * An error that a user can act on: `message` states what is wrong and where, `hint` what to do. Its kind is
- * `failed` unless another is given.
+ * An error that a user can act on: `message` states what is wrong and where, `hint` what to do, both without the passwords
+ * of URLs. Its kind is `failed` unless another is given.
  *
  * It is recognised by a brand and not by its class, for a bundle carries its own copy of this file.
  */
@@ -40,12 +41,12 @@ export class WorkflowError extends Error {
     record: Omit<ErrorRecord, "kind"> & { kind?: ErrorKind },
     options?: { cause?: unknown },
   ) {
-    super(record.message, options?.cause === undefined ? undefined : options);
+    super(withoutPasswords(record.message), options?.cause === undefined ? undefined : options);
     this.name = "WorkflowError";
     this.code = record.code;
     this.kind = record.kind ?? "failed";
-    this.hint = record.hint;
-    this.details = record.details;
+    this.hint = record.hint && withoutPasswords(record.hint);
+    this.details = record.details?.map(withoutPasswords);
     Object.defineProperty(this, brand, { value: true });
   }
 
@@ -89,7 +90,10 @@ export function messageOf(thrown: unknown): string {
   } catch {
     text = "a value that can't be shown was thrown";
   }
-  const line = text.replace(/\s*[\r\n\u2028\u2029]+\s*/g, " ").trim() || "no message";
+  const line =
+    withoutPasswords(text)
+      .replace(/\s*[\r\n\u2028\u2029]+\s*/g, " ")
+      .trim() || "no message";
   return line.length > 2000 ? `${line.slice(0, 2000)}…` : line;
 }
 

@@ -43,6 +43,21 @@ test("headers are secrets by their own names", () => {
   expect(mask("abc12345678, the-builders, id=0123456789")).toBe("***, the-builders, ***");
 });
 
+test("a secret is one in base64, in hexadecimal and in a URL too", () => {
+  const mask = maskOf({ API_KEY: "s3cret+välue/1" });
+  const bytes = Buffer.from("s3cret+välue/1");
+  for (const encoding of ["base64", "base64url", "hex"] as const) {
+    expect(mask(`-> ${bytes.toString(encoding)} <-`)).toMatch(/^-> \*\*\*=* <-$/);
+    for (const before of ["", "u", "us", "use"]) {
+      const text = Buffer.concat([Buffer.from(before), bytes, Buffer.from(":x")]);
+      const inner = mask(text.toString(encoding));
+      expect(inner).toContain("***");
+      expect(inner.length).toBeLessThan(16);
+    }
+  }
+  expect(mask("https://host/?key=s3cret%2Bv%C3%A4lue%2F1")).toBe("https://host/?key=***");
+});
+
 describe("masking", () => {
   test("takes out each secret wherever it stands", () => {
     const env = { API_KEY: "sk-12345678", GITHUB_TOKEN: "ghp_abcdefgh", HOME: "/home/ada" };

@@ -1,3 +1,5 @@
+import { urlPassword } from "./url.ts";
+
 /**
  * Takes the secrets of an environment out of a text: `mask(text)`. `value` masks the texts of a JSON value.
  * `pending` counts the characters at the end of a text with which a secret may have begun, and `stream` holds those
@@ -12,7 +14,6 @@ export type Mask = {
 
 const secretName =
   /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CONNECTION_?STRING|_PWD|(^|_)PASS(_|$)|AUTH(?!OR(?!IZ)|_SOCK)/i;
-const urlPassword = /[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]*?:([^/?#\s]+)@/gi;
 const headerLine = /^\s*([^:\s]+)\s*:\s*(.*\S)/gm;
 const secretHeader = /COOKIE/i;
 const shortestSecret = 8;
@@ -23,7 +24,7 @@ const modelName = /(^|_)MODEL$/i;
 
 /**
  * Masks the values of variables whose names say that they are secrets (`…_KEY`, `…TOKEN…`, `…_PWD`),
- * whole and line by line, passwords in addresses (`postgres://me:password@host`) and the headers of
+ * whole and line by line, also in base64, hexadecimal and percent encoding, passwords in addresses (`postgres://me:password@host`) and the headers of
  * `…_HEADERS` whose names say so (`Authorization: Bearer …`), from 8 characters on; and those of the variables that
  * `secrets` names, but for a model's name, from 6 characters on. What was found is replaced by `***`, and each value of
  * `named`, from 6 characters on, by `[secret:NAME]`.
@@ -38,6 +39,7 @@ export function maskOf(
     if (secret.length < shortest) return;
     marks.set(secret, mark);
     marks.set(JSON.stringify(secret).slice(1, -1), mark);
+    for (const encoded of encodingsOf(secret)) marks.set(encoded, mark);
   };
   for (const name of Object.keys(env)) {
     for (const secret of secretsOf(name, env[name] ?? "")) add(secret, shortestSecret, "***");
@@ -106,7 +108,7 @@ function secretsOf(name: string, value: string): string[] {
   if (secretName.test(name)) return linesOf(value);
   if (name.endsWith("_HEADERS")) return [...value.matchAll(headerLine)].flatMap(headerSecrets);
   if (!value.includes("://")) return [];
-  return [...value.matchAll(urlPassword)].flatMap(([, password = ""]) => [
+  return [...value.matchAll(urlPassword)].flatMap(([, , password = ""]) => [
     password,
     decoded(password),
   ]);
@@ -116,6 +118,41 @@ const linesOf = (value: string): string[] => [value, ...value.split("\n")];
 
 function headerSecrets([, name = "", value = ""]: RegExpMatchArray): string[] {
   return secretName.test(name) || secretHeader.test(name) ? [value, ...value.split(/\s+/)] : [];
+}
+
+/** A secret as other programs write it: in base64 and base64url, alone and within other bytes, in hexadecimal, in a URL. */
+function encodingsOf(secret: string): string[] {
+  const bytes = new TextEncoder().encode(secret);
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const base64 = [0, 1, 2].map((before) => base64Within(bytes, before));
+  const all = [
+    base64Of(bytes).replace(/=+$/, ""),
+    ...base64,
+    hex,
+    hex.toUpperCase(),
+    inUrl(secret),
+  ];
+  const urls = all.map((text) => text.replaceAll("+", "-").replaceAll("/", "_"));
+  return [...all, ...urls].filter((text) => text.length >= shortestSecret && text !== secret);
+}
+
+function inUrl(secret: string): string {
+  return encodeURIComponent(secret.toWellFormed());
+}
+
+/** The characters that bytes have in base64 whatever stands around them, when `before` bytes do. */
+function base64Within(bytes: Uint8Array, before: number): string {
+  const padded = new Uint8Array(before + bytes.length);
+  padded.set(bytes, before);
+  const from = Math.ceil((before * 8) / 6);
+  const to = Math.floor((padded.length * 8) / 6);
+  return base64Of(padded).slice(from, to);
+}
+
+function base64Of(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
 }
 
 function decoded(password: string): string {

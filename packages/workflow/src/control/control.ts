@@ -64,6 +64,8 @@ export type ForkRequest = {
   edit?: StepEdit;
   /** An `__input__` step to put after the kept ones. */
   input?: InputRequest;
+  /** Whether the step that follows takes nothing of what the source has recorded of it. */
+  anew?: boolean | undefined;
 };
 
 /** Starts a thread; `threadId` is the caller's, so that asking twice starts one. */

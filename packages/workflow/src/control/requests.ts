@@ -48,6 +48,7 @@ const fork = z.looseObject({
     })
     .optional(),
   input: input.optional(),
+  anew: z.boolean().optional(),
 });
 
 /** A starter may give the folder, and no other option of the engine's. */

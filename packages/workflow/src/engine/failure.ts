@@ -1,5 +1,6 @@
 import { isRecord } from "../contract/show.ts";
 import { codeIn, messageOf } from "../contract/error.ts";
+import { withoutPasswords } from "../contract/url.ts";
 import type { AttemptError } from "../contract/event.ts";
 
 const longestStack = 4000;
@@ -54,7 +55,8 @@ function recordOf(thrown: unknown, above: readonly unknown[]): AttemptError {
     if (!isRecord(thrown)) return record;
     const code = codeIn(thrown);
     if (code !== undefined) record.code = code.slice(0, 200);
-    if (typeof thrown.stack === "string") record.stack = thrown.stack.slice(0, longestStack);
+    if (typeof thrown.stack === "string")
+      record.stack = withoutPasswords(thrown.stack).slice(0, longestStack);
     const { cause } = thrown;
     if (isNew(cause, above)) record.cause = recordOf(cause, [...above, cause]);
     const errors = partsOf(thrown).filter((part) => isNew(part, above));

@@ -7,6 +7,7 @@
 export { foundProblems } from "../contract/error.ts";
 export { diskError } from "../disk/disk-error.ts";
 export { show } from "../contract/show.ts";
+export { withoutPasswords } from "../contract/url.ts";
 
 // Threads
 export { checkAnswerer } from "../local/threads/answerer.ts";

@@ -224,6 +224,8 @@ export type ForkOptions = {
   name?: string;
   /** An `__input__` step to put after the kept ones. */
   input?: InputRequest;
+  /** Whether the step in progress is done anew, without its recorded turns and tool results. Then `keep` is all steps by default. */
+  anew?: boolean | undefined;
   threadId?: string;
   durability?: Durability;
 };

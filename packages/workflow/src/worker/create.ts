@@ -83,7 +83,8 @@ export async function prepareThread(
   const timestamp = system.clock.now();
   const facts = { source: source?.start, rounds, sha256, timestamp };
   const start = startRecord(hash, request, facts);
-  const recorded = fork && source?.isAll ? await copiedJournal(store, fork, source.head) : [];
+  const isTaken = fork && source?.isAll && !fork.anew;
+  const recorded = isTaken ? await copiedJournal(store, fork, source.head) : [];
   const journal = recorded.length > 0 ? [firstOf(hash, threadId, timestamp), ...recorded] : [];
   const records = [withHead(textOf(start), headOf(journal)), ...(source?.records ?? [])];
   const steps = [...(source?.steps ?? [])];

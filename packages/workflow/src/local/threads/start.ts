@@ -207,14 +207,14 @@ export function forkRequest(
 export async function forkRequestOf(
   source: ForkSource,
   ref: ThreadRef,
-  { keep: chosen, edit, input, on, name, ...given }: Omit<ForkOptions, "env" | "threadId">,
+  { keep: chosen, edit, input, anew, on, name, ...given }: Omit<ForkOptions, "env" | "threadId">,
   resolve: (on: string) => Promise<Resolved>,
 ): Promise<{
   hash: string;
   steps: number;
   request: Omit<StartRequest, "threadId" | "env">;
 }> {
-  const { keep, workflow } = await keptOf(source, chosen);
+  const { keep, workflow } = await keptOf(source, chosen, anew);
   checkGiven(given);
   const steps = "first" in keep ? keep.first : keep.length;
   if (edit && steps === 0) {
@@ -231,6 +231,7 @@ export async function forkRequestOf(
     keep,
     edit,
     input: input && withValue(input),
+    ...(anew && { anew }),
   };
   const isChanged = edit !== undefined || input !== undefined;
   if (isChanged && source.isFromStep() && (await answers(source, fork))) throw answerFromStep();
@@ -249,6 +250,7 @@ async function answers(source: ForkSource, { edit, input, keep }: ForkRequest): 
 async function keptOf(
   source: ForkSource,
   keep: ForkOptions["keep"],
+  anew = false,
 ): Promise<{ keep: ForkRequest["keep"]; workflow: string }> {
   if (keep && "atStep" in keep && Number.isSafeInteger(keep.atStep) && keep.atStep >= 0) {
     // How many steps there are, the worker will see: it reads the log in any case.
@@ -259,7 +261,7 @@ async function keptOf(
   const { steps, workflow } = view;
   // Without its start record nothing of it can be kept.
   if (view.status === "corrupt" && workflow === "") throw corruptError(source.path, view.broken);
-  const kept = keptSteps(steps, keep);
+  const kept = keptSteps(steps, keep ?? (anew ? { atStep: steps.length } : undefined));
   const areFirst = kept.every((index, at) => index === at);
   return { keep: areFirst ? { first: kept.length } : kept, workflow };
 }

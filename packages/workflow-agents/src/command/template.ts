@@ -1,0 +1,26 @@
+/**
+ * A command's argv with `{prompt}`, `{system}`, `{session}` and `{budget}` in it: what remains of the
+ * thread's `maxCost`, in US dollars. A list inside it yields its arguments when all of its
+ * placeholders have a value, and nothing otherwise: `["--resume", "{session}"]`.
+ */
+export type Template = readonly (string | readonly string[])[];
+
+type Placeholder = "prompt" | "system" | "session" | "budget";
+
+/** Stands for a value; a command itself is not one. */
+export const placeholder = /\{(prompt|system|session|budget)\}/g;
+
+/** Whether a command takes a value in its arguments. */
+export const has = (template: Template, name: Placeholder): boolean =>
+  template.flat().some((part) => part.includes(`{${name}}`));
+
+/** The argv that a template yields; null is no value. A value's own braces stay what they are. */
+export function filled(template: Template, values: Record<Placeholder, string | null>): string[] {
+  const fill = (part: string): string =>
+    part.replace(placeholder, (_, name: Placeholder) => values[name] ?? "");
+  return template.flatMap((part) => {
+    if (typeof part === "string") return [fill(part)];
+    const names = [...part.join("\n").matchAll(placeholder)].map(([, name]) => name as Placeholder);
+    return names.every((name) => values[name] !== null) ? part.map(fill) : [];
+  });
+}

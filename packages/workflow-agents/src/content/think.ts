@@ -1,0 +1,69 @@
+/** A text and the thinking that was in it. */
+type Split = { text: string; thinking: string };
+
+const tags = ["<think>", "<thinking>"];
+
+/** Splits a streamed text that begins with thinking in tags, as models write it whose server does not know of it. */
+export class ThinkTags {
+  #held = "";
+  #state: "start" | "within" | "after" | "text" = "start";
+  #end = "";
+
+  split(piece: string): Split {
+    if (this.#state === "text") return { text: piece, thinking: "" };
+    if (this.#state === "after") return this.#after(piece);
+    this.#held += piece;
+    if (this.#state === "start") {
+      const head = this.#held.trimStart().toLowerCase();
+      const tag = tags.find((one) => head.startsWith(one));
+      if (tag === undefined) {
+        return tags.some((one) => one.startsWith(head)) ? nothing : this.#asText(this.#held);
+      }
+      this.#held = this.#held.trimStart().slice(tag.length);
+      this.#state = "within";
+      this.#end = tag.replace("<", "</");
+    }
+    const end = this.#end;
+    const at = this.#held.toLowerCase().indexOf(end);
+    if (at >= 0) {
+      const thinking = this.#held.slice(0, at);
+      return { ...this.#after(this.#held.slice(at + end.length)), thinking };
+    }
+    // Its end may have begun.
+    const sure = Math.max(0, this.#held.length - end.length + 1);
+    const thinking = this.#held.slice(0, sure);
+    this.#held = this.#held.slice(sure);
+    return { text: "", thinking };
+  }
+
+  /** What is held when the text has ended. */
+  rest(): Split {
+    const held = this.#held;
+    if (this.#state === "within") {
+      this.#held = "";
+      return { text: "", thinking: held };
+    }
+    return this.#asText(held);
+  }
+
+  #after(piece: string): Split {
+    const text = piece.trimStart();
+    this.#held = "";
+    this.#state = text === "" ? "after" : "text";
+    return { text, thinking: "" };
+  }
+
+  #asText(text: string): Split {
+    this.#state = "text";
+    this.#held = "";
+    return { text, thinking: "" };
+  }
+}
+
+const nothing: Split = { text: "", thinking: "" };
+
+/** A whole text without thinking in tags before it; also without a first tag, which a prompt's template may hold. */
+export function withoutThinking(text: string): string {
+  const [end] = /<\/think(ing)?>/i.exec(text) ?? [];
+  return end === undefined ? text : text.slice(text.indexOf(end) + end.length);
+}

@@ -1,0 +1,170 @@
+import { createParser } from "eventsource-parser";
+import { parseExact, rawInteger } from "../content/exact.ts";
+import { isObject } from "../run/error.ts";
+import { wordIn } from "../content/sent.ts";
+import { StreamFailure } from "./error.ts";
+
+/** What a body brings: JSON, by the name of its event; a whole answer in place of a stream; the mark of an end. */
+export type Received =
+  | { kind: "event"; name: string; value: unknown }
+  | { kind: "document"; value: unknown }
+  | { kind: "done" };
+
+/** A body, or a part of it, that is not JSON. */
+export class NotJson extends Error {}
+
+/**
+ * Reads the body of an answer: server-sent events of JSON, whatever their content type; a whole JSON document, or one on
+ * each line, of a server that does not stream. An event that the connection's end cuts off is not there.
+ *
+ * @throws NotJson, StreamFailure with an error that the service reports, and what the body throws.
+ */
+export async function* receivedIn(body: ReadableStream<Uint8Array>): AsyncGenerator<Received> {
+  const texts = textsIn(body);
+  try {
+    let head = "";
+    while (head.trim() === "") {
+      const next = await texts.next();
+      if (next.done) return;
+      head += next.value;
+    }
+    yield* /^\s*[[{]/.test(head) ? documentsIn({ head, texts }) : streamIn({ head, texts });
+  } finally {
+    await texts.return(undefined);
+  }
+}
+
+type Texts = { head: string; texts: AsyncGenerator<string> };
+
+async function* textsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let isRead = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      yield decoder.decode(value, { stream: true });
+    }
+    isRead = true;
+    yield decoder.decode();
+  } finally {
+    // What has ended in an error needs no end.
+    if (!isRead) await reader.cancel().catch(() => undefined);
+  }
+}
+
+async function* streamIn({ head, texts }: Texts): AsyncGenerator<Received> {
+  const messages: { event?: string | undefined; data: string }[] = [];
+  let [isStream, isOther] = [false, false];
+  const parser = createParser({
+    onEvent(message) {
+      messages.push(message);
+      isStream = true;
+    },
+    onError() {
+      isOther = true;
+    },
+  });
+  parser.feed(head);
+  for (;;) {
+    for (const { event = "", data } of messages.splice(0)) {
+      const received = receivedOf(event, data);
+      if (received) yield received;
+    }
+    const next = await texts.next();
+    if (next.done) break;
+    parser.feed(next.value);
+  }
+  // The last event may lack the empty line after it, or its end.
+  parser.feed("\n\n");
+  for (const { event = "", data } of messages) {
+    const received = isJson(data) || isDone(data) ? receivedOf(event, data) : null;
+    if (received) yield received;
+  }
+  // A page has lines, and none of them is of a stream.
+  if (isOther && !isStream) throw new NotJson();
+}
+
+async function* documentsIn({ head, texts }: Texts): AsyncGenerator<Received> {
+  const pieces = [head];
+  for await (const text of texts) pieces.push(text);
+  const text = pieces.join("");
+  const whole = isJson(text) ? text : null;
+  if (whole === null) {
+    const lines = text.split("\n").filter((line) => line.trim() !== "");
+    if (!isJson(lines[0] ?? "")) throw new NotJson();
+    for (const line of lines.filter(isJson)) yield eventOf("", jsonOf(line));
+    return;
+  }
+  const value = jsonOf(whole);
+  for (const one of Array.isArray(value) ? (value as unknown[]) : [value]) {
+    refuseFailure("", one);
+    yield { kind: "document", value: one };
+  }
+}
+
+const isDone = (data: string): boolean => data.trim() === "[DONE]";
+
+function receivedOf(name: string, data: string): Received | null {
+  if (isDone(data)) return { kind: "done" };
+  // An empty event only shows that the server lives.
+  if (data.trim() === "") return null;
+  return eventOf(name, jsonOf(data));
+}
+
+function eventOf(name: string, value: unknown): Received {
+  refuseFailure(name, value);
+  return { kind: "event", name, value };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text.trim());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return parseExact(text.trim(), rawInteger);
+  } catch {
+    throw new NotJson();
+  }
+}
+
+/** @throws StreamFailure for an error in the words of any of the protocols. */
+function refuseFailure(name: string, value: unknown): void {
+  if (!isObject(value)) {
+    if (name === "error") throw failureOf(value, {});
+    return;
+  }
+  const { error, type } = value;
+  if (name === "error" || type === "error") throw failureOf(error ?? value, value);
+  const isSaid = typeof error === "string" ? error !== "" : isObject(error) && hasWords(error);
+  if (isSaid) throw failureOf(error, value);
+}
+
+const hasWords = (error: object): boolean => Object.values(error).some((one) => one !== null);
+
+function failureOf(error: unknown, around: Record<string, unknown>): StreamFailure {
+  const { code, type, message, status } = isObject(error) ? error : around;
+  const words = [code, type].map(wordIn).filter((word) => word !== "" && word !== "error");
+  const numbers = [code, status, around.status].map(Number);
+  return new StreamFailure({
+    kind: "http",
+    status: 0,
+    // Some have the status of an error within an answer that began with another.
+    answered: numbers.find((one) => one >= 400 && one < 600) ?? 0,
+    word: words.find((word) => !/^\d+$/.test(word)) ?? "",
+    message: messageIn(error) || wordIn(message) || "the answer failed, and no reason was given",
+  });
+}
+
+function messageIn(error: unknown): string {
+  if (!isObject(error)) return wordIn(error);
+  const { message } = error;
+  return wordIn(message) || (isObject(message) ? wordIn(message.message) : "");
+}

@@ -1,0 +1,212 @@
+import { parseExact, rawInteger } from "../content/exact.ts";
+import { isObject } from "../run/error.ts";
+import { isObjectText } from "./accumulator.ts";
+import type { Block, Message, ModelRequest } from "./provider.ts";
+import { completeSchema } from "./tool-schema.ts";
+
+/** Which ids of calls a protocol takes. */
+export type IdRule = (id: string) => boolean;
+
+/**
+ * A request that no service refuses for its form, whatever was recorded or given: well-formed text, no blank blocks, calls
+ * with legal names and ids that have exactly one result each, exact numbers, complete schemas of tools. What is sendable
+ * already stays the same, so that a provider's cache finds it.
+ */
+export function sendable<Request extends ModelRequest>(request: Request, isId: IdRule): Request {
+  const { system, messages, tools } = request;
+  return {
+    ...wellFormed({ ...request, messages: [], tools: [] }),
+    system: isBlank(system) ? "" : wellFormed(system),
+    messages: new Conversation(isId).of(messages),
+    tools: tools.map((tool) => {
+      const input_schema = wellFormed(completeSchema(tool.input_schema));
+      return { ...wellFormed(tool), input_schema };
+    }),
+  };
+}
+
+// Services count more as blank than `trim` does.
+// oxlint-disable-next-line no-control-regex
+const blank = /^[\s\u001c-\u001f\u0085]*$/;
+const isBlank = (text: unknown): boolean => typeof text !== "string" || blank.test(text);
+
+/** A JSON value with halves of characters replaced; itself where there are none. */
+function wellFormed<T>(value: T): T;
+function wellFormed(value: unknown): unknown {
+  if (typeof value === "string") return value.isWellFormed() ? value : value.toWellFormed();
+  if (Array.isArray(value)) {
+    const list = value.map((one: unknown) => wellFormed(one));
+    return list.some((one, at) => one !== value[at]) ? list : value;
+  }
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value);
+  const next = entries.map(([key, one]) => [wellFormed(key), wellFormed(one)] as const);
+  if (next.every(([key, one], at) => key === entries[at]?.[0] && one === entries[at][1])) {
+    return value;
+  }
+  const copy = { ...value };
+  for (const key of Object.keys(copy)) delete copy[key];
+  for (const [key, one] of next) {
+    Object.defineProperty(copy, key, {
+      ...{ value: one, enumerable: true, writable: true, configurable: true },
+    });
+  }
+  return copy;
+}
+
+const nothing = "(nothing)";
+const noResult = "(no output)";
+
+/** The messages of one request, as they are walked through. */
+class Conversation {
+  readonly #isId: IdRule;
+  readonly #sent: Message[] = [];
+  readonly #ids = new Set<string>();
+  /** The calls that have no result yet: their ids as they were, and as they are sent. */
+  #open: { was: string; id: string }[] = [];
+
+  constructor(isId: IdRule) {
+    this.#isId = isId;
+  }
+
+  of(messages: readonly Message[]): Message[] {
+    for (const [at, message] of messages.entries()) {
+      const { role } = message;
+      const content = listOf(message);
+      if (role === "system") {
+        if (content.length > 0) this.#sent.push(withContent(message, content));
+      } else if (role === "assistant") this.#answer(message, content);
+      else this.#ask(message, content, messages[at + 1]);
+    }
+    this.#closeCalls();
+    this.#trimEnd();
+    if (!this.#sent.some(({ role }) => role !== "system")) {
+      this.#sent.push({ role: "user", content: nothing });
+    }
+    return this.#sent;
+  }
+
+  #answer(message: Message, given: Block[]): void {
+    this.#closeCalls();
+    const content = given.map((block) => (block.type === "tool_use" ? this.#call(block) : block));
+    if (content.length > 0) this.#sent.push(withContent(message, content));
+  }
+
+  #call({ exact, ...given }: Block): Block {
+    const was = String(given.id ?? "");
+    const id = this.#newId(was);
+    this.#open.push({ was, id });
+    const block: Block = { ...given, id, name: nameOf(given.name), input: inputOf(given, exact) };
+    const { item } = given;
+    if (!isObject(item) || item.type !== "function_call") return block;
+    // A half of a character may stand there as an escape.
+    const isKept = isObjectText(String(item.arguments)) && !/\\ud[89a-f]/i.test(String(item.arguments));
+    const args = isKept ? item.arguments : JSON.stringify(block.input);
+    return { ...block, item: { ...item, call_id: id, name: block.name, arguments: args } };
+  }
+
+  #newId(was: string): string {
+    const clean = this.#isId(was) ? was : was.replace(/[^\w-]/g, "_").slice(0, 32) || "call";
+    let id = clean;
+    for (let nth = 2; this.#ids.has(id); nth += 1) id = `${clean.slice(0, 32)}_${nth}`;
+    this.#ids.add(id);
+    return id;
+  }
+
+  #ask(message: Message, given: Block[], next: Message | undefined): void {
+    const results: Block[] = [];
+    const others: Block[] = [];
+    for (const block of given) {
+      const call = block.type === "tool_result" ? this.#take(String(block.tool_use_id)) : null;
+      if (call !== null) results.push(resultOf(block, call));
+      else others.push(block.type === "tool_result" ? strayResult(block) : block);
+    }
+    // The rest of the results may follow in a message of their own.
+    const goesOn =
+      this.#open.length > 0 &&
+      next?.role === "user" &&
+      listOf(next).some(({ type }) => type === "tool_result");
+    const last = this.#sent.at(-1);
+    const content = [...results, ...(goesOn ? [] : this.#missing()), ...others];
+    if (content.length === 0) content.push({ type: "text", text: nothing });
+    const isMore = results.length > 0 && last?.role === "user" && Array.isArray(last.content);
+    if (!isMore) this.#sent.push(withContent(message, content));
+    else {
+      const whole = [...(last.content as Block[]), ...content];
+      const isResult = ({ type }: Block) => type === "tool_result";
+      last.content = [...whole.filter(isResult), ...whole.filter((block) => !isResult(block))];
+    }
+  }
+
+  #take(was: string): string | null {
+    const at = this.#open.findIndex((call) => call.was === was);
+    return at < 0 ? null : (this.#open.splice(at, 1)[0]?.id ?? null);
+  }
+
+  #missing(): Block[] {
+    return this.#open.splice(0).map(({ id }): Block => {
+      const content = "there is no result of this call";
+      return { type: "tool_result", tool_use_id: id, content, is_error: true };
+    });
+  }
+
+  #closeCalls(): void {
+    const content = this.#missing();
+    if (content.length > 0) this.#sent.push({ role: "user", content });
+  }
+
+  /** An answer that is to be continued must not end in space. */
+  #trimEnd(): void {
+    const last = this.#sent.at(-1);
+    if (last?.role !== "assistant") return;
+    const content = listOf(last);
+    const end = content.at(-1);
+    if (end?.type !== "text") return;
+    const text = String(end.text).trimEnd();
+    this.#sent[this.#sent.length - 1] = { ...last, content: [...content.slice(0, -1), { ...end, text }] };
+  }
+}
+
+/** The blocks of a message without those that say nothing. */
+function listOf({ content }: Message): Block[] {
+  const blocks: Block[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : [...content];
+  return blocks.map((block) => wellFormed(block)).filter((block) => !isEmpty(block));
+}
+
+function isEmpty({ type, text, thinking, signature, item }: Block): boolean {
+  if (type === "text") return isBlank(text) && !isObject(item);
+  return type === "thinking" && isBlank(thinking) && isBlank(signature) && !isObject(item);
+}
+
+/** A message with these blocks: the text that it was, where they are that text. */
+const withContent = (message: Message, content: Block[]): Message =>
+  typeof message.content === "string" && content[0]?.text === message.content
+    ? message
+    : { ...message, content };
+
+const longestName = 64;
+
+const nameOf = (name: unknown): string =>
+  String(name ?? "")
+    .replace(/[^\w-]/g, "_")
+    .slice(0, longestName) || "unnamed";
+
+function inputOf({ input }: Block, exact: unknown): object {
+  if (typeof exact === "string" && isObjectText(exact)) {
+    return wellFormed(parseExact(exact, rawInteger)) as object;
+  }
+  return isObject(input) ? input : {};
+}
+
+function resultOf(block: Block, tool_use_id: string): Block {
+  const { content } = block;
+  const isNone = typeof content === "string" ? isBlank(content) : (content ?? null) === null;
+  return { ...block, tool_use_id, ...(isNone && { content: noResult }) };
+}
+
+/** A result whose call is not there any more is a text. */
+const strayResult = ({ content }: Block): Block => {
+  const said = typeof content === "string" ? content : JSON.stringify(content ?? null);
+  return { type: "text", text: `The result of a tool's call:\n${said}` };
+};

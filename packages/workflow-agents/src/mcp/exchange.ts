@@ -1,0 +1,203 @@
+import type { JSONRPCMessage } from "@modelcontextprotocol/client";
+import { kindOf, wordIn } from "../content/sent.ts";
+import { type Fields, isObject, oneLine } from "../run/error.ts";
+import { type Asked, resultIn } from "./reader.ts";
+
+type Id = string | number;
+
+/** The error code of an answer that was lost with its connection: nobody knows what has been done. */
+export const lostAnswer = -32097;
+const unreadable = -32096;
+const longestPart = 2 ** 20;
+
+/**
+ * The messages between the client and one server. It knows which requests wait for an answer, so that an answer is found
+ * by its request also where its id is of another type or absent, and is read by the method that was asked for.
+ *
+ * 1. Each request gets one answer: a result that fits its method, or an error.
+ * 2. An answer without a known id belongs to the only request that waits. While several wait, it is kept until one is left.
+ * 3. A message that can't be read is reported, and does not end the connection.
+ */
+export class Exchange {
+  readonly #waiting = new Map<Id, Asked>();
+  readonly #note: (problem: string) => void;
+  #unclaimed: Fields[] = [];
+  #newest = -1;
+  #part = "";
+
+  constructor(note: (problem: string) => void) {
+    this.#note = note;
+  }
+
+  /** Notes a message that is sent. */
+  sent(message: unknown): void {
+    if (!isObject(message)) return;
+    const { id, method, params } = message;
+    const given = isObject(params) ? params : {};
+    if (method === "notifications/cancelled") this.forget(given.requestId as Id);
+    if (typeof method !== "string" || !isId(id)) return;
+    if (typeof id === "number") this.#newest = Math.max(this.#newest, id);
+    this.#waiting.set(id, { method, params: given, note: this.#note });
+  }
+
+  /** Drops a request that nobody waits for any more. */
+  forget(id: Id): void {
+    this.#waiting.delete(id);
+  }
+
+  isWaiting(id: Id): boolean {
+    return this.#waiting.has(id);
+  }
+
+  /** The messages of a line. What is not JSON is a part of a message that was broken into lines, or no message. */
+  line(line: string, own?: Id): JSONRPCMessage[] {
+    if (line.trim() === "") return [];
+    const whole = parsed(line);
+    const joined = whole === undefined && this.#part !== "" ? parsed(this.#part + line) : undefined;
+    const value = whole ?? joined;
+    if (value === undefined || (typeof value !== "object" && this.#part !== "")) {
+      const isPart = this.#part !== "" || /^\s*[{[]/.test(line);
+      this.#part = isPart ? `${this.#part}${line}\n` : "";
+      if (isPart && this.#part.length <= longestPart) return [];
+      this.#part = "";
+      this.#stray(line);
+      return [];
+    }
+    if (joined === undefined && this.#part !== "") this.#stray(this.#part);
+    this.#part = "";
+    return this.messages(value, own);
+  }
+
+  #stray(text: string): void {
+    this.#note(`put out what is not a message: ${oneLine(text, 200)}`);
+  }
+
+  /** The messages of a JSON value; `own` is the request that it was sent in answer to. */
+  messages(value: unknown, own?: Id): JSONRPCMessage[] {
+    const list: unknown[] = Array.isArray(value) ? value.flat(2) : [value];
+    const read = list.flatMap((one) => this.#message(one, own));
+    return [...read, ...this.#claimed()];
+  }
+
+  /** The error that answers a request, or the request that an answer without an id belongs to. */
+  failed(
+    problem: string,
+    { own, code = unreadable }: { own?: Id; code?: number } = {},
+  ): JSONRPCMessage[] {
+    const error = { code, message: problem };
+    if (own === undefined) return this.messages({ error });
+    if (!this.#waiting.delete(own)) return [];
+    return [{ jsonrpc: "2.0", id: own, error }, ...this.#claimed()];
+  }
+
+  #message(value: unknown, own: Id | undefined): JSONRPCMessage[] {
+    if (!isObject(value)) {
+      this.#note(`sent ${kindOf(value)}, which is not a message`);
+      return [];
+    }
+    const { method } = value;
+    const isAnswer = "result" in value || "error" in value;
+    if (typeof method === "string" && method !== "" && !isAnswer) return asked(value, method);
+    const id = this.#requestOf(value.id, own);
+    if (id !== null) return [this.#answer(id, value)];
+    if (typeof value.id === "number" && value.id <= this.#newest) {
+      this.#note(`answered request ${value.id} again, or after it was cancelled`);
+    } else {
+      this.#unclaimed.push(value);
+    }
+    return [];
+  }
+
+  #requestOf(id: unknown, own: Id | undefined): Id | null {
+    if (isId(id) && this.#waiting.has(id)) return id;
+    const number = typeof id === "string" && id.trim() !== "" ? Number(id) : Number.NaN;
+    if (this.#waiting.has(number)) return number;
+    return own !== undefined && this.#waiting.has(own) ? own : null;
+  }
+
+  #claimed(): JSONRPCMessage[] {
+    const waiting = [...this.#waiting].filter(([, { method }]) => !longLived.has(method));
+    const [only] = waiting;
+    if (waiting.length > 1 || this.#unclaimed.length === 0) return [];
+    const [answer] = this.#unclaimed;
+    const others = this.#unclaimed.length - (only ? 1 : 0);
+    this.#unclaimed = [];
+    if (others > 0) this.#note("answered a request that was not made");
+    return only && answer ? [this.#answer(only[0], answer)] : [];
+  }
+
+  #answer(id: Id, { result, error }: Fields): JSONRPCMessage {
+    const request = this.#waiting.get(id) as Asked;
+    this.#waiting.delete(id);
+    const isEmpty = !isObject(result) || Object.keys(result).length === 0;
+    if (isSent(error) && (isEmpty || !isSent(result))) {
+      return { jsonrpc: "2.0", id, error: errorIn(error) };
+    }
+    try {
+      if (result === undefined && !allowsNothing.has(request.method)) {
+        throw new Error("it has neither a result nor an error");
+      }
+      return { jsonrpc: "2.0", id, result: resultIn(result, request) };
+    } catch (thrown) {
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      const message = `its answer to ${request.method} can't be read: ${why}`;
+      return { jsonrpc: "2.0", id, error: { code: unreadable, message } };
+    }
+  }
+}
+
+// A request that stays open as long as its connection; what comes without an id is not its answer.
+const longLived = new Set(["subscriptions/listen"]);
+const allowsNothing = new Set(["ping", "initialize"]);
+
+const isId = (id: unknown): id is Id => typeof id === "string" || typeof id === "number";
+
+const isSent = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== false && value !== "";
+
+function errorIn(error: unknown): { code: number; message: string; data?: unknown } {
+  const fields = isObject(error) ? error : { message: error };
+  const { code: given, message, data } = fields;
+  const number = typeof given === "string" ? Number(given) : given;
+  const code = typeof number === "number" && Number.isSafeInteger(number) ? number : -32603;
+  const said = typeof message === "string" ? message : jsonOf(message ?? data ?? error);
+  return { code, message: said || "an error without words", ...(data !== undefined && { data }) };
+}
+
+const jsonOf = (value: unknown): string => JSON.stringify(value) ?? "";
+
+/** A request or a notification of the server. */
+function asked({ id, params }: Fields, method: string): JSONRPCMessage[] {
+  const given = paramsIn(method, params);
+  if (given === null) return [];
+  const fields = { method, ...(Object.keys(given).length > 0 && { params: given }) };
+  return [isId(id) ? { jsonrpc: "2.0", id, ...fields } : { jsonrpc: "2.0", ...fields }];
+}
+
+function paramsIn(method: string, params: unknown): Fields | null {
+  const { _meta: meta, ...given } = isObject(params) ? params : {};
+  const known = { ...given, ...(isObject(meta) && { _meta: metaIn(meta) }) };
+  if (method !== "notifications/progress") return known;
+  const { progressToken, progress, total, message } = given;
+  const token = typeof progressToken === "string" ? Number(progressToken) : progressToken;
+  if (!isCount(token) || !isCount(progress)) return null;
+  return {
+    ...{ progressToken: token, progress },
+    ...(isCount(total) && { total }),
+    ...(wordIn(message) !== "" && { message }),
+  };
+}
+
+const isCount = (value: unknown): boolean => typeof value === "number" && Number.isFinite(value);
+
+function metaIn({ progressToken, ...others }: Fields): Fields {
+  return isId(progressToken) ? { ...others, progressToken } : others;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,166 @@
+import { kindOf, listIn, UnreadableContent, wordIn } from "../content/sent.ts";
+import { type Fields, isObject } from "../run/error.ts";
+import { blocksIn, resourcesIn } from "./blocks.ts";
+
+/*
+ * Reads the results of an MCP server. Each reader returns what the protocol's types promise, from whatever was sent: a
+ * null is a field that is absent, a single value a list of one, and an entry that can't be used is left out.
+ */
+
+/** A request that was sent to a server, and a way to report what was left out of its answer. */
+export type Asked = { method: string; params: Fields; note: (problem: string) => void };
+
+/** Reads a result by the request that it answers. @throws UnreadableContent for what can't be used at all. */
+export function resultIn(result: unknown, asked: Asked): Fields {
+  const read = Object.hasOwn(readers, asked.method) ? readers[asked.method] : undefined;
+  return read ? { ...complete, ...read(result, asked) } : isObject(result) ? result : {};
+}
+
+// Fields that newer revisions of the protocol require of each result; older ones ignore them.
+const complete = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
+
+const readers: Record<string, (result: unknown, asked: Asked) => Fields> = {
+  initialize: (result, { params }) => {
+    const fields = fieldsOf(result);
+    const { protocolVersion, serverInfo } = fields;
+    const { name, version } = fieldsOf(serverInfo);
+    return {
+      protocolVersion: wordIn(protocolVersion) || params.protocolVersion,
+      capabilities: capabilitiesIn(fields.capabilities),
+      serverInfo: { name: wordIn(name) || "unnamed", version: wordIn(version) || "unknown" },
+      ...instructionsIn(fields),
+    };
+  },
+  "server/discover": (result) => {
+    const fields = fieldsOf(result);
+    const versions = listOf(fields.supportedVersions).filter((one) => typeof one === "string");
+    if (versions.length === 0) throw new UnreadableContent("supportedVersions", "names no version");
+    return {
+      supportedVersions: versions,
+      capabilities: capabilitiesIn(fields.capabilities),
+      ...instructionsIn(fields),
+    };
+  },
+  "tools/list": (result, asked) => ({ tools: toolsIn(result, asked), ...cursorIn(result, asked) }),
+  "tools/call": (result) => callIn(result),
+  "resources/list": (result, asked) => ({
+    resources: described(result, "resources", "uri", asked),
+    ...cursorIn(result, asked),
+  }),
+  "resources/templates/list": (result, asked) => ({
+    resourceTemplates: described(result, "resourceTemplates", "uriTemplate", asked),
+    ...cursorIn(result, asked),
+  }),
+  "resources/read": (result, { params }) => {
+    const contents = isObject(result) && "contents" in result ? result.contents : result;
+    return { contents: resourcesIn(contents, wordIn(params.uri)) };
+  },
+  "prompts/get": (result) => ({ messages: messagesIn(result) }),
+};
+
+/** What a server offers. One that says nothing is asked for tools: it answers that it has none. */
+function capabilitiesIn(value: unknown): Fields {
+  const given = fieldsOf(value);
+  const names = ["prompts", "resources"].filter((name) => isOffered(given[name]));
+  const hasTools = isOffered(given.tools) || (names.length === 0 && !("tools" in given));
+  const listChanged = fieldsOf(given.tools).listChanged === true && { listChanged: true };
+  return {
+    ...Object.fromEntries(names.map((name) => [name, {}])),
+    ...((hasTools || "tools" in given) && { tools: { ...listChanged } }),
+  };
+}
+
+const isOffered = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== false;
+
+const instructionsIn = ({ instructions }: Fields): Fields =>
+  typeof instructions === "string" ? { instructions } : {};
+
+/** The next page's cursor, unless it is the one of this page: such a list would have no end. */
+function cursorIn(result: unknown, { params }: Asked): Fields {
+  const { nextCursor } = fieldsOf(result);
+  const isNext = typeof nextCursor === "string" && nextCursor !== "";
+  return isNext && nextCursor !== params.cursor ? { nextCursor } : {};
+}
+
+function toolsIn(result: unknown, { note }: Asked): Fields[] {
+  const tools = entriesOf(result, "tools");
+  return tools.flatMap((tool, at) => {
+    const { name, title, description, inputSchema } = fieldsOf(tool);
+    if (typeof name !== "string" || name === "") {
+      note(`tool ${at + 1} of its list is left out: its name is ${kindOf(name)}`);
+      return [];
+    }
+    if (!isObject(inputSchema)) {
+      note(`the input schema of its tool ${name} is ${kindOf(inputSchema)}: any object is taken`);
+    }
+    const input = isObject(inputSchema) ? inputSchema : {};
+    const said = wordIn(description) || wordIn(title);
+    return [{ name, description: said, inputSchema: { ...input, type: "object" } }];
+  });
+}
+
+function described(result: unknown, field: string, key: string, { note }: Asked): Fields[] {
+  return entriesOf(result, field).flatMap((entry, at) => {
+    const { [key]: address, name, description, mimeType } = fieldsOf(entry);
+    if (typeof address !== "string" || address === "") {
+      note(`entry ${at + 1} of its ${field} is left out: its ${key} is ${kindOf(address)}`);
+      return [];
+    }
+    const texts = Object.entries({ description, mimeType }).filter(
+      ([, text]) => typeof text === "string",
+    );
+    return [{ [key]: address, name: wordIn(name) || address, ...Object.fromEntries(texts) }];
+  });
+}
+
+/** The entries of a list, in a field of a result or in its place. @throws UnreadableContent */
+function entriesOf(result: unknown, field: string): unknown[] {
+  const value = isObject(result) ? result[field] : result;
+  // A server of a language without lists of one sends an object by names.
+  if (isObject(value)) return Object.values(value).filter(isObject);
+  return listIn(value, `result.${field}`);
+}
+
+/** What a tool has answered. It has run: whatever can be shown of its answer is. */
+function callIn(result: unknown): Fields {
+  if (!isObject(result)) return { content: blocksIn(result) };
+  const { content, structuredContent, isError, resultType, ...others } = result;
+  const isFailed = isError === true || isError === "true";
+  const blocks = blocksIn(content);
+  const { _meta: _, ttlMs: __, cacheScope: ___, ...rest } = others;
+  const isOther = blocks.length === 0 && !isOffered(structuredContent);
+  if (resultType === "input_required" && isOther) return result;
+  // An answer of a protocol of its own, or a server's value in place of its content.
+  const shown = isOther && Object.keys(rest).length > 0 ? blocksIn(JSON.stringify(rest)) : blocks;
+  const isPlain = isOffered(structuredContent) && !isObject(structuredContent);
+  return {
+    content: isPlain && shown.length === 0 ? blocksIn(jsonOf(structuredContent)) : shown,
+    ...(isObject(structuredContent) && { structuredContent }),
+    ...(isFailed && { isError: true }),
+  };
+}
+
+const jsonOf = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
+
+function messagesIn(result: unknown): Fields[] {
+  const messages = isObject(result) && "messages" in result ? result.messages : result;
+  const read = listOf(messages).flatMap((message) => {
+    const { role, content = message } = isObject(message)
+      ? message
+      : { role: "", content: message };
+    const blocks = blocksIn(content);
+    return blocks.map((block) => ({
+      role: role === "assistant" ? "assistant" : "user",
+      content: block,
+    }));
+  });
+  if (read.length > 0) return read;
+  throw new UnreadableContent("result.messages", "has no content");
+}
+
+const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
+
+const listOf = (value: unknown): unknown[] =>
+  Array.isArray(value) ? value : value === undefined || value === null ? [] : [value];

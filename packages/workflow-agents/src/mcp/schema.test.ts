@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { sendable } from "./schema.ts";
+
+const text = { type: "string" };
+
+test("a schema without properties gets some", () => {
+  expect(sendable({ type: "object" }).schema).toEqual({ type: "object", properties: {} });
+  expect(sendable({ type: ["object", "null"], properties: null }).schema).toEqual({
+    type: "object",
+    properties: {},
+  });
+});
+
+test("names that a provider refuses are changed, and those of the server come back", () => {
+  const { schema, restored } = sendable({
+    properties: {
+      $filter: text,
+      plain: { type: "object", properties: { "é!": { enum: ["$filter"] } }, required: ["é!"] },
+    },
+    required: ["$filter"],
+  });
+  const names = Object.keys(schema.properties as object);
+  expect(names.every((name) => /^[\w.-]{1,64}$/.test(name))).toBe(true);
+  const [filter = ""] = names;
+  expect(schema.required).toEqual([filter]);
+  const { plain } = schema.properties as Record<string, { properties: object }>;
+  const [inner = ""] = Object.keys(plain?.properties ?? {});
+  expect(restored({ [filter]: "a", plain: { [inner]: "$filter" } })).toEqual({
+    $filter: "a",
+    plain: { "é!": "$filter" },
+  });
+});
+
+test("the names within alternatives are changed too", () => {
+  const { schema } = sendable({ anyOf: [{ properties: { $top: text }, required: ["$top"] }] });
+  const [only] = schema.anyOf as { properties: object; required: string[] }[];
+  expect(Object.keys(only?.properties ?? {})).toEqual(only?.required ?? []);
+  expect(only?.required).not.toContain("$top");
+});

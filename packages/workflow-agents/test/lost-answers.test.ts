@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import type { AgentFn } from "@uncaged/workflow";
+import { noUsage } from "@uncaged/workflow/interpreter";
+import { claudeCode } from "../src/command/claude-code.ts";
+import { cursor } from "../src/command/cursor.ts";
+import { costOf } from "../src/ledger/prices.ts";
+import type { RoleRun } from "../src/run/run.ts";
+import { observed, threadOf } from "./published.ts";
+
+setDefaultTimeout(180_000);
+let cwd: string;
+beforeEach(() => {
+  cwd = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-lost-")));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const line = (value: object) => `echo '${JSON.stringify(value).replaceAll("'", "'\\''")}'\n`;
+const init = (model = "claude-x") =>
+  line({ type: "system", subtype: "init", session_id: "s", model });
+const message = (text: string, more: object = {}, id = "m1") => {
+  const usage = { input_tokens: 5, output_tokens: 2 };
+  const content = [{ type: "text", text }, ...(Object.keys(more).length > 0 ? [more] : [])];
+  return line({ type: "assistant", message: { id, model: "claude-x", content, usage } });
+};
+const result = (text: unknown, more = {}) =>
+  line({ type: "result", subtype: "success", is_error: false, result: text, ...more });
+const call = { type: "tool_use", id: "t", name: "Read", input: {} };
+const read = line({
+  type: "user",
+  message: { content: [{ type: "tool_result", tool_use_id: "t" }] },
+});
+
+/** Runs an agent whose program is a script; it writes down its input and its arguments. */
+async function play(
+  script: string,
+  agent: AgentFn,
+  name: string,
+  system = "s",
+  more: Partial<RoleRun> = {},
+) {
+  const file = join(cwd, name);
+  writeFileSync(file, `#!/bin/sh\nprintf '%s\\n' "$@" >argv\ncat >input\n${script}`);
+  chmodSync(file, 0o755);
+  const env = { PATH: `${cwd}${delimiter}${process.env.PATH}` };
+  const seen = await observed(() => agent(threadOf({ cwd, env }), system), more);
+  const notes = seen.events.flatMap(({ payload, type }) =>
+    type === "tool_message" && payload.level === "warn" ? [String(payload.message)] : [],
+  );
+  return { ...seen, notes: notes.filter((note) => !note.includes("bubblewrap")) };
+}
+
+const claude = (script: string, options = {}) => play(script, claudeCode(options), "claude");
+
+describe("an answer of Claude Code is taken, with a warning,", () => {
+  test.each([
+    ["where its result is empty", result(""), "it reports no result"],
+    ["where its result is missing", result(undefined), "it reports no result"],
+    ["where its result is not text", result({ a: 1 }), "result has a part without text"],
+    ["where there is no result", "", "it reports no result"],
+    ["where it ends with 1", `${result("the answer")}exit 1\n`, "it ended with exit code 1"],
+    ["where it is killed", `${result("the answer")}kill -9 $$\n`, "it was ended by SIGKILL"],
+  ])("%s", async (_, rest, warning) => {
+    const { error, notes, text } = await claude(init() + message("the answer") + rest);
+    expect(error).toBeNull();
+    expect(text).toBe("the answer");
+    expect(notes).toEqual([expect.stringContaining(warning)]);
+  });
+
+  test("where it never ends", async () => {
+    const script = `${init() + result("the answer")}sleep 600\n`;
+    const { notes, text } = await claude(script, { graceMs: 50 });
+    expect(text).toBe("the answer");
+    expect(notes).toEqual([expect.stringContaining("it did not end for 600 ms, and was ended")]);
+  });
+});
+
+describe("an answer of Claude Code is not taken", () => {
+  test.each([
+    ["from an aside before a call", message("I look.", call) + read + result("")],
+    ["from what came before a call", message("I look.", call) + read],
+    ["where it goes on after its result", `${result("1")}${message("I go on.", {}, "m2")}exit 1\n`],
+    ["where it ends with 1 before its result", `${message("the answer")}exit 1\n`],
+  ])("%s", async (_, script) => {
+    const { error } = await claude(init() + script);
+    expect(error).not.toBeNull();
+  });
+
+  test.each([
+    "Claude AI usage limit reached|1718000000",
+    "You've hit your limit · resets 3am (UTC)",
+    "5-hour limit reached ∙ resets 3pm",
+    "Credit balance is too low",
+  ])("where it is %s", async (text) => {
+    const { error } = await claude(init() + result(text));
+    expect(error).toMatchObject({
+      code: "COMMAND_FAILED",
+      message: `the command "claude" failed: ${text}`,
+      hint: "retry the thread when the limit is reset, or give the role a fallback",
+    });
+  });
+
+  test("where Claude Code wrote it in place of a model", async () => {
+    const said = { id: "m", model: "<synthetic>", content: [{ type: "text", text: "Not now." }] };
+    const { error } = await claude(line({ type: "assistant", message: said }) + result("Not now."));
+    expect(error).toMatchObject({ message: 'the command "claude" failed: Not now.' });
+  });
+});
+
+test("instructions and threads of any length reach their command, and no list of processes", async () => {
+  const long = "x".repeat(200_000);
+  const asked = await play(result("ok"), claudeCode(), "claude", long);
+  expect(asked.text).toBe("ok");
+  expect(readFileSync(join(cwd, "input"), "utf8")).toBe(`${long}\n\nfix the sum`);
+  const prompted = await play(result("ok"), cursor({ message: () => long }), "cursor-agent");
+  expect(prompted.text).toBe("ok");
+  expect(readFileSync(join(cwd, "input"), "utf8")).toBe(`s\n\n${long}`);
+  expect(readFileSync(join(cwd, "argv"), "utf8")).not.toContain("x".repeat(100));
+});
+
+describe("what Claude Code spends", () => {
+  const used = { inputTokens: 1000, outputTokens: 100 };
+  const spent = (more: object) => claude(init("claude-opus-4-8[1m]") + result("ok", more));
+
+  test("is that of the model, without the mark of its context", async () => {
+    const since = { "claude-opus-4-8[1m]": { ...used, costUSD: 0.5 } };
+    const run = await spent({ model_usage_since_last_result: since });
+    expect(run.spent).toMatchObject([{ model: "claude-opus-4-8", cost: 0.5 }]);
+    const counted = await spent({ usage: { input_tokens: 1000, output_tokens: 100 } });
+    expect(counted.spent).toMatchObject([{ model: "claude-opus-4-8", cost: null }]);
+    const usage = { ...noUsage, input_tokens: 1000, output_tokens: 100 };
+    expect(costOf("claude-opus-4-8", usage)).toBeGreaterThan(0);
+  });
+
+  test("is the total that it reports where the price of its model is not known", async () => {
+    const usage = { input_tokens: 1000, output_tokens: 100 };
+    const results = [0.25, 0.75].map((total_cost_usd) => result("ok", { usage, total_cost_usd }));
+    const run = await claude(init("claude-next") + results.join(""));
+    expect(run.spent.map(({ cost }) => cost)).toEqual([0.25, 0.5]);
+  });
+
+  test("is said at the start not to count toward a limit where its price is not known", async () => {
+    const script = init("claude-next") + init("claude-next") + result("ok");
+    const more = { remaining: () => 1, withCost: (one: RoleRun["spent"][number]) => one };
+    const { notes } = await play(script, claudeCode(), "claude", "s", more);
+    expect(notes).toEqual([expect.stringContaining("the price of model claude-next is not known")]);
+    expect((await play(script, claudeCode(), "claude")).notes).toEqual([]);
+  });
+});

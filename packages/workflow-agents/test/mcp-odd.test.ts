@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { mcpTools } from "../src/mcp/mcp.ts";
+import { toolRegistry } from "../src/tools/registry.ts";
+import type { ToolContext } from "../src/tools/tools.ts";
+import { observed } from "./published.ts";
+
+setDefaultTimeout(180_000);
+let abort: AbortController;
+beforeEach(() => {
+  abort = new AbortController();
+});
+afterEach(() => abort.abort());
+
+const context = (): ToolContext => ({
+  signal: abort.signal,
+  cwd: "/",
+  env: { PATH: process.env.PATH ?? "" },
+});
+
+describe("a server by stdio that answers with", () => {
+  test.each([
+    "an unknown field",
+    "both a result and a null error",
+    "an id as text",
+    "no id",
+    "no version",
+    "several lines",
+    "a log line before it",
+    "null for its other fields",
+    "a text in place of a list",
+    "content of an unknown type",
+    "structured content that is a list",
+    "the form of an older protocol",
+    "12 MB",
+  ])("%s is understood", async (mode) => {
+    const args = [join(import.meta.dir, "mcp/odd.ts"), mode];
+    const source = mcpTools({ name: "m", command: process.execPath, args });
+    const registry = toolRegistry([source], { timeoutMs: 60_000 });
+    const names = (await registry.definitions(context())).map(({ name }) => name);
+    expect(names).toEqual(["m__now"]);
+    for (const _ of [1, 2]) {
+      const { content, is_error } = await registry.run("m__now", {}, context());
+      expect(content).toContain("noon");
+      expect(is_error).toBe(false);
+    }
+  });
+
+  test("tools that can't be used leaves them out, and says so", async () => {
+    const args = [join(import.meta.dir, "mcp/odd.ts"), "no id"];
+    const registry = toolRegistry([mcpTools({ name: "m", command: process.execPath, args })]);
+    const { events } = await observed(async () => {
+      await registry.definitions(context());
+      return "";
+    });
+    const said = events.map(({ payload }) => payload.message);
+    expect(said).toContain("the server tool 1 of its list is left out: its name is a number");
+  });
+});
+
+describe("a server by HTTP", () => {
+  type Reply = (session: string | null, method: string) => Response | null;
+  const serverOf = (reply: Reply, session = () => "first") => {
+    const calls: string[] = [];
+    const server = Bun.serve({
+      ...{ hostname: "127.0.0.1", port: 0 },
+      async fetch(request) {
+        if (request.method !== "POST") return new Response("", { status: 405 });
+        const { id, method } = (await request.json()) as { id?: number; method: string };
+        const json = (body: object, headers = {}) =>
+          Response.json({ jsonrpc: "2.0", id, ...body }, { headers });
+        calls.push(method);
+        if (method === "server/discover") return json({ error: { code: -32601, message: "no" } });
+        if (method === "initialize") {
+          const result = { protocolVersion: "2025-06-18", capabilities: { tools: {} } };
+          return json({ result }, { "mcp-session-id": session() });
+        }
+        const other = reply(request.headers.get("mcp-session-id"), method);
+        if (other) return other;
+        if (id === undefined) return new Response(null, { status: 202 });
+        const content = [{ type: "text", text: "noon" }];
+        return json({
+          result: method === "tools/list" ? { tools: [{ name: "now" }] } : { content },
+        });
+      },
+    });
+    const source = mcpTools({ name: "m", url: `http://127.0.0.1:${server.port}/mcp` });
+    const registry = toolRegistry([source]);
+    const call = () => registry.run("m__now", {}, context());
+    return { calls, call, stop: () => server.stop(true) };
+  };
+
+  test.each([404, 400])(
+    "that answers %d to a session that it has lost gets a new one",
+    async (status) => {
+      let current = "first";
+      const gone = () => new Response("Bad Request: no valid session", { status });
+      const reply: Reply = (session) => (session === current ? null : gone());
+      const { call, calls, stop } = serverOf(reply, () => current);
+      expect(await call()).toEqual({ content: "noon", is_error: false });
+      current = "after a restart";
+      expect(await call()).toEqual({ content: "noon", is_error: false });
+      expect(calls.filter((method) => method === "initialize")).toHaveLength(2);
+      await stop();
+    },
+  );
+
+  test("that is busy is asked again with its own delay", async () => {
+    let busy = 2;
+    const reply: Reply = (_, method) =>
+      method === "tools/call" && busy-- > 0
+        ? new Response("slow down", { status: 429, headers: { "retry-after": "0" } })
+        : null;
+    const { call, stop } = serverOf(reply);
+    expect(await call()).toEqual({ content: "noon", is_error: false });
+    await stop();
+  });
+
+  test.each([
+    [429, "call it again later: nothing was done"],
+    [502, "it is not known whether it was done"],
+  ])("that answers %d has not died, and keeps its session", async (status, hint) => {
+    let isWell = false;
+    const headers = { "retry-after": "0" };
+    const reply: Reply = (_, method) =>
+      method === "tools/call" && !isWell ? new Response("proxy", { status, headers }) : null;
+    const { call, calls, stop } = serverOf(reply);
+    const { content, is_error } = await call();
+    expect(is_error).toBe(true);
+    expect(content).toContain(`the MCP server m answered ${status} while its tool now ran: `);
+    expect(content).toContain(hint);
+    isWell = true;
+    expect((await call()).content).toBe("noon");
+    expect(calls.filter((method) => method === "initialize")).toHaveLength(1);
+    await stop();
+  });
+
+  test("whose stream ends before the answer is an error at once", async () => {
+    const headers = { "content-type": "text/event-stream" };
+    const reply: Reply = (_, method) =>
+      method === "tools/call" ? new Response(": nothing\n\n", { headers }) : null;
+    const { call, stop } = serverOf(reply);
+    const { content } = await call();
+    expect(content).toContain(
+      "the MCP server m did not answer while its tool now ran: the connection ended before its answer",
+    );
+    await stop();
+  });
+
+  test("that sends JSON as text, or an empty body, is understood", async () => {
+    let body = '{"id": 99, "result": {"content": [{"type": "text", "text": "noon"}]}}';
+    const reply: Reply = (_, method) =>
+      method === "tools/call"
+        ? new Response(body, { headers: { "content-type": "text/plain" } })
+        : null;
+    const { call, stop } = serverOf(reply);
+    expect((await call()).content).toBe("noon");
+    body = "";
+    expect(await call()).toEqual({ content: "its answer is empty", is_error: true });
+    await stop();
+  });
+});

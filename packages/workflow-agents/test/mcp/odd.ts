@@ -1,0 +1,63 @@
+// A server by stdio, in plain JSON-RPC, that answers as its mode says: `odd.ts <mode>`.
+import { createInterface } from "node:readline";
+
+type Message = { id?: number; method?: string };
+type Answer = Record<string, unknown>;
+
+const [, , mode = ""] = process.argv;
+const tool = { name: "now", inputSchema: { type: "object", properties: {} } };
+const noon = { type: "text", text: "noon" };
+const plain = (id: unknown, result: unknown): Answer => ({ jsonrpc: "2.0", id, result });
+const answers: Record<string, (id: number) => string[]> = {
+  "an unknown field": (id) => [JSON.stringify({ ...plain(id, { content: [noon] }), took: 3 })],
+  "both a result and a null error": (id) => [
+    JSON.stringify({ ...plain(id, { content: [noon] }), error: null }),
+  ],
+  "an id as text": (id) => [JSON.stringify(plain(String(id), { content: [noon] }))],
+  "no id": () => [JSON.stringify(plain(null, { content: [noon] }))],
+  "no version": (id) => [JSON.stringify({ id, result: { content: [noon] } })],
+  "several lines": (id) => JSON.stringify(plain(id, { content: [noon] }), null, 2).split("\n"),
+  "a log line before it": (id) => [
+    "starting {now}",
+    "{not json",
+    JSON.stringify(plain(id, { content: [noon] })),
+  ],
+  "null for its other fields": (id) => [
+    JSON.stringify(
+      plain(id, {
+        content: [{ ...noon, annotations: null, _meta: null }],
+        isError: null,
+        _meta: null,
+      }),
+    ),
+  ],
+  "a text in place of a list": (id) => [JSON.stringify(plain(id, { content: "noon" }))],
+  "content of an unknown type": (id) => [
+    JSON.stringify(plain(id, { content: [{ type: "table", rows: [] }, noon] })),
+  ],
+  "structured content that is a list": (id) => [
+    JSON.stringify(plain(id, { content: [], structuredContent: ["noon"] })),
+  ],
+  "the form of an older protocol": (id) => [JSON.stringify(plain(id, { toolResult: "noon" }))],
+  "12 MB": (id) => [
+    JSON.stringify(
+      plain(id, { content: [noon, { type: "text", text: "y".repeat(12 * 2 ** 20) }] }),
+    ),
+  ],
+};
+
+const send = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method } = JSON.parse(line) as Message;
+  if (id === undefined) continue;
+  if (method === "initialize") {
+    const capabilities = { tools: null, resources: null, experimental: null };
+    send(plain(id, { protocolVersion: "2025-06-18", capabilities, serverInfo: null }));
+  } else if (method === "tools/list") {
+    const bad = [{ name: 7 }, null, "tool", { ...tool, name: "" }];
+    const nulls = { description: null, outputSchema: null, annotations: null, title: null };
+    send(plain(id, { tools: [...bad, { ...tool, ...nulls }, tool], nextCursor: null }));
+  } else if (method === "tools/call") {
+    for (const text of answers[mode]?.(id) ?? []) process.stdout.write(`${text}\n`);
+  } else send({ jsonrpc: "2.0", id, error: { code: -32601, message: "not known" } });
+}

@@ -1,0 +1,17 @@
+import { afterAll, beforeAll, describe, setDefaultTimeout, test } from "bun:test";
+import { RecordedMcp } from "./mutated-mcp.ts";
+
+setDefaultTimeout(600_000);
+
+describe.each([
+  ["of 2026", true],
+  ["before 2026", false],
+])("an MCP server %s with answers changed in many ways", (_, isModern) => {
+  const server = new RecordedMcp(isModern);
+  beforeAll(() => server.record());
+  afterAll(() => server.stop());
+
+  test("is an answer or an error in words", async () => {
+    for (let seed = 1_000; seed < 6_000; seed += 1) await server.tryMutation(seed);
+  });
+});

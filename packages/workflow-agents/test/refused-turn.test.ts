@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { type Host, retryOptions, settled, type ThreadView } from "@uncaged/workflow/host";
+import { programWords } from "../../cli-workflow/test/command.ts";
+import { type Model, ModelRuns } from "./model-runs.ts";
+import type { Reply } from "./wire.ts";
+
+/* A recorded turn that its service refuses to take back: a retry sends it again, the fork that the error names does not. */
+let models: ModelRuns;
+let host: Host;
+let isBad = true;
+
+// Whatever a service may refuse next: what makes it so is in the first turn that was recorded.
+function reply(body: object): Reply {
+  const sent = JSON.stringify(body);
+  if (sent.includes("marked 666")) {
+    const message = "messages.1.content.0: this block can't be taken back";
+    return { fault: { kind: "status", status: 400, type: "invalid_request_error", message } };
+  }
+  if (sent.includes("marked 1")) return { text: '{"done":true}' };
+  return { tools: [{ name: "mark", input: { n: isBad ? 666 : 1 } }] };
+}
+
+beforeAll(async () => {
+  models = await ModelRuns.open(reply);
+  ({ host } = models);
+  await host.register("turns", join(import.meta.dir, "turns/turns.ts"));
+}, 180_000);
+afterAll(() => models.close());
+
+type Printed = { threadId: string; status: string; error?: unknown };
+
+const errorOf = (view: ThreadView): string[] =>
+  view.status === "failed" ? [view.result.summary, view.error?.hint ?? ""] : [];
+
+describe.each(["claude", "gpt", "responses"] as Model[])("a turn of %s that is refused", (model) => {
+  test("fails each retry, and names the fork that goes on", async () => {
+    isBad = true;
+    const { ref, cwd, env } = await models.start("turns", model);
+    const failed = await settled(host, ref);
+    expect(failed.status).toBe("failed");
+    expect(errorOf(failed)[0]).toContain("can't be taken back");
+    isBad = false;
+    const retry = await host.fork(ref, { ...retryOptions(failed, { env }) });
+    const again = await settled(host, retry);
+    expect(again.status).toBe("failed");
+    const [, command = ""] = /: uncaged-workflow (fork \S+ --anew)$/.exec(errorOf(again)[1] ?? "") ?? [];
+    expect(command).toBe(`fork ${retry.threadId} --anew`);
+    const child = Bun.spawn([...programWords, ...command.split(" "), "--wait", "--json"], {
+      ...{ cwd, stdout: "pipe", stderr: "pipe" },
+      env: { ...env, HOME: cwd, UNCAGED_WORKFLOW_STORAGE_ROOT: host.root },
+    });
+    const printed = JSON.parse(await new Response(child.stdout).text()) as Printed;
+    expect([printed.error, printed.status]).toEqual([undefined, "completed"]);
+    expect(models.marksOf({ ref, cwd, env }).map((line) => line.split(" ")[0])).toEqual(["666", "1"]);
+  });
+});
