@@ -122,7 +122,10 @@ describe.each(models)("the $name agent says by name that", (model) => {
   });
 
   test("the connection is cut in the middle", async () => {
-    const server = await serve({ text: "cut in two, before its end", fault: { kind: "silence", after: 5 } });
+    const server = await serve({
+      text: "cut in two, before its end",
+      fault: { kind: "silence", after: 5 },
+    });
     const result = nothingYet();
     const run = failing(server, {}, server.key, result);
     await until(() => typesOf(result).includes("llm_token"));

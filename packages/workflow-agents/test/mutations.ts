@@ -120,7 +120,10 @@ export function mutatedStream(
     },
     () => {
       const number = numbers[below(numbers.length)];
-      changeField((value) => (typeof value === "number" && random() < 0.3 ? String(number) : number), "another number");
+      changeField(
+        (value) => (typeof value === "number" && random() < 0.3 ? String(number) : number),
+        "another number",
+      );
     },
     () => {
       const [event] = events.splice(below(events.length), 1);
@@ -185,7 +188,10 @@ const valueAt = (value: Json, path: Path): Json =>
   path.reduce<Json>((one, key) => (one as Record<string | number, Json> | null)?.[key], value);
 
 /** A stream as bytes that arrive one piece after the other. */
-export function bodyOf({ events, wire }: Pick<MutatedStream, "events" | "wire">): ReadableStream<Uint8Array> {
+export function bodyOf({
+  events,
+  wire,
+}: Pick<MutatedStream, "events" | "wire">): ReadableStream<Uint8Array> {
   const { lineEnd, isNamed, hasDone, chunk } = wire;
   const text = [
     ...events.map(({ name, data }) => {

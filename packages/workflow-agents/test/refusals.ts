@@ -49,7 +49,8 @@ function* anthropicProblems(body: Fields): Problems {
   const ids = new Set<unknown>();
   let open = new Set<unknown>();
   for (const [at, { role, content }] of messages.entries()) {
-    const blocks = typeof content === "string" ? [{ type: "text", text: content }] : listOf(content);
+    const blocks =
+      typeof content === "string" ? [{ type: "text", text: content }] : listOf(content);
     if (blocks.length === 0) {
       yield `messages.${at}: all messages must have non-empty content except for the optional final assistant message`;
     }
@@ -91,7 +92,8 @@ function* anthropicBlock(block: Fields, where: string, open: Set<unknown>): Prob
   const extra = Object.keys(block).find(
     (key) => known && !["type", "cache_control", ...known].includes(key),
   );
-  if (extra !== undefined) yield `${where}.${String(type)}.${extra}: Extra inputs are not permitted`;
+  if (extra !== undefined)
+    yield `${where}.${String(type)}.${extra}: Extra inputs are not permitted`;
   if (type === "text") {
     if (text === "") yield "messages: text content blocks must be non-empty";
     if (isBlank(text)) yield "messages: text content blocks must contain non-whitespace text";
@@ -112,11 +114,15 @@ function* anthropicBlock(block: Fields, where: string, open: Set<unknown>): Prob
   if (!open.has(block.tool_use_id)) {
     yield `${where}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${String(block.tool_use_id)}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
   }
-  if (block.is_error === true && (content === "" || listOf(content).length + textOf(content).length === 0)) {
+  if (
+    block.is_error === true &&
+    (content === "" || listOf(content).length + textOf(content).length === 0)
+  ) {
     yield `${where}.tool_result: content cannot be empty if \`is_error\` is true`;
   }
   for (const one of listOf(content)) {
-    if (one.type === "text" && isBlank(one.text)) yield "messages: text content blocks must be non-empty";
+    if (one.type === "text" && isBlank(one.text))
+      yield "messages: text content blocks must be non-empty";
   }
 }
 
@@ -148,7 +154,11 @@ function* chatProblems(body: Fields): Problems {
   const messages = listOf(body.messages);
   if (messages.length === 0) yield "[] is too short - 'messages'";
   for (const [at, one] of listOf(body.tools).entries()) {
-    yield* functionProblems((one as { function: Fields }).function, `tools[${at}].function`, "parameters");
+    yield* functionProblems(
+      (one as { function: Fields }).function,
+      `tools[${at}].function`,
+      "parameters",
+    );
   }
   let open: string[] = [];
   for (const [at, { role, content, tool_calls, tool_call_id }] of messages.entries()) {
@@ -165,14 +175,17 @@ function* chatProblems(body: Fields): Problems {
     }
     const calls = listOf(tool_calls);
     const isContent = typeof content === "string" || listOf(content).length > 0;
-    if (!isContent && calls.length === 0) yield `Invalid value for 'content': expected a string, got null.`;
+    if (!isContent && calls.length === 0)
+      yield `Invalid value for 'content': expected a string, got null.`;
     for (const [n, call] of calls.entries()) {
       const { name, arguments: json } = call.function as Fields;
       if (!legalName.test(textOf(name))) {
         yield `Invalid '${where}.tool_calls[${n}].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`;
       }
-      if (textOf(call.id) === "") yield `Missing required parameter: '${where}.tool_calls[${n}].id'.`;
-      if (typeof json !== "string") yield `Invalid type for '${where}.tool_calls[${n}].function.arguments': expected a string, but got an object instead.`;
+      if (textOf(call.id) === "")
+        yield `Missing required parameter: '${where}.tool_calls[${n}].id'.`;
+      if (typeof json !== "string")
+        yield `Invalid type for '${where}.tool_calls[${n}].function.arguments': expected a string, but got an object instead.`;
       // Other servers read the arguments.
       else if (!isJsonObject(json)) yield "Expecting value: line 1 column 1 (char 0)";
       open.push(textOf(call.id));
@@ -243,7 +256,9 @@ function* responsesProblems(body: Fields): Problems {
     if (one.type === "function") yield* functionProblems(one, `tools[${at}]`, "parameters");
   }
   const calls = new Set<unknown>();
-  const outputs = new Set(input.map(({ type, call_id }) => type === "function_call_output" && call_id));
+  const outputs = new Set(
+    input.map(({ type, call_id }) => type === "function_call_output" && call_id),
+  );
   for (const [at, item] of input.entries()) {
     const { type, call_id, name, arguments: json } = item;
     const id = textOf(call_id);
@@ -261,7 +276,8 @@ function* responsesProblems(body: Fields): Problems {
     if (typeof json !== "string" || !isJsonObject(json)) {
       yield `Invalid type for 'input[${at}].arguments': expected a string of JSON.`;
     }
-    if (calls.has(call_id)) yield `Duplicate item found with id ${id}. Remove duplicate items from your input and try again.`;
+    if (calls.has(call_id))
+      yield `Duplicate item found with id ${id}. Remove duplicate items from your input and try again.`;
     calls.add(call_id);
     if (!outputs.has(call_id)) yield `No tool output found for function call ${id}.`;
   }

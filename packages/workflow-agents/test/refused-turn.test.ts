@@ -33,25 +33,32 @@ type Printed = { threadId: string; status: string; error?: unknown };
 const errorOf = (view: ThreadView): string[] =>
   view.status === "failed" ? [view.result.summary, view.error?.hint ?? ""] : [];
 
-describe.each(["claude", "gpt", "responses"] as Model[])("a turn of %s that is refused", (model) => {
-  test("fails each retry, and names the fork that goes on", async () => {
-    isBad = true;
-    const { ref, cwd, env } = await models.start("turns", model);
-    const failed = await settled(host, ref);
-    expect(failed.status).toBe("failed");
-    expect(errorOf(failed)[0]).toContain("can't be taken back");
-    isBad = false;
-    const retry = await host.fork(ref, { ...retryOptions(failed, { env }) });
-    const again = await settled(host, retry);
-    expect(again.status).toBe("failed");
-    const [, command = ""] = /: uncaged-workflow (fork \S+ --anew)$/.exec(errorOf(again)[1] ?? "") ?? [];
-    expect(command).toBe(`fork ${retry.threadId} --anew`);
-    const child = Bun.spawn([...programWords, ...command.split(" "), "--wait", "--json"], {
-      ...{ cwd, stdout: "pipe", stderr: "pipe" },
-      env: { ...env, HOME: cwd, UNCAGED_WORKFLOW_STORAGE_ROOT: host.root },
+describe.each(["claude", "gpt", "responses"] as Model[])(
+  "a turn of %s that is refused",
+  (model) => {
+    test("fails each retry, and names the fork that goes on", async () => {
+      isBad = true;
+      const { ref, cwd, env } = await models.start("turns", model);
+      const failed = await settled(host, ref);
+      expect(failed.status).toBe("failed");
+      expect(errorOf(failed)[0]).toContain("can't be taken back");
+      isBad = false;
+      const retry = await host.fork(ref, { ...retryOptions(failed, { env }) });
+      const again = await settled(host, retry);
+      expect(again.status).toBe("failed");
+      const [, command = ""] =
+        /: uncaged-workflow (fork \S+ --anew)$/.exec(errorOf(again)[1] ?? "") ?? [];
+      expect(command).toBe(`fork ${retry.threadId} --anew`);
+      const child = Bun.spawn([...programWords, ...command.split(" "), "--wait", "--json"], {
+        ...{ cwd, stdout: "pipe", stderr: "pipe" },
+        env: { ...env, HOME: cwd, UNCAGED_WORKFLOW_STORAGE_ROOT: host.root },
+      });
+      const printed = JSON.parse(await new Response(child.stdout).text()) as Printed;
+      expect([printed.error, printed.status]).toEqual([undefined, "completed"]);
+      expect(models.marksOf({ ref, cwd, env }).map((line) => line.split(" ")[0])).toEqual([
+        "666",
+        "1",
+      ]);
     });
-    const printed = JSON.parse(await new Response(child.stdout).text()) as Printed;
-    expect([printed.error, printed.status]).toEqual([undefined, "completed"]);
-    expect(models.marksOf({ ref, cwd, env }).map((line) => line.split(" ")[0])).toEqual(["666", "1"]);
-  });
-});
+  },
+);

@@ -128,8 +128,8 @@ async function problemOf(
   turn: number,
   { names, events, wire }: MutatedStream,
 ): Promise<unknown> {
-  streams = recorded.map((each, at) => () =>
-    bodyOf(at === turn ? { events, wire } : { events: each, wire: plain }),
+  streams = recorded.map(
+    (each, at) => () => bodyOf(at === turn ? { events, wire } : { events: each, wire: plain }),
   );
   asked = 0;
   const inputs: unknown[] = [];

@@ -73,7 +73,12 @@ export class ProviderError extends WorkflowError {
   constructor(
     code: ProviderErrorCode,
     message: string,
-    more: { status?: number | undefined; hint?: string; isFree?: boolean; retryAfterMs?: number | null } = {},
+    more: {
+      status?: number | undefined;
+      hint?: string;
+      isFree?: boolean;
+      retryAfterMs?: number | null;
+    } = {},
   ) {
     const { type, retryable, hint } = kinds[code];
     super({ code, kind: "failed", message, hint: more.hint ?? hint });
@@ -264,7 +269,8 @@ function codeOf(thrown: ClientError & { kind: "http" }): ProviderErrorCode {
   if ([0, 400, 413, 422].includes(status) && tooLong.test(message)) return "LLM_CONTEXT_FULL";
   if (status === 0 && tooMany.test(said)) return "LLM_RATE_LIMIT";
   if (status === 0 && tooBusy.test(said)) return "LLM_OVERLOADED";
-  const other = status >= 400 || word === "invalid_request_error" ? "LLM_BAD_REQUEST" : "LLM_UNKNOWN";
+  const other =
+    status >= 400 || word === "invalid_request_error" ? "LLM_BAD_REQUEST" : "LLM_UNKNOWN";
   return statuses[status] ?? (status >= 500 ? "LLM_SERVER_ERROR" : other);
 }
 

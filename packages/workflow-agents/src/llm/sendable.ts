@@ -100,7 +100,8 @@ class Conversation {
     const { item } = given;
     if (!isObject(item) || item.type !== "function_call") return block;
     // A half of a character may stand there as an escape.
-    const isKept = isObjectText(String(item.arguments)) && !/\\ud[89a-f]/i.test(String(item.arguments));
+    const isKept =
+      isObjectText(String(item.arguments)) && !/\\ud[89a-f]/i.test(String(item.arguments));
     const args = isKept ? item.arguments : JSON.stringify(block.input);
     return { ...block, item: { ...item, call_id: id, name: block.name, arguments: args } };
   }
@@ -163,7 +164,10 @@ class Conversation {
     const end = content.at(-1);
     if (end?.type !== "text") return;
     const text = String(end.text).trimEnd();
-    this.#sent[this.#sent.length - 1] = { ...last, content: [...content.slice(0, -1), { ...end, text }] };
+    this.#sent[this.#sent.length - 1] = {
+      ...last,
+      content: [...content.slice(0, -1), { ...end, text }],
+    };
   }
 }
 

@@ -3,7 +3,13 @@ import { isObject } from "../run/error.ts";
 type Schema = Record<string, unknown>;
 
 const listsOfSchemas = ["anyOf", "oneOf", "allOf", "prefixItems"];
-const mapsOfSchemas = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const mapsOfSchemas = [
+  "properties",
+  "patternProperties",
+  "$defs",
+  "definitions",
+  "dependentSchemas",
+];
 const schemas = ["items", "additionalProperties", "not", "if", "then", "else", "contains"];
 
 /**
@@ -16,7 +22,11 @@ export function completeSchema(schema: unknown): Schema {
   const { required } = whole;
   const isList = Array.isArray(required) && required.every((name) => typeof name === "string");
   if (required !== undefined && !isList) delete whole.required;
-  return { ...whole, type: "object", properties: isObject(whole.properties) ? whole.properties : {} };
+  return {
+    ...whole,
+    type: "object",
+    properties: isObject(whole.properties) ? whole.properties : {},
+  };
 }
 
 /** A root with what the schemas of its union and its reference say of properties. */
@@ -31,7 +41,9 @@ function rootOf(schema: Schema, root: Schema, path: readonly unknown[]): Schema 
     });
   const choices = [...parts(anyOf), ...parts(oneOf)];
   const all = [...parts(allOf), ...parts(target === null ? [] : [target])];
-  const properties = [...choices, ...all, own].map(({ properties: one }) => (isObject(one) ? one : {}));
+  const properties = [...choices, ...all, own].map(({ properties: one }) =>
+    isObject(one) ? one : {},
+  );
   const names = ({ required }: Schema): unknown[] => (Array.isArray(required) ? required : []);
   const shared = names(choices[0] ?? {}).filter((name) =>
     choices.every((one) => names(one).includes(name)),

@@ -19,13 +19,7 @@ import {
   wordIn,
 } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
-import {
-  Accumulator,
-  argumentsOf,
-  GrowingText,
-  idsOf,
-  isObjectText,
-} from "../llm/accumulator.ts";
+import { Accumulator, argumentsOf, GrowingText, idsOf, isObjectText } from "../llm/accumulator.ts";
 import { ThinkTags } from "../content/think.ts";
 import {
   type Block,
@@ -68,7 +62,9 @@ export function bodyOf(
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description: whole, input_schema: parameters }) => {
         const isCut = refused.has("descriptions") && whole.length > longestDescription;
-        const description = isCut ? `${whole.slice(0, longestDescription - 1).toWellFormed()}…` : whole;
+        const description = isCut
+          ? `${whole.slice(0, longestDescription - 1).toWellFormed()}…`
+          : whole;
         return { type: "function" as const, function: { name, description, parameters } };
       }),
     }),
@@ -185,7 +181,9 @@ export class CompletionAccumulator extends Accumulator {
     this.#finishReason = reasonIn(choice.finish_reason) ?? this.#finishReason;
     const counts = [usage, choice.usage].find(isObject);
     if (!counts) return;
-    const isCounted = [counts.prompt_tokens, counts.completion_tokens].map((n) => countIn(n, -1) >= 0);
+    const isCounted = [counts.prompt_tokens, counts.completion_tokens].map(
+      (n) => countIn(n, -1) >= 0,
+    );
     if (isCounted.includes(true)) this.count(usageOf(counts));
     this.#isCounted ||= !isCounted.includes(false);
   }

@@ -200,7 +200,8 @@ export class ResponseAccumulator extends Accumulator {
     const blocks = items.map(blockOf);
     const toolUses = items.flatMap(useOf);
     const hosted = items.flatMap(hostedOf);
-    const refusal = messages.find((message) => message.refusal !== "")?.refusal || String(this.#refusal);
+    const refusal =
+      messages.find((message) => message.refusal !== "")?.refusal || String(this.#refusal);
     const reason = reasonOf(end);
     return {
       ...{ id, model, usage, toolUses, blocks, text: spokenIn(messages) },
