@@ -255,7 +255,12 @@ export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<
 if (import.meta.main) {
   const { values } = parseArgs({ options: { target: { type: "string", multiple: true } } });
   const targets = (values.target ?? [undefined]) as (Bun.Build.CompileTarget | undefined)[];
-  const made = Object.values(await pack());
+  const tarballs = Object.values(await pack());
+  const made = [...tarballs];
   for (const target of targets) made.push(await packStandalone(target));
-  for (const path of made) console.log(relative(process.cwd(), path));
+  const shown = (path: string) => relative(process.cwd(), path);
+  for (const path of made) console.log(shown(path));
+  // They depend on each other, and no registry has them.
+  const install = tarballs.map((path) => `./${shown(path)}`).join(" ");
+  console.error(`install them together: npm install ${install}`);
 }

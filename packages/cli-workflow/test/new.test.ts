@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { command } from "./command.ts";
 import { Projects } from "./projects.ts";
@@ -77,7 +77,7 @@ describe("new in a folder that has something", () => {
     mkdirSync(cwd);
     for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
     const read = (name: string) => readFileSync(join(cwd, name), "utf8");
-    return { cwd, read, ...store.at(cwd) };
+    return { cwd, read, env: store.env, ...store.at(cwd) };
   }
 
   test("adds to its package.json, and leaves what is there", async () => {
@@ -89,11 +89,37 @@ describe("new in a folder that has something", () => {
     expect(made.files.sort()).toEqual(["tsconfig.json", "uncaged.json", "workflow.ts"]);
     expect(read("README.md")).toBe("mine");
     expect(read(".gitignore")).toBe("dist\nnode_modules/\n.uncaged/\n.env\n*.esm.js\n*.map\n");
-    expect(read("package.json")).toContain('\n\t"scripts": {\n\t\t"types": "mine"\n\t}');
+    expect(read("package.json")).toContain('\n\t"scripts": {\n\t\t"types": "mine"');
     expect(JSON.parse(read("package.json"))).toMatchObject({
       devDependencies: { typescript: "5", "@types/node": "^24.0.0" },
     });
     await ok("add");
+  });
+
+  test("gives a project with a TypeScript configuration one of its own for the workflow", async () => {
+    const own = '{"compilerOptions":{"outDir":"out","module":"nodenext"}}';
+    const { read, json } = folderWith({ "package.json": "{}", "tsconfig.json": own });
+    await json<Made>("new", ".", "--template", "agents");
+    expect(read("tsconfig.json")).toBe(own);
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+    expect(scripts.types).toBe("tsc -p tsconfig.workflow.json");
+    expect(JSON.parse(read("tsconfig.workflow.json"))).toMatchObject({
+      compilerOptions: { noEmit: true },
+      include: ["workflow.ts", "model.ts", "tools.ts", "*.test.ts"],
+    });
+  });
+
+  test("of a checkout links its packages again after npm has removed them", async () => {
+    const { cwd, read, json, ok, env } = folderWith({});
+    await json<Made>("new", ".", "--template", "agents");
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+    for (const name of ["@uncaged", ".bin", "@types"]) {
+      rmSync(join(cwd, "node_modules", name), { recursive: true });
+    }
+    expect(await sh(scripts.prepare ?? "", cwd, env)).toMatchObject({ code: 0, stderr: "" });
+    await ok("add");
+    const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
+    expect(await sh(`${tsc} -p .`, cwd, env)).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 
   test("adds a second workflow to a project, and refuses one of the same name or file", async () => {

@@ -233,7 +233,7 @@ describe.each(models)("the $name agent", (model) => {
 
   test("has no working directory to run tools in when the thread has none", async () => {
     const server = await serve([{ text: "ok" }]);
-    const thread = { ...threadOf({ env: model.env(server) }), cwd: undefined };
+    const thread = { ...threadOf({ env: model.env(server) }), cwd: undefined as never };
     const run = await observed(() => model.agent({ tools: testTools() })(thread, ""));
     expect(run.error).toMatchObject({ code: "NO_CWD" });
   });

@@ -14,8 +14,8 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const cases = [
-  { name: "model", most: 240, said: "done", lacks: ["OPENAI_API_KEY", "runCommand"] },
-  { name: "files", most: 100, said: "go docs/1.md true function", lacks: ["ANTHROPIC_API_KEY"] },
+  { name: "model", most: 390, said: "done", lacks: ["OPENAI_API_KEY", "runCommand"] },
+  { name: "files", most: 160, said: "go docs/1.md true function", lacks: ["ANTHROPIC_API_KEY"] },
 ] as const;
 
 describe.each(cases)("a bundle with the adapters of $name alone", ({ name, most, said, lacks }) => {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { retryOptions } from "../src/host/rules.ts";
 import { readAttempts } from "../src/local/threads/events.ts";
@@ -11,14 +11,22 @@ afterEach(removeStores);
 
 const entryPoint = join(import.meta.dir, "..", "src", "entry", "index.ts");
 
-/** A workflow of one step that fails `params.failures` times, and writes the key and the time of each try to a file. */
-async function bundled(): Promise<string> {
+/** A durable workflow as a bundle. */
+async function bundleOf(program: string): Promise<string> {
   const entry = join(import.meta.dir, "entry.ts");
   const source = `
-    import { appendFileSync, readFileSync } from "node:fs";
+    import { appendFileSync, existsSync, readFileSync } from "node:fs";
     import { durable } from ${JSON.stringify(entryPoint)};
     export const descriptor = { description: "calls", roles: {} };
-    export const run = durable(async function* (step, input) {
+    export const run = durable(${program});`;
+  const files = { [entry]: source };
+  const { outputs } = await Bun.build({ entrypoints: [entry], files, target: "node" });
+  return await (outputs[0] as Blob).text();
+}
+
+/** A workflow of one step that fails `params.failures` times, and writes the key and the time of each try to a file. */
+const bundled = (): Promise<string> =>
+  bundleOf(`async function* (step, input) {
       const { failures, retry } = input.params;
       yield* step("caller", ({ key, env }) => {
         const path = env.FOLDER + "/tries";
@@ -28,11 +36,7 @@ async function bundled(): Promise<string> {
         return "after " + tries;
       }, { retry });
       return "done";
-    });`;
-  const files = { [entry]: source };
-  const { outputs } = await Bun.build({ entrypoints: [entry], files, target: "node" });
-  return await (outputs[0] as Blob).text();
-}
+    }`);
 
 async function calling(failures: number, retry: object) {
   const store = new TestStore();
@@ -79,3 +83,47 @@ test("a retry has all tries again, and the same key as the thread that it comes 
   expect((await store.whenStatus(last, "completed")).steps.at(-1)?.content).toBe("after 6");
   expect(tries().map(([key]) => key)).toEqual(Array(6).fill(`${ref.threadId}:caller:1`));
 });
+
+/** A step that fails until a file is there, and one that follows in `finally`. */
+const cleaningUp = (rethrow: string) => `async function* (step, { prompt }) {
+  yield* step("lock", () => "locked");
+  try {
+    yield* step.all({
+      other: () => "other",
+      work: () => {
+        if (!existsSync(prompt)) throw new Error("the server is down");
+        return "worked";
+      },
+    });
+  } ${rethrow} finally {
+    yield* step("unlock", () => "unlocked");
+  }
+  return "done";
+}`;
+
+for (const rethrow of ["", 'catch (error) { throw new Error("no work", { cause: error }); }']) {
+  test(`a retry does again what failed before a step in finally ${rethrow}`, async () => {
+    const store = new TestStore();
+    const flag = join(store.folder, "is up");
+    const ref = await store.start(await store.add(await bundleOf(cleaningUp(rethrow))), flag);
+    await store.whenStatus(ref, "failed");
+    const failed = await readView(store.root, ref);
+    expect(failed.steps.map(({ role }) => role)).toEqual(["lock", "other", "work", "unlock"]);
+    // As a kill before the end record: the failure is replayed.
+    const { env } = store;
+    const keepAll = { keep: { atStep: 4 }, env };
+    const replayed = await forkThread(store.root, ref, keepAll);
+    await store.whenStatus(replayed, "failed");
+    const again = await readView(store.root, replayed);
+    expect(again.status === "failed" && again.error).toMatchObject({ role: "work" });
+    writeFileSync(flag, "");
+    for (const view of [failed, again]) {
+      const retried = await forkThread(store.root, view, retryOptions(view, { env }));
+      await store.whenStatus(retried, "completed");
+      const { steps } = await readView(store.root, retried);
+      expect(steps.map(({ content }) => content)).toEqual([
+        ...["locked", "other", "worked", "unlocked"],
+      ]);
+    }
+  });
+}

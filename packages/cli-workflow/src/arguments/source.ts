@@ -31,7 +31,10 @@ export async function storedFrom(
   file: string,
 ): Promise<{ workflow: string; name: string }> {
   const sources = await sourcesFor(session, file);
-  const { hash } = await session.host.store(file, { sources });
+  const { hash } = await session.host.store(file, {
+    sources,
+    onWarning: (warning) => session.note(`warning: ${warning}`),
+  });
   return { workflow: hash, name: basename(file) };
 }
 

@@ -78,8 +78,14 @@ async function addPlan(session: Session, name: string, path: string): Promise<St
 
 async function add(session: Session, name: string, path: string, options: Options) {
   const sources = await sourcesFor(session, path);
-  const added = await session.host.register(name, path, { ...options, sources });
+  const warnings: string[] = [];
+  const onWarning = (warning: string) => {
+    warnings.push(warning);
+    session.note(`warning: ${warning}`);
+  };
+  const given = { ...options, sources, onWarning };
+  const added = await session.host.register(name, path, given);
   if (added.unchanged) session.note(`${name} is at this version already`);
   else session.note(`added ${name}; run it: uncaged-workflow run ${name}`);
-  return added;
+  return warnings.length > 0 ? { ...added, warnings } : added;
 }

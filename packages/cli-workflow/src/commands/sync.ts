@@ -67,7 +67,10 @@ async function sync(
     const state = registered === null ? "missing" : registered === hash ? "unchanged" : "changed";
     return { name, state, hash, registered };
   }
-  const { hash, unchanged } = await session.host.register(name, file, { sources });
+  const { hash, unchanged } = await session.host.register(name, file, {
+    sources,
+    onWarning: (warning) => session.note(`warning: ${warning}`),
+  });
   return { name, state: unchanged ? "unchanged" : "added", hash, registered: hash };
 }
 

@@ -11,7 +11,7 @@ import { readDocument } from "@uncaged/workflow/document";
 import { checkWorkflowName, show } from "@uncaged/workflow/internal";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { codeOf } from "../output/output.ts";
-import { ownFile } from "../session/own-command.ts";
+import { ownFile, shellWord } from "../session/own-command.ts";
 import cli from "../../package.json" with { type: "json" };
 import { jsonText, withEntries, withLines } from "./merge.ts";
 import gitignore from "./template/gitignore.template" with { type: "text" };
@@ -35,7 +35,6 @@ type Template = {
   files: Record<string, string>;
   /** What git is to leave out besides what it leaves out of every project. */
   ignored?: string;
-  scripts?: Record<string, string>;
   link: string;
   /** What its source imports of others' packages, with their versions. */
   imports?: Record<string, string>;
@@ -46,7 +45,6 @@ type Template = {
 
 const compiled = {
   source: "workflow.ts",
-  scripts: { types: "tsc -p ." },
   compiler: { "@types/node": "^24.0.0", typescript: "^7.0.0" },
 };
 
@@ -93,6 +91,7 @@ export const firstOptions = (name: TemplateName = "typescript"): string =>
   (templates[name] as Template).options ?? "";
 
 const manifest = "package.json";
+const tsconfigFile = "tsconfig.json";
 const projectFile = "uncaged.json";
 const core = "@uncaged/workflow";
 const $schema = `./node_modules/${core}/schema/project.schema.json`;
@@ -114,42 +113,69 @@ export function createProject(path: string, cwd: string, options: ProjectOptions
   const own = folderOf(template.link);
   const read = (file: string) =>
     there.includes(file) ? readFileSync(join(dir, file), "utf8") : null;
-  const all = contentsOf(template, { ...options, name }, own, read);
+  const links = linksOf(template, own);
+  const all = contentsOf(template, { ...options, name }, { own, links }, read);
   const contents = Object.entries(all).filter(([file, content]) => content !== read(file));
   mkdirSync(dir, { recursive: true, mode: 0o777 });
   for (const [file, content] of contents) {
     writeFileSync(join(dir, file), content, { mode: 0o666 });
   }
-  const imports = Object.keys(template.imports ?? {});
-  for (const linked of new Set([template.link, core, ...imports])) {
-    const folder = folderOf(linked, imports.includes(linked) ? own : import.meta.dir);
-    if (folder !== null) linkTo(folder, join(dir, "node_modules", linked));
-  }
-  linkTo(ownFile(), join(dir, "node_modules/.bin", basename(ownFile())));
+  for (const [link, target] of Object.entries(links)) linkTo(target, join(dir, link));
   const [files, changed] = [false, true].map((isThere) =>
     contents.map(([file]) => file).filter((file) => there.includes(file) === isThere),
   ) as [string[], string[]];
   return { name, dir, files, changed };
 }
 
+/** What a project's `node_modules` links to, until its packages are installed. */
+function linksOf({ link, imports = {} }: Template, own: string | null): Record<string, string> {
+  const links: Record<string, string> = {};
+  const foreign = Object.keys(imports);
+  for (const name of new Set([link, core, ...foreign])) {
+    const folder = folderOf(name, foreign.includes(name) ? own : import.meta.dir);
+    if (folder !== null) links[join("node_modules", name)] = folder;
+  }
+  // The sources of a checkout are checked with the project's, and use Bun's types.
+  const bunTypes = join(own ?? "", "../../node_modules/bun-types");
+  if (!isPublished(own) && existsSync(bunTypes)) links["node_modules/@types/bun"] = bunTypes;
+  links[join("node_modules/.bin", basename(ownFile()))] = ownFile();
+  return links;
+}
+
 /** What each file of the project is to have, by its name; `read` gives what it has. */
 function contentsOf(
-  { source, text, files, ignored = "", scripts, link, imports, compiler }: Template,
+  { source, text, files, ignored = "", link, imports, compiler }: Template,
   { name, command }: ProjectOptions & { name: string },
-  own: string | null,
+  { own, links }: { own: string | null; links: Record<string, string> },
   read: (file: string) => string | null,
 ): Record<string, string> {
   const values: Record<string, string> = { name, command };
   const filled = (given: string) =>
     given.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
-  const kept = Object.entries(files).filter(([file]) => read(file) === null);
+  // A project that has a configuration of its own gets one for the workflow's files beside it.
+  const { [tsconfigFile]: settings, ...others } = files;
+  const config = read(tsconfigFile) === null ? tsconfigFile : "tsconfig.workflow.json";
+  const ours = [source, ...Object.keys(others).filter((file) => file.endsWith(".ts"))];
+  const include = config === tsconfigFile ? ["*.ts"] : [...ours, "*.test.ts"];
+  const all = {
+    ...others,
+    ...(settings && {
+      [config]: settings.replace('["*.ts"]', `[${include.map((one) => show(one)).join(", ")}]`),
+    }),
+  };
+  const types = config === tsconfigFile ? "tsc -p ." : `tsc -p ${config}`;
+  const scripts = {
+    ...(settings && { types }),
+    ...(!isPublished(own) && { prepare: linkingScript(links, imports) }),
+  };
+  const kept = Object.entries(all).filter(([file]) => read(file) === null);
   const fields = { workflows: { [name]: source } };
   const before = read(manifest);
   const listsThere =
     before !== null && "uncaged" in Object(readDocument(before, manifest).document);
   const base = { name: name.toLowerCase(), version: "0.1.0", private: true, type: "module" };
   const added = {
-    ...(scripts && { scripts }),
+    ...(Object.keys(scripts).length > 0 && { scripts }),
     devDependencies: { ...compiler, ...imports, ...packagesOf(link, own) },
     ...(listsThere && { uncaged: fields }),
   };
@@ -170,12 +196,22 @@ function contentsOf(
   };
 }
 
-/** Our packages as npm gets them. Of a checkout, which is not published, only what needs none of the others. */
+/** Whether this program runs as it is published, and not from a checkout. */
+const isPublished = (own: string | null): boolean =>
+  own === null || manifestIn(own)?.private !== true;
+
+/** Our packages as npm gets them; those of a checkout are linked: npm can't install its `workspace:` dependencies. */
 function packagesOf(link: string, own: string | null): Record<string, string> {
-  const isPublished = own === null || manifestIn(own)?.private !== true;
-  if (isPublished) return { [link]: `^${cli.version}`, "uncaged-workflow": `^${cli.version}` };
-  return link === "@uncaged/workflow" ? { [link]: `file:${own}` } : {};
+  if (!isPublished(own)) return {};
+  return { [link]: `^${cli.version}`, "uncaged-workflow": `^${cli.version}` };
 }
+
+/** What brings back the links to a checkout, which `npm install` removes. */
+const linkingScript = (links: Record<string, string>, installed: object = {}): string =>
+  Object.entries(links)
+    .filter(([path]) => !Object.hasOwn(installed, path.replace("node_modules/", "")))
+    .map(([path, target]) => `mkdir -p ${dirname(path)} && ln -sfn ${shellWord(target)} ${path}`)
+    .join(" && ");
 
 function linkTo(target: string, path: string): void {
   if (existsSync(path)) return;

@@ -11,6 +11,7 @@ import {
 import {
   type Journal,
   maskOf,
+  messageOf,
   type Path,
   truncated,
   usesAttempt,
@@ -266,7 +267,7 @@ function failWith(error: unknown, text: string | null, run: RoleRun): void {
   const raw = text !== null && text.length > longestRaw ? `${text.slice(0, longestRaw)}…` : text;
   const known = isWorkflowError(error) ? error : null;
   publish("step_error", {
-    error: error instanceof Error ? error.message : String(error),
+    error: messageOf(error),
     code: known?.code ?? null,
     ...(known?.details && { problems: known.details }),
     ...(raw !== null && { raw }),

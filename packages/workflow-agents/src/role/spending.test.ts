@@ -10,6 +10,7 @@ const threadOf = (options: Record<string, unknown> = {}): ThreadContext => ({
   threadId: "01T",
   start: { role: "__start__", content: "", meta: { maxRounds: 1, threadId: "01T" }, timestamp: 0 },
   steps: [],
+  cwd: "/",
   options,
 });
 

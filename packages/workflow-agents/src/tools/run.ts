@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
-import { truncated } from "@uncaged/workflow/interpreter";
+import { messageOf, truncated } from "@uncaged/workflow/interpreter";
 import { isPart, noteOf, type Part, readPart } from "../content/part.ts";
 import { copyOf, threadCopy } from "../run/copy.ts";
 import { failure } from "../run/error.ts";
@@ -160,9 +160,7 @@ function unwrapped(value: unknown): unknown {
 
 function errorOf(name: string, thrown: unknown): WorkflowError {
   if (isWorkflowError(thrown)) return thrown;
-  const text = () => (thrown instanceof Error ? thrown.message || thrown.name : String(thrown));
-  const message = orNull(() => text().trim()) ?? "it threw a value that can't be shown";
-  return failure("TOOL_FAILED", `the tool ${name} failed: ${message}`, undefined, {
+  return failure("TOOL_FAILED", `the tool ${name} failed: ${messageOf(thrown)}`, undefined, {
     cause: thrown,
   });
 }

@@ -1,3 +1,4 @@
+import { messageOf } from "@uncaged/workflow/interpreter";
 import type { ToolAnswer, ToolContext, ToolDefinition, ToolRunner } from "@uncaged/workflow-agents";
 import type { AgentTree, SubagentCall } from "../agent/agent.ts";
 
@@ -93,7 +94,7 @@ export class SubagentTools implements ToolRunner {
       onCall({ type: "subagent_call_end", ...call, message: answer });
       return { content: answer, is_error: false };
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       onCall({ type: "subagent_call_error", ...call, message: reason });
       return { content: reason, is_error: true };
     }

@@ -4,6 +4,7 @@ import {
   opensAttempts,
   QuestionLog,
   stepKey,
+  folderOf,
 } from "@uncaged/workflow/interpreter";
 import {
   type Bundle,
@@ -112,12 +113,12 @@ async function* askAgain({
 
 /** The steps are a list of their own that does not grow: by it the spending of all agents is counted together. */
 function threadOf({ prompt, steps }: ThreadInput, options: WorkflowOptions): ThreadContext {
-  const { threadId, maxRounds, attempts, cwd, env, signal, blobs, journal, shared } = options;
+  const { threadId, maxRounds, attempts, env, signal, blobs, journal, shared } = options;
   return {
     threadId,
     start: { role: START, content: prompt, meta: { maxRounds, threadId }, timestamp: 0 },
     steps: steps.map((step) => ({ timestamp: 0, ...step })),
-    ...{ attempts, cwd, env, signal, blobs, journal, shared, options },
+    ...{ attempts, cwd: folderOf(options), env, signal, blobs, journal, shared, options },
   };
 }
 

@@ -1,4 +1,5 @@
 import { type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { messageOf } from "@uncaged/workflow/interpreter";
 import type { AgentAnswer, GraphAgents, SubagentCall } from "../agent/agent.ts";
 import type { AgentNode } from "../document/graph.ts";
 import { decide, promptOf } from "../node/node.ts";
@@ -68,7 +69,7 @@ async function askAgent(work: Work, node: AgentNode): Promise<Done> {
     return { output, spent: { cost, model, models, usage } };
   } catch (error) {
     if (thread.signal?.aborted) throw error;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     calls.fail(message);
     log("llm_error", message);
     throw error;

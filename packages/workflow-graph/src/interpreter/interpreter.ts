@@ -1,6 +1,7 @@
 import {
   type Attempts,
   Limit,
+  messageOf,
   noAnswer,
   openAttempt,
   type PathPart,
@@ -171,7 +172,7 @@ export class Interpreter {
       const output = this.#stepOf(run, done, Date.now() - startedAt);
       return id === undefined ? output : { ...output, attempt: id };
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       this.#publish("step_error", run, { error: message }, id);
       attempt.end(thread.signal?.aborted ? "cancelled" : "failed", error);
       // At once: as soon as this is no longer in flight, an approval would ask.

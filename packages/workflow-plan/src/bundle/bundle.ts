@@ -1,4 +1,9 @@
-import { answersFromFixture, drainsOnPause, opensAttempts } from "@uncaged/workflow/interpreter";
+import {
+  answersFromFixture,
+  drainsOnPause,
+  folderOf,
+  opensAttempts,
+} from "@uncaged/workflow/interpreter";
 import {
   type Bundle,
   type RoleOutput,
@@ -123,12 +128,12 @@ function threadOf(
   options: WorkflowOptions,
   own: string | undefined,
 ): ThreadContext {
-  const { attempts, cwd, env, maxRounds, signal, threadId } = options;
+  const { attempts, env, maxRounds, signal, threadId } = options;
   return {
     threadId,
     start: { role: START, content: prompt, meta: { maxRounds, threadId }, timestamp: 0 },
     steps: steps.map((step) => ({ timestamp: 0, ...step })),
-    ...{ attempts, env, signal, options, cwd: own ?? cwd },
+    ...{ attempts, env, signal, options, cwd: own ?? folderOf(options) },
   };
 }
 

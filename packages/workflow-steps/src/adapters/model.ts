@@ -4,6 +4,7 @@ import {
   type ThreadContext,
   type WorkflowOptions,
 } from "@uncaged/workflow";
+import { folderOf } from "@uncaged/workflow/interpreter";
 import type {
   ContextOptions,
   Message,
@@ -100,7 +101,7 @@ function threadOf(options: Partial<WorkflowOptions>, given: readonly Step[]): Th
   const steps = given.map((step) => ({ ...step }));
   const meta = { maxRounds, threadId };
   const start: ThreadContext["start"] = { role: "__start__", content: "", meta, timestamp: 0 };
-  return { threadId, start, steps, env, options };
+  return { threadId, start, steps, cwd: folderOf(options), env, options };
 }
 
 function chosen(models: readonly Models[], { provider, model }: LLMParams): Models {

@@ -112,7 +112,8 @@ async function build(lent: Record<string, string>): Promise<string[]> {
     entrypoints: [source],
     target: "node",
     format: "esm",
-    minify: true,
+    // Errors are told apart by the names of their classes, and steps may have those of functions.
+    minify: { whitespace: true, syntax: true, keepNames: true },
     sourcemap: "external",
     loader,
     env: "disable",

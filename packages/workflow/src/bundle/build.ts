@@ -33,7 +33,7 @@ const timeoutMs = 120_000;
 const maxMemory = 4 * 2 ** 30;
 
 /**
- * Builds a source into one minified ES module that imports nothing but Node's own modules.
+ * Builds a source into one ES module without spaces, whose names stay, that imports nothing but Node's own modules.
  *
  * The same source gives the same bytes in every folder and environment: nothing of them reaches the build
  * but the project's own `tsconfig.json` and `node_modules`. No code of the source runs. Without a

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { isWorkflowError } from "../contract/error.ts";
-import { checkDescriptor, descriptorYaml, readDescriptor, toDescriptor } from "./descriptor.ts";
+import { checkDescriptor, toDescriptor } from "./descriptor.ts";
+import { descriptorYaml, readDescriptor } from "./descriptor-yaml.ts";
 
 const sound = {
   description: "Fix a bug",

@@ -1,6 +1,5 @@
-import { LineCounter, parseDocument, stringify } from "yaml";
 import { type Descriptor, END, type JsonSchema, START } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { type JsonPath, showPath, toJson } from "../contract/json.ts";
 import { isPlainObject, kindOf } from "../contract/show.ts";
 import { isRounds, mostRounds } from "../control/control.ts";
@@ -83,35 +82,11 @@ function toData(value: unknown): unknown {
   });
 }
 
-/** The descriptor as the YAML text beside its bundle. */
-export const descriptorYaml = (descriptor: Descriptor): string =>
-  stringify(descriptor, { aliasDuplicateObjects: false, lineWidth: 100 });
-
-/**
- * The descriptor that a YAML text holds; `file` is named in errors.
- *
- * @throws WorkflowError `BAD_DESCRIPTOR`, with line and column when the text is no YAML.
- */
-export function readDescriptor(yaml: string, file: string): Descriptor {
-  const lines = new LineCounter();
-  const document = parseDocument(yaml, { lineCounter: lines, prettyErrors: false });
-  const [error] = document.errors;
-  const hint = `add the bundle again to write ${file} anew`;
-  if (error) {
-    const { line, col } = lines.linePos(error.pos[0]);
-    throw badDescriptor(`${file}:${line}:${col}: ${messageOf(error)}`, hint);
-  }
-  try {
-    return toDescriptor(document.toJS());
-  } catch (problem) {
-    throw badDescriptor(`${file}: ${messageOf(problem)}`, hint);
-  }
-}
-
 const bad = (path: JsonPath, message: string): WorkflowError =>
   badDescriptor(`${showPath("descriptor", path)} ${message}`);
 
-const badDescriptor = (
+/** The error that a descriptor is not plain data as a bundle's must be. */
+export const badDescriptor = (
   message: string,
   hint = "a descriptor is plain data: {description, roles: {name: {description, schema}}}",
 ): WorkflowError =>

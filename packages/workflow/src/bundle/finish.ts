@@ -1,4 +1,5 @@
 import { isBuiltin } from "./builtins.ts";
+import { keptNames } from "./kept-names.ts";
 import { lexModule } from "./syntax.ts";
 
 const dirname = "__uncagedDirname";
@@ -16,7 +17,7 @@ export const portableNames = { __dirname: dirname, __filename: filename };
 /**
  * Makes of Bun's output a bundle: takes out the debug id (a digest over paths), gives
  * {@link portableNames} their values, and makes `import("node:fs")`, which packages use to work in
- * browsers too, the static import that a bundle may have. What is added is a line of its own and what is replaced keeps its length, so the map stays right.
+ * browsers too, the static import that a bundle may have. Classes and functions keep their names. What is added is a line of its own and what is replaced keeps its length, so the map stays right.
  * Sources that are not the author's but of this program, by `isRuntime`, are on the map's `ignoreList`.
  */
 export function finishBuild(
@@ -24,7 +25,8 @@ export function finishBuild(
   map: string,
   isRuntime: (source: string) => boolean,
 ): { code: string; map: string } {
-  const plain = `${code.replace(debugId, "").trimEnd()}\n`;
+  const whole = `${code.replace(debugId, "").trimEnd()}\n`;
+  const plain = whole + keptNames(whole, map);
   const { text, declarations } = withStaticImports(plain);
   if (plain.includes(dirname)) declarations.push(`var ${dirname}=import.meta.dirname;`);
   if (plain.includes(filename)) declarations.push(`var ${filename}=import.meta.filename;`);

@@ -1,10 +1,10 @@
 // The process in which `inspect.ts` loads a bundle: a stranger's code runs here.
 import { pathToFileURL } from "node:url";
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
-import { checkRun, loadProblem, type LoadProblem, toBundle } from "./module.ts";
+import { checkRun, loadProblem, type LoadProblem, positionsIn, toBundle } from "./module.ts";
 import { openChannel } from "./child.ts";
 import { checkDescriptor } from "./descriptor.ts";
-import type { InspectAnswer, InspectRequest } from "./inspect.ts";
+import type { InspectAnswer, InspectRequest, ReadAtLoad } from "./inspect.ts";
 import { guardRequires } from "./require-guard.ts";
 
 const { request: asked, answer } = openChannel();
@@ -12,6 +12,7 @@ const request = asked as InspectRequest;
 const nextTurn = () => new Promise<void>((done) => later(done));
 const later = setImmediate;
 
+const mostReads = 100;
 const required: LoadProblem[] = [];
 guardRequires(request.path, (refused) => required.push(refused));
 
@@ -25,18 +26,60 @@ const answerError = (thrown: unknown) => {
 process.on("uncaughtException", answerError);
 process.on("unhandledRejection", answerError);
 
+const reads = new Map<string, ReadAtLoad>();
+const endWatch = watchReads((what) => {
+  if (reads.has(what) || reads.size === mostReads) return;
+  const { stack } = new Error();
+  reads.set(what, { what, positions: positionsIn(stack ?? "", request.path) });
+});
+
 try {
   const module = (await import(pathToFileURL(request.path).href)) as object;
   // A rejection that nobody handles is reported a turn later.
   await nextTurn();
+  endWatch();
   const bundle = toBundle(module);
   checkRun(bundle);
   const { descriptor } = bundle;
   answer(
     (required.length > 0
       ? { required }
-      : { descriptor: await checkDescriptor(descriptor) }) satisfies InspectAnswer,
+      : {
+          descriptor: await checkDescriptor(descriptor),
+          reads: [...reads.values()],
+        }) satisfies InspectAnswer,
   );
 } catch (thrown) {
   answerError(thrown);
+}
+
+/** Reports the variables and the folder that are read of this process; gives a function that ends it. */
+function watchReads(onRead: (what: string) => void): () => void {
+  const { env } = process;
+  const cwd = process.cwd.bind(process);
+  let isOver = false;
+  const report = (what: string) => {
+    if (isOver) return;
+    Error.stackTraceLimit = 50;
+    onRead(what);
+  };
+  process.env = new Proxy(env, {
+    get(target, key) {
+      if (typeof key === "string" && !(key in Object.prototype)) report(`process.env.${key}`);
+      return Reflect.get(target, key);
+    },
+    has(target, key) {
+      if (typeof key === "string") report(`process.env.${key}`);
+      return Reflect.has(target, key);
+    },
+    ownKeys(target) {
+      report("process.env");
+      return Reflect.ownKeys(target);
+    },
+  });
+  process.cwd = () => {
+    report("process.cwd()");
+    return cwd();
+  };
+  return () => (isOver = true);
 }

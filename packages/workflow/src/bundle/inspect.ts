@@ -5,14 +5,17 @@ import type { SandboxMode } from "../sandbox/mode.ts";
 import { refusal } from "./check.ts";
 import { type ChildEnd, inTemporary, runChild } from "./child.ts";
 import { type LoadProblem, loadFailed, positionIn } from "./module.ts";
-import type { SourceMap } from "./source-map.ts";
+import type { SourceMap, SourcePosition } from "./source-map.ts";
 
 /** What `inspect-child` is asked. */
 export type InspectRequest = { path: string };
 
+/** What a bundle read of its process while it was loaded, and where: the positions in the bundle that led to it. */
+export type ReadAtLoad = { what: string; positions: SourcePosition[] };
+
 /** What `inspect-child` answers. */
 export type InspectAnswer =
-  | { descriptor: Descriptor }
+  | { descriptor: Descriptor; reads: ReadAtLoad[] }
   | { refused: ErrorRecord }
   | { required: LoadProblem[] }
   | { problem: LoadProblem };
@@ -23,6 +26,8 @@ type InspectOptions = {
   sandbox?: SandboxMode;
   file?: string;
   map?: SourceMap;
+  /** Is given what the bundle read at its module level. */
+  onReads?: (reads: ReadAtLoad[]) => void;
 };
 
 /**
@@ -59,7 +64,10 @@ export async function inspectBundle(
       ),
     );
   }
-  if ("descriptor" in answer) return answer.descriptor;
+  if ("descriptor" in answer) {
+    options.onReads?.(answer.reads);
+    return answer.descriptor;
+  }
   throw new WorkflowError({ ...answer.refused, message: `${file}: ${answer.refused.message}` });
 }
 

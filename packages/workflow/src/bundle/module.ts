@@ -54,13 +54,16 @@ export function syntaxPlace(error: unknown): SourcePosition | null {
 /** The innermost position in `path` of an error's stack. */
 export function stackPlace(error: unknown, path: string): SourcePosition | null {
   const stack = error instanceof Error ? error.stack : undefined;
-  if (typeof stack !== "string") return null;
-  for (const line of stack.split("\n", 100)) {
+  return typeof stack === "string" ? (positionsIn(stack, path)[0] ?? null) : null;
+}
+
+/** The positions in a file that a stack names, innermost first. */
+export function positionsIn(stack: string, path: string): SourcePosition[] {
+  return stack.split("\n", 100).flatMap((line) => {
     const at = line.lastIndexOf(`${path}:`);
     const numbers = at === -1 ? null : /^(\d+):(\d+)/.exec(line.slice(at + path.length + 1));
-    if (numbers) return { line: Number(numbers[1]), column: Number(numbers[2]) };
-  }
-  return null;
+    return numbers ? [{ line: Number(numbers[1]), column: Number(numbers[2]) }] : [];
+  });
 }
 
 const asyncGeneratorFunction: unknown = Object.getPrototypeOf(async function* () {});

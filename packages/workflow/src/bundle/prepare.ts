@@ -14,10 +14,11 @@ import {
 } from "./build.ts";
 import { checkBytes, refuse } from "./check.ts";
 import { inTemporary } from "./child.ts";
-import { inspectBundle } from "./inspect.ts";
+import { inspectBundle, type ReadAtLoad } from "./inspect.ts";
 import { SourceMap } from "./source-map.ts";
 import { maxBundleSize } from "../disk/bundle-files.ts";
 import type { SideFiles } from "./store.ts";
+import { bounded, fileWarnings, readWarnings } from "./warnings.ts";
 
 /** A sound bundle, ready for `putBundle`. */
 export type PreparedBundle = SideFiles & { bytes: Uint8Array };
@@ -36,6 +37,8 @@ export type PrepareOptions = {
   sandbox?: SandboxMode;
   /** Is given the paths of the files that the bundle was built from, once they are known. */
   onInputs?: (files: string[]) => void;
+  /** Is given what may not work in a started thread, each with file, line and column. */
+  onWarning?: (warning: string) => void;
 };
 
 /**
@@ -48,7 +51,7 @@ export type PrepareOptions = {
  */
 export async function prepareBundle(
   file: string,
-  { types, sandbox, onInputs, ...options }: PrepareOptions = {},
+  { types, sandbox, onInputs, onWarning, ...options }: PrepareOptions = {},
 ): Promise<PreparedBundle> {
   // Its answer is kept, and comes while the bundle is built and checked.
   if (sandbox !== "off") void findBubblewrap({ PATH: process.env.PATH });
@@ -59,11 +62,14 @@ export async function prepareBundle(
   const bytes = built?.code ?? (await readSource(file, maxBundleSize));
   const map = built ? new SourceMap(built.map, dirname(file)) : await mapBeside(file, bytes);
   refuse(checkBytes(bytes, file), file, built ? map : undefined);
+  const warnings = built && map ? fileWarnings(new TextDecoder().decode(bytes), map) : [];
+  const onReads = (reads: ReadAtLoad[]) => warnings.push(...readWarnings(reads, map, file));
   const descriptor = await inTemporary("uncaged-add-", async (folder) => {
     const path = join(folder, "bundle.esm.js");
     await writeFile(path, bytes);
-    return await inspectBundle(path, { file, map, sandbox });
+    return await inspectBundle(path, { file, map, sandbox, onReads });
   });
+  if (onWarning) for (const warning of bounded(warnings)) onWarning(warning);
   return {
     bytes,
     descriptor,

@@ -105,3 +105,12 @@ const keysOf = (pointer: string) =>
     .split("/")
     .slice(1)
     .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+
+/** Compiles what a `__wait__` asks for, or says what is wrong with it. */
+export async function compileForAnswer(
+  schema: JsonSchema,
+): Promise<{ validate: Validate } | { problem: string }> {
+  const compiled = await compileSchema(schema);
+  if ("validate" in compiled) return compiled;
+  return { problem: `${compiled.path.join(".") || "it"} ${compiled.message}` };
+}

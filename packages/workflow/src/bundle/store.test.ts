@@ -13,7 +13,7 @@ import {
   typesPath,
 } from "../disk/paths.ts";
 import { openRoot } from "../disk/root.ts";
-import { readDescriptor } from "./descriptor.ts";
+import { readDescriptor } from "./descriptor-yaml.ts";
 import { hashOf } from "./hash.ts";
 import { loadBundle, putBundle, readBundle } from "./store.ts";
 

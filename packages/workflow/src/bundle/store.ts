@@ -12,7 +12,7 @@ import {
 } from "../disk/paths.ts";
 import { sha256 } from "../record/sha256.ts";
 import { system } from "../system/system.ts";
-import { descriptorYaml } from "./descriptor.ts";
+import { descriptorYaml } from "./descriptor-yaml.ts";
 import { hashCollision } from "../registry/versions.ts";
 import { hashOf } from "./hash.ts";
 import { loadFailed, loadProblem, toBundle } from "./module.ts";

@@ -73,6 +73,21 @@ export const usesAttempt: unique symbol = Symbol.for("uncaged.workflow.usesAttem
 /** A `run` with this property opens an attempt for each of its roles. */
 export const opensAttempts: unique symbol = Symbol.for("uncaged.workflow.opensAttempts") as never;
 
+/** The step that recorded a failure: its role, and its attempt where the record names one. */
+export type FailedStep = { role: string; attempt?: string };
+
+const failedStep = Symbol.for("uncaged.workflow.failedStep");
+
+/** Marks an error as the failure that a step of the log has recorded. */
+export function markFailedStep(error: Error, { role, attempt }: FailedStep): void {
+  const value: FailedStep = { role, ...(attempt !== undefined && { attempt }) };
+  Object.defineProperty(error, failedStep, { value });
+}
+
+/** The step whose recorded failure an error is; undefined for any other error. */
+export const failedStepOf = (error: Error): FailedStep | undefined =>
+  (error as { [failedStep]?: FailedStep })[failedStep];
+
 const timeDigits = 9;
 const randomDigits = 4;
 const randomRange = 32 ** randomDigits;

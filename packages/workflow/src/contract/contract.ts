@@ -79,6 +79,9 @@ export type WorkflowOptions = {
   [option: string]: unknown;
 };
 
+/** The folder of a thread: every host of ours gives one. Without one nothing can be run in it. */
+export const folderOf = ({ cwd }: { cwd?: string }): string => cwd as string;
+
 /**
  * What a `run` with the property {@link drainsOnPause} gets as `options.pause`. A pause does not stop it at its next
  * yield: while one `isWanted` it begins nothing, yields what is in flight, and then awaits that the pause is `over`.

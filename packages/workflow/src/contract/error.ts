@@ -1,3 +1,4 @@
+import { isRecord, kindOf } from "./show.ts";
 import { withoutPasswords } from "./url.ts";
 
 /** What a caller can do about an error: nothing (it failed), call again otherwise, or name another thing. */
@@ -81,11 +82,11 @@ export function foundProblems(problems: readonly string[]): {
   return { message: `${first} (and ${others.length} more)`, details: [...problems] };
 }
 
-/** The text of whatever was thrown, on one line at most 2,000 characters long. Never throws. */
+/** Returns the text of a thrown value, on one line of at most 2,000 characters. Never throws. */
 export function messageOf(thrown: unknown): string {
   let text: string;
   try {
-    text = String(thrown instanceof Error ? thrown.message || thrown.name : thrown);
+    text = thrownText(thrown);
   } catch {
     text = "a value that can't be shown was thrown";
   }
@@ -94,4 +95,36 @@ export function messageOf(thrown: unknown): string {
       .replace(/\s*[\r\n\u2028\u2029]+\s*/g, " ")
       .trim() || "no message";
   return line.length > 2000 ? `${line.slice(0, 2000)}…` : line;
+}
+
+// Clients of databases and HTTP services throw plain objects: their message counts, not their class.
+function thrownText(thrown: unknown): string {
+  if (typeof thrown !== "object" || thrown === null) return String(thrown);
+  const { message, name } = thrown as { message?: unknown; name?: unknown };
+  if (typeof message === "string" && message.trim() !== "") return message;
+  if (thrown instanceof Error && message === "") return String(name);
+  const { toString: ownText } = thrown as { toString?: unknown };
+  if (typeof ownText !== "function" || isRecord(message) || Array.isArray(thrown)) {
+    return jsonOrKeys(thrown);
+  }
+  const own: unknown = ownText.call(thrown);
+  return typeof own !== "string" || own.includes("[object ") ? jsonOrKeys(thrown) : own;
+}
+
+function jsonOrKeys(thrown: object): string {
+  try {
+    const json = JSON.stringify(thrown);
+    if (typeof json === "string" && json !== "{}") return json;
+  } catch {
+    // A cycle or a BigInt: its keys are named.
+  }
+  const keys = Object.keys(thrown).join(", ");
+  return `${kindOf(thrown)} ${keys && `with the keys ${keys} `}was thrown`;
+}
+
+/** Returns the `code` of a thrown object as text, from a string or a number. May throw, as its getter does. */
+export function codeIn(thrown: object): string | undefined {
+  const { code } = thrown as { code?: unknown };
+  if (typeof code === "string") return code;
+  return typeof code === "number" && Number.isFinite(code) ? String(code) : undefined;
 }

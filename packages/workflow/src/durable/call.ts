@@ -8,7 +8,7 @@ import type { Answer, WaitRequest } from "../contract/wait.ts";
 /** What a step's function is given: the thread's, never that of the process that it runs in. */
 export type StepContext = {
   signal: AbortSignal;
-  cwd: string | undefined;
+  cwd: string;
   env: Readonly<Record<string, string>>;
   /** The attempt that this work is; a role of an agent takes it over. */
   attempt: OpenAttempt;

@@ -1,4 +1,5 @@
 import {
+  folderOf,
   type RoleOutput,
   type ThreadInput,
   WAIT,
@@ -26,7 +27,7 @@ type Returnable = string | number | boolean | null | object;
 export type DurableProgram<Returned extends Returnable = Returnable> = (
   step: DurableStep,
   input: ThreadInput,
-  options: WorkflowOptions,
+  options: WorkflowOptions & { cwd: string },
 ) => AsyncGenerator<RoleOutput, Returned, unknown>;
 
 /** The value of the result of a durable workflow that returns this. */
@@ -65,7 +66,7 @@ export function durable<Returned extends Returnable>(
 ): WorkflowFn<ValueOf<Returned>> {
   const workflow: WorkflowFn = async function* run(input, options) {
     const progress = new Progress(input, options);
-    const steps = program(stepFor(progress), input, options);
+    const steps = program(stepFor(progress), input, { ...options, cwd: folderOf(options) });
     try {
       let next = await advance(progress, steps, undefined);
       while (next.done !== true) {

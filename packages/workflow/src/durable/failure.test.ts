@@ -61,15 +61,62 @@ describe("a step that fails", () => {
     expect(steps).toHaveLength(2);
   });
 
-  test("with something that is no error is a failure like any other", async () => {
+  const cyclic: Record<string, unknown> = { status: 500 };
+  cyclic.self = cyclic;
+  class Response2 {
+    status = 404;
+  }
+  const hostile = new Proxy(
+    {},
+    {
+      get: () => {
+        throw new Error("no");
+      },
+    },
+  );
+  const thrownValues: [thrown: unknown, shown: string][] = [
+    [{ code: "PGRST116", message: "0 rows" }, "Error PGRST116: 0 rows"],
+    [{ name: "HttpError", code: 404, message: "gone" }, "HttpError 404: gone"],
+    [Object.assign(new Error("aborted"), { code: 10 }), "Error 10: aborted"],
+    [{ error: { message: "busy" } }, 'Error undefined: {"error":{"message":"busy"}}'],
+    [Object.assign(new Error(), { message: { a: 1 } }), 'Error undefined: {"message":{"a":1}}'],
+    [Object.create(null), "Error undefined: an object was thrown"],
+    [new Response2(), 'Error undefined: {"status":404}'],
+    [cyclic, "Error undefined: an object with the keys status, self was thrown"],
+    [[{ code: 1 }], 'Error undefined: [{"code":1}]'],
+    [{ toString: () => "own words" }, "Error undefined: own words"],
+    ["text", "Error undefined: text"],
+    [null, "Error undefined: null"],
+    [hostile, "Error undefined: a value that can't be shown was thrown"],
+  ];
+  for (const [thrown, shown] of thrownValues) {
+    test(`with something that is not an error has its name, code and message: ${shown}`, async () => {
+      const program: DurableProgram = async function* (step) {
+        try {
+          yield* step("a", () => Promise.reject(thrown));
+        } catch (error) {
+          const { name, code, message } = error as StepFailure;
+          yield* step("b", () => "");
+          return `${name} ${code}: ${message}`;
+        }
+        return "";
+      };
+      const outcome = await run(program);
+      expect(summary(outcome)).toBe(shown);
+      const { steps } = outcome;
+      expect(summary(await run(program, { steps }))).toBe(shown);
+    });
+  }
+
+  test("with a plain object is tried again by its code", async () => {
+    let calls = 0;
     const program: DurableProgram = async function* (step) {
-      try {
-        yield* step("a", () => Promise.reject({ odd: 1 }));
-      } catch (error) {
-        return `${(error as Error).name}: ${(error as Error).message}`;
-      }
-      return "";
+      const work = () => {
+        calls += 1;
+        return calls < 3 ? Promise.reject({ code: 429, message: "slow down" }) : `after ${calls}`;
+      };
+      return yield* step("a", work, { retry: { attempts: 3, backoff: 0, on: ["429"] } });
     };
-    expect(summary(await run(program))).toBe("Error: [object Object]");
+    expect(summary(await run(program))).toBe("after 3");
   });
 });

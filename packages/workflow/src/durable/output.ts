@@ -1,7 +1,8 @@
 import type { RoleOutput } from "../contract/contract.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { codeIn, messageOf, WorkflowError } from "../contract/error.ts";
+import { markFailedStep } from "../contract/attempt.ts";
 import { toJson } from "../contract/json.ts";
-import { isPlainObject, show } from "../contract/show.ts";
+import { isPlainObject, isRecord, show } from "../contract/show.ts";
 
 /**
  * The one key of a step's meta that is ours, where role, content and meta are not all: `returned` is what
@@ -53,10 +54,14 @@ export const tryOf = ({ meta }: RoleOutput): FailedTry | null =>
   (meta[mark] as Mark | undefined)?.retry ?? null;
 
 /** What the work returned, from the step that records it; throws when it is recorded as failed. */
-export function valueOf({ role, content, meta: recorded }: RoleOutput): unknown {
+export function valueOf({ role, content, meta: recorded, attempt }: RoleOutput): unknown {
   const { [mark]: note, ...meta } = recorded;
   const { returned, failure } = (note ?? {}) as Mark;
-  if (failure !== undefined) throw new StepFailure(role, failure);
+  if (failure !== undefined) {
+    const replayed = new StepFailure(role, failure);
+    markFailedStep(replayed, { role, attempt });
+    throw replayed;
+  }
   if (returned === "nothing") return undefined;
   if (returned === "json") return parsed(role, content);
   return returned === "output" || Object.keys(meta).length > 0 ? { content, meta } : content;
@@ -127,9 +132,15 @@ export class StepFailure extends Error {
 
   static of(role: string, thrown: unknown): StepFailure {
     const message = messageOf(thrown);
-    if (!(thrown instanceof Error))
-      return new StepFailure(role, { name: "Error", message }, thrown);
-    const code = "code" in thrown && typeof thrown.code === "string" ? thrown.code : undefined;
-    return new StepFailure(role, { name: thrown.name, message, code }, thrown);
+    try {
+      if (isRecord(thrown)) {
+        const { name } = thrown;
+        const known = typeof name === "string" && name !== "" ? name : "Error";
+        return new StepFailure(role, { name: known, message, code: codeIn(thrown) }, thrown);
+      }
+    } catch {
+      // A getter that throws: the message is known.
+    }
+    return new StepFailure(role, { name: "Error", message }, thrown);
   }
 }

@@ -1,4 +1,5 @@
 import {
+  folderOf,
   INPUT,
   type RecordedAnswers,
   type RoleOutput,
@@ -191,8 +192,8 @@ export class Progress {
 
   constructor(input: ThreadInput, options: WorkflowOptions) {
     this.replay = new Replay(input.steps);
-    const { signal = new AbortController().signal, cwd, env = {}, attempts } = options;
-    this.#context = { signal, cwd, env, attempts };
+    const { signal = new AbortController().signal, env = {}, attempts } = options;
+    this.#context = { signal, cwd: folderOf(options), env, attempts };
     this.#thread = options;
     this.#recorded = options.recorded ?? null;
   }

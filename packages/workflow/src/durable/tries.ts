@@ -1,6 +1,6 @@
 import { type Duration, durationHint, durationMs } from "../contract/duration.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { isPlainObject, kindOf, show } from "../contract/show.ts";
+import { isPlainObject, isRecord, kindOf, show } from "../contract/show.ts";
 import type { RoleOutput } from "../contract/contract.ts";
 import { type FailedTry, type StepFailure, tryOf } from "./output.ts";
 
@@ -173,7 +173,7 @@ function isRetried(failure: StepFailure, on: RetryPolicy["on"]): boolean {
   if (hopeless.has(code)) return false;
   if (typeof on === "function") return on(failure);
   if (on !== undefined) return on.includes(name) || (code !== undefined && on.includes(code));
-  return !(cause instanceof Error && "retryable" in cause && cause.retryable === false);
+  return !(isRecord(cause) && cause.retryable === false);
 }
 
 /** Resolves after so many milliseconds; rejects when the signal is aborted. */

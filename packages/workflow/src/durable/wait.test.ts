@@ -93,7 +93,7 @@ describe("step.wait", () => {
     const outcome = await run(asking, { answers: ['{"ok":true}'] });
     expect(outcome.steps[0]).toMatchObject(question);
     expect(summary(outcome)).toBe(
-      '{"value":{"ok":true},"content":"{\\"ok\\":true}","timedOut":false}',
+      '{"value":{"ok":true},"content":"{\\"ok\\":true}","timedOut":false,"by":{"kind":"api"}}',
     );
   });
 

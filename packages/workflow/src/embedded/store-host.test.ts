@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { descriptorYaml } from "../bundle/descriptor.ts";
+import { descriptorYaml } from "../bundle/descriptor-yaml.ts";
 import { hashOf } from "../bundle/hash.ts";
 import { hostContract } from "../host/host-contract.ts";
 import type { Host } from "../host/host.ts";

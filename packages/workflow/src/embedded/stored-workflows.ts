@@ -1,4 +1,4 @@
-import { descriptorYaml, readDescriptor } from "../bundle/descriptor.ts";
+import { descriptorYaml, readDescriptor } from "../bundle/descriptor-yaml.ts";
 import { hashOf } from "../bundle/hash.ts";
 import type { PrepareOptions, PreparedBundle } from "../bundle/prepare.ts";
 import { SourceMap } from "../bundle/source-map.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { INPUT, type Step } from "../contract/contract.ts";
 import type { JsonSchema } from "../contract/contract.ts";
-import { compileForAnswer } from "../worker/create.ts";
+import { compileForAnswer } from "../bundle/schema.ts";
 import { Answers, readAnswer } from "./answer.ts";
 
 const answered = (requestId: string): Step => ({

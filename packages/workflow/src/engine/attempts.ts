@@ -3,6 +3,8 @@ import {
   type AttemptSpec,
   type Attempts,
   attemptIds,
+  type FailedStep,
+  failedStepOf,
   type OpenAttempt,
 } from "../contract/attempt.ts";
 import type { AttemptError, EventPayloads } from "../contract/event.ts";
@@ -127,10 +129,9 @@ export class ThreadAttempts {
 
   /** What a thread fails by: the attempt that threw it, as it was or as a cause, else the one that failed last. */
   failureOf(thrown: unknown): Failure {
-    const isOf = (failure: { thrown: unknown }) =>
-      failure.thrown === thrown || (isError(thrown) && thrown.cause === failure.thrown);
-    const known = this.#failures.find(isOf);
-    const { attempt, role } = known ?? this.#latest ?? {};
+    const chain = causesOf(thrown);
+    const known = this.#failures.find((failure) => chain.includes(failure.thrown));
+    const { attempt, role } = known ?? replayedIn(chain) ?? this.#latest ?? {};
     const isSame = known !== undefined && known.thrown === thrown;
     const error = isSame ? known.error : this.#errorOf(thrown, role ?? null);
     return { error, ...(attempt && { attempt }), ...(role && { role }) };
@@ -189,10 +190,24 @@ export class ThreadAttempts {
 
 const noError: AttemptError = { name: "Error", message: "no message" };
 
-function isError(thrown: unknown): thrown is Error {
+const mostCauses = 8;
+
+/** What was thrown, and the chain of its causes. */
+function causesOf(thrown: unknown): unknown[] {
+  const chain: unknown[] = [];
   try {
-    return thrown instanceof Error;
+    for (let one = thrown; !chain.includes(one) && chain.length < mostCauses; ) {
+      chain.push(one);
+      if (!(one instanceof Error) || one.cause === undefined) break;
+      one = one.cause;
+    }
   } catch {
-    return false;
+    // A getter that throws.
   }
+  return chain;
+}
+
+/** The recorded failure among causes that a durable workflow has thrown in a replay. */
+function replayedIn(chain: readonly unknown[]): FailedStep | undefined {
+  return chain.flatMap((one) => (one instanceof Error && failedStepOf(one)) || [])[0];
 }

@@ -1,5 +1,5 @@
 import { isRecord } from "../contract/show.ts";
-import { messageOf } from "../contract/error.ts";
+import { codeIn, messageOf } from "../contract/error.ts";
 import { withoutPasswords } from "../contract/url.ts";
 import type { AttemptError } from "../contract/event.ts";
 
@@ -9,7 +9,7 @@ const mostCauses = 8;
 const mostErrors = 5;
 
 /**
- * A thrown value as an attempt's error, with the whole chain of its causes. A value that is no error has its type as
+ * A thrown value as an attempt's error, with the whole chain of its causes. A value without a name has its type as
  * its name. `rewrite` makes stacks of the bundle those of its sources. Never throws, whatever a bundle throws.
  */
 export function errorOf(
@@ -52,9 +52,9 @@ function recordOf(thrown: unknown, above: readonly unknown[]): AttemptError {
   const message = messageOf(thrown).slice(0, longestMessage);
   const record: AttemptError = { name: nameOf(thrown), message };
   try {
-    if (!(thrown instanceof Error)) return record;
-    if ("code" in thrown && typeof thrown.code === "string")
-      record.code = thrown.code.slice(0, 200);
+    if (!isRecord(thrown)) return record;
+    const code = codeIn(thrown);
+    if (code !== undefined) record.code = code.slice(0, 200);
     if (typeof thrown.stack === "string")
       record.stack = withoutPasswords(thrown.stack).slice(0, longestStack);
     const { cause } = thrown;
@@ -70,17 +70,17 @@ function recordOf(thrown: unknown, above: readonly unknown[]): AttemptError {
 const isNew = (value: unknown, above: readonly unknown[]): boolean =>
   value !== undefined && value !== null && above.length <= mostCauses && !above.includes(value);
 
-function partsOf(thrown: Error): unknown[] {
-  const errors: unknown = isRecord(thrown) ? thrown.errors : undefined;
+function partsOf({ errors }: Record<string, unknown>): unknown[] {
   return Array.isArray(errors) ? (errors.slice(0, mostErrors) as unknown[]) : [];
 }
 
 /** The name of what was thrown, which may be anything: a Proxy that throws at each touch, a name that is no string. */
 export function nameOf(thrown: unknown): string {
   try {
-    if (!(thrown instanceof Error)) return typeof thrown;
-    const { name }: { name: unknown } = thrown;
-    return String(name).slice(0, 200);
+    if (!isRecord(thrown)) return typeof thrown;
+    const { name } = thrown;
+    const isNamed = thrown instanceof Error || (typeof name === "string" && name !== "");
+    return isNamed ? String(name).slice(0, 200) : "object";
   } catch {
     return "unknown";
   }

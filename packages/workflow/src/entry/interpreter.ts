@@ -5,7 +5,7 @@
 
 // Work at the same time
 export { concurrently, Limit, Scheduler, type Turn } from "../durable/scheduler.ts";
-export { drainsOnPause } from "../contract/contract.ts";
+export { drainsOnPause, folderOf } from "../contract/contract.ts";
 export { durationHint, durationMs } from "../contract/duration.ts";
 
 // Attempts

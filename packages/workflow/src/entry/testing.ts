@@ -4,10 +4,11 @@
 export {
   type RunThreadOptions,
   runThread,
+  type StepMismatch,
   type TestAnswer,
   type ThreadOutcome,
 } from "../testing/run-thread.ts";
-export { replayEverywhere } from "../testing/replay-everywhere.ts";
+export { type ReplayOptions, replayEverywhere } from "../testing/replay-everywhere.ts";
 
 // Hosts
 export { type HostRule, hostContract } from "../host/host-contract.ts";

@@ -1,6 +1,8 @@
 import type { Step } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { worktreeIn, type WorktreeMeta } from "../contract/worktree.ts";
+import { recordedFailure } from "../record/step-tries.ts";
+import { tryOf } from "../durable/output.ts";
 import {
   answerHint,
   goesOn,
@@ -36,7 +38,8 @@ export async function settled(
 }
 
 /**
- * The fork that retries a thread which failed, was killed or ran out of rounds: it keeps every step.
+ * The fork that retries a thread which failed, was killed or ran out of rounds. It keeps every step; of a thread
+ * that ended by a recorded failure, the steps before that one.
  *
  * @throws WorkflowError `NOTHING_TO_RETRY` when it did not end so, `THREAD_MOVED`.
  */
@@ -45,7 +48,7 @@ export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "kee
   if (movedTo !== undefined) throw movedError(threadId, movedTo);
   const more = (options.maxRounds ?? 0) > maxRounds;
   if (status === "failed" || status === "killed" || (status === "completed" && more)) {
-    return { ...options, keep: { atStep: steps.length } };
+    return { ...options, keep: { atStep: redoneFrom(source) } };
   }
   const hints: Partial<Record<typeof status, string>> = {
     ...(steps.length >= maxRounds && {
@@ -63,6 +66,25 @@ export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "kee
     `${threadId} is ${status}: there is nothing to retry`,
     hints[status] ?? `fork it: uncaged-workflow fork ${threadId}`,
   );
+}
+
+/**
+ * How many steps a retry keeps. A durable workflow records a failure when it goes on after it, as to a step in
+ * `finally`. If that failure then ends the thread, a replay of it would end the retry too.
+ */
+function redoneFrom(source: ThreadView): number {
+  const { steps } = source;
+  if (source.status !== "failed" || source.error === null) return steps.length;
+  const { attempt, name } = source.error;
+  const message = source.result.summary;
+  const index = steps.findLastIndex((step) => {
+    const failure = tryOf(step) === null ? recordedFailure(step.meta) : null;
+    if (failure === null) return false;
+    // A thread of an earlier version that ended in a replay names no attempt.
+    const isAlike = failure.message === message && failure.name === name;
+    return attempt === undefined ? isAlike : step.attempt === attempt;
+  });
+  return index < 0 ? steps.length : index;
 }
 
 /** Two threads, step by step. Step numbers count from 1; timestamps are not compared. */

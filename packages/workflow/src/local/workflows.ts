@@ -1,5 +1,5 @@
 import type { SourceKind } from "../bundle/build.ts";
-import { readDescriptor } from "../bundle/descriptor.ts";
+import { readDescriptor } from "../bundle/descriptor-yaml.ts";
 import { hashOf } from "../bundle/hash.ts";
 import type { PrepareOptions } from "../bundle/prepare.ts";
 import { SourceMap } from "../bundle/source-map.ts";

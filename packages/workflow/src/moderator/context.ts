@@ -42,7 +42,7 @@ export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   role?: string;
   key?: string;
   signal?: AbortSignal;
-  cwd?: string;
+  cwd: string;
   env?: Readonly<Record<string, string>>;
   attempts?: Attempts;
   attempt?: OpenAttempt;

@@ -1,6 +1,7 @@
 import { stepKey } from "../contract/key.ts";
 import { ulidTime } from "../contract/base32.ts";
 import {
+  folderOf,
   INPUT,
   type RoleOutput,
   START,
@@ -33,7 +34,17 @@ export class ContextHistory {
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
     this.#now = now;
     this.#options = options;
-    const { threadId, maxRounds, signal, cwd, env, attempts, blobs, journal, ...others } = options;
+    const {
+      threadId,
+      maxRounds,
+      signal,
+      cwd: _cwd,
+      env,
+      attempts,
+      blobs,
+      journal,
+      ...others
+    } = options;
     const { worktrees, shared, recorded: _, ...rest } = others;
     const start: StartStep = {
       role: START,
@@ -48,7 +59,7 @@ export class ContextHistory {
       steps: this.#steps,
       allSteps: this.#allSteps,
       signal,
-      cwd,
+      cwd: folderOf(options),
       env,
       attempts,
       blobs,

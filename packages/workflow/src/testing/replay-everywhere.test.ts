@@ -5,7 +5,7 @@ import { durable } from "../durable/durable.ts";
 import type { AgentFn, Role } from "../moderator/context.ts";
 import { createRoleModerator } from "../moderator/moderator.ts";
 import { type WaitResult, waitFor } from "../moderator/history.ts";
-import { replayEverywhere } from "./replay-everywhere.ts";
+import { type ReplayOptions, replayEverywhere } from "./replay-everywhere.ts";
 import type { RunThreadOptions } from "./run-thread.ts";
 
 const differences = async (workflow: WorkflowFn, options?: RunThreadOptions) => {
@@ -14,6 +14,13 @@ const differences = async (workflow: WorkflowFn, options?: RunThreadOptions) => 
   );
   if (!isWorkflowError(thrown)) throw new Error("it passed");
   return thrown.details;
+};
+
+const problem = async (workflow: WorkflowFn, options?: ReplayOptions) => {
+  const thrown: unknown = await replayEverywhere(workflow, options).catch((e: unknown) => e);
+  if (!isWorkflowError(thrown)) throw new Error("it passed");
+  expect(thrown.code).toBe("REPLAY_NOT_COMPLETED");
+  return `${thrown.message}; ${thrown.hint}`;
 };
 
 const step = (role: string, content = ""): RoleOutput => ({ role, content, meta: {} });
@@ -55,13 +62,47 @@ test("a durable workflow passes", async () => {
   expect(whole).toMatchObject({ result: { summary: "one two" } });
 });
 
-test("a workflow that waits for ever passes too", async () => {
+test("a workflow that waits for ever passes where that is expected", async () => {
   const workflow = durable(async function* (run) {
     yield* run("a", () => "");
     yield* run.wait("x");
     return "";
   });
-  expect((await replayEverywhere(workflow)).status).toBe("waiting");
+  expect((await replayEverywhere(workflow, { expect: "waiting" })).status).toBe("waiting");
+  expect(await problem(workflow)).toBe(
+    'the thread is waiting for "x" after 2 steps, not completed; give it answers, or pass expect: "waiting"',
+  );
+});
+
+test("one that always fails is found, unless that is expected", async () => {
+  const failing: WorkflowFn = async function* (input) {
+    if (input.steps.length === 0) yield step("a");
+    throw new Error("no model");
+  };
+  expect(await problem(failing)).toBe(
+    'the thread is failed with "no model" after 1 steps, not completed; fix the workflow, or pass expect: "failed"',
+  );
+  expect(await replayEverywhere(failing, { expect: "failed" })).toMatchObject({ steps: [{}] });
+  const broken: WorkflowFn = async function* (input) {
+    if (input.steps.length === 0) yield step("a");
+    return { returnCode: 3, summary: "no" };
+  };
+  expect(await problem(broken)).toStartWith("the thread is failed with");
+});
+
+test("one that never ends is found, unless that is expected", async () => {
+  const endless: WorkflowFn = async function* (input) {
+    for (let n = input.steps.length; ; n++) yield step("a", String(n));
+  };
+  expect(await problem(endless, { maxRounds: 3 })).toBe(
+    'the thread ran out of rounds after 3 steps, not completed; raise maxRounds, or pass expect: "maxRounds"',
+  );
+  await replayEverywhere(endless, { maxRounds: 3, expect: "maxRounds" });
+  const done: WorkflowFn = async function* (input) {
+    if (input.steps.length === 0) yield step("a");
+    return { returnCode: 0, summary: "" };
+  };
+  expect(await problem(done, { expect: "waiting" })).toContain(", not waiting");
 });
 
 test("one that begins anew each time is found, with the steps it did again", async () => {

@@ -4,26 +4,34 @@ import { isRecord } from "../contract/show.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import { type RunThreadOptions, runThread, type ThreadOutcome } from "./run-thread.ts";
 
+/** Options of {@link replayEverywhere}. */
+export type ReplayOptions = RunThreadOptions & {
+  /** How the thread must end: `completed` when absent. `maxRounds` is a thread that runs out of rounds. */
+  expect?: ThreadOutcome["status"] | "maxRounds";
+};
+
 /**
- * The suite that every workflow should pass: drives it to its end, then starts it again from every
+ * The suite that every workflow should pass: drives it until it completes, then starts it again from every
  * prefix of its steps, as after a crash, and checks that it comes to the same end with the same
  * steps. Steps are compared by role, content and meta; their order may differ, for concurrent work may
  * finish in any. Runs under any test runner.
  *
  *     test("survives a crash anywhere", () => replayEverywhere(run, { prompt: "fix it" }));
  *
- * A workflow that asks needs `answers`. One whose agents answer differently each time can't pass:
+ * A workflow that asks needs `answers`. A thread that fails, waits or runs out of rounds is an error, unless `expect` says
+ * so. One whose agents answer differently each time can't pass:
  * give it a scripted agent.
  *
  * @returns The outcome of the first run.
- * @throws WorkflowError `REPLAY_DIFFERS` with every difference in `details`.
+ * @throws WorkflowError `REPLAY_NOT_COMPLETED`; what {@link runThread} throws; `REPLAY_DIFFERS` with every difference in `details`.
  */
 export async function replayEverywhere(
   workflow: WorkflowFn,
-  options: RunThreadOptions = {},
+  { expect = "completed", ...options }: ReplayOptions = {},
 ): Promise<ThreadOutcome> {
   const given = options.steps?.length ?? 0;
   const whole = await runThread(workflow, options);
+  checkExpected(whole, expect);
   const details: string[] = [];
   for (let after = given; after <= whole.steps.length; after++) {
     const steps = whole.steps.slice(0, after);
@@ -41,6 +49,28 @@ export async function replayEverywhere(
     hint: "what a workflow does next must follow from its prompt and its steps alone",
     details,
   });
+}
+
+function checkExpected(whole: ThreadOutcome, expect: string): void {
+  const isOut = whole.status === "completed" && whole.reason === "maxRounds";
+  const status = isOut ? "maxRounds" : whole.status;
+  if (status === expect) return;
+  const { message, hint } = unexpected(whole, isOut);
+  throw new WorkflowError({
+    code: "REPLAY_NOT_COMPLETED",
+    message: `${message}, not ${expect}`,
+    hint: `${hint}, or pass expect: "${status}"`,
+  });
+}
+
+function unexpected(whole: ThreadOutcome, isOut: boolean): { message: string; hint: string } {
+  const after = `after ${whole.steps.length} steps`;
+  if (whole.status === "waiting") {
+    const what = JSON.stringify(whole.wait.meta.for);
+    return { message: `the thread is waiting for ${what} ${after}`, hint: "give it answers" };
+  }
+  if (isOut) return { message: `the thread ran out of rounds ${after}`, hint: "raise maxRounds" };
+  return { message: `the thread is ${ending(whole)} ${after}`, hint: "fix the workflow" };
 }
 
 function difference(whole: ThreadOutcome, again: ThreadOutcome): string | null {

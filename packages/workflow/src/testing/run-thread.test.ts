@@ -83,11 +83,11 @@ describe("a plain bundle", () => {
       steps: [],
     });
     expect(await runThread(failing({ foo: 1 }, done))).toMatchObject({
-      message: "step 1 breaks the contract: role is undefined, not a string",
+      message: "step 1: role is undefined, not a string",
     });
     const step = { role: "a", content: "", meta: {} };
     expect(await runThread(failing(step, undefined))).toMatchObject({
-      message: "the result is undefined, not {returnCode, summary}",
+      message: "the return value: the result is undefined, not {returnCode, summary}",
       steps: [step],
     });
     expect(await runThread(failing(step, { returnCode: 2, summary: "no" }))).toMatchObject({
@@ -131,10 +131,10 @@ describe("a plain bundle", () => {
 describe("a workflow that asks", () => {
   test("gets its answers in order, with the value of what is JSON", async () => {
     expect(await runThread(asking, { answers: ["no JSON"] })).toMatchObject({
-      result: { summary: '["no JSON",{"for":"approval"}]' },
+      result: { summary: '["no JSON",{"for":"approval","by":{"kind":"api"}}]' },
     });
     expect(await runThread(asking, { answers: ["[1]"] })).toMatchObject({
-      result: { summary: '["[1]",{"for":"approval","value":[1]}]' },
+      result: { summary: '["[1]",{"for":"approval","by":{"kind":"api"},"value":[1]}]' },
     });
     const answers = [{ content: "late", meta: { timedOut: true } }];
     expect(await runThread(asking, { answers })).toMatchObject({
@@ -160,7 +160,7 @@ describe("a workflow that asks", () => {
     expect(await runThread(asking, { steps })).toMatchObject({ status: "waiting", steps });
     const answers = (wait: { content: string }): string => `to ${wait.content}`;
     expect(await runThread(asking, { steps, answers })).toMatchObject({
-      result: { summary: '["to Ship it?",{"for":"approval"}]' },
+      result: { summary: '["to Ship it?",{"for":"approval","by":{"kind":"api"}}]' },
     });
   });
 
@@ -170,5 +170,72 @@ describe("a workflow that asks", () => {
       expect(outcome).toMatchObject({ status: "completed", reason: "maxRounds" });
       expect(outcome.steps).toHaveLength(maxRounds);
     }
+  });
+});
+
+describe("the checks of the engine", () => {
+  const roles = { planner: { description: "Plans", schema: { required: ["topics"] } } };
+  const descriptor = { description: "Plans", roles };
+  const planning = (meta: Record<string, unknown>, role = "planner"): WorkflowFn =>
+    async function* (input) {
+      if (input.steps.length === 0) yield { role, content: "", meta };
+      return done;
+    };
+
+  test("a strict descriptor refuses a step that does not fit, and one that is not strict warns", async () => {
+    const strict = { ...descriptor, strict: true };
+    expect(await runThread(planning({}), { descriptor: strict })).toMatchObject({
+      status: "failed",
+      steps: [],
+      error: { code: "STEP_REFUSED" },
+      message: expect.stringContaining("must have required property 'topics'"),
+    });
+    expect(await runThread(planning({}, "writer"), { descriptor: strict })).toMatchObject({
+      message: 'step 1: the role "writer" is not in the descriptor, which names "planner"',
+    });
+    const { status, mismatches } = await runThread(planning({}), { descriptor });
+    expect([status, mismatches?.map(({ role }) => role)]).toEqual(["completed", ["planner"]]);
+    const fitting = await runThread(planning({ topics: [] }), { descriptor: strict });
+    expect(fitting).not.toHaveProperty("mismatches");
+  });
+
+  test("a descriptor that add refuses is refused, and so are params that do not fit it", async () => {
+    const bad = { ...descriptor, roles: { planner: { description: "", schema: { type: "no" } } } };
+    const refused = await runThread(planning({}), { descriptor: bad }).catch(String);
+    expect(refused).toContain("roles.planner.schema");
+    const input = { type: "object", required: ["repo"] };
+    const wanting = { ...descriptor, input };
+    const given = runThread(planning({}), { descriptor: wanting, params: {} });
+    expect(await given.catch((error: unknown) => error)).toMatchObject({ code: "PARAMS_INVALID" });
+    const params = { repo: "x" };
+    expect(await runThread(planning({}), { descriptor: wanting, params })).toMatchObject({
+      status: "completed",
+    });
+  });
+
+  const askingFor = (meta: Record<string, unknown>): WorkflowFn =>
+    async function* (input) {
+      if (input.steps.length < 2) {
+        yield { role: WAIT, content: "", meta: { for: "approval", ...meta } };
+      }
+      return done;
+    };
+
+  test("an answer that breaks the question's schema is refused", async () => {
+    const workflow = askingFor({ schema: { type: "boolean" } });
+    for (const answer of ["perhaps", { content: "", meta: { value: 1 } }]) {
+      const refused = runThread(workflow, { answers: [answer] });
+      expect(await refused.catch((error: unknown) => error)).toMatchObject({
+        code: "ANSWER_INVALID",
+      });
+    }
+    expect((await runThread(workflow, { answers: ["true"] })).status).toBe("completed");
+  });
+
+  test("a question with an invalid schema fails the thread", async () => {
+    expect(await runThread(askingFor({ schema: { type: 3 } }))).toMatchObject({
+      status: "failed",
+      message: expect.stringContaining("step 1: meta.schema is no JSON Schema"),
+    });
   });
 });

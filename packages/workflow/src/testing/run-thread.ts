@@ -1,15 +1,23 @@
-import { exactJson } from "../contract/exact-json.ts";
 import { checkResult, checkStep } from "../contract/check.ts";
 import {
+  type Descriptor,
   INPUT,
   type RoleOutput,
   type Step,
   WAIT,
+  type WaitMeta,
   type WorkflowFn,
   type WorkflowResult,
 } from "../contract/contract.ts";
 import { WorkflowError, messageOf } from "../contract/error.ts";
 import { sleepsUntil } from "../contract/wait.ts";
+import { checkDescriptor } from "../bundle/descriptor.ts";
+import { checkStartParams } from "../bundle/params.ts";
+import { RoleSchemas } from "../bundle/role-schemas.ts";
+import { compileForAnswer } from "../bundle/schema.ts";
+import type { InputRequest } from "../control/control.ts";
+import { answerStep, schemaProblem, timeoutStep } from "../engine/answer.ts";
+import { DescriptorCheck, stepRefused } from "../engine/descriptor-check.ts";
 import { type DurableProgram, durable } from "../durable/durable.ts";
 import { withRecorded } from "../durable/recorded.ts";
 
@@ -19,16 +27,25 @@ export type TestAnswer = string | { content: string; meta: Record<string, unknow
 /** Options of a thread in memory. */
 export type RunThreadOptions = {
   prompt?: string;
+  /** What `run --params` gives: any JSON value. */
+  params?: unknown;
   /** Steps that are in the log already, as after a resume or a fork. */
   steps?: readonly (RoleOutput & { timestamp?: number })[];
-  params?: unknown;
-  /** 100 when absent. All steps of the thread count. */
+  /** The descriptor's, or 100, when absent. All steps of the thread count. */
   maxRounds?: number;
+  /**
+   * The bundle's descriptor: `params` and each step are checked against it, as in a started thread. A strict one refuses a
+   * step; without `strict` what does not fit is in the outcome's `mismatches`.
+   */
+  descriptor?: Descriptor;
   /** The answers to the waits to come, in their order; or what answers each, if it does. */
   answers?: readonly TestAnswer[] | ((wait: Step) => TestAnswer | undefined);
   threadId?: string;
+  /** The folder that the roles work in; `/` when absent. */
   cwd?: string;
+  /** The thread's environment: no variable of the process is in it. */
   env?: Readonly<Record<string, string>>;
+  /** Kills the thread when it is aborted. */
   signal?: AbortSignal;
   /** What else stands in `options`. */
   options?: Record<string, unknown>;
@@ -47,23 +64,43 @@ type Ending<Value = unknown> =
  * How far a thread came, with all of its steps. It is `waiting` when no answer was left for its last one, and
  * `failed` also when it returned another code than 0.
  */
-export type ThreadOutcome<Value = unknown> = { steps: Step[] } & Ending<Value>;
+export type ThreadOutcome<Value = unknown> = {
+  steps: Step[];
+  mismatches?: StepMismatch[];
+} & Ending<Value>;
+
+/** A step that does not fit the descriptor: a warning of the thread. */
+export type StepMismatch = { role: string; problem: string };
 
 /**
  * Drives a workflow in memory as the engine does: every step is checked and kept as its JSON before
  * the next is asked for, the thread ends with its maxRounds-th step, a `__wait__` gets the next
- * answer as an `__input__` step, an abort of `signal` ends it at once. Unlike the engine it checks no
- * answer against a schema, lets no wait expire, and every sleep end at once. Never rejects for what the workflow does.
+ * answer as an `__input__` step, an abort of `signal` ends it at once. Steps, answers and params pass the engine's own
+ * checks. Unlike in the engine no wait expires, and every sleep ends at once. Never rejects for what the workflow does.
  *
- *     const { steps, status } = await runThread(run, { prompt: "fix it", answers: ["yes"] });
+ *     const { steps, status } = await runThread(run, { descriptor, prompt: "fix it", answers: ["yes"] });
+ *
+ * @throws WorkflowError for what a host refuses of its caller: `PARAMS_INVALID`; of an answer `ANSWER_INVALID` and
+ * `NOT_A_DECISION`.
  */
 export async function runThread<Value>(
   workflow: WorkflowFn<Value>,
   options: RunThreadOptions = {},
 ): Promise<ThreadOutcome<Value>> {
-  const thread = new TestThread(options);
+  const { descriptor } = options;
+  if (descriptor && !options.steps) await checkStartParams({ descriptor }, options, "<name>");
+  const mismatches: StepMismatch[] = [];
+  const thread = new TestThread(options, await checkOf(descriptor, mismatches));
   const ending = await thread.drive(workflow);
-  return { steps: thread.steps, ...(ending as Ending<Value>) };
+  const noted = mismatches.length > 0 ? { mismatches } : {};
+  return { steps: thread.steps, ...noted, ...(ending as Ending<Value>) };
+}
+
+async function checkOf(descriptor: Descriptor | undefined, mismatches: StepMismatch[]) {
+  if (!descriptor) return null;
+  const schemas = new RoleSchemas(await checkDescriptor(descriptor));
+  if (schemas.isStrict) await schemas.compile();
+  return new DescriptorCheck(schemas, (_attempt, mismatch) => mismatches.push(mismatch));
 }
 
 class TestThread {
@@ -71,11 +108,13 @@ class TestThread {
   readonly #options: RunThreadOptions;
   readonly #maxRounds: number;
   readonly #aborted: Promise<null>;
+  readonly #check: DescriptorCheck | null;
   #answered = 0;
 
-  constructor(options: RunThreadOptions) {
+  constructor(options: RunThreadOptions, check: DescriptorCheck | null) {
     this.#options = options;
-    this.#maxRounds = options.maxRounds ?? 100;
+    this.#check = check;
+    this.#maxRounds = options.maxRounds ?? options.descriptor?.maxRounds ?? 100;
     const { signal, steps = [] } = options;
     this.#aborted = new Promise((resolve) => {
       if (signal?.aborted) resolve(null);
@@ -85,33 +124,44 @@ class TestThread {
   }
 
   async drive(workflow: WorkflowFn): Promise<Ending> {
-    let after = this.#settle();
+    let after = await this.#settle();
     if ("status" in after) return after;
     const thread = this.#start(workflow);
-    let sent: Step | undefined;
     try {
       for (;;) {
-        const next = await Promise.race([this.#aborted, thread.next(sent)]);
-        if (next === null) return { status: "killed" };
-        if (next.done === true) return returned(next.value);
-        this.#commit(next.value);
-        after = this.#settle();
+        const next = await this.#next(thread, after.sent);
+        if ("status" in next) return next;
+        this.#keep(next.step);
+        this.#check?.committed(next.step, undefined);
+        after = await this.#settle();
         if ("status" in after) return after;
-        sent = after.sent;
       }
-    } catch (error) {
-      return { status: "failed", reason: "failed", message: messageOf(error), error };
     } finally {
       const closed = thread.return({ returnCode: 1, summary: "" }).catch(() => {});
       if (this.#options.signal?.aborted !== true) await closed;
+      await this.#check?.settled();
+    }
+  }
+
+  /** The next step, checked; or how the thread ends instead. */
+  async #next(
+    thread: ReturnType<WorkflowFn>,
+    sent: Step | undefined,
+  ): Promise<Ending | { step: RoleOutput }> {
+    try {
+      const next = await Promise.race([this.#aborted, thread.next(sent)]);
+      if (next === null) return { status: "killed" };
+      return next.done === true ? returned(next.value) : { step: await this.#checked(next.value) };
+    } catch (error) {
+      return { status: "failed", reason: "failed", message: messageOf(error), error };
     }
   }
 
   /** How the thread ends after its last step; else what the generator is sent, the answer to that step. */
-  #settle(): Ending | { sent?: Step } {
+  async #settle(): Promise<Ending | { sent?: Step }> {
     const last = this.steps.at(-1);
     const asks = last?.role === WAIT && this.steps.length < this.#maxRounds;
-    const sent = asks ? this.#answer(last) : undefined;
+    const sent = asks ? await this.#answer(last) : undefined;
     if (asks && !sent) return { status: "waiting", wait: last };
     if (this.steps.length < this.#maxRounds) return { sent };
     const summary = `stopped at ${this.steps.length} steps`;
@@ -119,7 +169,7 @@ class TestThread {
   }
 
   #start(workflow: WorkflowFn): ReturnType<WorkflowFn> {
-    const { prompt = "", params, threadId = "00000000000000000000000000" } = this.#options;
+    const { prompt = "", params, threadId = testThreadId } = this.#options;
     const { signal = new AbortController().signal, cwd = "/", env = {}, options } = this.#options;
     const input = { prompt, steps: structuredClone(this.steps), params };
     const maxRounds = this.#maxRounds;
@@ -127,15 +177,19 @@ class TestThread {
     return workflow(input, withRecorded(workflow, all));
   }
 
-  #commit(yielded: unknown): void {
+  async #checked(yielded: unknown): Promise<RoleOutput> {
+    const number = this.steps.length + 1;
     const checked = checkStep(yielded);
-    if (!checked.ok) {
-      throw new WorkflowError({
-        code: "BAD_STEP",
-        message: `step ${this.steps.length + 1} breaks the contract: ${checked.reason}`,
-      });
+    let problem = checked.ok ? null : checked.reason;
+    if (checked.ok && checked.step.role === WAIT) {
+      problem = await schemaProblem(checked.step.meta as WaitMeta, compileForAnswer);
     }
-    this.#keep(checked.step);
+    if (!checked.ok || problem !== null) {
+      throw new WorkflowError({ code: "BAD_STEP", message: `step ${number}: ${problem}` });
+    }
+    const refusal = this.#check?.refusal(checked.step) ?? null;
+    if (refusal !== null) throw stepRefused(number, refusal);
+    return checked.step;
   }
 
   #keep({ role, content, meta }: RoleOutput, timestamp?: number): Step {
@@ -146,31 +200,34 @@ class TestThread {
   }
 
   /** Commits the next answer, if there is one. */
-  #answer(wait: Step): Step | undefined {
-    const { for: what } = wait.meta;
-    if (sleepsUntil(wait) !== null) {
-      return this.#keep({
-        role: INPUT,
-        content: "",
-        meta: { for: what, timedOut: true, sleep: true },
-      });
-    }
-    const { answers = [] } = this.#options;
-    const given = typeof answers === "function" ? answers(wait) : answers[this.#answered];
+  async #answer(asked: Step): Promise<Step | undefined> {
+    const wait = asked.meta as WaitMeta;
+    if (sleepsUntil(asked) !== null) return this.#keep(timeoutStep(wait));
+    const { answers = [], threadId = testThreadId } = this.#options;
+    const given = typeof answers === "function" ? answers(asked) : answers[this.#answered];
     this.#answered += 1;
-    return given === undefined ? undefined : this.#keep(inputOf(given, what));
+    if (given === undefined) return undefined;
+    if (typeof given !== "string" && given.meta.timedOut === true) {
+      return this.#keep({ role: INPUT, ...given });
+    }
+    const question = { number: this.steps.length, wait: { ...wait, expiresAt: undefined } };
+    const parts = { judge: compileForAnswer, now: () => 0 };
+    return this.#keep(await answerStep(threadId, question, { input: inputOf(given) }, parts));
   }
 }
 
-function inputOf(given: TestAnswer, what: unknown): RoleOutput {
-  if (typeof given !== "string") return { role: INPUT, ...given };
-  return { role: INPUT, content: given, meta: { for: what, ...exactJson(given) } };
+const testThreadId = "00000000000000000000000000";
+
+function inputOf(given: TestAnswer): InputRequest {
+  if (typeof given === "string") return { content: given };
+  const { value, ...meta } = given.meta;
+  return { content: given.content, meta, ...(value !== undefined && { value }) };
 }
 
 function returned(value: unknown): Ending {
   const checked = checkResult(value);
   if (!checked.ok) {
-    throw new WorkflowError({ code: "BAD_RESULT", message: checked.reason });
+    throw new WorkflowError({ code: "BAD_RESULT", message: `the return value: ${checked.reason}` });
   }
   const { result } = checked;
   if (result.returnCode === 0) return { status: "completed", reason: "returned", result };

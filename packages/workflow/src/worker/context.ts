@@ -27,7 +27,11 @@ export type ThreadContext = {
   /** How many of the thread's steps are committed, and the attempt of the running `next()`. */
   engine: () => { steps: number; attempt: string | null };
   fail: (thrown: unknown) => void;
+  surroundings: Surroundings;
 };
+
+/** What `process.env` and `process.cwd()` answer in a thread. The thread may change its own copy of the environment. */
+export type Surroundings = { env: Readonly<Record<string, string>>; cwd: string | undefined };
 
 // Bun collects a channel without a reference, with its subscribers: the module holds it.
 const events = channel(eventsChannel);

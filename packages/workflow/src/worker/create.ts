@@ -1,16 +1,15 @@
 import type { LoadedBundle } from "../bundle/store.ts";
-import { compileSchema, type Validate } from "../bundle/schema.ts";
+import { checkStartParams } from "../bundle/params.ts";
+import { compileForAnswer } from "../bundle/schema.ts";
 import {
   type Bundle,
   INPUT,
-  type JsonSchema,
   type RoleOutput,
   type Step,
   WAIT,
   type WaitMeta,
 } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { isPlainObject } from "../contract/show.ts";
 import { answererOf } from "../control/answered-by.ts";
 import {
   defaultMaxRounds,
@@ -20,13 +19,7 @@ import {
   type StartRequest,
   type StepEdit,
 } from "../control/control.ts";
-import {
-  answerStep,
-  type AskedQuestion,
-  type GivenAnswer,
-  type SchemaJudge,
-  readAnswer,
-} from "../engine/answer.ts";
+import { answerStep, type AskedQuestion, type GivenAnswer, readAnswer } from "../engine/answer.ts";
 import { blobsNamedIn } from "../record/blob-names.ts";
 import { LogFold } from "../record/fold.ts";
 import type { JournalRecord } from "../record/journal.ts";
@@ -300,45 +293,18 @@ async function inputStep(input: InputRequest, last: Step | undefined): Promise<S
   return { role: INPUT, content, meta: whole, timestamp: system.clock.now() };
 }
 
-const takesAll: Validate = () => null;
-const known = new WeakMap<Pick<Bundle, "descriptor">, Promise<Validate>>();
-
 /**
- * Checks what a thread is started with against its bundle's `descriptor.input`. Where a prompt comes
- * without params, the workflow may read them from it. A fork without params of its own, and a thread that begins with an
- * answer, go on from what they were made of.
- * @throws WorkflowError `PARAMS_INVALID` (usage) that names all that is missing or wrong.
+ * Checks the params of a new thread. A fork without params of its own, and a thread that begins with an answer, go on from
+ * what they were made of.
+ * @throws WorkflowError as {@link checkStartParams}
  */
 export async function checkParams(
   bundle: Pick<Bundle, "descriptor">,
   request: StartRequest,
 ): Promise<void> {
-  const { params, prompt = "", workflow } = request;
-  const { input } = bundle.descriptor;
-  if (input === undefined || request.input) return;
-  if (request.fork && params === undefined) return;
-  if (params === undefined && prompt !== "") return;
-  const validate = known.get(bundle) ?? validatorOf(input);
-  known.set(bundle, validate);
-  const problem = (await validate)(params ?? {});
-  if (problem === null) return;
-  const hint = `give them as one JSON object; see what they must be: uncaged-workflow show ${workflow}`;
-  throw WorkflowError.usage("PARAMS_INVALID", problem.slice(0, 2000), hint);
+  if (request.input || (request.fork && request.params === undefined)) return;
+  await checkStartParams(bundle, request, request.workflow);
 }
-
-// A bundle that was added before this was checked may hold anything there.
-async function validatorOf(input: JsonSchema): Promise<Validate> {
-  if (typeof input !== "boolean" && !isPlainObject(input)) return takesAll;
-  const compiled = await compileSchema(input, { all: true, name: "params" });
-  return "validate" in compiled ? compiled.validate : takesAll;
-}
-
-/** Compiles what a `__wait__` asks for. */
-export const compileForAnswer: SchemaJudge = async (schema) => {
-  const compiled = await compileSchema(schema);
-  if ("validate" in compiled) return compiled;
-  return { problem: `${compiled.path.join(".") || "it"} ${compiled.message}` };
-};
 
 /** The `__input__` step that an answer becomes at this time. @see answerStep */
 export const answerAt = (

@@ -16,7 +16,7 @@ import type { ThreadRef } from "../record/thread.ts";
 import type { Claim, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { journalOf, partsIn, type ThreadContext } from "./context.ts";
-import { compileForAnswer } from "./create.ts";
+import { compileForAnswer } from "../bundle/schema.ts";
 import type { InfoLog } from "./info.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { JournalParts } from "./journal.ts";
@@ -103,6 +103,7 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
   const context: ThreadContext = {
     ...{ threadId, info, paid, open, fail },
     ...outside,
+    surroundings: { env: env ?? {}, cwd: options.cwd },
     engine: () => engine,
   };
   const recorded = journalOf(context, { claim, ...journal, mask });

@@ -1,4 +1,5 @@
 import { Console } from "node:console";
+import { resolve } from "node:path";
 import { Writable } from "node:stream";
 import { WorkflowError } from "../contract/error.ts";
 import { writeAll } from "../disk/files.ts";
@@ -23,11 +24,13 @@ const printing = [
 ];
 
 /**
- * Gives bundles this process to themselves: what they print goes to their threads' debug logs, and `process.exit` and what nothing
- * catches fail the thread that they come from.
+ * Gives bundles this process to themselves: what they print goes to their threads' debug logs, `process.env` and
+ * `process.cwd()` are those of their threads, and `process.exit` and what nothing catches fail the thread that they come
+ * from.
  */
 export function isolate(threads: Driven): void {
   guardExit();
+  lendSurroundings();
   capturePrints();
   catchCrashes(threads);
 }
@@ -71,6 +74,43 @@ function guardExit(): void {
     );
     currentContext()?.fail(error);
     throw error;
+  };
+}
+
+/**
+ * Answers `process.env` and `process.cwd()` with the running thread's, by its async context, and with the worker's own where
+ * no thread runs: at the module level of a bundle. `process.chdir` moves the process, and the thread's folder with it.
+ */
+function lendSurroundings(): void {
+  const { env: own } = process;
+  const cwd = process.cwd.bind(process);
+  const chdir = process.chdir.bind(process);
+  const env = () => currentContext()?.surroundings.env ?? own;
+  // Threads of one shell share a frozen copy, until one of them changes its own.
+  const changed = () => {
+    const surroundings = currentContext()?.surroundings;
+    if (!surroundings) return own;
+    if (Object.isFrozen(surroundings.env)) surroundings.env = { ...surroundings.env };
+    return surroundings.env as Record<string, string>;
+  };
+  process.env = new Proxy(own, {
+    get: (_, key) => Reflect.get(env(), key),
+    has: (_, key) => Reflect.has(env(), key),
+    set: (_, key, value) => Reflect.set(changed(), key, String(value)),
+    deleteProperty: (_, key) => Reflect.deleteProperty(changed(), key),
+    defineProperty: (_, key, descriptor) => Reflect.defineProperty(changed(), key, descriptor),
+    ownKeys: () => Reflect.ownKeys(env()),
+    getOwnPropertyDescriptor: (_, key) => {
+      const found = Reflect.getOwnPropertyDescriptor(env(), key);
+      return found && { ...found, configurable: true, writable: true };
+    },
+  });
+  process.cwd = () => currentContext()?.surroundings.cwd ?? cwd();
+  process.chdir = (folder) => {
+    const context = currentContext();
+    const from = process.cwd();
+    chdir(context ? resolve(from, folder) : folder);
+    if (context) context.surroundings.cwd = cwd();
   };
 }
 

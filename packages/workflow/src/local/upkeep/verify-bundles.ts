@@ -1,4 +1,4 @@
-import { readDescriptor } from "../../bundle/descriptor.ts";
+import { readDescriptor } from "../../bundle/descriptor-yaml.ts";
 import { maxDescriptorBytes, proofsOf } from "../../bundle/proof.ts";
 import { sealIn } from "../../bundle/seal.ts";
 import { readHashed, sideProblems } from "../../bundle/store.ts";

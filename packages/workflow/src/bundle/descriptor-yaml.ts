@@ -1,0 +1,29 @@
+import { LineCounter, parseDocument, stringify } from "yaml";
+import type { Descriptor } from "../contract/contract.ts";
+import { messageOf } from "../contract/error.ts";
+import { badDescriptor, toDescriptor } from "./descriptor.ts";
+
+/** The descriptor as the YAML text beside its bundle. */
+export const descriptorYaml = (descriptor: Descriptor): string =>
+  stringify(descriptor, { aliasDuplicateObjects: false, lineWidth: 100 });
+
+/**
+ * The descriptor that a YAML text holds; `file` is named in errors.
+ *
+ * @throws WorkflowError `BAD_DESCRIPTOR`, with line and column when the text is no YAML.
+ */
+export function readDescriptor(yaml: string, file: string): Descriptor {
+  const lines = new LineCounter();
+  const document = parseDocument(yaml, { lineCounter: lines, prettyErrors: false });
+  const [error] = document.errors;
+  const hint = `add the bundle again to write ${file} anew`;
+  if (error) {
+    const { line, col } = lines.linePos(error.pos[0]);
+    throw badDescriptor(`${file}:${line}:${col}: ${messageOf(error)}`, hint);
+  }
+  try {
+    return toDescriptor(document.toJS());
+  } catch (problem) {
+    throw badDescriptor(`${file}: ${messageOf(problem)}`, hint);
+  }
+}

@@ -1,0 +1,34 @@
+import type { Bundle, JsonSchema } from "../contract/contract.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { isPlainObject } from "../contract/show.ts";
+import { compileSchema, type Validate } from "./schema.ts";
+
+const takesAll: Validate = () => null;
+const known = new WeakMap<Pick<Bundle, "descriptor">, Promise<Validate>>();
+
+/**
+ * Checks what a thread is started with against its bundle's `descriptor.input`. Where a prompt comes
+ * without params, the workflow may read them from it. `workflow` is its name, for the hint.
+ * @throws WorkflowError `PARAMS_INVALID` (usage) that names all that is missing or wrong.
+ */
+export async function checkStartParams(
+  bundle: Pick<Bundle, "descriptor">,
+  { params, prompt = "" }: { params?: unknown; prompt?: string },
+  workflow: string,
+): Promise<void> {
+  const { input } = bundle.descriptor;
+  if (input === undefined || (params === undefined && prompt !== "")) return;
+  const validate = known.get(bundle) ?? validatorOf(input);
+  known.set(bundle, validate);
+  const problem = (await validate)(params ?? {});
+  if (problem === null) return;
+  const hint = `give them as one JSON object; see what they must be: uncaged-workflow show ${workflow}`;
+  throw WorkflowError.usage("PARAMS_INVALID", problem.slice(0, 2000), hint);
+}
+
+// A bundle that was added before this was checked may hold anything there.
+async function validatorOf(input: JsonSchema): Promise<Validate> {
+  if (typeof input !== "boolean" && !isPlainObject(input)) return takesAll;
+  const compiled = await compileSchema(input, { all: true, name: "params" });
+  return "validate" in compiled ? compiled.validate : takesAll;
+}
