@@ -35,7 +35,7 @@ const most = (files: File[], key: "bytes" | "changedAt"): string =>
 
 export const run = durable(async function* (step, { prompt }) {
   // A step's function gets the folder, the environment and the signal of its thread.
-  const files = yield* step("lister", ({ cwd = "." }) => list(cwd));
+  const files = yield* step("lister", ({ cwd }) => list(cwd));
   if (files.length === 0) return { returnCode: 1, summary: "there is no file here" };
 
   // Both run at once, and each is committed when it has finished.
@@ -50,7 +50,7 @@ export const run = durable(async function* (step, { prompt }) {
   });
   if (!agreed) return "not written";
 
-  yield* step("writer", async ({ cwd = "." }) => {
+  yield* step("writer", async ({ cwd }) => {
     const lines = files.map(({ name, bytes }) => `- ${name}: ${bytes} bytes`);
     const text = [
       `# ${files.length} files`,

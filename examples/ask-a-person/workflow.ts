@@ -28,7 +28,7 @@ const person: Role<WaitResult<string>> = async ({ steps }) =>
     schema: { type: "string", minLength: 1 },
   });
 
-const publisher: Role<{ file: string }> = async ({ steps, cwd = "." }) => {
+const publisher: Role<{ file: string }> = async ({ steps, cwd }) => {
   const text = steps.findLast((step) => step.role === "writer")?.content ?? "";
   const file = join(cwd, "ANNOUNCEMENT.md");
   await writeFile(file, `${text}\n`);

@@ -5,7 +5,7 @@ import { scriptedAgent } from "@uncaged/workflow-agents";
 /** Plays all roles without a model, on the repository that make-repository.sh makes. */
 export const script = scriptedAgent({
   "You plan": JSON.stringify({ parts: ["slug.mjs: slug()", "count.mjs: count()"] }),
-  "You code": ({ cwd = ".", start }) => {
+  "You code": ({ cwd, start }) => {
     const name = start.content.startsWith("slug") ? "slug.mjs" : "count.mjs";
     writeFileSync(join(cwd, name), code[name]);
     return JSON.stringify({ changed: [name] });

@@ -12,7 +12,7 @@ export type Commit = { id: string; subject: string; paths: string[] };
 
 /** Runs git where the thread was started and gives what it prints. A kill ends git too. */
 export async function git(here: StepContext, ...args: string[]): Promise<string> {
-  const { cwd = ".", signal } = here;
+  const { cwd, signal } = here;
   if (!existsSync(cwd)) throw new Error(`there is no folder ${cwd}`);
   // Nothing but the commit may decide: no repository, language or taste of the shell.
   const { GIT_DIR: _dir, GIT_WORK_TREE: _tree, GIT_INDEX_FILE: _index, ...shell } = here.env;

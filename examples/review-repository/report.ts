@@ -13,7 +13,7 @@ export async function writeReport(
   plan: Plan,
   readings: Reading[],
   { to }: Options,
-  { cwd = "." }: StepContext,
+  { cwd }: StepContext,
   notes: string[] = [],
 ): Promise<{ content: string; meta: Report }> {
   const all = readings.flatMap(({ path, findings }) =>

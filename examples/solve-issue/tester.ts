@@ -8,7 +8,7 @@ const tools = toolRegistry([runCommand({ timeoutMs: 300_000 })]);
  * pass: the exit code decides. `--option 'test=["make","test"]'` sets the command; the default is `node --test`.
  */
 export const tester: Role<{ passed: boolean }> = async (ctx) => {
-  const { cwd = ".", env = {}, signal = new AbortController().signal, options = {} } = ctx;
+  const { cwd, env = {}, signal = new AbortController().signal, options = {} } = ctx;
   const argv = options.test ?? ["node", "--test"];
   const outcome = await withRun({ ...currentRun(), stepID: "tester" }, () =>
     runTool(tools, "runCommand", { argv }, { cwd, env, signal }),

@@ -105,7 +105,7 @@ function plant(gitDir: string, { place, hooks, program }: ReturnType<typeof trap
 /** A team of two whose changes conflict and are merged; each member does something first. */
 function team(hostile: (cwd: string) => void) {
   const role = (name: string): Role<Record<string, unknown>> => {
-    return async ({ cwd = "" }) => {
+    return async ({ cwd }) => {
       writeFileSync(join(cwd, "README.md"), `# ${name}\n`);
       writeFileSync(join(cwd, `${name}.txt`), name);
       hostile(cwd);

@@ -39,7 +39,7 @@ type Play = { works: Work[]; options?: WorktreeOptions; thread?: RunThreadOption
 /** Runs a thread whose role works in a worktree, once for each of these works. */
 async function play(repository: TestRepository, { works, options, thread }: Play) {
   const worktrees = join(next("root"), "worktrees", "thread");
-  const worker: Role<object> = async ({ steps, cwd = "", env = {} }) => {
+  const worker: Role<object> = async ({ steps, cwd, env = {} }) => {
     await works[steps.length]?.(cwd, env);
     return { content: "done", meta: {} };
   };

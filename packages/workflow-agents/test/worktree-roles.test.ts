@@ -24,7 +24,7 @@ const repositoryOf = () => new TestRepository(next("repository"));
 
 test("a role that asks has its files kept with the question", async () => {
   const repository = repositoryOf();
-  const asker: Role<Record<string, unknown>> = async ({ cwd = "", steps }) => {
+  const asker: Role<Record<string, unknown>> = async ({ cwd, steps }) => {
     if (steps.length > 0) return { content: readFileSync(join(cwd, "draft"), "utf8"), meta: {} };
     writeFileSync(join(cwd, "draft"), "drafted");
     return waitFor("approval", { content: "Good?" });
@@ -57,7 +57,7 @@ test("a role whose own field is called worktree is refused at once", () => {
 test("a try whose time was up leaves before the next one begins with the files of the step", async () => {
   const repository = repositoryOf();
   let tries = 0;
-  const slow: Role<Record<string, unknown>> = async ({ cwd = "", signal }) => {
+  const slow: Role<Record<string, unknown>> = async ({ cwd, signal }) => {
     const number = (tries += 1);
     const found = existsSync(join(cwd, "half"));
     if (number === 1) await new Promise((done) => signal?.addEventListener("abort", done));

@@ -23,7 +23,7 @@ function dieAt(folder: string, place: string): void {
   process.kill(process.pid, "SIGKILL");
 }
 
-const writer: Role<object> = async ({ cwd = "", steps: before, env }) => {
+const writer: Role<object> = async ({ cwd, steps: before, env }) => {
   const number = before.length + 1;
   appendFileSync(join(cwd, "lines"), `${number}\n`);
   writeFileSync(join(cwd, `file ${number}`), "half");

@@ -133,7 +133,7 @@ const callbacks = {
 
 /** Tools that need no directory run in a thread that has none. */
 const contextOf = (thread: ThreadContext): ToolContext => {
-  const { cwd = "/", env = {}, signal = new AbortController().signal, blobs } = thread;
+  const { cwd, env = {}, signal = new AbortController().signal, blobs } = thread;
   return { cwd, env, blobs, signal, thread };
 };
 
