@@ -8,7 +8,7 @@
  * or of a registered version stays.
  * Of a file in which a bit was flipped A1 holds unless the product names the damage.
  */
-import { type FileInode, type Inode } from "./disk.ts";
+import { type FileInode, type Inode, logOf } from "./disk.ts";
 import type { DiskWatch } from "./calls.ts";
 import { bundleOf, type Commit, parseLog, registered } from "./reader.ts";
 import type { Process, World } from "./world.ts";
@@ -166,10 +166,10 @@ export class Auditor implements DiskWatch {
     if (path === `${this.#root}/workflow.yaml`) this.#checkRegistry();
   }
 
-  onRemoved(path: string, inode: Inode): void {
+  onRemoved(path: string): void {
     const hash = bundleOf(path);
     if (hash !== null) this.#bundleGone(hash);
-    const log = inode.kind === "file" ? inode.log : null;
+    const log = logOf(path);
     const seen = log && this.#find(log.threadId);
     if (!seen || !path.endsWith(".data.jsonl")) return;
     seen.isThere = false;

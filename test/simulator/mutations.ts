@@ -196,8 +196,11 @@ export const mutations: readonly Mutation[] = [
   {
     name: "unsynced-removal",
     what: "the removal of a thread is answered before it is durable",
-    file: "packages/workflow/src/disk/threads.ts",
-    edits: [["  syncFolder(folder);\n  removeFile(", "  removeFile("]],
+    file: "packages/workflow/src/disk/trash.ts",
+    edits: [
+      ["  syncFolder(threadsDir(root, hash));\n", ""],
+      ["[folder, trashDir(root), from]", "[folder, trashDir(root)]"],
+    ],
     seed: 23,
   },
   {

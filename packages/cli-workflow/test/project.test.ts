@@ -107,7 +107,7 @@ describe("the .env files of a project", () => {
     return { store, folder, contents, ...store.at(folder) };
   }
 
-  test("reach a thread beneath the real environment, and neither its worker nor its debug log", async () => {
+  test("reach a thread and its process.env beneath the real environment, and not its debug log", async () => {
     const { store, folder, ok, json } = await withEnv("GREETING=hello there\nBOTH=file");
     writeFileSync(join(folder, "own.env"), "GREETING=hello here");
     const shell = { cwd: folder, env: { BOTH: "shell" } };
@@ -115,7 +115,7 @@ describe("the .env files of a project", () => {
     const id = (await store.run(args, shell)).stdout.trim();
     expect((await json<Thread>("thread", id)).steps[0]).toMatchObject({
       content: "hello here,shell",
-      meta: { own: null },
+      meta: { own: "hello here" },
     });
     expect((await store.at(folder).run("resume", id, "--input", "yes", "--wait")).code).toBe(1);
     expect((await json<Thread>("thread", id)).result?.summary).toBe("failed with ***");

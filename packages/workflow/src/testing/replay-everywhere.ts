@@ -1,4 +1,4 @@
-import { INPUT, type RoleOutput, type Step, type WorkflowFn } from "../contract/contract.ts";
+import { INPUT, WAIT, type RoleOutput, type Step, type WorkflowFn } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import { sleepsUntil } from "../contract/wait.ts";
@@ -107,7 +107,8 @@ function keyOf(step: RoleOutput): string {
   const timeless = (key: string, value: unknown): unknown =>
     key === "retry" && isRecord(value) ? { ...value, at: 0 } : value;
   const mark = JSON.stringify(meta.__durable__, timeless);
-  return JSON.stringify([role, content, { ...meta, __durable__: mark }]);
+  const deadline = role === WAIT && meta.expiresAt !== undefined ? { expiresAt: 0 } : {};
+  return JSON.stringify([role, content, { ...meta, ...deadline, __durable__: mark }]);
 }
 
 const named = (steps: readonly Step[]): string =>
