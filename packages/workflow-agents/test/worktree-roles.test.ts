@@ -68,7 +68,7 @@ test("a try whose time was up leaves before the next one begins with the files o
   const run = durable(async function* (step, input, options) {
     const playing = roleSteps(step, input, options);
     const retry = { attempts: 2, backoff: 1 };
-    return (yield* playing("slow", tree(slow), "", { timeout: 1000, retry })).content;
+    return (yield* playing("slow", tree(slow), "", { timeout: 4000, retry })).content;
   });
   const worktrees = join(next("root"), "worktrees", "thread");
   const given = { cwd: repository.folder, env: repository.env, options: { worktrees } };
