@@ -3,8 +3,8 @@ import { useState } from "react";
 const nameOf = (key: string): string => `uncaged-kept-${key}`;
 
 /**
- * State that outlives its form and a reload of the page, in this tab, until {@link forgetKept}: what was typed and not sent.
- * A null key keeps nothing.
+ * Form state in `sessionStorage`: unsent input survives a closed form and a reload of this tab until {@link forgetKept}.
+ * A null key stores nothing.
  */
 export function useKept<T>(key: string | null, initial: T): [value: T, set: (next: T) => void] {
   const [held, hold] = useState(() => ({ key, value: readKept(key, initial) }));
@@ -16,7 +16,7 @@ export function useKept<T>(key: string | null, initial: T): [value: T, set: (nex
   return [value, set];
 }
 
-/** Forgets what was typed under some keys: it was sent. */
+/** Deletes the stored input of these keys, after it was sent. */
 export function forgetKept(...keys: string[]): void {
   for (const key of keys) sessionStorage.removeItem(nameOf(key));
 }

@@ -107,7 +107,7 @@ function StartForm({ workflow, values, choice, onClose }: StartFormProps) {
     () => filledWith(schema === null ? [anyParams] : fieldsOf(schema), values?.params),
     [schema, values?.params],
   );
-  // Values of another thread replace what was typed before, and are not kept.
+  // Values of another thread are not stored: they must not replace unsent input.
   const isFresh = values === undefined;
   const keep = isFresh ? `start-params-${workflow}` : undefined;
   const [prompt, setPrompt] = useKept(isFresh ? "start-prompt" : null, values?.prompt ?? "");
