@@ -99,6 +99,7 @@ export const everyChangeTier = (): Tier => ({
       stage("imports", bun, "--bun", tool("depcruise"), "packages", "apps"),
       stage("api", bun, "scripts/api.ts", "--check"),
       stage("format", tool("biome"), "format"),
+      stage("prose", bun, "scripts/prose/check.ts"),
     ],
     tests("tests", Object.values(everyChange.packages).flat(), {
       cases: "some",
