@@ -124,6 +124,8 @@ export const nightlyTier = (): Tier => ({
       tests(name, files, { cases: "all", parallel: processes }),
     ),
     browser(nightly, "all"),
+    // Fails on a dead link.
+    [stage("site", bun, "run", "site")],
     [
       ...cluster(nightly, "all"),
       ...tests("pack", nightly.pack, { cases: "all" }),

@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type DefaultTheme, defineConfig } from "vitepress";
+
+/* The site of the documents of this repository. It loads nothing from elsewhere, also while it is built. */
+const top = join(import.meta.dirname, "../..");
+
+/** The title of a document: its first heading. */
+const titleOf = (path: string): string =>
+  /^# (.+)$/m.exec(readFileSync(join(top, path), "utf8"))?.[1]?.replaceAll("`", "") ?? path;
+
+const page = (path: string): DefaultTheme.SidebarItem => ({
+  text: titleOf(path),
+  link: `/${path.replace(/\.md$/, "")}`,
+});
+const docs = (...names: string[]) => names.map((name) => page(`docs/${name}.md`));
+
+const decisions = [...new Bun.Glob("rfcs/[0-9]*.md").scanSync(top)].toSorted((a, b) => a.localeCompare(b));
+
+export default defineConfig({
+  title: "uncaged-workflow",
+  description: "A local-first, daemonless, durable engine for agent workflows.",
+  lang: "en",
+  srcDir: top,
+  srcExclude: ["**/node_modules/**", "{apps,bench,packages,scripts,test,api}/**", ".*/**"],
+  outDir: join(import.meta.dirname, "../dist"),
+  cacheDir: join(top, ".cache/site"),
+  rewrites: { "README.md": "index.md" },
+  cleanUrls: true,
+  // Sources, which the site does not have.
+  ignoreDeadLinks: [
+    /\.(?:ts|tsx|json|yaml)$/,
+    /^(?:\.\/|\.\.\/)*(?:apps|examples|packages|scripts|test|bench)\//,
+  ],
+  markdown: { html: false },
+  themeConfig: {
+    outline: [2, 3],
+    search: { provider: "local" },
+    sidebar: [
+      { text: "Start", items: docs("getting-started", "writing-a-workflow", "projects") },
+      { text: "Kinds of workflow", items: docs("agents", "steps", "step-engine", "graphs") },
+      {
+        text: "Plans",
+        items: docs("plans", "plan-settings", "plan-channels", "plan-sandbox", "plan-code"),
+      },
+      {
+        text: "Operate",
+        items: docs("console", "operating", "cluster", "reliability", "performance"),
+      },
+      { text: "Reference", items: docs("command-line", "server", "storage-format") },
+      { text: "Decisions", collapsed: true, items: decisions.map(page) },
+    ],
+  },
+});
