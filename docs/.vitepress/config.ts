@@ -15,7 +15,9 @@ const page = (path: string): DefaultTheme.SidebarItem => ({
 });
 const docs = (...names: string[]) => names.map((name) => page(`docs/${name}.md`));
 
-const decisions = [...new Bun.Glob("rfcs/[0-9]*.md").scanSync(top)].toSorted((a, b) => a.localeCompare(b));
+const decisions = [...new Bun.Glob("rfcs/[0-9]*.md").scanSync(top)].toSorted((a, b) =>
+  a.localeCompare(b),
+);
 
 export default defineConfig({
   title: "uncaged-workflow",
