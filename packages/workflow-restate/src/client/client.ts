@@ -14,7 +14,7 @@ const mostKeys = 500;
 /** A text as SQL has it. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** What a handler answers: its result, or why it refuses. */
+/** Reply of a handler: its result or a refusal. */
 export type Reply<T> = T | { error: ErrorRecord };
 
 /** A row of the state of an object. `value` is hexadecimal. */
@@ -74,7 +74,7 @@ export class ClusterClient {
     return (parsed(text, url) as { rows: Row[] }).rows;
   }
 
-  /** What an object keeps, by key; `where` selects among its keys. Keys and names must be plain. */
+  /** State of an object by key; `where` filters the keys. Keys and names must not need quoting. */
   async state(
     service: ServiceName,
     key: string,
@@ -86,7 +86,7 @@ export class ClusterClient {
     return rows.map(({ key: name, value }) => ({ key: name, bytes: Buffer.from(value, "hex") }));
   }
 
-  /** The keys of what an object keeps, as {@link state} does, without their values. */
+  /** Keys of an object's state. Takes the same arguments as {@link state}. */
   async keys(service: ServiceName, key: string, where = ""): Promise<string[]> {
     const rows = await this.query<{ key: string }>(
       `SELECT key FROM state WHERE ${stateOf(service, key)}${where}`,
@@ -94,7 +94,7 @@ export class ClusterClient {
     return rows.map((row) => row.key);
   }
 
-  /** The value that objects have by a name, in JSON, by the object's key: of those that have one. */
+  /** One JSON value of several objects, by object key. Objects without the value are left out. */
   async values<T>(
     service: ServiceName,
     keys: readonly string[],
@@ -138,8 +138,7 @@ export class ClusterClient {
     { type, signals }: { type: string; signals: AbortSignal[] },
   ): Promise<{ status: number; text: string }> {
     const { token } = this.#address;
-    // The last piece of what a query gives would wait for the acknowledgement of the one before, which an older connection
-    // delays by 40 ms.
+    // On a reused connection, delayed ACKs hold back the last packet of a query's response.
     const isQuery = url.startsWith(this.#address.admin);
     const headers = {
       "content-type": type,
@@ -204,7 +203,7 @@ function failedCall(what: string, status: number, text: string): WorkflowError {
   );
 }
 
-/** What a server answers when it refuses: as JSON, unless something is in front of it. */
+/** Reason in an error response: the message of its JSON, else the text of a proxy in front of the server. */
 function reasonIn(text: string): string {
   try {
     const { message } = JSON.parse(text) as { message?: unknown };

@@ -27,8 +27,8 @@ export const numbered = (kind: string, n: number): string =>
   `${kind}:${String(n).padStart(8, "0")}`;
 
 /**
- * The key of the nth batch of a thread's debug log. It sorts behind `meta`, which is so among the first of a thread's values:
- * those that come with a call when the servers limit how many do.
+ * Key of the nth batch of a thread's debug log. It sorts after `meta`: servers that limit how many values come with a call
+ * send the first keys.
  */
 export const batchKey = (n: number): string => numbered("t", n);
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { joined } from "./joined.ts";
 
-/** A read that ends when it is let, and what each has read. */
+/** A read under the control of the test, and its calls. */
 function held() {
   const reads: PromiseWithResolvers<string>[] = [];
   const read = joined(() => {
@@ -22,7 +22,7 @@ test("all who ask before a read begins share it", async () => {
   expect(await Promise.all(asked)).toEqual(["one", "one", "one"]);
 });
 
-test("who asks while a read goes on is given the next one, which begins behind it", async () => {
+test("a caller during a read gets the next read", async () => {
   const { read, reads } = held();
   const first = read();
   await turn();
@@ -37,7 +37,7 @@ test("who asks while a read goes on is given the next one, which begins behind i
   expect(await Promise.all(later)).toEqual(["two", "two"]);
 });
 
-test("a read that fails does so for those who share it, and the next one is made all the same", async () => {
+test("a failed read fails for its callers, and the next read runs", async () => {
   const { read, reads } = held();
   const [one, other] = [read(), read()];
   await turn();

@@ -18,13 +18,13 @@ type Answer<T> = T | { refused: NotStaged };
 /** So much goes in one message, unless it is one value: those of the cluster have at most 32 MiB. */
 const messageBytes = 8 * 1024 * 1024;
 const messageValues = 1000;
-/** How long another start of the same thread is waited for: longer than one that is lost holds it. */
+/** How long to wait for another start of the same thread. An abandoned start ends earlier. */
 const pendingMs = 15_000;
 const againMs = 100;
 
 /**
- * Makes a thread of a header and values, however many they are. They are staged a message at a time, and it is a thread when
- * the last one is taken: whoever is lost before has made nothing, and may do it again.
+ * Creates a thread from a header and any number of values. Values are staged message by message; the last message creates
+ * the thread, so a client that dies before has created nothing and may try again.
  *
  * @throws WorkflowError `START_PENDING`, and those of {@link ClusterClient.call}.
  */

@@ -45,7 +45,7 @@ function adminOf(text: string | null, hostname: string, whole: string): string {
 }
 
 const badHost = (text: string): WorkflowError =>
-  WorkflowError.usage("BAD_HOST_URL", `${show(text)} is no URL of a cluster`, hint);
+  WorkflowError.usage("BAD_HOST_URL", `${show(text)} is not the URL of a cluster`, hint);
 
 /** The URL that {@link readHostUrl} takes for an address. */
 export function hostUrl({ ingress, admin }: ClusterAddress): string {

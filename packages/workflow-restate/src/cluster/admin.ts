@@ -12,7 +12,7 @@ const oldest = "1.7.0";
 
 type Answer = { status: number; text: string; json: unknown; date: string | null };
 
-/** What a request was answered with; null when nobody listens, or not in time. */
+/** Response of a request; null when the connection fails or the response is late. */
 async function ask(
   url: string,
   { token }: Pick<ClusterAddress, "token">,
@@ -42,7 +42,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What a gateway answers whose servers are gone. */
+/** Status of a gateway that reaches none of its servers. */
 export const unreachable = 502;
 
 /** Whether both interfaces of a cluster answer that they are healthy. */
@@ -70,16 +70,16 @@ export async function clusterTime(address: ClusterAddress): Promise<number | nul
   return Number.isNaN(time) ? null : time;
 }
 
-/** What is known of a cluster: its version, and where the workers of each of its services are. */
+/** Version of a cluster and addresses of the workers of each service. */
 export type ClusterState = { version: string; deployments: Deployment[] };
 
 export type Deployment = { id: string; uri: string; services: string[] };
 
 /**
- * Asks a cluster for what it is.
+ * Reads the state of a cluster.
  *
- * @throws WorkflowError, with one line: `NO_CLUSTER` when nobody listens, `HALF_CLUSTER` when one of the two interfaces
- * does not answer, `BAD_TOKEN`, `NOT_A_CLUSTER` when something else answers, `CLUSTER_VERSION`.
+ * @throws WorkflowError `NO_CLUSTER` when nothing listens, `HALF_CLUSTER` when one of the two interfaces does not
+ * respond, `BAD_TOKEN`, `NOT_A_CLUSTER` when another program responds, `CLUSTER_VERSION`.
  */
 export async function clusterState(address: ClusterAddress): Promise<ClusterState> {
   const [ingress, version, deployments] = await Promise.all([
@@ -140,8 +140,8 @@ const noCluster = ({ ingress, admin }: ClusterAddress): WorkflowError =>
   );
 
 function notCluster(name: string, url: string, answer: Answer | null): WorkflowError {
-  const what = answer ? `answers ${answer.status} ${show(answer.text.slice(0, 60))}` : "is silent";
-  const message = `what is at ${url} is no Restate ${name}: it ${what}`;
+  const what = answer ? `${answer.status} ${show(answer.text.slice(0, 60))}` : "no response";
+  const message = `${url} is not a Restate ${name}: ${what}`;
   const hint = "check host and ports: restate://host:<ingress>?admin=<port>";
   return WorkflowError.failed("NOT_A_CLUSTER", message, hint);
 }

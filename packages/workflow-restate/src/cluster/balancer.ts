@@ -1,11 +1,13 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /*
- * One address in front of the workers of a cluster on one machine. It
- * forwards connections as they are. B1 A new connection goes to the backend with the fewest. B2 One that can't be reached
- * is tried again at another backend; nothing of the connection was sent yet. B3 A backend whose health check goes
- * unanswered, because its process is gone or stopped, gets no connection, and those that it has are closed: whoever
- * waits on one tries again, elsewhere. B4 A backend that drains keeps its connections and gets no new one.
+ * A TCP load balancer in front of the workers of a cluster on one machine.
+ *
+ * B1 A new connection goes to the backend with the fewest connections.
+ * B2 When a backend refuses a connection, the balancer tries another backend. Nothing was sent yet.
+ * B3 A backend that fails its health check gets no new connection, and its connections are closed: their clients retry
+ *    at another backend.
+ * B4 A draining backend keeps its connections and gets no new one.
  */
 
 /** A port of loopback, and the port of its health check. */
@@ -13,7 +15,7 @@ export type Backend = { port: number; health: number };
 
 export type Balancer = {
   port: number;
-  /** Puts other backends behind the address. The connections of those that have left are closed. */
+  /** Replaces the backends. Closes the connections of removed backends. */
   use(backends: readonly Backend[]): void;
   close(): Promise<void>;
 };
@@ -21,7 +23,7 @@ export type Balancer = {
 type Member = Backend & { state: "takes" | "drains" | "gone"; sockets: Set<Socket> };
 
 const checkEveryMs = 500;
-/** A worker whose event loop is blocked for longer is taken for frozen. */
+/** A worker whose event loop is blocked for longer counts as frozen. */
 const answersMs = 4000;
 
 const host = "127.0.0.1";
@@ -114,7 +116,7 @@ function forward(caller: Socket, members: () => readonly Member[], tried: Member
   });
 }
 
-/** Of those that take connections the one with the fewest; when none does, one that may have come back. */
+/** The healthy backend with the fewest connections; without a healthy one, a backend that may have recovered. */
 function choose(members: readonly Member[]): Member | undefined {
   const rank = { takes: 0, gone: 1, drains: 2 };
   return [...members].sort(

@@ -52,7 +52,7 @@ export class Clock {
     return WorkflowError.failed("CLOCK_OFF", message, hint);
   }
 
-  /** Compares the two. What is not known changes nothing. */
+  /** Measures the offset again. Keeps the last one when the cluster does not respond. */
   async compare(): Promise<void> {
     this.#lead = (await leadOf(this.#address)) ?? this.#lead;
   }

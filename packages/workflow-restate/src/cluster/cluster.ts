@@ -17,17 +17,17 @@ export type Servers = { nodes: ClusterNode[] };
 
 type ServerOptions = { folder: string; nodes?: 1 | 3; binary?: string };
 
-/** Called as soon as the processes run, healthy or not: whoever must end them knows them from then on. */
+/** Called when the processes exist, before they are healthy, so that the caller can end them. */
 type OnStart = (started: ClusterNode[]) => void;
 
 /** How long servers may take to form a cluster. */
 const formsMs = 60_000;
-/** How long a server may take to end. What it has acknowledged is on its disk at any time. */
+/** How long a server may take to end before it is killed. Acknowledged writes are on its disk by then. */
 const endsMs = 8000;
 
 /**
- * Starts the servers of a cluster, with what the folder has of an earlier start, and returns when all are healthy. They
- * listen on Unix sockets in the folder alone, and sign their requests to workers with the key in it: see `makeKeys`.
+ * Starts the servers of a cluster on the data in its folder. Resolves when all are healthy. The servers listen only on
+ * Unix sockets in the folder and sign their requests to workers with the folder's key: see `makeKeys`.
  *
  * @throws WorkflowError `NO_RESTATE_SERVER`, `CLUSTER_NOT_STARTED`.
  */
@@ -98,7 +98,7 @@ function startNode(
   });
   writeFileSync(config, text, { mode: 0o600 });
   const log = join(folder, `${name}.log`);
-  // What a server that is killed leaves there is gone with its next start, or with its data.
+  // Files of a killed server are deleted at its next start or with its data.
   const TMPDIR = join(folder, "tmp", name);
   rmSync(TMPDIR, { recursive: true, force: true });
   mkdirSync(TMPDIR, { recursive: true, mode: 0o700 });

@@ -1,4 +1,4 @@
-/** What one server of a cluster on this machine is given. */
+/** Settings of one server of a local cluster. */
 export type NodeConfig = {
   name: string;
   cluster: string;

@@ -10,10 +10,10 @@ import { tokenCheck } from "./token.ts";
 
 export type Gateway = { port: number; close(): Promise<void> };
 
-/** How a connection fails that nobody accepts. */
+/** Error codes of a connection that was not accepted. */
 const unconnected = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "ConnectionRefused"]);
 
-/** Headers of one connection, and those that the gateway sets itself. */
+/** Hop-by-hop headers, and headers that the gateway sets. */
 const ownHeaders = ["authorization", "connection", "host", "keep-alive", "transfer-encoding"];
 
 /** Above what a server takes, whose refusal is passed on. */

@@ -25,7 +25,7 @@ export function readIdentityKey(text: string): KeyObject {
     const key = { kty: "OKP", crv: "Ed25519", x: bytes.toString("base64url") };
     return createPublicKey({ key, format: "jwk" });
   }
-  const hint = `write ${prefix} and what follows, as the server's log has it`;
+  const hint = `copy the whole key, ${prefix}…, from the server's log`;
   throw WorkflowError.usage("BAD_IDENTITY_KEY", `${show(text)} is not a key of a server`, hint);
 }
 

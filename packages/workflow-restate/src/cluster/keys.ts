@@ -25,7 +25,7 @@ export function readKeys(folder: string): ClusterKeys | null {
   return token !== null && identityKey !== null ? { token, identityKey } : null;
 }
 
-/** The keys in a cluster's folder. Makes those that are missing or invalid; one process at a time may call it. */
+/** Keys in a cluster's folder. Creates missing and invalid keys. Only one process at a time may call it. */
 export function makeKeys(folder: string): ClusterKeys {
   makeFolder(folder);
   if (readToken(folder) === null) {

@@ -20,15 +20,15 @@ import {
 } from "./process.ts";
 
 /*
- * A cluster on this machine that outlives the command which started it. What runs is in `cluster.json`, written before and
- * after each process is started, so that `down` finds all of them however `up` has ended.
+ * A local cluster that outlives the command that started it. `cluster.json` lists its processes. It is written before and
+ * after each process is started, so that `down` finds all of them after any end of `up`.
  */
 
 export type LocalWorker = Started & Backend & { log: string };
 
-/** What runs of a cluster, as its file has it. */
+/** Content of `cluster.json`. */
 export type LocalCluster = {
-  /** What `--host` takes. */
+  /** Value for `--host`. */
   host: string;
   /** The one URI of the workers. */
   uri: string;
@@ -49,8 +49,8 @@ export type UpOptions = {
 };
 
 /**
- * What the balancer's file has: the port of the workers and what is behind it, and the ports of the two gateways with the
- * Unix sockets behind each.
+ * Content of the balancer's file: the port of the workers with its backends, and the ports of the two gateways with their
+ * Unix sockets.
  */
 type Fronts = {
   workers: { port: number; backends: Backend[] };
@@ -72,8 +72,8 @@ export function readCluster(folder: string): LocalCluster | null {
   try {
     return JSON.parse(readFileSync(stateFile(folder), "utf8")) as LocalCluster;
   } catch {
-    const hint = "end its processes by hand, and delete this file";
-    const message = `${stateFile(folder)} can't be read: what runs of the cluster is not known`;
+    const hint = "end the cluster's processes by hand, then delete this file";
+    const message = `${stateFile(folder)}: unreadable, so the cluster's processes are unknown`;
     throw WorkflowError.failed("CLUSTER_BROKEN", message, hint);
   }
 }
@@ -97,9 +97,9 @@ async function locked<T>(folder: string, act: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Starts a cluster, with what its folder has of an earlier one, and returns when its workers take threads.
+ * Starts a cluster on the data in its folder. Resolves when its workers accept threads.
  *
- * @throws WorkflowError `CLUSTER_RUNS`, `CLUSTER_NOT_STARTED`; then nothing of it runs.
+ * @throws WorkflowError `CLUSTER_RUNS`, `CLUSTER_NOT_STARTED`; no process of the cluster runs then.
  */
 export const upCluster = (options: UpOptions): Promise<LocalCluster> =>
   locked(options.folder, async () => {
@@ -288,7 +288,7 @@ async function endAll(folder: string, cluster: LocalCluster): Promise<void> {
   rmSync(stateFile(folder), { force: true });
 }
 
-/** What of a cluster runs now. */
+/** The processes of a cluster and whether each runs. */
 export async function clusterStatus(folder: string) {
   const cluster = readCluster(folder);
   if (!cluster) return null;

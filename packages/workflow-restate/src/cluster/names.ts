@@ -3,5 +3,5 @@ export const serviceNames = ["thread", "bundle", "workflow", "index", "plan"] as
 
 export type ServiceName = (typeof serviceNames)[number];
 
-/** What each of them has as its metadata, which sets it apart from another program's service of the same name. */
+/** Metadata of each service. It distinguishes them from services of other programs with the same names. */
 export const serviceMetadata = { program: "uncaged-workflow", format: "1" };

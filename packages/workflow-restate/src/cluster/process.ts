@@ -2,10 +2,10 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { WorkflowError } from "@uncaged/workflow/host";
 
-/** A process that was started, and by what another command knows that the number is still that process's. */
+/** A started process. `mark` lets another command detect that the pid was reused. */
 export type Started = { pid: number; mark: string };
 
-/** Starts a program that goes on when this one has ended. What it prints is appended to a file. */
+/** Starts a program that outlives this process. Appends its output to a file. */
 export function startDetached(
   argv: readonly string[],
   { env, cwd, log, mark }: { env: Record<string, string>; cwd?: string; log: string; mark: string },
@@ -43,7 +43,7 @@ export function runs({ pid, mark }: Started): boolean {
 const looks = 10;
 const lookMs = 20;
 
-/** Ends processes: asks them to, and kills those that have not ended after `graceMs`. */
+/** Ends processes with SIGTERM, then with SIGKILL after `graceMs`. */
 export async function end(all: readonly Started[], graceMs: number): Promise<void> {
   const signal = (one: Started, name: "SIGTERM" | "SIGKILL" | "SIGCONT") => {
     try {

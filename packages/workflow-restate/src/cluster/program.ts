@@ -23,10 +23,10 @@ const programIn = (folder: string): string =>
   join(folder, "node_modules", packageName(), "bin/restate-server");
 
 /**
- * The path of the Restate server: what the variable `RESTATE_SERVER` names; that of the npm package in a
- * `node_modules` above `from` or above this program; one that was installed; one on the PATH. Null when there is none.
+ * Path of the Restate server; null when none is found. Looks in this order: the variable `RESTATE_SERVER`, the npm package
+ * in a `node_modules` above `from` or above this program, the server installed by {@link installServer}, the PATH.
  *
- * @throws WorkflowError `NO_RESTATE_SERVER` when the variable names no file.
+ * @throws WorkflowError `NO_RESTATE_SERVER` when the variable's path does not exist.
  */
 export function findServer(from: string, env: Environment): string | null {
   const named = env[variable];
@@ -57,15 +57,15 @@ export const noServer = (): WorkflowError =>
   );
 
 /**
- * Installs the server's npm package into the user's cache, by the registry that Bun is set up for.
+ * Installs the server's npm package into the user's cache from the registry that Bun is configured with.
  *
- * @throws WorkflowError `NO_RESTATE_SERVER`, with what the package manager printed last.
+ * @throws WorkflowError `NO_RESTATE_SERVER` with the last output of the package manager.
  */
 export async function installServer(env: Environment): Promise<string> {
   const folder = cacheFolder(env);
   const path = programIn(folder);
   if (existsSync(path)) return path;
-  // Whoever installs at the same time does so in a folder of its own; the first to be done gives the result.
+  // Concurrent installs use a folder each. The first one to finish is kept.
   const staged = join(dirname(folder), `.${basename(folder)}-${process.pid}`);
   rmSync(staged, { recursive: true, force: true });
   makeFolder(staged);

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Makes the comparison of a token with what requests have as `Authorization`, which takes the same time for all. */
+/** Returns a constant-time check of `Authorization` headers against a token. */
 export function tokenCheck(token: string): (authorization: string | null | undefined) => boolean {
   const wanted = digest(token);
   return (authorization) => {

@@ -5,18 +5,18 @@ import { listLive, overStatuses, readNewest, rowsOfMetas } from "./list.ts";
 import type { HostContext } from "./context.ts";
 
 const lookEveryMs = 250;
-/** So many of the newest threads are compared, and those that are driven. */
+/** Each look compares this many of the newest threads, and all running threads. */
 const mostSeen = 200;
 
-/** Of those that neither are among them nor run, so many at a time. */
+/** Each look compares this many of the other known threads. */
 const mostOthers = 50;
 
 /** A thread as it was shown last, whether it may still change, and whether it does without being asked to. */
 type Seen = { shown: string; isOver: boolean; moves: boolean };
 
 /**
- * The cluster is asked a few times a second for its newest threads, for those that are driven, and for a part of the
- * others that were seen: how much that is does not grow with the threads there are. @see Host.changes
+ * Polls the cluster a few times a second for its newest threads, the running threads and a part of the other known
+ * threads. The cost of a poll does not grow with the number of threads. @see Host.changes
  */
 export async function* changes(
   context: HostContext,
@@ -54,7 +54,7 @@ const seenOf = (row: ThreadRow): Seen => ({
 type Looked = { rows: ThreadRow[]; gone: string[] };
 const nothing: Looked = { rows: [], gone: [] };
 
-/** What has changed since it was seen, and what is gone. */
+/** Rows that differ from `seen`, and removed threads. */
 async function look(context: HostContext, seen: Map<string, Seen>): Promise<Looked> {
   const { ids: newest } = await readNewest(context);
   const window = newest.slice(0, mostSeen);
@@ -69,7 +69,7 @@ async function look(context: HostContext, seen: Map<string, Seen>): Promise<Look
   }
   for (const id of others) {
     ids.add(id);
-    // The next look is at those that come after them.
+    // Moves them to the end: the next look takes the threads after them.
     const state = seen.get(id) as Seen;
     seen.delete(id);
     seen.set(id, state);

@@ -8,18 +8,18 @@ import { RestateStore } from "../store/store.ts";
 import { rowOf } from "../thread/row.ts";
 import { standOf, type ThreadMeta } from "../thread/thread.ts";
 
-/** What Restate reports of the invocation that drives a thread. */
+/** Invocation that drives a thread, from Restate's own tables. */
 type Invocation = { key: string; status: string; retry_count: number | null };
 
-/** How long a thread is taken to be driven after it was last seen to go on, in milliseconds. */
+/** How long a thread counts as driven after its last progress, in milliseconds. */
 const freshMs = 3_000;
 const healthMs = 1_000;
-/** So many attempts in vain, which take some four seconds, and nobody drives it: a worker that is started anew takes less. */
+/** After this many failed attempts, about four seconds, a thread counts as not driven. A restarted worker takes less time. */
 const mostRetries = 7;
 
 /**
- * A cluster as its host sees it: calls and queries, and a storage root of its own that mirrors what was asked for. What
- * is computed from files is computed by the local host's own code.
+ * Connection of a host to its cluster: calls, queries, and a private storage root that mirrors the threads that were read.
+ * Everything that is computed from files uses the code of the local host.
  */
 export class HostContext {
   readonly client: ClusterClient;
@@ -47,7 +47,7 @@ export class HostContext {
     return meta?.hash === hash ? meta : null;
   }
 
-  /** Who drives a thread whose files are up to date then. */
+  /** Finds the driver of a thread. Brings the thread's files up to date first. */
   readonly drivers: Drivers = {
     find: async ({ hash, threadId }) => {
       const meta = await this.mirror.sync(threadId);
@@ -71,7 +71,7 @@ export class HostContext {
     return { threadId, workflow, hash, status, pid, steps, role, elapsedMs, ...times, ...pausing };
   }
 
-  /** Threads as the cluster has them now, by their ids, in this order; those that there are none of are left out. */
+  /** Current threads by id, in the given order. Unknown ids are left out. */
   async metas(threadIds: readonly string[]): Promise<Map<string, ThreadMeta>> {
     const found = await this.client.values<ThreadMeta>("thread", threadIds, "meta");
     return new Map(
@@ -82,12 +82,12 @@ export class HostContext {
     );
   }
 
-  /** Whether what is to drive a thread does, as far as Restate sees: it may be gone, paused, or fail again and again. */
+  /** Whether the invocation of a thread makes progress by Restate's tables: it may be gone, paused or failing repeatedly. */
   async isDriven(meta: ThreadMeta): Promise<boolean> {
     return (await this.driven([meta])).has(meta.threadId);
   }
 
-  /** {@link isDriven} of many at once: the ids of those that are. What was asked for is known for a moment. */
+  /** Ids of the threads for which {@link isDriven} holds. Caches answers for a second. */
   async driven(metas: readonly ThreadMeta[]): Promise<Set<string>> {
     const now = Date.now();
     for (const [id, { at }] of this.#health) if (now - at >= healthMs) this.#health.delete(id);

@@ -120,9 +120,9 @@ export function openRestateHost(
     },
     changes: (signal) => changes(context, signal),
 
-    // A thread that sleeps is woken by the cluster, and so is a question whose time is over.
+    // The cluster wakes sleeping threads and expires questions.
     wake: async (): Promise<Woken> => ({ woken: [], failed: [], next: null }),
-    // And one whose worker was lost goes on elsewhere.
+    // The cluster continues the threads of lost workers.
     recover: async () => ({ resumed: [], left: [] }),
 
     verify: (options) => verifyCluster(context, options, registered),

@@ -13,7 +13,7 @@ import {
 import type { ThreadMeta } from "../thread/thread.ts";
 import type { HostContext } from "./context.ts";
 
-/** How long the objects of the index may differ in what they have of a new thread. */
+/** How long the objects of the index may disagree about a new thread. */
 const settlesMs = 10_000;
 /** How long the threads that were started here are remembered when only the newest are asked for. */
 const forgetsMs = 60_000;
@@ -21,10 +21,10 @@ const forgetsMs = 60_000;
 /** Those of a thread that has ended. */
 export const overStatuses: ReadonlySet<Status> = new Set(["completed", "failed", "killed"]);
 
-/** What is read of an hour's threads at first; each time that more is wanted, four times as much. */
+/** Size of the first page of an hour's threads. Each further page is four times as large. */
 const firstPage = 100;
 
-/** All threads of the index, newest first; one that has not ended may have got on since. */
+/** All threads of the index, newest first. Rows of threads that have not ended may be stale. */
 export async function* allRows(context: HostContext, before?: string): AsyncGenerator<IndexRow> {
   for await (const page of pages(context, { before })) yield* page;
 }
@@ -59,7 +59,7 @@ async function periodsOf({ client, recent }: HostContext) {
   return { known, all: [...all].sort().toReversed() };
 }
 
-/** Sorts behind every thread's id: of what else an object of the index has the keys begin so. */
+/** Sorts after every thread id. Keys of other values in an index object begin with it. */
 const afterIds = "a";
 const newestFirst = (a: IndexRow, b: IndexRow): number => (a.threadId > b.threadId ? -1 : 1);
 
@@ -179,7 +179,7 @@ async function newestRows(
   return await rowsOfMetas(context, [...metas.values()]);
 }
 
-/** What threads are now, each with whether a worker really drives it. */
+/** Current rows of threads, with `running` only where a worker drives the thread. */
 export async function rowsOfMetas(
   context: HostContext,
   metas: readonly ThreadMeta[],
@@ -188,7 +188,7 @@ export async function rowsOfMetas(
   return await Promise.all(metas.map((meta) => rowNow(context, meta)));
 }
 
-/** Threads of the index as they are now, without those that have been removed. */
+/** Current rows of indexed threads. Removed threads are left out. */
 async function rowsNow(context: HostContext, indexed: readonly IndexRow[]): Promise<ThreadRow[]> {
   const moving = indexed.filter(({ status }) => !overStatuses.has(status));
   const metas = await context.metas(moving.map(({ threadId }) => threadId));

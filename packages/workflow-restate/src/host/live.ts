@@ -4,19 +4,19 @@ import type { Mirror } from "../mirror/mirror.ts";
 import type { LiveAddress } from "../thread/thread.ts";
 import type { Place } from "./place.ts";
 
-/** How long a worker may take to answer, and after what time one is asked again that was not reached. */
+/** How long a worker may take to respond, and the pause before an unreachable worker is tried again. */
 const answersMs = 2_000;
 const retryMs = 2_000;
-/** What is held of a stream for an observer who does not take it: the rest is then read from the cluster. */
+/** Buffer of a stream, in bytes. A slow observer reads the rest from the cluster. */
 const mostHeld = 1024 * 1024;
 const syncEveryMs = 100;
 
-/** A line of a debug log, from a position to another. `isWhole`: nothing of it is in the file of values. */
+/** A line of a debug log with its byte range. `isWhole`: no part of it is in the file of values. */
 type LiveLine = { start: number; end: number; record: InfoRecord; isWhole: boolean };
 
 /**
- * What the worker that drives a thread writes, as long as the cluster does not have it. Whoever has the claim is followed;
- * where that is not possible nothing is missed: the cluster has it a second later.
+ * Streams debug log lines from the worker that drives a thread, before the cluster has them. Follows the holder of the claim.
+ * When the worker can't be reached no line is missed: the cluster has it a second later.
  */
 export class LiveTail {
   readonly #threadId: string;
@@ -35,7 +35,7 @@ export class LiveTail {
     this.#place = place;
   }
 
-  /** Follows whoever has the claim, as far as the mirror knows. */
+  /** Follows the holder of the claim that the mirror knows. */
   look(): void {
     const { meta } = this.#mirror.shown(this.#threadId) ?? {};
     const claim = meta?.claim ?? 0;
@@ -50,12 +50,12 @@ export class LiveTail {
     void this.#follow(address, claim, stop);
   }
 
-  /** Resolves when {@link next} may give something that it did not before. */
+  /** Resolves when {@link next} may return a new event. */
   changed(): Promise<void> {
     return this.#news.promise;
   }
 
-  /** The event that comes next at the place, if the cluster has all that comes before; the place is then behind it. */
+  /** Next event, and moves the place behind it; null while the cluster lacks a step before the event. */
   next(): Observed | null {
     const claim = this.#followed?.claim ?? 0;
     for (;;) {
@@ -74,7 +74,7 @@ export class LiveTail {
     }
   }
 
-  // An event comes behind the steps before it, and what it refers to can be asked for.
+  // Observers get an event after the steps before it, and can read the values that it refers to.
   #isDue({ isWhole }: LiveLine, step = 0): boolean {
     const { steps } = this.#place;
     return isWhole && steps !== null && step <= steps + 1;
@@ -98,7 +98,7 @@ export class LiveTail {
       for await (const { name, data, id } of messagesIn(response.body)) {
         if (stop.signal.aborted) return;
         if (name === "append") void this.#sync();
-        // Others have written between what the worker began with and what it wrote: where is not known yet.
+        // Another writer has added lines before the worker's own; the mirror does not know where yet.
         if (name === "claim" && Number(data) !== this.#begins(claim)) break;
         if (name !== "line") continue;
         const record = JSON.parse(data) as InfoRecord;
@@ -107,7 +107,7 @@ export class LiveTail {
         if (this.#held > mostHeld) break;
       }
     } catch {
-      // It is not reached, or was lost: the cluster shows what becomes of the thread.
+      // The worker is unreachable or lost: observers read from the cluster.
     }
     if (this.#followed?.stop !== stop) return;
     this.#drop();
@@ -115,7 +115,7 @@ export class LiveTail {
     void this.#sync();
   }
 
-  /** Where the worker's own lines begin in its copy, as far as it is known here. */
+  /** Offset of the worker's own lines in its copy; null when the mirror does not know it. */
   #begins(claim: number): number | null {
     const span = this.#mirror.shown(this.#threadId)?.spans.find((one) => one.claim === claim);
     return span ? span.from - span.before : null;
@@ -141,7 +141,7 @@ export class LiveTail {
     if (line) this.#held -= line.end - line.start;
   }
 
-  /** Reads what was appended: not more often than so many times a second, and once more when there was more. */
+  /** Reads new records, at most once per `syncEveryMs`, and once more when a call came in between. */
   async #sync(): Promise<void> {
     if (this.#syncing !== "no") {
       this.#syncing = "again";

@@ -143,7 +143,7 @@ async function blobsIn(root: Root, ref: ThreadRef): Promise<Uint8Array[]> {
 const startsWith = (whole: Buffer, beginning: Buffer): boolean =>
   beginning.length <= whole.length && whole.subarray(0, beginning.length).equals(beginning);
 
-/** What the cluster has of a thread from before it left. */
+/** Copy of a thread that stayed in the cluster when the thread left. */
 type Older = { meta: ThreadMeta; logs: Logs };
 
 async function older({ mirror, root }: HostContext, ref: ThreadRef): Promise<Older | null> {

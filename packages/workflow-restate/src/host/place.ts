@@ -6,12 +6,12 @@ import { inCopy, isLost, recordedOf, type Seen, seenAt, type Span } from "../thr
 const withClaim = /^(.+)\.c(\d{1,10})$/;
 
 /**
- * What of a thread was given to an observer: bytes of the log, and of the debug log as a claim's worker has it, which may be
- * more than the cluster has. As a cursor, `d512.i2048.c3`, that is durable: where the claim was lost before the cluster had
- * it all, it counts as the position at which the next claim has begun.
+ * Position of an observer: bytes of the log, and bytes of the debug log in the copy of a claim's worker, which may be ahead
+ * of the cluster. The cursor (`d512.i2048.c3`) is durable: when the claim was lost before the cluster had all of its bytes,
+ * the cursor counts as the start of the next claim.
  */
 export class Place {
-  /** How many steps were given, or are before the cursor; null while that is not known. */
+  /** Number of steps before the position; null while unknown. */
   steps: number | null = null;
   #data: number;
   #seen: Seen;
@@ -32,32 +32,32 @@ export class Place {
     return claim === null ? position : `${position}.c${claim}`;
   }
 
-  /** The place among what the cluster has. */
+  /** Cursor in the logs of the cluster. */
   get recorded(): string {
     return cursorOf({ data: this.#data, info: this.#recorded });
   }
 
-  /** The place in the copy of the worker that has a claim. */
+  /** Position in the copy of a claim's worker. */
   inCopyOf(claim: number): number {
     const seen = this.#settled();
     return seen.claim === claim ? seen.info : inCopy(this.#spans, claim, this.#recorded);
   }
 
-  /** Takes what the cluster has; null where it was given already, as the worker wrote it. */
+  /** Accepts an item from the cluster; null when the worker's stream already gave it. */
   take(item: Observed): Observed | null {
     const { data, info } = positionOf(item.cursor);
     const isNew = info > this.#recorded;
     if (item.kind === "event" && !isNew) return null;
     this.#data = data;
     const seen = seenAt(this.#spans, info);
-    // What others wrote between is behind it, and what was seen of the claim is more.
+    // Bytes of other writers come after the claim's bytes that were seen: keep the position that is further.
     if (isNew && (seen.claim !== null || !this.#isAhead)) this.#seen = seen;
     if (item.kind === "start") this.steps = 0;
     if (item.kind === "step") this.steps = item.number;
     return { ...item, cursor: this.cursor };
   }
 
-  /** Takes what the worker with a claim has written, up to a position in its copy. */
+  /** Moves to a position in the copy of a claim's worker. Returns the cursor. */
   reach(seen: Seen): string {
     this.#seen = seen;
     return this.cursor;

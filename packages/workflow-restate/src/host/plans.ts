@@ -6,23 +6,23 @@ import { type CommitEntry, type PlanCommit, rowKey } from "../service/plan.ts";
 /** The plans of a cluster are in one object. */
 const home = "home";
 
-/** What has changed behind a version: the rows, null for one that is gone; of `isAll` all that there are. */
+/** Rows changed after a version; null for a deleted row. With `isAll` it has every row. */
 export type RowsSince = { version: number; isAll: boolean; rows: Map<string, unknown> };
 
-/** The rows of the plans of a cluster, and the locks of those who look after them. */
+/** Rows of the plans of a cluster, and locks for plan services. */
 export type PlanRows = {
   since(version: number): Promise<RowsSince>;
-  /** Changes rows, null removes one. False, and nothing is changed, when they are not of this version any more. */
+  /** Sets rows; null deletes one. Returns false without a change when the version is stale. */
   commit(after: number, rows: Record<string, unknown>): Promise<boolean>;
-  /** Takes a lock as soon as nobody has it; it ends with its process some seconds later. */
+  /** Takes a lock as soon as it is free. When its process dies the lock expires some seconds later. */
   lock(name: string, onWait: () => void): Promise<{ release(): Promise<void> }>;
 };
 
-/** How long a lock holds when its holder is not heard of any more, and how often it is heard of. */
+/** Lease of a lock, and the interval of its renewal. */
 const leaseMs = 10_000;
 const renewMs = 3_000;
 const waitMs = 50;
-/** How long a change is tried while the cluster can't be reached: by then nobody knows whether it was made. */
+/** How long a commit is retried while the cluster is unreachable. After that its outcome is unknown. */
 const longestMs = 30_000;
 const retryMs = 200;
 /** More rows than these are read by reading all. */
@@ -76,7 +76,7 @@ export function openPlanRows(address: ClusterAddress): PlanRows {
         onWait();
         await Bun.sleep(waitMs * (1 + Math.random()));
       }
-      // One that could not be renewed may have another holder: what is done under it is compared when it is committed.
+      // After a failed renewal another process may hold the lock. Commits compare versions, so they stay safe.
       let renewed: Promise<unknown> = Promise.resolve();
       const renewing = setInterval(() => {
         renewed = lease().catch(() => undefined);

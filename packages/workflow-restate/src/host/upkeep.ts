@@ -95,8 +95,8 @@ async function threadProblems(
 }
 
 /**
- * Puts the bundles aside that no name and no thread needs, and removes those for good that were put aside a day ago,
- * and what starts have left that were not ended. @see Host.collect
+ * Discards bundles that no name and no thread needs, deletes bundles that were discarded a day ago, and deletes values of
+ * abandoned starts. @see Host.collect
  */
 export async function collectGarbage(
   context: HostContext,

@@ -37,8 +37,8 @@ type Names = Pick<
 export type MovedNames = Pick<MovingHost, "workflow" | "takeWorkflow">;
 
 /**
- * The workflows of a cluster. Its registry is one text, which is mirrored, changed by the local host's rules, and set
- * when nobody else has changed it meanwhile.
+ * Workflows of a cluster. The registry is one text: it is mirrored, changed by the rules of the local host, and written
+ * with compare-and-set.
  */
 export function workflowsOf(context: HostContext): Names & {
   registered: () => Promise<ReadonlySet<string>>;
@@ -94,7 +94,7 @@ export function workflowsOf(context: HostContext): Names & {
   const registryNow = joined(() => reading(() => readRegistry(root)));
   const hashesNow = joined(() => bundles.hashes());
 
-  /** Has the bundles of some versions here; one that the cluster lacks is missing here too. */
+  /** Mirrors the bundles of some versions. A bundle that the cluster lacks stays missing. */
   async function fetchAll(hashes: Iterable<string>): Promise<void> {
     await Promise.all([...hashes].map((hash) => bundles.fetch(hash).catch(() => undefined)));
   }

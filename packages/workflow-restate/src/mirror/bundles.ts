@@ -5,10 +5,7 @@ import type { ClusterClient } from "../client/client.ts";
 import { frame, numbered } from "../client/frame.ts";
 import { type BundleRow, bundlesPeriod } from "../thread/row.ts";
 
-/**
- * What a bundle consists of: its files, and how many pieces each has. `sha256` is that of the bundle's bytes; an earlier
- * version has stored none.
- */
+/** Files of a bundle with the number of their pieces. `sha256` is missing in bundles that an older version stored. */
 type BundleInfo = { bytes: number; sha256?: string; files: { name: string; pieces: number }[] };
 
 const pieceBytes = 512 * 1024;
@@ -27,13 +24,13 @@ export class Bundles {
     this.#client = client;
   }
 
-  /** The hashes of those that the cluster has. */
+  /** Hashes of the cluster's bundles, without discarded bundles. */
   async hashes(): Promise<string[]> {
     const rows = await this.rows();
     return rows.flatMap(({ hash, discarded }) => (discarded === undefined ? hash : [])).sort();
   }
 
-  /** All that the cluster has, those that were put aside included. */
+  /** Rows of all bundles, with discarded bundles. */
   async rows(): Promise<({ hash: string } & BundleRow)[]> {
     const rows = await this.#client.state("index", bundlesPeriod);
     return rows.map(({ key, bytes }) => {
@@ -42,10 +39,9 @@ export class Bundles {
   }
 
   /**
-   * Has a bundle's files in the storage root. Who loads it hashes it again.
+   * Copies a bundle's files to the storage root. The loader checks the hash.
    *
-   * @throws WorkflowError `BUNDLE_MISSING` (missing) when the cluster has none; `BUNDLE_CHANGED` when its bytes are not
-   * those that were stored first.
+   * @throws WorkflowError `BUNDLE_MISSING` (missing); `BUNDLE_CHANGED` when the bytes differ from the recorded SHA-256.
    */
   fetch(hash: string): Promise<void> {
     const running = this.#running.get(hash) ?? this.#fetch(hash);
@@ -55,7 +51,7 @@ export class Bundles {
     return running;
   }
 
-  /** As {@link fetch}. A bundle that is here already is compared with what the cluster has recorded of it. */
+  /** Like {@link fetch}, and compares an existing copy with the SHA-256 that the cluster recorded. */
   async fetchProven(hash: string): Promise<void> {
     await this.fetch(hash);
     const first = await this.#first(hash);
@@ -73,8 +69,9 @@ export class Bundles {
   }
 
   /**
-   * A bundle as the cluster has it; null when it has none, or lacks a part of it. One that was put aside is restored.
-   * @throws WorkflowError `BUNDLE_CHANGED` when its bytes are not those that were stored first
+   * Reads a bundle from the cluster; null when it or a piece of it is missing. Restores a discarded bundle.
+   *
+   * @throws WorkflowError `BUNDLE_CHANGED` when the bytes differ from the recorded SHA-256.
    */
   async read(hash: string): Promise<StoredBundle | null> {
     const info = (await this.#info(hash)) ?? (await this.#restore(hash));
@@ -183,7 +180,7 @@ export class Bundles {
     return removed;
   }
 
-  /** Removes a bundle's files from the storage root; the next {@link fetch} makes them anew. */
+  /** Deletes a bundle's files in the storage root. The next {@link fetch} copies them again. */
   async forget(hash: string): Promise<void> {
     await this.#store.removeBundle(hash);
   }
@@ -192,7 +189,7 @@ export class Bundles {
 const bundleChanged = (hash: string): WorkflowError =>
   WorkflowError.failed(
     "BUNDLE_CHANGED",
-    `bundle/${hash}: its SHA-256 is not the one that the cluster recorded`,
+    `bundle/${hash}: SHA-256 differs from the recorded one`,
     "add the original file again to restore it: uncaged-workflow add <name> <file>",
   );
 

@@ -20,7 +20,7 @@ async function begin() {
   return { child, path: new TextDecoder().decode(value).trim() };
 }
 
-test("a folder goes with its process, and one whose process was killed with the next that is made", async () => {
+test("a folder is deleted with its process, or by the next process when that was killed", async () => {
   const [ended, killed, lives] = await Promise.all([begin(), begin(), begin()]);
   await ended.child.stdin.write("end");
   await ended.child.stdin.end();

@@ -7,8 +7,8 @@ const prefix = "uncaged-cluster-";
 const mostTries = 20;
 
 /**
- * A temporary folder for what a process reads of a cluster. It is gone when it is removed or the process ends; one whose
- * process was killed is removed by the next that makes one. The lock in it shows which is which.
+ * Temporary folder for the copies that a process reads from a cluster. It is deleted at the end of the process. The folder
+ * of a killed process is deleted by the next process that creates one; a lock shows which folders are in use.
  */
 export class TemporaryFolder {
   readonly path: string;
@@ -35,13 +35,13 @@ function create(parent: string): { path: string; lock: Lock | null } {
   for (let tries = 1; ; tries += 1) {
     const path = mkdtempSync(join(parent, prefix));
     const lock = locked(path);
-    // Another process may have taken it for one that was left, between the two.
+    // Between the two calls another process may have deleted the folder as a leftover.
     if (lock || (existsSync(path) && tries === mostTries)) return { path, lock };
     rmSync(path, { recursive: true, force: true });
   }
 }
 
-/** The lock of a folder; null when somebody has it, or where there are no locks: then none is removed either. */
+/** Lock of a folder; null when it is held, or when the file system has no locks. */
 function locked(folder: string): Lock | null {
   try {
     return takeLock(lockOf(folder), 0);

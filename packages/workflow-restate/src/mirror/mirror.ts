@@ -6,7 +6,7 @@ import { batchKey, numbered, oldBatchKey, unframe } from "../client/frame.ts";
 import { continued, extended, type Span, type Writer } from "../thread/spans.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 
-/** What of a thread is in the files by now: records, batches of the debug log, its bytes and who has written them. */
+/** Mirrored part of a thread: records, batches of the debug log, its bytes and their writers. */
 type Mirrored = {
   incarnation: string;
   hash: string;
@@ -21,8 +21,8 @@ type Mirrored = {
 export type Shown = Pick<Mirrored, "records" | "info" | "spans"> & { meta: ThreadMeta };
 
 /**
- * Threads of a cluster as the files that a storage root has of its own: whoever reads them reads by the one reader of
- * logs. A file only grows, and has the same bytes wherever it is mirrored, so that a cursor counts anywhere.
+ * Mirrors threads of a cluster into the files of a storage root, where the ordinary log reader reads them. Files only grow
+ * and have the same bytes in every mirror, so a cursor of one mirror is valid in all.
  */
 export class Mirror {
   readonly root: Root;
@@ -39,19 +39,19 @@ export class Mirror {
   }
 
   /**
-   * Brings a thread's files up to date and gives what it is; null when there is none, and no file of it is left. `known`:
-   * what it is, and `lines` all that it has, for who has just been given that.
+   * Brings a thread's files up to date and returns its meta. When the thread does not exist, deletes its files and returns
+   * null. A caller that has just received the meta and all lines passes them as `known` and `lines`.
    */
   sync(
     threadId: string,
     known?: ThreadMeta,
     lines: readonly Buffer[] = [],
   ): Promise<ThreadMeta | null> {
-    // What was asked for before may have missed what the caller knows to be there.
+    // A running sync may have read the cluster before the record that the caller expects.
     return this.#alone(threadId, () => this.#sync(threadId, known, lines));
   }
 
-  /** What a thread's files hold; null when they were not made yet, or removed. Whoever has claimed it writes next. */
+  /** State of a thread's files; null when there are none. The last span is that of the current claim. */
   shown(threadId: string): Shown | null {
     const [known, meta] = [this.#known.get(threadId), this.#metas.get(threadId)];
     if (!known || !meta) return null;
@@ -60,7 +60,7 @@ export class Mirror {
     return { records, info, spans, meta };
   }
 
-  /** Removes a thread's files; the next {@link sync} makes them anew. */
+  /** Deletes a thread's files. The next {@link sync} writes them again. */
   forget(threadId: string): Promise<void> {
     return this.#alone(threadId, async () => this.#forget(threadId));
   }

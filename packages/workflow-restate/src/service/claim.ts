@@ -2,10 +2,10 @@ import { type ObjectContext, serde } from "@restatedev/restate-sdk";
 import * as rules from "../thread/lease.ts";
 import type { Holder, LeaseRequest, Refusal, ThreadMeta } from "../thread/thread.ts";
 
-/** What a holder outside of an invocation asks for. */
+/** Request of a claim outside of an invocation. */
 export type HoldRequest = LeaseRequest & { hash: string; takeOver: boolean };
 
-/** What the object of a thread has others do when its claims change. */
+/** Functions of the thread object that these handlers use. */
 export type ClaimParts = {
   metaOf: (ctx: ObjectContext) => Promise<ThreadMeta | null>;
   become: (ctx: ObjectContext, meta: ThreadMeta, before: ThreadMeta | null) => Promise<void>;

@@ -4,8 +4,8 @@ import type { ThreadMeta } from "../thread/thread.ts";
 import type { Counted, LiveChange } from "./store.ts";
 
 /*
- * What the index has of a thread. Its rows are sent one-way: they are there a moment after the thread has changed. A store waits
- * for them when it creates a thread.
+ * Updates of the index after a change of a thread. They are one-way messages, so rows lag a moment behind the thread. A store
+ * that creates a thread waits for them.
  */
 
 type Sent = { key: string; method: "set" | "count" | "live"; parameter: object };
@@ -20,10 +20,10 @@ const sendAll = (ctx: ObjectContext, all: readonly Sent[]): void => {
   for (const sent of all) ctx.genericSend({ service: "index", ...sent, inputSerde: serde.json });
 };
 
-/** What is known of a change: whether the thread rests now, is counted already, and what it is searched by besides. */
+/** A change: whether the thread came to rest, whether it is counted already, and additional text for the search. */
 type Changed = { isResting: boolean; isKnown: boolean; more: string; awaits?: boolean };
 
-/** Whether somebody drives a thread, may do so at any time, or has it paused. */
+/** Whether a thread is driven, paused, or open to holders of claims. */
 const isLive = ({ end, drive, pause, byClaims, lease }: ThreadMeta): boolean =>
   !end && (drive !== null || pause || byClaims !== undefined || lease !== undefined);
 
@@ -43,7 +43,7 @@ export async function listThread(
     const text = `${(await ctx.get<string>("text")) ?? ""}\n${more.toLowerCase().slice(0, 4000)}`;
     const row = { ...rowOf(meta), text, ...(forkFrom && { forkFrom }) };
     sent.push(rows(periodOf(threadId), { [threadId]: row }));
-    // A thread that is no fork has its family by its own id.
+    // Only forks need a row: the family of another thread has the thread's own id.
     if (before === null && forkFrom)
       sent.push(rows(familyPeriod(originOf(meta)), { [threadId]: {} }));
   }
@@ -54,7 +54,7 @@ export async function listThread(
   }
 }
 
-/** Has those who watch the threads look at one that is not live. */
+/** Notifies watchers of a change to a thread that is not live. */
 export function noteChange(ctx: ObjectContext, meta: ThreadMeta): void {
   const { threadId, hash } = meta;
   if (!isLive(meta)) sendAll(ctx, [live({ threadId, hash, isLive: false })]);

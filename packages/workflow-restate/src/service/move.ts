@@ -8,14 +8,14 @@ import type { StagedValues } from "./staging.ts";
 /** Values of a thread that arrives: its records, batches and blobs, by their keys. */
 export type ReceiveHeader = StagedValues & { moves: number };
 
-/** A thread all of whose values have been received. `isNew`: its debug log does not go on from the one that is there. */
+/** Last message of an arriving thread. `isNew`: its debug log replaces the existing one. */
 export type ArriveHeader = rules.ArrivingThread & {
   text: string;
   taken: string[];
   isNew: boolean;
 };
 
-/** What the object of a thread has others do when a thread arrives or leaves. */
+/** Functions of the thread object that these handlers use. */
 export type MoveParts = {
   metaOf: (ctx: ObjectContext) => Promise<ThreadMeta | null>;
   become: (ctx: ObjectContext, meta: ThreadMeta, isKnown: boolean) => Promise<void>;
@@ -47,7 +47,7 @@ export const moveHandlers = ({ metaOf, become, stopDrive, missing }: MoveParts) 
       const meta = await metaOf(ctx);
       const refusal = rules.refusalOfArrival(ctx.key, meta, await tombstoneOf(ctx), moves);
       if (refusal) return refusal;
-      // What is never finished is removed as a start is that was not.
+      // An unfinished arrival is deleted like an unfinished start.
       if (!meta) ctx.set("staging", { token: tokenOf(moves), at: await ctx.date.now() });
       keys.forEach((key, n) => ctx.set(key, parts[n] as Uint8Array, serde.binary));
       return { arrived: false };

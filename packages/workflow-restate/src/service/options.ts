@@ -2,10 +2,7 @@ import type { ObjectHandlerOpts, ObjectOptions } from "@restatedev/restate-sdk";
 
 const days = (count: number) => ({ days: count });
 
-/**
- * How the short handlers run. What they keep is state, and no journal of them is of use once they have answered. Of an
- * object that keeps a thread's records nothing is read but what is asked for.
- */
+/** Options of short handlers. Their journals are useless after the reply. State is lazy because objects may be large. */
 export const brief: ObjectOptions = {
   enableLazyState: true,
   journalRetention: 0,

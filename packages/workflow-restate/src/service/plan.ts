@@ -3,25 +3,25 @@ import { numbered } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
 import { brief } from "./options.ts";
 
-/** A change of the plans: the version that it was made of, and the rows that it sets. What is null goes. */
+/** Change of the plans: the version that it is based on, and the rows to set; null deletes a row. */
 export type PlanCommit = { id: string; after: number; rows: Record<string, unknown> };
 
-/** What is kept of a commit: whoever has read the plans before it reads these rows again. */
+/** Record of a commit: its rows are stale in copies from before it. */
 export type CommitEntry = { id: string; keys: string[] };
 
-/** Who has a lock, and until when unless it says that it is still there, in milliseconds since the epoch. */
+/** Holder of a lock and expiry time, in milliseconds since the epoch. */
 type Lease = { holder: string; until: number };
 
 /** The key of a row. */
 export const rowKey = (key: string): string => `row:${key}`;
 
-/** How many commits are kept: who has seen none of them reads all rows again. */
+/** Number of kept commits. A reader whose version is older reads all rows. */
 const keptCommits = 1_000;
 
 /**
- * The plans: all of their rows in one object, since their rules look at several of them at once. A change names the
- * version that it was made of, and is refused when somebody else has changed something meanwhile: a trigger that many
- * look at fires once. Beside it, by other keys, the locks of those who look after the plans.
+ * The plans. All rows are in one object because their rules read several rows at once. A commit names the version it is
+ * based on and is refused when that is stale, so a trigger that several services check fires once. Locks of plan services
+ * are objects of the same kind with other keys.
  */
 export const planObject = object({
   name: "plan",
@@ -31,7 +31,7 @@ export const planObject = object({
     commit: async (ctx: ObjectContext, { id, after, rows }: PlanCommit) => {
       const version = (await ctx.get<number>("version")) ?? 0;
       if (version !== after) {
-        // Whoever has lost the answer asks again.
+        // A client that lost the reply sends the commit again.
         const next = await ctx.get<CommitEntry>(numbered("log", after + 1));
         return { isCommitted: next?.id === id };
       }

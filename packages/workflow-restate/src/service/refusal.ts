@@ -18,7 +18,7 @@ export async function logRefusal(
   // While a worker drives the thread the numbers of events are its own.
   const seq = standOf(meta) === "driven" ? null : (await lastSeq(ctx, meta)) + 1;
   const refused = { reason, stepID, step: meta.records };
-  // What another worker would take out of it is another text: it is made once.
+  // Another worker may mask other secrets, so a retry must reuse these lines.
   const lines = await ctx.run("lines", () => refusalLines(refused, { seq, timestamp, mask }));
   const batch = frame({}, [Buffer.from(lines), Buffer.alloc(0)]);
   ctx.set(batchKey(meta.batches), batch, serde.binary);

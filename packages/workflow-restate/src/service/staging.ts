@@ -10,7 +10,7 @@ const setAll = (ctx: ObjectContext, { keys }: StagedValues, parts: readonly Uint
 
 const stagingOf = (ctx: ObjectContext) => ctx.get<rules.Staging>("staging");
 
-/** What answers a start of a thread that is there. */
+/** Reply to the start of an existing thread. */
 export const begunBefore = (meta: ThreadMeta) => {
   const { hash, workflow } = meta;
   return { started: false, hash, workflow, meta };

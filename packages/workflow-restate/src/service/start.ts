@@ -16,7 +16,7 @@ export type StartHeader = rules.StartMessage &
   Pick<rules.Started, "byClaims"> &
   StagedValues & { token: string | null; awaits?: boolean };
 
-/** What the object of a thread has others do when it is started. */
+/** Functions of the thread object that these handlers use. */
 export type StartParts = {
   metaOf: (ctx: ObjectContext) => Promise<ThreadMeta | null>;
   become: (ctx: ObjectContext, meta: ThreadMeta, awaits: boolean) => Promise<void>;
@@ -38,7 +38,7 @@ export const startHandlers = ({ metaOf, become }: StartParts) => ({
       const incarnation = ctx.rand.uuidv4();
       const now = given.byClaims?.claim ? await ctx.date.now() : 0;
       const { meta } = rules.start({ ...given, incarnation }, now);
-      // The bytes of what was staged, and of blobs, are not counted.
+      // Staged values and blobs are not counted, so assume a large thread.
       const isLarge = token !== null || keys.some((key) => key.startsWith("b:"));
       const started = isLarge ? { ...meta, isLarge } : meta;
       await become(ctx, started, awaits);

@@ -4,10 +4,7 @@ import { serviceMetadata } from "../cluster/names.ts";
 import { type BundleRow, bundlesPeriod, newestPrefix, periodsPeriod } from "../thread/row.ts";
 import { brief } from "./options.ts";
 
-/**
- * What a bundle consists of: its files, and how many pieces each has. `sha256` is that of the bundle's bytes; an earlier
- * version has stored none.
- */
+/** Files of a bundle with the number of their pieces. `sha256` is missing in bundles that an older version stored. */
 export type BundleInfo = {
   bytes: number;
   sha256?: string;
@@ -46,7 +43,7 @@ export const bundleObject = object({
       await list(ctx, { bytes: info.bytes, at });
       return {};
     },
-    /** Puts a bundle aside that was stored before a time. Who needs it all the same restores it. */
+    /** Discards a bundle that was stored before a time. The next reader restores it. */
     discard: async (ctx: ObjectContext, { before }: { before: number }) => {
       const info = await ctx.get<BundleInfo>("info");
       const at = (await ctx.get<number>("at")) ?? 0;
@@ -94,8 +91,8 @@ const list = async (ctx: ObjectContext, row: BundleRow | null): Promise<void> =>
 export type RegistryState = { text: string; revision: number };
 
 /**
- * The names, all in one object: they must differ by more than case, and so are changed together. A change says which revision it was made of: one that somebody else has changed meanwhile is
- * refused.
+ * The registry. All names are in one object because they must differ by more than case. A change names the revision that it
+ * is based on and is refused when that is stale.
  */
 export const workflowObject = object({
   name: "workflow",
@@ -127,7 +124,7 @@ export type Counted = LiveChange & { isThere: boolean };
 /** A change of a thread that may be over before anybody looks at the live threads. */
 export type NotedChange = { threadId: string; hash: string };
 
-/** So many changes are kept for those who watch the threads. */
+/** Number of changes kept for watchers. */
 export const keptChanges = 1_000;
 
 async function noteLive(ctx: ObjectContext, { threadId, hash, isLive }: LiveChange): Promise<void> {
@@ -139,7 +136,7 @@ async function noteLive(ctx: ObjectContext, { threadId, hash, isLive }: LiveChan
   ctx.clear(numbered("c", version - keptChanges));
 }
 
-/** Between so many of the newest threads and this many more are listed: what is too many goes, some at a time. */
+/** The list of newest threads has between `newestListed` and `newestListed + pruneEvery` entries. */
 const newestListed = 256;
 const pruneEvery = 64;
 
@@ -154,13 +151,13 @@ async function pruneNewest(ctx: ObjectContext): Promise<void> {
   ctx.set("oldest", before !== null && before > oldest ? before : oldest);
 }
 
-/** Rows: of the threads of an hour, of those that run, of a family, of the bundles. What is null goes. */
+/** The index: rows of the threads of an hour, live threads, families and bundles. A null row is deleted. */
 export const indexObject = object({
   name: "index",
   metadata: serviceMetadata,
   options: brief,
   handlers: {
-    /** How many threads there are, and which are the newest: beside those that run. */
+    /** Counts a thread and updates the newest threads. */
     count: async (ctx: ObjectContext, counted: Counted) => {
       const { threadId, isThere } = counted;
       await noteLive(ctx, counted);

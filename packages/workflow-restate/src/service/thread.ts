@@ -57,8 +57,8 @@ const setLine = (ctx: Object, n: number, bytes: Uint8Array): void =>
   ctx.set(numbered("s", n), bytes, serde.binary);
 
 /**
- * Stores what a thread has become, and has done what follows from it: its row, its drive, its moment. One that has left or
- * come back has nothing `before`, and is counted already (`isKnown`).
+ * Stores a thread's meta, then updates its row and sends its order to drive and its timeout. For a thread that has left or
+ * returned, `before` is null and `isKnown` says that it is counted already.
  */
 async function become(
   ctx: Object,
@@ -205,10 +205,7 @@ async function commitInput(
   await become(ctx, rules.answer(meta, record, now).meta, meta);
 }
 
-/**
- * The object that a thread is. Its rules are `thread/thread.ts`; `drive` is what a worker does, and `mask` takes out what no
- * log may have.
- */
+/** The Restate object of a thread. Its rules are in `thread/thread.ts`. `drive` is the worker; `mask` masks secrets. */
 export const threadObject = (drive: Drive, mask: Mask) =>
   object({
     name: "thread",
@@ -366,7 +363,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
               maxRetryInterval: 5000,
             });
           } catch (error) {
-            // It was canceled: whoever did that has taken the thread away from this worker.
+            // The invocation was canceled: another command has taken the thread from this worker.
             stop.abort();
             throw error;
           }

@@ -19,25 +19,25 @@ import { described } from "../thread/record.ts";
 import { type Holder, maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 import { gainOf, sizeOf, type Tail } from "./tail.ts";
 
-/** What the debug log has gained goes with the next record, unless that is not made for so long. */
+/** New debug log lines are sent with the next record, or alone after this time. */
 const flushAfterMs = 1000;
 /**
- * An append brings a thread's values along as long as they have so many bytes, unless the servers limit what they send: it
- * need not ask for them.
+ * Up to this size a thread's state is sent along with an append, so that the handler needs no reads. Ignored when the
+ * servers limit the state that they send.
  */
 const mostWithAppend = 32 * 1024;
 const retryMs = [50, 100, 200, 500, 1000, 2000];
 
 type Header = Pick<AppendMessage, "n" | "record" | "journal">;
 
-/** What the object answers to an append. */
+/** Reply to an append. */
 type Answer = { fenced: true } | { ended: true } | { pause: boolean };
 
-/** A copy of the thread as it was claimed, in a storage root of its own: its files, and a claim on them. */
+/** Copy of a claimed thread in a private storage root, with a claim on its files. */
 export type ClaimedCopy = { root: Root; files: ThreadFiles; copy: Claim };
 
 export type ClaimOptions = {
-  /** The servers send but the first of a thread's values along with a call, however many there are. */
+  /** The servers limit how many of a thread's values they send along with a call. */
   hasStateLimit?: boolean;
   /** Called when the debug log has grown. */
   onWrite?: () => void;
@@ -46,9 +46,9 @@ export type ClaimOptions = {
 };
 
 /**
- * A claim on a thread of a cluster: that of the worker which an invocation has drive it, or that of a holder outside, which has a
- * lease. It sends one append after the other, and with each the lines that the debug log has gained. While none is made, the lines
- * alone are sent. An append whose answer is lost is sent again: the object takes it once.
+ * Claim on a thread of a cluster, held by the worker of an invocation or by an outside holder with a lease. Appends are sent
+ * one after the other, each with the new lines of the debug log; without appends the lines are sent alone. An append without
+ * a reply is sent again: the object takes it once.
  */
 export class ClusterClaim implements Claim {
   readonly ref: { hash: string; threadId: string };
@@ -71,7 +71,7 @@ export class ClusterClaim implements Claim {
   /** Called after each append. */
   onAppend: () => void = () => undefined;
   readonly #lost = new AbortController();
-  /** Aborted when nothing is sent any more. */
+  /** Aborted when the claim sends no more messages. */
   readonly #over = new AbortController();
   readonly #client: ClusterClient;
   readonly #holder: Required<Holder>;
@@ -90,7 +90,7 @@ export class ClusterClaim implements Claim {
   #holdsUntil = Infinity;
   /** Whether this holder has seen or written the record that ends the thread. */
   #isEnded: boolean;
-  /** How many bytes the thread's object keeps, as far as that matters; with how many at most they come along. */
+  /** Bytes of state in the thread's object, counted up to {@link mostWithAppend}. */
   #kept: number;
   readonly #mostWithAppend: number;
   #last: Promise<unknown> = Promise.resolve();
@@ -228,7 +228,7 @@ export class ClusterClaim implements Claim {
     if (this.#leaseMs !== null) await this.#call("release", this.#holder).catch(() => undefined);
   }
 
-  /** Gives the thread up: what is being sent is not waited for. */
+  /** Gives the thread up without waiting for messages in flight. */
   abandon(): void {
     if (this.#over.signal.aborted) return;
     this.#lost.abort();
@@ -257,20 +257,20 @@ export class ClusterClaim implements Claim {
     this.#flush = null;
   }
 
-  /** Sends what the debug log has gained, without a record. */
+  /** Sends new debug log lines without a record. */
   async #sendLines(): Promise<void> {
     this.#unplan();
     if (this.#isFlushing || this.#over.signal.aborted) return;
     this.#isFlushing = true;
     try {
       await this.#alone(async () => {
-        // What was sent before this may have taken it along.
+        // An append may have sent the lines already.
         if (!this.#isBehind) return;
         const { pause } = await this.#send({ n: this.#records }, none);
         if (pause) this.onPause();
       });
     } catch {
-      // Whoever appends the next record meets the same error.
+      // The next append meets the same error and reports it.
     } finally {
       this.#isFlushing = false;
     }
@@ -283,8 +283,8 @@ export class ClusterClaim implements Claim {
   }
 
   /**
-   * Sends what the debug log has gained, and with the last of it a record. A value goes before the lines that may name it, and all
-   * lines go before the record.
+   * Sends new debug log lines, and a record with the last of them. Values are sent before the lines that may refer to them,
+   * and all lines before the record.
    */
   async #send(header: Header, line: Buffer): Promise<{ pause: boolean }> {
     this.#unplan();
@@ -310,7 +310,7 @@ export class ClusterClaim implements Claim {
     const at = this.#info.sent;
     const message = frame({ ...this.#holder, append, at, ...header }, [line, info, values]);
     const answer = await this.#again((tries) => {
-      // What was refused may have been so for what comes with it.
+      // The server may have refused the call because of the state that came along.
       if (tries > 0) this.#kept = Infinity;
       const handler = this.#kept <= this.#mostWithAppend ? "appendEager" : "append";
       return this.#call<Answer>(handler, message);

@@ -7,7 +7,7 @@ import type { StartHeader } from "../service/start.ts";
 import { lastOf, takenIds } from "../thread/record.ts";
 import { checkLength } from "./claim.ts";
 
-/** Who drives a new thread: the cluster's workers where `byClaims` is missing. `awaits`: lists have it when this resolves. */
+/** With `byClaims` holders of claims drive the new thread, else the cluster's workers. `awaits` waits for the index. */
 export type CreateOptions = Pick<StartHeader, "byClaims" | "awaits">;
 
 /**

@@ -47,9 +47,9 @@ export type RestateStoreOptions = {
 const afterIds = "a";
 
 /**
- * The thread store of a Restate cluster. Threads that it creates are driven by the holders of claims; those that a host of the
- * cluster has started are driven by its workers, and `runnable` leaves them out. A claim takes over a thread of either kind. A
- * lease is measured by the clocks of the workers, which serve the objects: without one nothing is written.
+ * Thread store of a Restate cluster. Holders of claims drive the threads that the store creates. Workers drive the threads that
+ * a host of the cluster started; `runnable` leaves these out. A claim takes over a thread of either kind. Leases are measured
+ * by the clocks of the workers, which serve the objects: without a worker no write succeeds.
  *
  * @example const store = restateStore(readHostUrl("restate://127.0.0.1:8080", process.env));
  */
@@ -71,7 +71,7 @@ export class RestateStore implements ThreadStore {
   readonly root: Root;
   readonly mirror: Mirror;
   readonly bundles: Bundles;
-  /** What the mirror has. */
+  /** The mirrored copies. */
   readonly #copies: DiskStore;
   readonly #claims = new Set<ClusterClaim>();
   readonly #closed = new AbortController();

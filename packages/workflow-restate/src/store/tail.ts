@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 
-/** So much of a file is sent at once, unless one line is longer. */
+/** Bytes of a file that are sent at once, unless one line is longer. */
 const mostAtOnce = 512 * 1024;
 
 /** A file, and how many bytes of it were sent. */
@@ -10,7 +10,7 @@ export type Tail = { path: string; sent: number };
 export const sizeOf = (path: string): number =>
   statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-/** The whole lines of a file behind those that were sent, up to a bound. Each step waits for it: it is not left to other threads. */
+/** Unsent whole lines of a file, up to a bound. Reads synchronously because each step waits for it. */
 export function gainOf({ path, sent }: Tail): Buffer {
   const size = sizeOf(path);
   if (size <= sent) return Buffer.alloc(0);

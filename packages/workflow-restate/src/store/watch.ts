@@ -72,7 +72,7 @@ class AllChanges {
     const noted = await this.#lookAtIndex();
     const registry = await this.#client.value<RegistryState>("workflow", "registry", "registry");
     const changes: StoreChange[] = [];
-    // What has changed is compared even where its first row was noted and is live by now.
+    // A noted thread is compared even when it is live by now.
     const ids = new Set([...noted.live, ...noted.changed.keys(), ...this.#seen.keys()]);
     const metas = await this.#client.values<ThreadMeta>("thread", [...ids], "meta");
     for (const threadId of [...ids].sort()) {
@@ -94,7 +94,7 @@ class AllChanges {
     return changes;
   }
 
-  /** The live threads, and those that the index has noted a change of since the last look. */
+  /** Live threads, and threads with a change that the index noted since the last look. */
   async #lookAtIndex(): Promise<{ live: Set<string>; changed: Map<string, string> }> {
     const before = this.#noted;
     const from = numbered("c", (before ?? 0) + 1);
@@ -119,7 +119,7 @@ class AllChanges {
   }
 }
 
-/** What differs once a thread has changed. */
+/** Fingerprint of a thread: it differs after every change. */
 const shownOf = (meta: ThreadMeta): string => {
   const { incarnation, records, batches, journal, pause, epoch, claim, lease, end } = meta;
   const held = lease ? 1 : 0;
@@ -131,7 +131,7 @@ const tooMany = (): WorkflowError =>
   WorkflowError.failed(
     "CHANGES_LOST",
     "too many threads have changed since the cluster was last asked",
-    "watch again, and read the threads anew",
+    "watch again and reload the threads",
   );
 
 function aborted(signal: AbortSignal, ms: number): Promise<void> {

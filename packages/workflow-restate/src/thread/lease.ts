@@ -10,9 +10,7 @@ import {
   type ThreadMeta,
 } from "./thread.ts";
 
-/*
- * The rules of claims outside of an invocation, as functions of what a thread is.
- */
+/* Rules of claims outside of an invocation, as pure functions of a thread's meta. */
 
 /**
  * Claims the thread for a holder outside of an invocation. A drive, ordered or begun, holds it, and so does a lease; with

@@ -49,7 +49,7 @@ const refusal = (
 ) => codeOf(rules.refusalOfArrival(threadId, meta, tombstone, moves));
 
 describe("a thread that leaves a cluster", () => {
-  test("is changed no more, and whoever drove it is fenced", () => {
+  test("accepts no change, and its worker is fenced", () => {
     const meta = left(waiting);
     expect(meta.location).toEqual({ moves: 1, host: laptop, at: 5 });
     expect(thread.standOf(meta)).toBe("moved");
@@ -73,7 +73,7 @@ describe("a thread that leaves a cluster", () => {
     expect(codeOf(leave(meta, other))).toBe("THREAD_MOVED");
   });
 
-  test("does not run, unless nobody really drives it", () => {
+  test("does not run, unless its worker is lost", () => {
     expect(codeOf(leave(driven))).toBe("THREAD_RUNNING");
     expect("meta" in leave(driven, laptop, true)).toBe(true);
     const parked: ThreadMeta = { ...driven, drive: null, pause: true };

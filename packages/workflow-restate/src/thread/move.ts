@@ -10,18 +10,15 @@ import {
   type ThreadMeta,
 } from "./thread.ts";
 
-/*
- * The rules by which a thread leaves a cluster and arrives in one, as functions of what it is. The order of the acts is
- * that of the core's `moveThread`.
- */
+/* Rules of moving a thread out of a cluster and into one, as pure functions. `moveThread` of the core calls them in order. */
 
-/** To where a thread leaves, and when; `force`: though it is to be driven, nobody does. */
+/** Destination and time of a move. `force` moves a running thread whose worker is lost. */
 export type LeaveRequest = { to: HostIdentity; at: number; force: boolean };
 
-/** What a thread becomes that leaves; with `before` it has left for there already. */
+/** Result of leaving; `before` when the thread has already left for that host. */
 export type Left = { meta: ThreadMeta; location: Location } | { before: Location } | Refusal;
 
-/** Lets a thread go that does not run. Whoever drove it is fenced. */
+/** Moves a thread that does not run to another host. Fences its last worker. */
 export function leave(meta: ThreadMeta, { to, at, force }: LeaveRequest): Left {
   const { location: before } = meta;
   if (before?.host?.id === to.id) return { before };
@@ -41,7 +38,7 @@ export function leave(meta: ThreadMeta, { to, at, force }: LeaveRequest): Left {
   return { meta: { ...rest, ...released, location }, location };
 }
 
-/** What is left of a thread that was removed after it had moved: it must not come back by an old move. */
+/** Kept of a thread that moved and was then removed: a late message of the old move must not restore it. */
 export type Tombstone = Location & { hash: string };
 
 export const tombstoneOf = ({ location, hash }: ThreadMeta): Tombstone | null =>
@@ -69,7 +66,7 @@ export function refusalOfArrival(
   return removed(threadId);
 }
 
-/** The thread that has arrived. Nobody drives it yet. With a new `incarnation` nothing of its older debug log counts. */
+/** Meta of an arrived thread, which is not driven yet. A new `incarnation` discards the older debug log. */
 export function arrive(
   before: ThreadMeta | null,
   { moves, paused, ...given }: ArrivingThread,

@@ -3,7 +3,7 @@ import type { Step } from "@uncaged/workflow/host";
 import { END, INPUT } from "@uncaged/workflow";
 import type { AppendedRecord, LastRecord } from "./thread.ts";
 
-/** What the object keeps of a record, and the text that the thread is searched by from then on. */
+/** Fields of a record that the object keeps, and text for the search. */
 export function described(
   record: string,
   state: ThreadState,
@@ -19,7 +19,7 @@ export function described(
   return { last, ...(last.waits && { text: content.slice(0, 4000) }) };
 }
 
-/** What the object keeps of the last of a thread's steps, when that is what it does. */
+/** Fields of the last step that the object keeps; `state` is the thread's state after it. */
 export function lastOf(steps: readonly Step[], state: ThreadState): LastRecord | null {
   const last = steps.at(-1);
   if (!last) return null;

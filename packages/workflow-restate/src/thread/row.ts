@@ -3,10 +3,10 @@ import { endedStatus } from "@uncaged/workflow/internal";
 import type { ThreadRow } from "@uncaged/workflow/host";
 import { standOf, type ThreadMeta } from "./thread.ts";
 
-/** A thread as the index has it. `text` is what it is searched by. */
+/** Row of a thread in the index. The search looks in `text`. */
 export type IndexRow = ThreadRow & { forkFrom?: ThreadMeta["forkFrom"]; text?: string };
 
-/** A thread's row. Whether a worker really drives one that is `running` only the cluster's invocations show. */
+/** Row of a thread. `running` means ordered to run; only the cluster's invocations show whether a worker drives it. */
 export function rowOf(meta: ThreadMeta): ThreadRow {
   const { threadId, workflow, hash, createdAt, updatedAt, records, end, last } = meta;
   const away = meta.location?.host;
@@ -42,9 +42,9 @@ function statusIn(meta: ThreadMeta): ThreadRow["status"] {
 export const periodOf = (threadId: string): string =>
   new Date(ulidTime(threadId)).toISOString().slice(0, 13);
 
-/** The objects of the index that are none of an hour's threads. */
+/** Keys of index objects that do not hold the threads of an hour. */
 export const livePeriod = "live";
-/** What the keys of the newest threads begin with, in the object of those that run. */
+/** Key prefix of the newest threads in the object of live threads. */
 export const newestPrefix = "n:";
 export const periodsPeriod = "periods";
 export const bundlesPeriod = "bundles";

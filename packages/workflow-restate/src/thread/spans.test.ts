@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { continued, extended, inCopy, isLost, recordedOf, seenAt, type Span } from "./spans.ts";
 
-/** What claims write one after the other: bytes appended, of itself or of others in between, and what is lost at its end. */
+/** Batches of successive claims, with batches of other writers in between, and the bytes lost at the end of each claim. */
 const claims = fc.array(
   fc.record({
     batches: fc.array(fc.record({ isOwn: fc.boolean(), bytes: fc.integer({ min: 1, max: 6 }) }), {
@@ -61,7 +61,7 @@ describe("a position in a debug log that workers have written one after the othe
     );
   });
 
-  test("is lost behind what was recorded once a later claim is known, also one that has written nothing yet", () => {
+  test("is lost behind the recorded bytes once a later claim is known, even one without a write", () => {
     const one = extended([], { claim: 1, at: 0 }, 0);
     expect(isLost(continued(one, 1, 10), { info: 12, claim: 1 })).toBe(false);
     const two = continued(one, 2, 10);

@@ -1,22 +1,22 @@
 /*
- * Which claim has written which bytes of a thread's debug log. A worker has a copy of it, which it adds to and streams
- * before the cluster has what it added. Then other bytes may come between, as of an answer that was refused; and all that
- * a lost worker had not appended never comes: the next claim's bytes are in its place.
+ * Maps bytes of a thread's debug log to the claims that wrote them. A worker appends to its own copy and streams it before
+ * the cluster has the bytes. The cluster's log may differ: it has bytes of other writers in between, such as a refused
+ * answer, and lacks the last bytes of a lost worker, which the next claim's bytes replace.
  */
 
 /**
- * Bytes that begin at `from` and end where the next span begins, and so many bytes before the same in the copy of the
- * claim's worker. `claim` is null of bytes that no worker has written.
+ * Bytes from `from` to the start of the next span, written by one claim. `before` is the offset of the cluster's log minus
+ * the offset of the same byte in the worker's copy. `claim` is null for bytes that no worker wrote.
  */
 export type Span = { claim: number | null; from: number; before: number };
 
 /** A position in a debug log: in the copy of a claim's worker, or in the log of the cluster where `claim` is null. */
 export type Seen = { info: number; claim: number | null };
 
-/** Who has written a batch: a claim, and where in its worker's copy. */
+/** Writer of a batch: a claim and the batch's offset in its worker's copy. */
 export type Writer = { claim?: number; at?: number };
 
-/** The spans with what a batch at `from` adds to them. */
+/** Spans after a batch at `from`. */
 export function extended(
   spans: readonly Span[],
   { claim, at }: Writer,
@@ -27,7 +27,7 @@ export function extended(
   return [...spans, { claim: claim ?? null, from, before: from - (at ?? from) }];
 }
 
-/** The spans with one for what a claim will write next, as far as that is known. */
+/** Spans with an open span for the next bytes of a claim. */
 export function continued(spans: readonly Span[], claim: number, from: number): readonly Span[] {
   const own = spans.findLast((span) => span.claim === claim);
   if (!own) return extended(spans, { claim }, from);
@@ -36,7 +36,7 @@ export function continued(spans: readonly Span[], claim: number, from: number): 
   return extended(spans, { claim, at: from - own.before - between }, from);
 }
 
-/** What a position in the log of the cluster is in the copy of the worker that has written the bytes before it. */
+/** Converts a position in the cluster's log to the copy of the worker that wrote the bytes before it. */
 export function seenAt(spans: readonly Span[], info: number): Seen {
   const span = spans[firstIndex(spans, ({ from }) => from >= info) - 1];
   return !span || span.claim === null
@@ -44,7 +44,7 @@ export function seenAt(spans: readonly Span[], info: number): Seen {
     : { info: info - span.before, claim: span.claim };
 }
 
-/** How far the log of the cluster, of `end` bytes, has what was seen. */
+/** Length of the cluster's log, of `end` bytes, that covers the seen position. */
 export function recordedOf(spans: readonly Span[], end: number, { info, claim }: Seen): number {
   if (claim === null) return info;
   let own = spans.findIndex((span) => span.claim === claim);
@@ -58,11 +58,11 @@ export function recordedOf(spans: readonly Span[], end: number, { info, claim }:
   }
 }
 
-/** Whether what was seen and is not recorded never will be: a later claim has the thread. */
+/** Whether unrecorded bytes of a position are lost, because a later claim has the thread. */
 export const isLost = (spans: readonly Span[], { claim }: Seen): boolean =>
   claim !== null && spans.some((span) => isLater(span, claim));
 
-/** A position in the log of the cluster as one in the copy of the worker that has a claim. */
+/** Converts a position in the cluster's log to the copy of a claim's worker. */
 export function inCopy(spans: readonly Span[], claim: number, info: number): number {
   const seen = seenAt(spans, info);
   if (seen.claim === claim) return seen.info;
@@ -73,7 +73,7 @@ export function inCopy(spans: readonly Span[], claim: number, info: number): num
 
 const isLater = (span: Span, claim: number): boolean => span.claim !== null && span.claim > claim;
 
-/** The index of the first that is so, of items of which all after it are too. */
+/** Index of the first item for which `is` holds, by binary search. */
 function firstIndex<T>(items: readonly T[], is: (item: T) => boolean): number {
   let [low, high] = [0, items.length];
   while (low < high) {

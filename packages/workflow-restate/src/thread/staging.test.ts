@@ -17,7 +17,7 @@ test("a start in several messages is one thread when the last is taken", () => {
   expect(seal({ token: "a", at: second }, "a", 2 * second)).toBe("sealed");
 });
 
-test("its messages keep another start waiting, and one that has stopped is superseded", () => {
+test("another start waits for its messages, and replaces it once they stop", () => {
   const staging = begun("a", 0);
   expect(stage(staging, { token: "b", from: 0 }, 9 * second)).toBe("pending");
   expect(seal(staging, null, 9 * second)).toBe("pending");
@@ -29,14 +29,14 @@ test("its messages keep another start waiting, and one that has stopped is super
   expect(seal(taken, "a", 12 * second)).toBe("superseded");
 });
 
-test("the first message again begins anew, and one behind it alone is not taken", () => {
+test("a repeated first message restarts it, and a later message alone is refused", () => {
   const again = stage(begun("a", 0), { token: "a", from: 0 }, second);
   expect(again).toEqual({ staging: { token: "a", at: second }, isNew: true });
   expect(stage(null, { token: "a", from: 3 }, 0)).toBe("superseded");
   expect(seal(null, "a", 0)).toBe("superseded");
 });
 
-test("what was staged is garbage an hour later", () => {
+test("staged values are garbage after an hour", () => {
   const staging = begun("a", 0);
   expect([isAbandoned(staging, 3000 * second), isAbandoned(staging, 3601 * second)]).toEqual([
     false,

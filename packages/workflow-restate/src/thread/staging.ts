@@ -1,21 +1,21 @@
 /*
- * A thread that is too large for one message is started by several: its values are staged, and the last message makes a
- * thread of them. Until then there is none. Who stages holds the object for as long as messages come.
+ * Starts a thread that is too large for one message. Its values are staged, and the last message creates the thread. The
+ * stager holds the object as long as its messages arrive.
  */
 
-/** Who stages a thread's values, and when the last message came, in milliseconds since the epoch. */
+/** Token of the stager and time of its last message, in milliseconds since the epoch. */
 export type Staging = { token: string; at: number };
 
 /** `from` is the number of the first value of a message: with 0 a staging begins. */
 export type StageRequest = { token: string; from: number };
 
-/** Why a message of a start is not taken: another start has not ended yet, or has taken this one's place. */
+/** Why a message of a start is refused: another start is in progress or has replaced this one. */
 export type NotStaged = "pending" | "superseded";
 
 /** How long a start may be silent before another one takes its place. */
 const silentMs = 10_000;
 
-/** Whether a message is taken; with `isNew` all that the object has goes before. */
+/** Accepts a message or says why not. With `isNew` the object's older values are deleted first. */
 export function stage(
   staging: Staging | null,
   { token, from }: StageRequest,
@@ -27,7 +27,7 @@ export function stage(
   return { staging: { token, at: now }, isNew: true };
 }
 
-/** Whether a thread is made by a start; `token` is null for one that has all of it in its own message. */
+/** Whether a start may create the thread. `token` is null when the start has all values in its own message. */
 export function seal(
   staging: Staging | null,
   token: string | null,
@@ -37,5 +37,5 @@ export function seal(
   return staging && now - staging.at < silentMs ? "pending" : "sealed";
 }
 
-/** Whether nobody will go on with what was staged. */
+/** Whether a staging is abandoned. */
 export const isAbandoned = (staging: Staging, now: number): boolean => now - staging.at > 3_600_000;

@@ -60,7 +60,7 @@ describe("a thread of a cluster", () => {
     expect(append(null, next(first)).kind).toBe("fenced");
   });
 
-  test("knows an invocation whose worker was lost from one that fails at once, and is ordered anew where it asks for that", () => {
+  test("distinguishes a lost worker from an immediate failure, and is ordered again on request", () => {
     const meta = stepped(claimed(begun()));
     const again = { epoch: meta.epoch, invocation: "inv_1", pid: 8, now: 2_000 };
     const lost = rules.claim({ ...meta, pause: true }, again);
@@ -109,7 +109,7 @@ describe("a thread of a cluster", () => {
     });
   });
 
-  test("is driven anew by an answer, and what was ordered before is superseded (T4)", () => {
+  test("is driven again by an answer, and earlier orders are superseded (T4)", () => {
     const asked = begun(true);
     expect(rules.standOf(asked)).toBe("waiting");
     expect(codeOf(rules.resume(asked, 3))).toBe("WAITING");
@@ -213,7 +213,7 @@ describe("a thread of a cluster", () => {
           expect(meta.epoch).toBeGreaterThanOrEqual(before.epoch);
           if (before.end) expect([meta.end, meta.records]).toEqual([before.end, before.records]);
           if (meta.end || meta.last?.waits) expect(meta.drive).toBeNull();
-          // Whoever does not hold the claim changes nothing.
+          // Only the holder of the claim changes the thread.
           const isOurs = mine.claim === before.claim && mine.epoch === before.epoch;
           if (["step", "wait", "end"].includes(kind) && !isOurs) expect(meta).toEqual(before);
         }

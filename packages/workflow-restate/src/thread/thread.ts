@@ -4,19 +4,19 @@ import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/wo
 import { movedError } from "@uncaged/workflow/internal";
 
 /*
- * The rules of a thread in a cluster, as functions of what it is and what is asked of it. Nothing here reads a clock or
- * calls anybody: the object's handlers do.
+ * Rules of a thread in a cluster, as pure functions of its meta and a request. The object's handlers read clocks and make
+ * calls.
  *
- * T1 Whoever appends must hold the claim: (epoch, claim). A later claim fences all before it.
- * T2 An append has the number that comes next; the same append again is acknowledged and changes nothing.
- * T3 There is one end record, and nothing follows it.
- * T4 An epoch is one order to drive. It is over when the thread waits, is paused, or has ended.
+ * T1 A writer must hold the claim (epoch, claim). A later claim fences all earlier ones.
+ * T2 An append carries the next number. A repeated append is acknowledged without a change.
+ * T3 A log has one end record, and no record follows it.
+ * T4 An epoch is one order to drive the thread. It ends when the thread waits, is paused or has ended.
  */
 
 /** The longest record, in bytes: a message to a cluster has at most 32 MiB. */
 export const maxRecordBytes = 31 * 1024 * 1024;
 
-/** What a thread is, beside its records. Times are in milliseconds since the epoch. */
+/** State of a thread beside its records. Times are in milliseconds since the epoch. */
 export type ThreadMeta = {
   /** Differs between two threads that had the same id one after the other. */
   incarnation: string;
@@ -49,7 +49,7 @@ export type ThreadMeta = {
   /** Whether it must stop at its next yield. */
   pause: boolean;
   end: { returnCode: number; reason: string } | null;
-  /** It keeps more than its log, as blobs: nobody must have all of it sent who wants but a part. */
+  /** The object has blobs or staged values: readers must select keys instead of reading all state. */
   isLarge?: boolean;
   /** Where it is, once it has moved between hosts. While it is on another one nothing is done to it here. */
   location?: Location;
@@ -63,10 +63,10 @@ export type ThreadMeta = {
   postponedUntil?: number;
 };
 
-/** Where the worker that drives a thread streams what it writes, to whoever has the key of its claim. */
+/** Address of the stream of a claim's worker. Clients authenticate with the claim's key. */
 export type LiveAddress = { url: string; key: string };
 
-/** What is known of the last step. `sleeps` until `wakesAt`; without it an answer is waited for. */
+/** The last step. A step that `waits` either `sleeps` until `wakesAt` or waits for an answer, at most until `wakesAt`. */
 export type LastRecord = {
   role: string;
   timestamp: number;
@@ -80,7 +80,7 @@ type Change = { meta: ThreadMeta };
 
 const refusal = (error: WorkflowError): Refusal => ({ error: toErrorRecord(error) });
 
-/** That a thread is on another host; null: it is here. */
+/** Refusal when a thread is on another host; null when it is here. */
 export function movedAway({ threadId, location }: ThreadMeta): Refusal | null {
   return location?.host ? refusal(movedError(threadId, location.host.name)) : null;
 }
@@ -103,10 +103,10 @@ export type Started = Pick<
     byClaims?: { claim?: LeaseRequest };
   };
 
-/** Who claims a thread, and for how long unless the claim is renewed. */
+/** Owner of a claim and its duration without renewal. */
 export type LeaseRequest = { owner: string; leaseMs: number };
 
-/** What a thread is started with, beside its values. `text` is what it is searched by. */
+/** Request to start a thread, without its values. The search looks in `text`. */
 export type StartMessage = Omit<Started, "incarnation" | "byClaims"> & {
   text: string;
   /** The ids of the answers that its copied steps are. */
@@ -142,7 +142,7 @@ function driven(meta: ThreadMeta, now: number): ThreadMeta {
   return { ...free, epoch: meta.epoch + 1, appends: 0, pause: false, drive };
 }
 
-/** A claim that was held for so long did not end by what the bundle does whenever it is loaded. */
+/** A claim that lasted this long did not fail at the load of its bundle. */
 const soundMs = 1_000;
 
 export type ClaimRequest = {
@@ -156,14 +156,14 @@ export type ClaimRequest = {
 };
 
 /**
- * What a claim is refused for is final: whoever asked has nothing to drive. `again`: this invocation had claimed the thread
- * before and went on with it, so a worker was lost.
+ * Result of a claim. A refusal (`over`) is final. `again`: this invocation held the thread before and made progress, so its
+ * worker was lost.
  */
 export type Claimed = (Change & { again?: true }) | { over: "removed" | "ended" | "superseded" };
 
 /**
- * Takes the thread for one worker; whoever had it before is fenced. A claim that renews one is a new order instead: an
- * invocation that has lost its worker some times waits long before it is tried again.
+ * Claims the thread for a worker and fences earlier workers. A claim with `renews` becomes a new order instead: Restate
+ * retries an invocation that lost several workers only after a long delay.
  */
 export function claim(meta: ThreadMeta | null, request: ClaimRequest): Claimed {
   const looked = look(meta, request);
@@ -190,7 +190,7 @@ export function look(meta: ThreadMeta | null, { epoch }: { epoch: number }): Cla
   return { meta };
 }
 
-/** A thread as the holder of a new lease has it; whoever had it before is fenced. */
+/** Leases a thread to a holder outside of an invocation. Fences earlier holders. */
 export const leased = (
   meta: ThreadMeta,
   { owner, leaseMs }: LeaseRequest,
@@ -208,14 +208,14 @@ export const leased = (
 export const isLeased = ({ lease }: ThreadMeta, now: number): boolean =>
   lease !== undefined && now < lease.until;
 
-/** A record that is appended: what its last field is, what it is of, and whether it ends the thread. */
+/** Summary of an appended record: its checksum, its step, and the end of the thread if it is an end record. */
 export type AppendedRecord = {
   sum: string;
   last: LastRecord;
   end?: { returnCode: number; reason: string };
 };
 
-/** A claim. `incarnation` tells the thread from one that had its id before. */
+/** A claim. `incarnation` distinguishes threads that had the same id one after the other. */
 export type Holder = { epoch: number; claim: number; incarnation?: string };
 
 /**
@@ -291,7 +291,7 @@ export function withRecord(meta: ThreadMeta, { sum, last, end }: AppendedRecord)
   };
 }
 
-/** The claim's worker has stopped at a pause, or waits: nobody drives it from now on, unless it was resumed since. */
+/** Ends a drive whose worker stopped at a pause or a wait. Refused (`parked: false`) when the thread was resumed since. */
 export function park(
   meta: ThreadMeta | null,
   request: Holder,
@@ -344,7 +344,7 @@ const stepOf = (last: LastRecord | null) => {
   return last && { role: last.role, content: "", meta, timestamp: last.timestamp };
 };
 
-/** Has a thread driven anew whose invocation is gone: what it was is superseded. */
+/** Orders a new drive for a thread whose invocation is gone. */
 export function takeUp(meta: ThreadMeta, now: number): Change | Refusal {
   return standOf(meta) === "driven" ? { meta: driven(meta, now) } : resume(meta, now);
 }
@@ -360,12 +360,12 @@ export function refusalOfAnswer(meta: ThreadMeta): Refusal | null {
   return standOf(meta) === "waiting" ? null : refusal(refusals.notWaiting(meta.threadId));
 }
 
-/** Commits the `__input__` step, and has the thread driven. */
+/** Commits the `__input__` step and orders a drive. */
 export function answer(meta: ThreadMeta, record: AppendedRecord, now: number): Change {
   return { meta: driven(withRecord(meta, record), now) };
 }
 
-/** Whether the step with this number is what the thread waits at: its time is over then. */
+/** Whether the thread still waits at step `n`, so that its timeout applies. */
 export const expires = (meta: ThreadMeta | null, n: number): meta is ThreadMeta =>
   meta !== null &&
   standOf(meta) === "waiting" &&

@@ -18,23 +18,23 @@ import { RestateStore } from "../store/store.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 import type { LiveClaim, LiveClaims } from "./live.ts";
 
-/** What a worker drives threads with. */
+/** Dependencies of a {@link Driver}. */
 export type DriverParts = {
   client: ClusterClient;
-  /** Keeps bundles, and what is driven just now. */
+  /** Folder for bundles and for the files of driven threads. */
   cache: string;
   env: Environment;
-  /** The folder that threads have as theirs; without it the one that they were started in. */
+  /** Working folder of threads; defaults to the folder that each was started in. */
   cwd?: string;
   /** @see WorkerOptions.hasStateLimit */
   hasStateLimit?: boolean;
-  /** Streams what is driven to those who follow it. */
+  /** Streams debug logs to observers. */
   live: LiveClaims;
   /** Called with one line when a thread can't be driven here for a reason that is not that of the thread. */
   report?: (line: string) => void;
 };
 
-/** The order to drive a thread. `signal` is aborted when somebody has taken it away. */
+/** Order to drive a thread. `signal` is aborted when the order is canceled. */
 export type Order = { threadId: string; epoch: number; invocation: string; signal: AbortSignal };
 
 /** The attempts of one invocation; the next one waits 0.4 s, and each further one twice as long, up to 5 s. */
@@ -42,15 +42,12 @@ const mostAttempts = 4;
 
 const seqsOfClaim = 1_000_000;
 
-/** A thread that was claimed; `start` is the record of one that has no other yet, `again`: this invocation had lost a worker. */
+/** A claimed thread. `start` is its start record when it has no other record; `again`: this invocation lost a worker. */
 type Held = { meta: ThreadMeta; start?: string; again?: true };
 type Claimed = Held | { over: string };
 type Driven = { fail: (thrown: unknown) => void; note: (content: string) => void };
 
-/**
- * Drives the threads that a worker is given. Each has its files in a folder of its own while it is driven: nothing of it
- * outlives that.
- */
+/** Drives the threads of a worker. Each thread has a temporary folder while it is driven. */
 export class Driver {
   readonly #parts: DriverParts;
   readonly #env: Readonly<Record<string, string>>;
@@ -69,17 +66,17 @@ export class Driver {
     this.#env = Object.freeze({ ...definedEnv(parts.env), [markVariable]: mark });
   }
 
-  /** How to fail the one thread that can have left what nobody caught: the only one ever driven here. */
+  /** Fails the thread that must have thrown an uncaught error: set only when this worker has driven a single thread. */
   get failOnly(): ((thrown: unknown) => void) | null {
     return this.#driven.get(this.#onlyDriven ?? "")?.fail ?? null;
   }
 
   noteUncaught(thrown: unknown): void {
-    const content = `nobody caught, in one of this worker's threads: ${String(thrown)}`;
+    const content = `uncaught in one of this worker's threads: ${String(thrown)}`;
     for (const { note } of this.#driven.values()) note(content);
   }
 
-  /** Takes the secrets of this worker's environment out of a text. */
+  /** Masks the secrets of this worker's environment in a text. */
   get mask(): Mask {
     return maskOf(this.#env);
   }
@@ -89,28 +86,28 @@ export class Driver {
     return this.#driven.size;
   }
 
-  /** Whether what it is given to drive is refused. */
+  /** Whether new orders are refused. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
 
-  /** Has every thread let go at its next yield, so that other workers go on with it; takes no more until {@link accept}. */
+  /** Releases every thread at its next yield, so that other workers continue it. Refuses orders until {@link accept}. */
   drain(): void {
     this.#isDraining = true;
     for (const { engine } of this.#engines) engine.pause();
   }
 
-  /** Takes threads again. */
+  /** Accepts orders again. */
   accept(): void {
     this.#isDraining = false;
   }
 
-  /** Has every thread let go, in the middle of a role too. */
+  /** Releases every thread at once, also in the middle of a role. */
   release(): void {
     for (const { engine } of this.#engines) void engine.release();
   }
 
-  /** @see Drive. @throws whatever keeps it from what the object would confirm: it is then tried again elsewhere. */
+  /** @see Drive. @throws when the drive did not reach a state that the object confirms. Restate then retries it elsewhere. */
   async drive(order: Order): Promise<string> {
     if (this.#isDraining) throw new Error("the worker is draining");
     const live = this.#parts.live.open();
@@ -130,7 +127,7 @@ export class Driver {
     return this.#parts.client.call("thread", threadId, "claim", request, { signal });
   }
 
-  /** Whether the next attempt of an invocation that has lost workers would come late. */
+  /** Whether Restate would retry an invocation only after a long delay. */
   async #waitsLong(invocation: string): Promise<boolean> {
     const sql = `SELECT retry_count FROM sys_invocation WHERE id = ${quoted(invocation)}`;
     const [found] = await this.#parts.client.query<{ retry_count?: number }>(sql);
@@ -172,7 +169,7 @@ export class Driver {
       throw error;
     });
     const { mask } = this;
-    // An event's number is that of no other, though a claim was lost with the last numbers that it gave.
+    // Event numbers must be unique even though a lost claim may have used numbers that were never recorded.
     const lastSeq = Math.max(claim.lastSeq, (claim.fence - 1) * seqsOfClaim);
     const info = new InfoLog(
       {
@@ -188,7 +185,7 @@ export class Driver {
       store: this.#store,
       claim,
       bundle,
-      // Worktrees stay on this machine when the thread is no longer driven.
+      // Worktrees outlive the drive on this machine.
       place: rootPlace(this.#store.root, hash),
       env: this.#env,
       ...(cwd !== undefined && { options: { cwd } }),
@@ -199,7 +196,7 @@ export class Driver {
     });
     const { engine, fail } = driven;
     const rest = async () => {
-      // Whoever goes on with it asks the object, and pauses or waits where that says so.
+      // The next worker reads from the object whether the thread is paused or waits.
       if (this.#isDraining && engine.status === "paused") await engine.release();
       else if (await claim.park()) await engine.release();
       else engine.resume();
@@ -223,7 +220,7 @@ export class Driver {
       await claim.release();
       if (outcome.kind === "ended") return "ended";
       if (outcome.kind === "brokenOff") throw outcome.error;
-      // It rests where the object has confirmed that; else somebody has to go on.
+      // Only the object can confirm that the thread rests. Otherwise another worker must continue it.
       const after = await client.call<Claimed>("thread", threadId, "look", { epoch: meta.epoch });
       if ("over" in after) return after.over;
       throw new Error("the thread was let go");
@@ -246,7 +243,7 @@ export class Driver {
     });
   }
 
-  /** A bundle, which is fetched, hashed and imported once; what fails is tried again. */
+  /** Fetches, checks and imports a bundle once. A failure is not cached. */
   #load(hash: string): Promise<LoadedBundle> {
     const known = this.#loaded.get(hash);
     if (known) return known;
@@ -261,14 +258,14 @@ export class Driver {
     try {
       return await loadDriven(this.#store.root, hash);
     } catch (error) {
-      // The cluster may have it whole the next time.
+      // The next fetch may get intact bytes.
       if (isWorkflowError(error) && error.code === "BUNDLE_CHANGED")
         await this.#store.bundles.forget(hash);
       throw error;
     }
   }
 
-  /** Reports why a thread is not driven: once, however often it is tried. */
+  /** Reports why a thread can't be driven, once per thread and error code. */
   #report(threadId: string, { code, message, hint }: WorkflowError): void {
     const line = `${threadId} can't be driven: ${message} (${code}); hint: ${hint}`;
     if (this.#reported.get(threadId) === code) return;
@@ -284,7 +281,7 @@ export class Driver {
   }
 }
 
-/** What marks the processes of steps: none of them may answer. */
+/** Mark in the environment of step processes, which must not answer questions. */
 const mark = crypto.randomUUID().slice(0, 8);
 
 const definedEnv = (env: Environment): Record<string, string> =>

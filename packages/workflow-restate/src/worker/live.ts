@@ -7,14 +7,14 @@ const livePath = "/live";
 const bearer = /^Bearer ([0-9a-f]{32})$/;
 
 /**
- * The claims that a worker has, streamed to those who have their key: it is in the thread's object, so that who may read
- * the thread there may read it here, and nobody else.
+ * Streams the debug logs of a worker's claims. A client authenticates with the claim's key, which is in the thread's object:
+ * only readers of the object can read the stream.
  */
 export class LiveClaims {
   readonly #claims = new Map<string, LiveClaim>();
   #url = "";
 
-  /** Takes where others reach this worker: `host:port`. */
+  /** Sets the address of this worker for clients: `host:port`. */
   advertise(address: string): void {
     this.#url = `http://${address}${livePath}`;
   }
@@ -55,7 +55,7 @@ async function send(response: ServerResponse, claim: LiveClaim, from: number): P
   response.flushHeaders();
   try {
     for await (const message of claim.messages(from, stop.signal)) {
-      // A reader who is slow is waited for: what it has not taken is in the file.
+      // Wait for slow readers. Unsent lines are in the file.
       if (!response.write(message)) await once(response, ["drain", "close"]);
     }
     response.end();
@@ -70,7 +70,7 @@ function once(response: ServerResponse, names: string[]): Promise<void> {
   return promise;
 }
 
-/** What is streamed of one claim: the debug log, as this worker writes it, and when an append was taken. */
+/** Stream of one claim: its debug log lines, and a message after each accepted append. */
 export class LiveClaim {
   readonly address: LiveAddress;
   readonly #end: () => void;
@@ -85,7 +85,7 @@ export class LiveClaim {
     this.#end = end;
   }
 
-  /** Names the debug log, once what the cluster has of it is there: so many bytes. */
+  /** Sets the path of the debug log. The first `bytes` are a copy from the cluster. */
   begin(path: string, bytes: number): void {
     this.#path = path;
     this.#began = bytes;

@@ -24,11 +24,11 @@ export type WorkerOptions = {
   hostname?: string;
   /** `host:port` by which others reach the health port; without it the address that is listened on, or this machine's. */
   advertise?: string;
-  /** A folder of its own, for bundles and for what is driven just now. Nothing is lost with it. */
+  /** Folder of this worker for bundles and files of driven threads. It may be deleted when the worker has ended. */
   cache: string;
-  /** What threads have as their environment. It is never written. */
+  /** Environment of threads. It is never written to a log. */
   env: Environment;
-  /** What threads have as their folder; without it the one that they were started in, on this machine. */
+  /** Working folder of threads; defaults to the folder that each was started in, on this machine. */
   cwd?: string;
   /**
    * Whether the servers send but the first values of a thread along with a call, by their `eager-state-size-limit`: 8 KiB are
@@ -37,7 +37,7 @@ export type WorkerOptions = {
   hasStateLimit?: boolean;
   /** The public keys of the servers. Requests that none of them has signed are refused; without a key none is checked. */
   identityKeys?: readonly string[];
-  /** Whether bundles have this process to themselves: what they print goes to their threads' logs, and none ends it. */
+  /** Whether bundles own this process: their output goes to the logs of their threads, and none can end the process. */
   isolate?: boolean;
   /** Called with one line when a thread can't be driven here, its bundle is missing, say, or when none can be. */
   report?: (line: string) => void;
@@ -48,8 +48,8 @@ export type ServedWorker = {
   port: number;
   healthPort: number;
   /**
-   * Has every thread let go at its next yield, so that other workers go on, and resolves when that is so; what is still
-   * in a role after 10 seconds is let go then, and its role made again elsewhere.
+   * Releases every thread at its next yield, so that other workers continue it. Resolves when all are released. A role
+   * that still runs after 10 seconds is aborted, and another worker runs it again.
    */
   drain(): Promise<void>;
   close(): Promise<void>;
@@ -146,9 +146,9 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
 }
 
 /**
- * The connections that the cluster has to this worker. While it drains, each is closed as soon as nothing goes over it: what
- * the worker gives back would come here again for as long as it lasts. One that drives a thread is left alone, for the
- * cluster takes its threads for lost as soon as a connection is said to close.
+ * Connections of the cluster to this worker. While the worker drains, idle connections are closed: over an open one, released
+ * threads would come back. A connection that drives a thread stays open, because the cluster counts its threads as lost once
+ * it starts to close.
  */
 class Connections {
   readonly #streams = new Map<Http2Session, number>();
@@ -186,8 +186,8 @@ class Connections {
 }
 
 /**
- * Compares the clocks now and then. While this machine's is too far off its threads are given back to other workers, as when
- * it is drained; each change is reported in one line.
+ * Compares the clocks periodically. While this machine's clock is too far off, its threads are released as in a drain. Each
+ * change is reported in one line.
  */
 function watchClock(
   clock: Clock,
@@ -209,7 +209,7 @@ function watchClock(
   return setInterval(() => void clock.compare().then(look), clockEveryMs);
 }
 
-/** By what others reach a server: what it listens on; where that is every address, the first of them that is not loopback. */
+/** Address of a server for clients: its listen address, or the first non-loopback address when it listens on all. */
 function ownAddress(hostname: string): string {
   if (hostname !== "0.0.0.0" && hostname !== "::")
     return hostname.includes(":") ? `[${hostname}]` : hostname;
