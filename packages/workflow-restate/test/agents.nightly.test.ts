@@ -10,7 +10,7 @@ import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/* What agents have of their machine where another worker goes on: worktrees. */
+/* Worktrees of agents whose thread another worker continues. */
 const writers = join(import.meta.dir, "../../workflow-agents/test/worktree/writers.ts");
 
 let cluster: TestCluster;

@@ -35,7 +35,7 @@ async function pair(): Promise<{ a: Program; b: Program; url: string }> {
   return { a, b, url: `http://127.0.0.1:${balancer.port}` };
 }
 
-/** Who answers, each time on a connection of its own; what is not answered is asked again, as a cluster does. */
+/** Backends that answer requests on separate connections. Failed requests are repeated, as a cluster does. */
 async function answers(url: string, count: number): Promise<Set<string>> {
   const seen = new Set<string>();
   for (let done = 0; done < count; ) {

@@ -56,7 +56,7 @@ afterAll(async () => {
   await proxy.stop(true);
 });
 
-/** What a worker calls of a thread's object until the thread has ended. */
+/** Calls of a worker to a thread's object until the thread has ended. */
 async function callsOf(options: { sizes: number[]; takes: number }): Promise<string[]> {
   const ref = await host.start({ workflow, cwd: "/", env: {}, options });
   expect((await settled(host, ref)).status).toBe("completed");

@@ -6,7 +6,7 @@ import { findServer } from "../src/entry/cluster.ts";
 
 const top = join(import.meta.dir, "../../..");
 
-/* What docs/cluster.md has readers copy is taken by the programs that it is for. */
+/* The configuration samples of docs/cluster.md are valid for their programs. */
 const guide = readFileSync(join(top, "docs/cluster.md"), "utf8");
 
 /** The blocks of a language, without their indentation. */
@@ -43,7 +43,7 @@ test.skipIf(server === null)("the server takes each key of its configuration", (
   const { stdout } = Bun.spawnSync(words, { env: { DO_NOT_TRACK: "1" }, cwd: folder });
   const wanted = Bun.TOML.parse(text) as Record<string, unknown>;
   expect(Object.keys(wanted).length).toBeGreaterThan(10);
-  // What is the server's default is left out where it dumps.
+  // The server leaves defaults out of its dump.
   const dumped = Bun.TOML.parse(stdout.toString()) as Record<string, unknown>;
   expect(missing(wanted, dumped)).toEqual([]);
 });

@@ -58,12 +58,12 @@ const rested = (ref: ThreadRef): Promise<ThreadView> =>
 const driverOf = async (ref: ThreadRef): Promise<WorkerProcess> => {
   const live = (await host.live()).find(({ threadId }) => threadId === ref.threadId);
   const worker = cluster.workers.find(({ child }) => child.pid === live?.pid);
-  if (!worker) throw new Error("nobody drives it");
+  if (!worker) throw new Error("no worker drives it");
   return worker;
 };
 
 describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, () => {
-  test("is frozen goes on with another one, and what the thawed one does is not taken", async () => {
+  test("is frozen continues on another worker, and appends of the thawed worker are refused", async () => {
     const ref = await start(20, 100);
     await until(() => noted().length > 5);
     const { child } = await driverOf(ref);

@@ -14,7 +14,7 @@ import {
   startCluster,
 } from "../src/entry/cluster.ts";
 
-/* What is no cluster of ours: a real one, with something else in the place of one of its answers. */
+/* A real cluster with one foreign response: it must not count as ours. */
 let cluster: Cluster;
 let folder: string;
 const servers: Bun.Server<unknown>[] = [];

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await cluster.work();
   host = cluster.open();
   client = new ClusterClient(cluster.cluster.address);
-  // What is lost here is started again by the last test, when it no longer keeps others waiting.
+  // The last test starts the lost thread again, after its start has expired.
   const keys = [numbered("s", 0), numbered("s", 1), numbered("s", 90)];
   const parts = keys.map((key) => Buffer.from(key));
   const message = frame({ token: "lost", from: 0, keys }, parts);
@@ -90,7 +90,7 @@ describe.skipIf(missingServer !== "")(`a fork in a cluster${missingServer}`, () 
       abandoned,
     );
     const workflow = await cluster.put(host, bundle('yield step("a");'));
-    // Nobody takes the place of a start that may still go on.
+    // A start that may still continue is not replaced.
     const ref = await host.start({ workflow, threadId: abandoned, cwd: "/", env: {} });
     expect((await settled(host, ref)).status).toBe("completed");
     const keys = await client.keys("thread", abandoned);

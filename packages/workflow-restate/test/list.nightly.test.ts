@@ -36,7 +36,7 @@ export async function* run() { return { returnCode: 0, summary: "" }; }`;
 const idOf = (n: number): string =>
   `01K00${"048CGMR"[Math.floor(n / 100)]}0000${String(n).padStart(16, "0")}`;
 
-/** Has the cluster take a thread that waits: nobody drives it. */
+/** Creates a waiting thread in the cluster. */
 async function begin(client: ClusterClient, threadId: string): Promise<void> {
   const timestamp = Date.now();
   const parameters = { prompt: "", options: { maxRounds: 10 } };
@@ -99,7 +99,7 @@ describe.skipIf(missingServer !== "")(`the threads of a cluster${missingServer}`
     expect(rows.map(({ threadId }) => threadId)).toEqual([idOf(7)]);
   });
 
-  test("that change or go are reported, the newest and those that are long behind them", async () => {
+  test("that change or disappear are reported, new and old ones", async () => {
     const changed: HostChange[] = [];
     const stop = new AbortController();
     let isReady = false;

@@ -42,7 +42,7 @@ async function worker(advertise?: string): Promise<WorkerProcess> {
   return started;
 }
 
-/** A thread that says what `say` is given, and what an observer sees of it. */
+/** A thread that repeats the words of `say`, with an observer. */
 class Speech {
   readonly seen: Observed[] = [];
   readonly #script = join(cluster.folder, `script-${Math.random()}`);
@@ -76,7 +76,7 @@ class Speech {
 
   heard(word: string): Promise<void> {
     const isHeard = () => this.words.some((one) => one.startsWith(`${word}@`));
-    return until(isHeard, () => `nobody has heard ${word}: ${this.words.join()}`);
+    return until(isHeard, () => `not heard: ${word}: ${this.words.join()}`);
   }
 
   async stop(): Promise<void> {
@@ -85,13 +85,13 @@ class Speech {
   }
 }
 
-/** The words of an event, each with the process that said it: what is said at once is one event. */
+/** The words of an event with their process. Words said at once share an event. */
 const wordsIn = (item: Observed): string[] =>
   item.kind === "event" && item.event.type === "llm_token"
     ? (String(item.event.payload.delta).match(/\w+@\d+/g) ?? [])
     : [];
 
-/** What is recorded, as another process sees it. */
+/** The records of a thread, read by another process. */
 async function recorded(ref: ThreadRef, from?: string): Promise<Observed[]> {
   const items: Observed[] = [];
   for await (const item of other.observe(ref, from)) items.push(item);

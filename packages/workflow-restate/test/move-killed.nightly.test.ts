@@ -165,7 +165,7 @@ async function goOn(side: Side, ref: ThreadRef): Promise<void> {
 const noted = (notes: string): number[] =>
   readFileSync(notes, "utf8").trim().split("\n").map(Number);
 
-/** What a move usually does, and in which of its acts it is killed, one time after the other. */
+/** The acts of an undisturbed move, and the acts at which to kill it, one run each. */
 type Course = { way: Way; acts: Act[]; targets: number[] };
 
 async function courseOf(way: Way, ref: ThreadRef): Promise<Course> {
@@ -177,7 +177,7 @@ async function courseOf(way: Way, ref: ThreadRef): Promise<Course> {
 /** Kills a move at a random moment of one of its acts, and makes it again; gives where the thread was in between. */
 async function killed({ way, acts }: Course, target: number, ref: ThreadRef): Promise<string> {
   const [from, to] = ends(way);
-  // What it had of the thread before is gone: all of it goes there again.
+  // The destination has lost its copy of the thread, so everything is sent again.
   if (way === "push") await host.remove(ref);
   const [log] = await textsOf(from, ref);
   const { name = "", ms = 0 } = acts[target] ?? {};

@@ -51,7 +51,7 @@ async function forEach<T>(all: readonly T[], atOnce: number, act: (one: T) => Pr
   await Promise.all(Array.from({ length: atOnce }, next));
 }
 
-/** What a cluster does, or is yet to do. */
+/** Number of running and queued invocations. */
 const invocations = async (): Promise<number> =>
   (await client.query<{ count: number }>("SELECT count(*) AS count FROM sys_invocation"))[0]
     ?.count ?? 0;

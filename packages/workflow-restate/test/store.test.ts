@@ -11,7 +11,7 @@ import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 import { admin } from "./fixtures/shared-cluster.ts";
 
-/** A client that sends nothing more once its process has died. What it had sent is answered before `die` resolves. */
+/** A client that stops sending when `die` is called. `die` resolves after the replies to everything sent before. */
 class MortalClient extends ClusterClient {
   readonly #sent = new Set<Promise<unknown>>();
   #isDead = false;

@@ -66,7 +66,7 @@ describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, (
     expect(view.steps[1]?.meta).toEqual({ for: "tea", timedOut: true, sleep: true });
   });
 
-  test("goes on with what a question has for the case that nobody answers in time", async () => {
+  test("continues with the default of a question after its timeout", async () => {
     const body = `
       if (input.steps.length === 0) {
         const expiresAt = Date.now() + 300;

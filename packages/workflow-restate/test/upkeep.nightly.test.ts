@@ -40,7 +40,7 @@ async function start(content: string, options: object = {}): Promise<ThreadRef> 
   return await host.start({ workflow, cwd: "/", env: {}, options: { ...options } });
 }
 
-/** Alters what an object keeps, as nobody but its operators can. Null removes. */
+/** Changes an object's state through the admin interface. Null deletes a value. */
 async function alter(
   service: "thread" | "bundle",
   key: string,
@@ -110,7 +110,7 @@ describe.skipIf(missingServer !== "")(`verify on a cluster finds${missingServer}
       `bundle/${hash}:`,
     ];
     expect(await problems()).toEqual(found.toSorted());
-    // What is damaged is refused, and not taken for something else.
+    // A damaged value is refused and not read as another kind of value.
     expect(await codeOf(host.find(broken ?? ""))).toBe("LOG_CORRUPT");
     expect(await host.row(all[0] as ThreadRef)).toMatchObject({ threadId: changed });
     expect((await host.read(all[0] as ThreadRef)).status).toBe("corrupt");
@@ -153,7 +153,7 @@ describe.skipIf(missingServer !== "")(`a thread that an older worker drove${miss
 describe.skipIf(missingServer !== "")(`gc on a cluster${missingServer}`, () => {
   const later = (ms: number) => host.collect({ now: Date.now() + ms });
 
-  test("puts aside what nobody needs, which whoever needs it all the same has back", async () => {
+  test("discards unneeded bundles, and restores a bundle for a late reader", async () => {
     const [hash, unneeded] = [
       await cluster.put(host, bundle("late")),
       await cluster.put(host, bundle("never")),

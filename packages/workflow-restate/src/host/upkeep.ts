@@ -89,7 +89,7 @@ async function threadProblems(
   const ids = new Set(await blobIds(client, threadId));
   for await (const { key, bytes } of keptBlobs(client, threadId, ids)) {
     if (key === `b:${blobIdOf(bytes)}`) continue;
-    problems.push({ path: `${path}/${key}`, message: "its bytes are not those that were kept" });
+    problems.push({ path: `${path}/${key}`, message: "bytes differ from the stored value" });
   }
   return problems;
 }

@@ -1,25 +1,25 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 
 /*
- * What threads did on the outside, as they did it, and whether what is recorded of them fits. A bundle appends a line to
- * a file at the beginning of each step, and nothing of ours is between it and the file; the records are read from the
- * cluster's own query interface. Nothing here is shared with the product.
+ * Compares the outside effects of threads with their records. A bundle appends a line to a file at the start of each step,
+ * without code of ours in between. Records are read through the cluster's query interface. This file shares no code with
+ * the product.
  *
- * A1 Steps stand in the log once each, in order, and none is missing; one end record is the last one.
- * A2 A step is not begun again once the next one has begun: that one was committed.
- * A3 Each step was begun by the process that committed it; and what another process has begun while that one was frozen
- *    is not committed by that one when it thaws.
- * A4 What was shown of a log is the beginning of what is there at the end.
- * A5 Each question has one answer, and each answer that was acknowledged is there once.
- * A6 A thread ends: killed if a kill was acknowledged, else with all of its steps.
+ * A1 A log has each step once, in order, without gaps, and one end record, which is last.
+ * A2 A step does not start again after the next step has started: the step was committed.
+ * A3 The process that committed a step also started it. A thawed process does not commit a step that another process
+ *    started meanwhile.
+ * A4 Records shown earlier are a prefix of the final log.
+ * A5 Each question has one answer. Each acknowledged answer is in the log once.
+ * A6 A thread ends: as killed after an acknowledged kill, else with all of its steps.
  */
 
 /** That a step was begun: the thread, the step's number from 0, the process, and when. `asks`: a question before it. */
 export type Effect = { thread: string; step: number; pid: number; at: number; asks?: true };
 
 /**
- * A bundle that counts: it writes its effects to `params.audit`, and asks a question before the step `params.asks`. A
- * fork that copies the question has the answer to give anew.
+ * A counting bundle: it writes its effects to `params.audit` and asks a question before the step `params.asks`. A fork that
+ * copies the question must be answered again.
  */
 export const auditedBundle = `import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -109,7 +109,7 @@ export async function linesOf(
   }
 }
 
-/** What is known of a thread beside its log. */
+/** Facts about a thread from outside its log. */
 export type Known = {
   /** How many steps it counts to. */
   steps: number;
@@ -117,9 +117,9 @@ export type Known = {
   copied: number;
   /** Whether it was to be killed, and whether that was acknowledged. */
   kill: "none" | "asked" | "acknowledged";
-  /** The answers that were given to it, and those that were acknowledged. */
+  /** Given and acknowledged answers. */
   answers: { given: readonly string[]; acknowledged: readonly string[] };
-  /** What of its log was shown once. */
+  /** Records that an observer was shown. */
   shown: readonly string[];
   /** How often a process was held up: it may write late what it had begun before. */
   heldUp: (pid: number) => number;
@@ -134,7 +134,7 @@ type Step = {
   timestamp: number;
 };
 
-/** What is wrong with a thread: its log, its effects in the order in which they happened, and what is known of it. */
+/** Violations of the rules by a thread, given its log, its effects in order, and the known facts. */
 export function violations(
   lines: readonly string[],
   all: readonly Effect[],
@@ -169,7 +169,7 @@ function wrongLog(records: readonly Step[], counted: readonly Step[], known: Kno
     found.push(`has ${ends.length} end records, and ${records.at(-1)?.role} at its end`);
   }
   const isKilled = ends[0]?.meta.reason === "killed";
-  if (isKilled && known.kill === "none") found.push("is killed, and nobody has killed it");
+  if (isKilled && known.kill === "none") found.push("is killed without an acknowledged kill");
   if (!isKilled && known.kill === "acknowledged") found.push("was killed, and is not");
   if (!isKilled && counted.length !== known.steps) found.push(`ended with ${counted.length} steps`);
   return found;

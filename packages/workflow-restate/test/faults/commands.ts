@@ -1,7 +1,7 @@
 import { isWorkflowError, type ThreadCommand, type ThreadRef } from "@uncaged/workflow/host";
 import type { RestateHost } from "../../src/entry/index.ts";
 
-/** What was ordered of a thread, and what was acknowledged of it. */
+/** Commands that were sent to a thread, and acknowledged commands. */
 export type Orders = {
   /** How often it was given commands. */
   commands: number;
@@ -12,7 +12,7 @@ export type Orders = {
 
 export const noOrders = (): Orders => ({ commands: 0, kill: "none", given: [], acknowledged: [] });
 
-/** What a command may be answered when another was first, or a worker or a server was lost under it. */
+/** Errors that a command may get when another command was first, or when its worker or server was lost. */
 const harmless = new Set(
   `THREAD_ENDED NOT_RUNNING NOT_WAITING ALREADY_RUNNING WAITING NO_CLUSTER NO_WORKER CALL_FAILED`.split(
     " ",
@@ -22,7 +22,7 @@ const harmless = new Set(
 export type Commanded = {
   /** The forks that were acknowledged. */
   forks: { threadId: string; steps: number }[];
-  /** Refusals that are none of those that may be. */
+  /** Errors outside of {@link harmless}. */
   unexpected: string[];
 };
 

@@ -24,9 +24,8 @@ import {
 } from "./takeover.ts";
 
 /*
- * Threads on a real cluster, whose workers, servers and connections fail at random moments, and which are given commands
- * meanwhile. What the threads did is then compared with what is recorded. The faults are drawn from a seed; when they
- * meet the threads is up to the machine.
+ * Runs threads on a real cluster while workers, servers and connections fail at random moments and commands arrive. Compares
+ * the effects of the threads with their records. The faults are drawn from a seed; their timing depends on the machine.
  */
 
 export const kinds = ["kill", "freeze", "server", "network", "commands"] as const;
@@ -59,11 +58,11 @@ export type FaultReport = {
   takeover: Record<string, Takeover>;
 };
 
-/** A thread of a trial: what was ordered of it, what was shown of its log, how many of its steps were copied. */
+/** A thread of a trial: commands, shown records, and the number of its copied steps. */
 type Tried = ThreadRef & { orders: Orders; shown: string[]; copied: number };
 
 const stepMs = 100;
-/** A frozen worker that nobody has taken over from by then stays a violation of the measure, and thaws. */
+/** After this time a frozen worker thaws. If no worker has taken over by then, that is a violation. */
 const mostFrozenMs = 25_000;
 
 /** Has faults happen to threads and gives what is wrong afterwards. Nothing is left behind. */
@@ -248,7 +247,7 @@ class Trial {
   async #cut(worker: Worker, happened: Happened): Promise<void> {
     const how = this.#random() < 0.5 ? "reset" : "silent";
     const which = this.#random() < 0.5 ? "all" : Math.floor(this.#random() * worker.links.length);
-    // A worker of which nothing is heard any more is lost as one that is frozen.
+    // A silent worker is lost like a frozen one.
     if (which === "all" && how === "silent") happened.lost = worker.child.pid;
     this.#holdUp(worker.child.pid);
     const restore = this.#fleet.cut(worker, how, which);
@@ -288,7 +287,7 @@ class Trial {
     return Map.groupBy(this.#effects.read().filter(isOwn), ({ thread }) => thread);
   }
 
-  /** Waits for the end of all threads and compares what is recorded with what was done. */
+  /** Waits for the end of all threads and compares records with effects. */
   async #audited(): Promise<Omit<FaultReport, "faults">> {
     const { steps } = this.#options;
     const wrong = [...this.#wrong];
@@ -325,7 +324,7 @@ class Trial {
     };
   }
 
-  /** Brings a thread to its end: what waits is answered, and what was paused resumed. Nothing else holds one up. */
+  /** Brings a thread to its end: answers its questions and resumes it when paused. */
   async #ended(thread: Tried): Promise<string[]> {
     for (const late = Date.now() + 120_000; Date.now() < late; await Bun.sleep(50)) {
       const { status } = await retried(() => this.#host.read(thread));

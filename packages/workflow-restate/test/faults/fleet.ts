@@ -46,7 +46,7 @@ export class Fleet {
     for (const link of worker.links) await link.close();
   }
 
-  /** Has a new worker in the place of one that was killed. */
+  /** Replaces a killed worker. */
   async replace(worker: Worker): Promise<void> {
     this.workers[this.workers.indexOf(worker)] = await this.#startWorker();
     this.#share();

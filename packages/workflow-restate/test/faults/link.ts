@@ -36,7 +36,7 @@ export class Link {
     }
   }
 
-  /** What was sent meanwhile arrives late, as of a network that comes back. */
+  /** Delivers delayed data, like a network that recovers. */
   restore(): void {
     this.#cut = null;
     for (const [from, to] of this.#pairs) pipe(from, to);

@@ -1,6 +1,6 @@
 import { type FaultReport, type Kind, runFaults } from "./faults.ts";
 
-/** How soon another worker is to go on with a thread, in ms, by what its worker was lost by. */
+/** Limit for a takeover by another worker, in ms, by the kind of loss. */
 const soonest: Record<string, number> = { kill: 2000, freeze: 15_000, network: 15_000 };
 
 /** Has faults happen to a cluster of this machine, prints what came of it, and gives the exit code. */

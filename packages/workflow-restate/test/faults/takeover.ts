@@ -7,7 +7,7 @@ export type Happened = { kind: string; from: number; to: number; lost?: number }
 export const isAlone = (fault: Happened, at: number, faults: readonly Happened[]): boolean =>
   faults.every((one) => one === fault || one.from > at || one.to < fault.from);
 
-/** How long others took to go on with the threads of what was lost, in ms, sorted. */
+/** Times until other workers continued the threads of a lost one, in ms, sorted. */
 export type Takeover = {
   /** Where nothing else failed meanwhile. */
   alone: number[];
@@ -43,7 +43,7 @@ export function takeovers(
   return found;
 }
 
-/** The effect by which another worker goes on with a thread; undefined while none does, or where it was not driven by what was lost. */
+/** First effect of another worker on a thread; undefined when there is none or the lost worker did not drive the thread. */
 export function takenOver(
   effects: readonly Effect[],
   { from, lost }: Pick<Happened, "from" | "lost">,

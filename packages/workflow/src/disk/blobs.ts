@@ -40,14 +40,14 @@ export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
   };
 }
 
-/** @throws WorkflowError `BLOB_DAMAGED` when its bytes are not those that were kept. */
+/** @throws WorkflowError `BLOB_DAMAGED` when bytes differ from the stored value. */
 export function readBlob(path: string, id: string): Uint8Array | null {
   const bytes = readOwnFile(path, mostBytes);
   if (bytes === null || blobIdOf(bytes) === id) return bytes;
   const hint = "restore the file from a backup, or delete it: what it was kept for can't be done";
   throw WorkflowError.failed(
     "BLOB_DAMAGED",
-    `${path}: its bytes are not those that were kept`,
+    `${path}: bytes differ from the stored value`,
     hint,
   );
 }

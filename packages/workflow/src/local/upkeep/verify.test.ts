@@ -214,6 +214,6 @@ test("the blobs of a thread are read, and what else lies among them is named", a
   writeFileSync(join(folder, "mine.txt"), "", { mode: 0o600 });
   expect(await problems()).toEqual([
     { path: join(folder, "mine.txt"), message: "is no file of ours" },
-    { path: join(folder, id), message: "its bytes are not those that were kept" },
+    { path: join(folder, id), message: "bytes differ from the stored value" },
   ]);
 });
