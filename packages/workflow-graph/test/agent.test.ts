@@ -95,7 +95,7 @@ describe("an agent", () => {
     });
   });
 
-  test("that throws fails the run once, and what is in flight is kept, and nothing after it starts", async () => {
+  test("that throws fails the run once, running nodes are committed, and no further node starts", async () => {
     const asks: string[] = [];
     let isBroken = true;
     const agents: GraphAgents = async ({ nodeId }) => {

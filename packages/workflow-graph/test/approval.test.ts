@@ -8,7 +8,7 @@ const links = "s -> a; a -> ask; ask -approve-> b; ask -reject-> a";
 const rejected = (note: string) => JSON.stringify({ decision: "Reject", note });
 
 describe("an approval", () => {
-  test("asks with its prompt, and passes on what came before it", async () => {
+  test("asks with its prompt, and passes its input on", async () => {
     const asked = await drawn(nodes, links);
     expect(asked).toMatchObject({
       status: "waiting",
@@ -21,7 +21,7 @@ describe("an approval", () => {
     expect(texts(outcome).at(-1)).toBe("b: b(a(in))");
   });
 
-  test("is what a node of the old type input is", async () => {
+  test("has the old name input", async () => {
     const old = nodes.map((node) => (node.id === "ask" ? { ...node, type: "input" } : node));
     const outcome = await drawn(old, links);
     expect(outcome).toMatchObject({ status: "waiting", wait: { content: "Good?" } });
@@ -122,7 +122,7 @@ describe("approvals beside other work", () => {
     expect(result.status).toBe("completed");
   });
 
-  test("let a slow agent end, and what follows it wait for the answer and its turn", async () => {
+  test("let a slow agent end, and its successors wait for the answer and their turn", async () => {
     const order: string[] = [];
     const agents: GraphAgents = async ({ nodeId }) => {
       order.push(`+${nodeId}`);
@@ -157,7 +157,7 @@ describe("approvals beside other work", () => {
   });
 });
 
-test("an approval that the graph has no more is answered in vain", async () => {
+test("an answer to an approval that the graph no longer has changes nothing", async () => {
   const asked = await drawn(nodes, links);
   const answered = [
     ...asked.steps,

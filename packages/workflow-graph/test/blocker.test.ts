@@ -37,7 +37,7 @@ describe("a run is not offered", () => {
       "with a subagent that is none",
       blockerOf([start("s"), lead, ...ends], rule),
       "subagent_rule",
-      "Subagent connection lead -> if: if is no agent",
+      "Subagent connection lead -> if: if is not an agent",
     ],
     [
       "with a Start that leads nowhere",

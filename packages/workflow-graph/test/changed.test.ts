@@ -8,7 +8,7 @@ afterEach(removeStores);
 const before = [start("s"), agent("a"), agent("old"), approval("ask"), agent("b")];
 const links = "s -> a; a -> old; old -> ask; ask -approve-> b";
 
-/** What a graph does with the first steps of a run of another one. */
+/** Continues the first steps of a run with another graph. */
 async function goneOn(kept: number, nodes: Node[], connections: string, answers = ["yes"]) {
   const { steps } = await drawn(before, links, { answers: ["yes"] });
   const outcome = await drawn(nodes, connections, { steps: steps.slice(0, kept), answers });
@@ -28,7 +28,7 @@ describe("a run that goes on with a changed graph", () => {
     ]);
   });
 
-  test("does not follow a connection that there is no more, and follows no new one from what is done", async () => {
+  test("follows neither a removed connection nor a new one from a finished node", async () => {
     expect(await goneOn(2, before, "s -> a; old -> ask; ask -approve-> b")).toEqual(["completed"]);
     const more = [...before, agent("new")];
     const added = await goneOn(2, more, `${links}; a -> new`);
@@ -37,7 +37,7 @@ describe("a run that goes on with a changed graph", () => {
     expect(later).toContainEqual(expect.stringMatching(/^new: /));
   });
 
-  test("runs a node that has another type now as what it is", async () => {
+  test("runs a node by its new type", async () => {
     const changed = before.map((node) =>
       node.id === "ask" ? condition("ask", { operator: "contains", value: "old" }) : node,
     );

@@ -48,7 +48,7 @@ export const timeless = (run: WorkflowFn): WorkflowFn =>
 export const texts = ({ steps }: ThreadOutcome): string[] =>
   steps.map(({ content, role }) => `${role}: ${content}`);
 
-/** What a workflow publishes while a function runs. */
+/** Events that a workflow publishes while a function runs. */
 export async function published<T>(
   run: () => Promise<T>,
 ): Promise<{ result: T; events: WorkflowEvent[]; log: string[] }> {

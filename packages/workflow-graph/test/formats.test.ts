@@ -7,7 +7,7 @@ import { agent, lines, start } from "./parts.ts";
 const errorsOf = (document: unknown) => checkGraph(document).errors.map(({ message }) => message);
 const edge = { id: "e", source: "1", target: "2" };
 
-/* Each with what is typical of it, cut down from a real one. */
+/* Shortened real documents. */
 const documents: [string, unknown][] = [
   ["a step workflow", { version: "3.18", name: "x", registry: {}, steps: [{ id: "Stop_End" }] }],
   ["a plan", { schema_version: "1.0", name: "x", trigger: { on: "manual" }, steps: [] }],
@@ -87,12 +87,12 @@ describe("a graph that a newer version wrote", () => {
     ]);
   });
 
-  test("keeps its further fields and node types, with a warning for what is not run", () => {
+  test("keeps unknown fields and node types, with a warning for nodes that can't run", () => {
     const loop = { id: "l", type: "loop", over: "items", data: { limit: 3 } };
     const document = { ...graph, groups: [], nodes: [...graph.nodes, loop] };
     const { warnings } = checkGraph(document);
     expect(warnings.map(({ message }) => message)).toEqual([
-      'l: "loop" is no type of node: it is passed over, with an output of nothing',
+      'l: "loop" is not a node type; the node is skipped with an empty output',
     ]);
     const { document: kept } = checkedGraph(JSON.stringify(document), "g.json");
     expect(kept).toEqual(document as never);

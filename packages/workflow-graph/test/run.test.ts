@@ -44,7 +44,7 @@ describe("the result of a run", () => {
     expect(shown("failed", working, failed)).toEqual(["failed", false, "s", "no worker"]);
   });
 
-  test("has the last output of what was alone at work as previous_output", async () => {
+  test("has the last output without parallel work as previous_output", async () => {
     const all = [start("s"), agent("a"), agent("b"), agent("c")];
     const links = "s -> a, b; a -> c; b -> c";
     const { steps } = await drawn(all, links);
@@ -130,7 +130,7 @@ describe("a run's record of another program", () => {
   const { run } = graphBundle(workflow, { agents: echo });
   const options = { importedRun: record };
 
-  test("goes on where it waited, with its log, its state and what it had put off", async () => {
+  test("continues at its question, with its log, its state and its deferred nodes", async () => {
     const { log, result } = await published(() => runThread(run, { options }));
     expect(result).toMatchObject({
       status: "waiting",
@@ -167,8 +167,8 @@ describe("a run's record of another program", () => {
     ["it does not wait for an answer", { status: "running" }],
     ["it has no state", { state: undefined }],
     ["it has no graph", { workflow: [] }],
-    ['"a", where it waits, is no approval', { currentNodeId: "a" }],
-    ["null, where it waits, is no approval", { currentNodeId: null }],
+    ['"a", the current node, is not an approval', { currentNodeId: "a" }],
+    ["null, the current node, is not an approval", { currentNodeId: null }],
     ['two nodes have the id "s"', { workflow: { nodes: [start("s"), start("s")] } }],
   ])("is not taken: %s", (message, change) => {
     expect(importProblem({ ...record, ...change })).toBe(message);

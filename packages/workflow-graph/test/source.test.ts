@@ -38,7 +38,7 @@ describe("a graph's file", () => {
     expect(fits(sound)).toBe(true);
   });
 
-  test("is refused with the line and column of what is wrong", () => {
+  test("is refused with the line and column of the fault", () => {
     const text =
       '{\n  "nodes": [\n    {"id": "s", "type": "start", "x": "left"}\n  ],\n  "connections": {}\n}';
     expect(errorOf(text)).toBe('g.json:3:39: nodes[0].x must be a number, not "left" (and 1 more)');
@@ -59,7 +59,7 @@ describe("a graph's file", () => {
       "nodes[4].data must be an object, not an array",
     ],
     [
-      "conditions that are no list",
+      "conditions other than a list",
       withNode({ id: "b", type: "if", data: { conditions: {} } }),
       "nodes[4].data.conditions must be an array, not an object",
     ],
@@ -96,7 +96,7 @@ describe("a graph's file", () => {
     [
       "a type in capitals",
       withNode({ id: "b", type: "Start" }),
-      'b: \\"Start\\" is no type of node',
+      'b: \\"Start\\" is not a node type',
     ],
     ["a second start", withNode(start("b")), "b: a run begins at s, not here"],
     [
@@ -189,7 +189,7 @@ describe("a bundle", () => {
     expect(graphBundle({ nodes: many }).descriptor).toMatchObject({ roles: {}, strict: false });
   });
 
-  test("refuses ids that no step can have, and reads what is no list as empty", async () => {
+  test("refuses invalid step names as ids, and reads a value other than a list as empty", async () => {
     expect(() => graphBundle({ nodes: [start("__x")], connections: [] })).toThrow("reserved");
     expect(() => graphBundle({ nodes: [start("x"), agent("x")], connections: [] })).toThrow(
       "two nodes",
@@ -200,7 +200,7 @@ describe("a bundle", () => {
   });
 });
 
-test("the published schema is the one that the format gives", () => {
+test("the published schema is generated from the format", () => {
   const hint = "bun scripts/schema.ts && bun run format";
   const schema: unknown = JSON.parse(JSON.stringify(graphSchema()));
   expect({ hint, schema }).toEqual({ hint, schema: published });

@@ -62,7 +62,7 @@ describe("a tree of subagents", () => {
     ]);
   });
 
-  test("is called as tools, each call an attempt in its caller's, and what all spend is the node's", async () => {
+  test("is called as tools, each call an attempt in its caller's, and all spending is the node's", async () => {
     const agents = scripted({
       "You lead": [
         [
@@ -184,9 +184,9 @@ describe("a connection of subagents that breaks a rule", () => {
   const on = (id: string) => agent(id, lead);
   const all = [start("s"), on("a"), on("b"), on("c"), agent("off"), condition("if")];
   test.each([
-    ["a -subagent-> if", "a -> if: if is no agent"],
-    ["if -subagent-> b", "if -> b: if is no agent"],
-    ["a -subagent-> nobody", "a -> nobody: nobody is no agent"],
+    ["a -subagent-> if", "a -> if: if is not an agent"],
+    ["if -subagent-> b", "if -> b: if is not an agent"],
+    ["a -subagent-> stranger", "a -> stranger: stranger is not an agent"],
     ["off -subagent-> b", "off -> b: subagents are not enabled on off"],
     ["a -subagent-> a", "a -> a: an agent cannot be its own subagent"],
     ["a -subagent-> c; b -subagent-> c", "b -> c: c already is a subagent of a"],

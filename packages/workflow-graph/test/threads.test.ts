@@ -46,7 +46,7 @@ test("a worker killed with agents in flight, at a question and behind an answer 
   await store.whenSteps(ref, 7);
   await store.whenStatus(ref, "waiting");
 
-  // It was answered, and what follows is in flight.
+  // The question was answered, and the next nodes run.
   const late = { content: "yes", meta: { token: "ask#1" } };
   const again = host.control(ref, { kind: "answer", env: store.env, input: late });
   expect(again).rejects.toMatchObject({ code: "ANSWER_TOKEN" });

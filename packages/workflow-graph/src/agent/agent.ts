@@ -12,28 +12,28 @@ export type AgentTree = {
   subagents?: readonly AgentTree[];
 };
 
-/** What an agent is asked. */
+/** Request to an agent. */
 export type AgentRequest = AgentTree & { prompt: string };
 
-/** What happens to one call of a subagent. Its start and its end have the same `callId`. */
+/** Event of a subagent call. Start and end share the `callId`. */
 export type SubagentCall = {
   type: "subagent_call_start" | "subagent_call_end" | "subagent_call_error";
   subagentNodeId: string;
   subagentName: string;
   callId: string;
   parentCallId?: string;
-  /** 1 for one that the node itself calls. */
+  /** 1 for calls by the node itself. */
   depth: number;
   message?: string;
 };
 
-/** What an agent has besides what it is asked: the thread, and who is to know of its subagents' calls. */
+/** Context of an agent: its thread and a listener for subagent calls. */
 export type AgentSurroundings = {
   thread: ThreadContext;
   onCall: (call: SubagentCall) => void;
 };
 
-/** An agent's answer, a text or a JSON object, and what it spent: of each of its `models` where it asked several. */
+/** Answer of an agent (text or JSON object) and its spending, by model in `models` when it used several. */
 export type AgentAnswer = {
   output: unknown;
   model?: string | null;
@@ -42,7 +42,7 @@ export type AgentAnswer = {
   models?: Record<string, { usage: Usage; cost: number | null }>;
 };
 
-/** What plays the agents of a graph. */
+/** Runs the agents of a graph. */
 export type GraphAgents = (
   request: AgentRequest,
   surroundings: AgentSurroundings,

@@ -32,7 +32,7 @@ export function agentsByName(
     const agent = name === undefined ? undefined : agents[name];
     if (!agent) {
       if (otherwise) return await otherwise(request, surroundings);
-      const message = `there is no agent ${JSON.stringify(agentName)} for the node ${nodeId}`;
+      const message = `no agent ${JSON.stringify(agentName)} for node ${nodeId}`;
       throw WorkflowError.failed("AGENT_UNKNOWN", message, "add it to agentsByName");
     }
     const { thread } = surroundings;

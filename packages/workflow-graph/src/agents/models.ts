@@ -82,7 +82,7 @@ class Player {
     try {
       const { text } = await converse(models.provider, request, {
         ...{ env, signal, maxTurns, callbacks, context: this.#options.context ?? {} },
-        // What a subagent does is recorded for its call: two of one turn may be asked the same.
+        // Steps of a subagent are keyed by its call: two calls in one turn may have the same input.
         step: place ? { ...thread, key: place.key } : thread,
         ...(toolbox && { toolbox }),
       });
@@ -147,7 +147,7 @@ function chosen(all: readonly Models[], model: string): { models: Models; name: 
   throw WorkflowError.failed("PROVIDER_UNKNOWN", message, "fix the node's model");
 }
 
-/** What the format says in place of a provider's own words. */
+/** Replaces a provider's error text by the wording of the graph format. */
 function plainly(error: unknown, { keyVariable, name }: Models): unknown {
   if (!isWorkflowError(error)) return error;
   const { code } = error;
@@ -161,7 +161,7 @@ function plainly(error: unknown, { keyVariable, name }: Models): unknown {
   return WorkflowError.failed(
     code,
     message,
-    "the environment is that of who starts the thread",
+    "threads get the environment of the command that starts them",
     error,
   );
 }

@@ -2,15 +2,15 @@ import { messageOf } from "@uncaged/workflow/interpreter";
 import type { ToolAnswer, ToolContext, ToolDefinition, ToolRunner } from "@uncaged/workflow-agents";
 import type { AgentTree, SubagentCall } from "../agent/agent.ts";
 
-/** A call of a subagent, for those that are made in it; null outside of one. `key` is that of the call. */
+/** The enclosing subagent call; null at the top. `key` is the idempotency key of the call. */
 export type CallPlace = { callId: string; depth: number; key: string | undefined } | null;
 
 export type SubagentParts = {
   subagents: readonly AgentTree[];
-  /** The tools that are no agents. */
+  /** Tools that are not agents. */
   own: ToolRunner | null;
   onCall: (call: SubagentCall) => void;
-  /** The call that these are made in. */
+  /** The enclosing call. */
   place: CallPlace;
   play: (agent: AgentTree, message: string, place: CallPlace) => Promise<string>;
   ids: CallIds;
@@ -119,7 +119,7 @@ export class SubagentTools implements ToolRunner {
 
 const messageSchema = {
   type: "object",
-  properties: { message: { type: "string", description: "What the agent is to do, whole." } },
+  properties: { message: { type: "string", description: "The complete task of the agent." } },
   required: ["message"],
   additionalProperties: false,
 };
@@ -129,7 +129,7 @@ function messageIn(input: unknown): string | null {
   return typeof message === "string" && message.trim() !== "" ? message : null;
 }
 
-/** What a model reads about an agent: its prompt, its tools and its own subagents, each in short. */
+/** Tool description of an agent: short forms of its prompt, tools and subagents. */
 function descriptionOf({ agentName, subagents = [], systemPrompt, tools }: AgentTree): string {
   const prompt = systemPrompt.replace(/\s+/g, " ").trim();
   const names = subagents.slice(0, mostNames).map((agent) => agent.agentName);

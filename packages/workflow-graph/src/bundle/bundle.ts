@@ -35,7 +35,7 @@ import { textOf } from "../state/arrivals.ts";
 
 /** How the threads of a graph's bundle run. */
 export type GraphOptions = {
-  /** What plays the agents; without it each agent fails. */
+  /** Runs the agents; without it each agent fails. */
   agents?: GraphAgents;
   /** The most agents at once; when not given, the thread's option of that name, or 8. */
   maxConcurrency?: number;
@@ -151,7 +151,7 @@ const longestGraph = 512 * 1024;
 const longestRoles = 384 * 1024;
 const longestText = 2000;
 
-/** What marks the descriptor of an agent graph: the document as JSON, unless it is too long for a descriptor. */
+/** Descriptor of an agent graph, with the document as JSON; null when it is too long for a descriptor. */
 export type GraphDescriptor = Descriptor & { agentGraph: { document: string | null } };
 
 /** The descriptor of a graph's bundle: a role for each node, and the graph itself, so that it can be drawn. */

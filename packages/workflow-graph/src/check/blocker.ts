@@ -5,7 +5,7 @@ import type { GraphDocument } from "../document/schema.ts";
 import { Outline } from "../outline/outline.ts";
 import { subagentViolations } from "../outline/subagents.ts";
 
-/** Why a graph can't be run as it is drawn: the reason for programs, a sentence for people, and what it is about. */
+/** Why a graph can't run: a reason code, a message and the path of the faulty part. */
 export type RunBlocker = {
   reason:
     | "unreadable"
@@ -74,7 +74,7 @@ function brokenConnection(connections: unknown, { nodes }: Outline): RunBlocker 
   return null;
 }
 
-/** What the run would never come to, or come to in vain. */
+/** Blocks graphs with unreachable or dead ends. */
 function blockerOfReach({ nodes }: Graph, outline: Outline): RunBlocker | null {
   const { start } = outline;
   if (!start) return null;

@@ -6,7 +6,7 @@ import { Outline } from "../outline/outline.ts";
 import { subagentViolations } from "../outline/subagents.ts";
 import { foreignFormat } from "./formats.ts";
 
-/** What is wrong with a graph, and what its author may have meant otherwise. */
+/** Errors and warnings of a graph. */
 export type GraphFindings = { errors: DocumentProblem[]; warnings: DocumentProblem[] };
 
 /** Options of checking a graph. */
@@ -15,7 +15,7 @@ export type CheckOptions = {
   tools?: readonly string[];
 };
 
-/** Checks a document that is to be an agent graph: its form first, and what hangs together when that is right. */
+/** Checks an agent graph: first its form, then its references. */
 export function checkGraph(document: unknown, options: CheckOptions = {}): GraphFindings {
   const otherwise = otherwiseMeant(document);
   if (otherwise) return { errors: [otherwise], warnings: [] };
@@ -47,7 +47,7 @@ export function checkGraph(document: unknown, options: CheckOptions = {}): Graph
   };
 }
 
-/** What a document is that is none of this format, or of a version of it that is not known yet. */
+/** Error for a document of another format or of a newer version. */
 function otherwiseMeant(document: unknown): DocumentProblem | null {
   const format = foreignFormat(document);
   const wanted = 'an agent graph is an object with the arrays "nodes" and "connections"';
@@ -89,7 +89,7 @@ function doubtsAbout(node: GraphNode, index: number, outline: Outline): Document
   const at = (...path: DocumentPath) => ["nodes", index, ...path];
   const { id, kind } = node;
   if (kind === "unknown") {
-    const message = `${id}: ${JSON.stringify(node.type)} is no type of node: it is passed over, with an output of nothing`;
+    const message = `${id}: ${JSON.stringify(node.type)} is not a node type; the node is skipped with an empty output`;
     return [{ path: at("type"), message }];
   }
   if (kind === "start" && node !== outline.start) {

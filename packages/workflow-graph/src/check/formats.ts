@@ -1,7 +1,4 @@
-/*
- * Documents that are no agent graphs and are taken for one: each by what only it has. Who pastes one learns what it
- * is, in place of a list of what it lacks.
- */
+/* Recognizes other formats by their distinctive fields, so that the error names the format instead of missing fields. */
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -17,7 +14,7 @@ const has = (value: Fields, ...names: string[]): boolean =>
 
 const formats: { name: string; is: (document: Fields) => boolean }[] = [
   {
-    name: "the record of a run: its graph is what stands under workflow",
+    name: 'the record of a run: its graph is under "workflow"',
     is: (document) => has(document, "runId", "workflow", "logs"),
   },
   {
@@ -71,7 +68,7 @@ const formats: { name: string; is: (document: Fields) => boolean }[] = [
   },
 ];
 
-/** What a document is that is no agent graph; null for one, and for what has no name here. */
+/** Name of a foreign format; null for an agent graph or an unknown format. */
 export function foreignFormat(document: unknown): string | null {
   if (typeof document === "string" && /^\s*[{[]/.test(document)) {
     return "a text that holds JSON, and not the JSON itself";

@@ -1,7 +1,7 @@
 import { WorkflowError } from "@uncaged/workflow";
 import type { Condition, GraphDocument } from "./schema.ts";
 
-/** What a node does, with all that its data left out. */
+/** Work of a node with all defaults filled in. */
 type NodeWork =
   | { kind: "start"; initialInput: string }
   | {
@@ -41,7 +41,7 @@ export type Edge = {
 /** A graph as it is interpreted. */
 export type Graph = { nodes: readonly GraphNode[]; edges: readonly Edge[] };
 
-/** What the data of a new node is; of an agent also what its data leaves out. */
+/** Data of a new node; for an agent also the defaults of missing fields. */
 export const nodeDefaults = {
   start: { initialInput: "" },
   agent: {
@@ -61,14 +61,14 @@ export const builtInTools: readonly string[] = [
   ...["readFile", "writeFile", "editFile", "listFiles", "search", "runCommand"],
 ];
 
-/** The handle by which an agent's connection leads to an agent that it may call. */
+/** Handle of connections from an agent to its subagents. */
 export const SUBAGENT = "subagent";
 
 /**
- * Reads a graph as documents of all ages have it: `input` is `approval`, a condition's text is one `contains`,
- * the handle `true` is `condition-0`, and what should be a list and is none is an empty one.
+ * Reads a graph and migrates older documents: `input` becomes `approval`, a condition that is a text becomes one `contains`,
+ * the handle `true` becomes `condition-0`. A value other than a list counts as an empty list.
  *
- * @throws WorkflowError `GRAPH_INVALID` for a node that no step could be named after.
+ * @throws WorkflowError `GRAPH_INVALID` for a node id that is not a valid step name.
  */
 export function readGraph({ nodes, connections }: Partial<GraphDocument>): Graph {
   const read = listOf(nodes).map(readNode);
@@ -101,7 +101,7 @@ function readNode(given: unknown, index: number): GraphNode {
   if (typeof id !== "string" || id === "") throw invalid(`nodes[${index}] has no id`);
   if (id.startsWith("__")) {
     throw invalid(
-      `nodes[${index}] has the id ${JSON.stringify(id)}: what begins with __ is reserved`,
+      `nodes[${index}] has the id ${JSON.stringify(id)}: ids that begin with __ are reserved`,
     );
   }
   if (id.length > longestId)

@@ -1,9 +1,8 @@
 import { z } from "zod";
 
 /*
- * The format of an agent graph, the one statement of it: the types come from it, and so do the checks of a
- * file and the JSON Schema for editors. What a bundle holds is checked already, so Zod stays out of bundles:
- * they import types of this file and no value.
+ * Schema of the agent graph format. The types, the checks of files and the JSON Schema for editors come from it. Bundles
+ * import only types of this file, which keeps Zod out of them: their document is checked when they are built.
  */
 
 const text = (description: string) => z.string().describe(description);
@@ -15,11 +14,9 @@ const join = z
 /** `{{PREVIOUS_OUTPUT}}` and the like are filled in when the agent runs. */
 const agentData = z.looseObject({
   agentName: text("The agent's name, as people and other agents see it.").optional(),
-  systemPrompt: text(
-    "What the agent is. You are a helpful assistant. when it is missing.",
-  ).optional(),
+  systemPrompt: text("System prompt. Default: You are a helpful assistant.").optional(),
   userPrompt: text(
-    "What the agent is asked. {{PREVIOUS_OUTPUT}} is its input, {{APPROVAL_DECISION}} and {{APPROVAL_NOTE}} are the last answer to an approval. Without a prompt the input is.",
+    "User prompt. {{PREVIOUS_OUTPUT}} is the input, {{APPROVAL_DECISION}} and {{APPROVAL_NOTE}} are the last answer to an approval. Default: the input.",
   ).optional(),
   model: text("The model, also as provider/model. gpt-5 when it is missing.").optional(),
   reasoningEffort: text(
@@ -34,7 +31,7 @@ const agentData = z.looseObject({
 
 const condition = z.looseObject({
   operator: text("equal or contains. Capitals do not matter."),
-  value: text("What the input is compared with. An empty value never matches."),
+  value: text("Value to compare the input with. An empty value never matches."),
 });
 
 const conditionData = z.looseObject({
@@ -49,11 +46,11 @@ const startData = z.looseObject({
 });
 
 const approvalData = z.looseObject({
-  prompt: text("What the person who approves is asked.").optional(),
+  prompt: text("Question to the approver.").optional(),
   join,
 });
 
-/** What the data of a node of each type is; `input` is the old name of `approval`. */
+/** Schema of a node's data by type; `input` is the old name of `approval`. */
 export const dataForms = {
   start: startData,
   agent: agentData,
@@ -68,11 +65,11 @@ const node = z.looseObject({
     .min(1)
     .max(200)
     .regex(/^(?!__)/)
-    .describe("The node's id. What begins with __ is reserved."),
+    .describe("Id of the node. Ids that begin with __ are reserved."),
   type: text("start, agent, if or approval."),
   x: z.number().optional().describe("Where an editor draws it."),
   y: z.number().optional(),
-  data: z.looseObject({}).nullish().describe("What the node does."),
+  data: z.looseObject({}).nullish().describe("Type of the node."),
 });
 
 const connection = z.looseObject({
@@ -94,9 +91,9 @@ export const graphForm = z.looseObject({
     .union([z.number(), z.string()])
     .optional()
     .describe("The version of the format, 1 when it is missing."),
-  description: text("What the graph is for.").optional(),
+  description: text("Purpose of the graph.").optional(),
   nodes: z.array(node).describe("The nodes. A run begins at the first one of type start."),
-  connections: z.array(connection).describe("What leads from node to node."),
+  connections: z.array(connection).describe("Connections between nodes."),
 });
 
 export type Condition = z.infer<typeof condition>;

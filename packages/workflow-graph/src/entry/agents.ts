@@ -1,4 +1,4 @@
-// Entry point 2: what plays the agents of a graph, over models and tools.
+// Entry point 2: runs the agents of a graph with models and tools.
 
 export { agentsByName, graphTools } from "../agents/agents.ts";
 export { modelAgents, type ModelAgentsOptions } from "../agents/models.ts";

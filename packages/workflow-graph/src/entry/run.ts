@@ -1,4 +1,4 @@
-// Entry point 5: a run of a graph, read from what its thread has recorded. Nothing here does I/O or needs Node.
+// Entry point 5: reads a run of a graph from the records of its thread. No I/O, no Node.
 
 // Run
 export {

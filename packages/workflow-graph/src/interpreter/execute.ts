@@ -9,10 +9,10 @@ import type { GraphState, NodeRun } from "../state/state.ts";
 import { textOf } from "../state/arrivals.ts";
 import type { LogType } from "./log.ts";
 
-/** What a node came to. */
+/** Result of a node. */
 export type Done = { output: unknown; handle?: string; spent: Omit<AgentAnswer, "output"> };
 
-/** What a node's work needs. */
+/** Input of a node's work. */
 export type Work = {
   run: NodeRun;
   outline: Outline;
@@ -22,7 +22,7 @@ export type Work = {
   log: (type: LogType, content: string) => void;
 };
 
-/** Does the work of a node that is no approval. */
+/** Runs a node other than an approval. */
 export async function execute(work: Work): Promise<Done> {
   const { log, run, outline, thread } = work;
   const { input, node } = run;

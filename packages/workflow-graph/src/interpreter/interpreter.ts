@@ -26,15 +26,15 @@ import { textOf } from "../state/arrivals.ts";
 import { type Done, execute } from "./execute.ts";
 import { type LogType, logEvent } from "./log.ts";
 
-/** What a run is driven with. */
+/** Dependencies and limits of a run. */
 export type Surroundings = {
   thread: ThreadContext;
   /** The idempotency key of the n-th run of a node, from 1. */
   keyOf: (id: string, run: number) => string;
   agents: GraphAgents;
-  /** What a fixture answers in place of the agents. */
+  /** Answers of a fixture in place of the agents. */
   recorded?: RecordedAnswers;
-  /** What nodes have asked while they worked, and the answers. */
+  /** Questions that nodes asked while they worked, and the answers. */
   questions: QuestionLog;
   attempts?: Attempts;
   publish: (event: WorkflowEvent) => void;
@@ -44,8 +44,8 @@ export type Surroundings = {
 };
 
 /**
- * Drives a run from its state to its end: starts what the state says, commits what comes of it one after the
- * other, and asks when nothing is in flight. A node that fails ends the run when the others have ended.
+ * Drives a run from its state to its end: starts nodes, commits their results one after the other, and asks for an approval
+ * when no node is running. A failed node ends the run after the running nodes have ended.
  */
 export class Interpreter {
   readonly #outline: Outline;
@@ -54,7 +54,7 @@ export class Interpreter {
   readonly #scheduler = new Scheduler<RoleOutput, RoleOutput>();
   readonly #limit: Limit;
   #underway = 0;
-  /** The steps that the thread has, and those that what is under way will commit. */
+  /** Committed steps plus steps that running nodes will commit. */
   #rounds: number;
   #failure: { error: unknown } | null = null;
 
@@ -67,8 +67,8 @@ export class Interpreter {
   }
 
   /**
-   * The steps to commit, after those that the state has taken, of which the last one has reached some approvals. The
-   * answer to a `__wait__` is the value of `next()`.
+   * Yields the steps to commit after the state's steps. `reached` are the approvals that the last of these reached. `next()`
+   * takes the answer to a `__wait__`.
    */
   items(reached: readonly NodeRun[]): AsyncGenerator<RoleOutput, void, RoleOutput | undefined> {
     const { current, isLost, running } = this.#state;
@@ -82,7 +82,7 @@ export class Interpreter {
     this.#around.publish(logEvent(nodeId, type, content, attempt));
   }
 
-  /** Goes on where the state is; `asked` is the approval that is waited for already. */
+  /** Starts the next nodes of the state; `asked` is the approval whose question is open already. */
   #go({ started, reached, current }: Progress, asked: NodeRun | null): void {
     for (const run of started) this.#begin(1, () => this.#run(run));
     if (this.#failure) return;
@@ -92,7 +92,7 @@ export class Interpreter {
       this.#logWait(id);
     }
     if (current === null || current === asked) return;
-    // One that was queued is reported again when its turn comes.
+    // A queued approval is reported again when its turn comes.
     if (!reached.includes(current)) this.#logWait(current.node.id);
     this.#begin(2, () => this.#ask(current));
   }
@@ -105,7 +105,7 @@ export class Interpreter {
     if (this.#failure) return;
     this.#rounds += rounds;
     const { maxRounds } = this.#around;
-    // With its last round the thread ends, so nothing may be left to do.
+    // The thread ends with its last round, so no work may be left.
     if (this.#rounds > maxRounds || (this.#rounds === maxRounds && !this.#state.isEnding)) {
       this.#fail(outOfRounds(maxRounds));
       return;
@@ -253,7 +253,7 @@ export class Interpreter {
     });
   }
 
-  /** Asks, when nothing is in flight any more; null when something has failed until then. */
+  /** Waits until no node is running, then asks; null when a node failed meanwhile. */
   async #answerTo({ input, node, run }: NodeRun): Promise<RoleOutput | null> {
     if (this.#failure) return null;
     const prompt = node.kind === "approval" ? node.prompt : "";
@@ -307,14 +307,14 @@ export const answerSchema = {
   },
 };
 
-/** By which an answer names its question: of two answers at once, the second must not answer the next question. */
+/** Token that an answer carries, so that the second of two answers does not answer the next question. */
 export const tokenOf = (nodeId: string, run: number): string => `${nodeId}#${run}`;
 
 /** Which of its runs a node's run is, from the second on. */
 const pathOf = ({ node, run }: NodeRun): PathPart[] =>
   run === 1 ? [] : [{ in: "run", child: node.id, iteration: run - 1 }];
 
-/** What is wrong with the run as a whole, and with no node of it. */
+/** Failure of the run as a whole, not of a node. */
 class RunFailure extends WorkflowError {}
 
 const lost = (): RunFailure =>

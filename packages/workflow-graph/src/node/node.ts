@@ -2,7 +2,7 @@ import type { Condition } from "../document/schema.ts";
 import { textOf } from "../state/arrivals.ts";
 import type { Review } from "../state/review.ts";
 
-/** What a condition node decides: the handle that is followed, and a line for each condition that was tested. */
+/** Decides a condition node: the handle to follow, and a log line per tested condition. */
 export function decide(
   conditions: readonly Condition[],
   input: unknown,
@@ -19,21 +19,18 @@ export function decide(
   return { handle: "false", log };
 }
 
-/** What an agent's prompt is made of. */
+/** Parts of an agent's prompt. */
 export type PromptParts = {
   userPrompt: string;
   input: unknown;
   reviews: readonly Review[];
-  /** The last text of the run that is no approval's. */
+  /** Last text of the run, without answers to approvals. */
   latestText: string;
 };
 
 const placeholder = /\{\{(PREVIOUS_OUTPUT|APPROVAL_DECISION|APPROVAL_NOTE)\}\}/g;
 
-/**
- * What an agent is asked: its prompt with what it names, filled in in one pass. A note of an approval that the
- * prompt does not place is added at the end.
- */
+/** Fills the placeholders of an agent's prompt in one pass. Appends an approval's note when the prompt has no place for it. */
 export function promptOf({ userPrompt, input, reviews, latestText }: PromptParts): string {
   const previous = textOf(isAnswer(input) ? latestText : input);
   const last = reviews.at(-1);

@@ -1,11 +1,10 @@
-/** For each node, by its number from 0, those that its connections lead to. */
+/** Successors of each node, by its number from 0. */
 type Adjacency = readonly (readonly number[])[];
 
 /**
- * The loops of a graph: for each node that a loop begins at, the nodes of the loop, that one included. Of nodes
- * that lead to each other the loop begins at one that is entered from outside: best at one that is come back to
- * by decisions alone, then at the one that is named first. Loops in a loop are found when its first node is left
- * out (Bourdoncle 1993).
+ * Loops of a graph: the nodes of each loop by its head. The head of a cycle is a node with a connection from outside,
+ * preferably a node with only decisions among its back connections, else the first in the document. Inner loops are found by
+ * removing the head (Bourdoncle 1993).
  */
 export function loopsOf(
   start: number,
@@ -22,7 +21,7 @@ export function loopsOf(
     const inCircle = new Map(
       circles.flatMap((circle) => [...circle].map((node) => [node, circle])),
     );
-    // Which nodes are entered from outside of their circle, and which are come back to without a decision.
+    // Nodes with a connection from outside of their circle, and nodes with a back connection that is not a decision.
     const entered = new Set(from);
     const driven = new Set<number>();
     for (const node of nodes) {

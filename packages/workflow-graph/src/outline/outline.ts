@@ -1,12 +1,12 @@
 import { type Edge, type Graph, type GraphNode, SUBAGENT } from "../document/graph.ts";
 import { loopsOf } from "./loops.ts";
 
-/** A graph by what a run asks of it. */
+/** Index of a graph for a run. */
 export class Outline {
   readonly nodes: ReadonlyMap<string, GraphNode>;
   /** Where a run begins: the first start node. */
   readonly start: GraphNode | null;
-  /** The connections that lead from agents to those that they may call. */
+  /** Connections from agents to their subagents. */
   readonly subagentEdges: readonly Edge[];
   readonly #edges = new Map<string, Edge[]>();
   /** The first connection that leads to a node. */
@@ -74,7 +74,7 @@ export class Outline {
     );
   }
 
-  /** Whether a connection leads back to the node that a loop begins at: what comes by it is a further round. */
+  /** Whether a connection leads back to the head of a loop and so begins another round. */
   isLoopEdge(source: string, target: string): boolean {
     const [from, to] = [this.#numbers.get(source), this.#numbers.get(target)];
     return from !== undefined && to !== undefined && this.#loops.get(to)?.has(from) === true;

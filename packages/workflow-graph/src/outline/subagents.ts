@@ -45,8 +45,8 @@ function violationOf(
 ): string | null {
   const [from, to] = [outline.nodes.get(source), outline.nodes.get(target)];
   const link = `Subagent connection ${source} -> ${target}`;
-  if (from?.kind !== "agent") return `${link}: ${source} is no agent`;
-  if (to?.kind !== "agent") return `${link}: ${target} is no agent`;
+  if (from?.kind !== "agent") return `${link}: ${source} is not an agent`;
+  if (to?.kind !== "agent") return `${link}: ${target} is not an agent`;
   if (source === target) return `${link}: an agent cannot be its own subagent`;
   if (!from.callsSubagents) return `${link}: subagents are not enabled on ${source}`;
   if (targetHandle !== null && targetHandle !== "input") {
@@ -79,7 +79,7 @@ function cyclesIn({ subagentEdges }: Outline): { path: string[]; index: number }
   });
 }
 
-/** An agent with those that it may call, and those that these may. The graph's connections are sound. */
+/** An agent with its subagents and theirs. The graph's connections must be valid. */
 export function treeOf(outline: Outline, node: AgentNode): AgentTree {
   const children = outline.subagentEdges
     .filter(({ source }) => source === node.id)

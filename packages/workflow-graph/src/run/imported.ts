@@ -12,10 +12,7 @@ export type ImportedRun = { wait: RoleOutput; logs: WorkflowLogEntry[] };
 
 type Fields = Record<string, unknown>;
 
-/**
- * What a run's record that another program wrote needs to go on as a thread: its graph, and a paused approval of it.
- * Null when it has that, else what is missing.
- */
+/** Why a run's record of another program can't continue as a thread; null when it has a graph and a paused approval. */
 export function importProblem(record: unknown): string | null {
   const { currentNodeId, state, status, waitingForInput, workflow } = fieldsOf(record);
   if (status !== "paused" || waitingForInput !== true) return "it does not wait for an answer";
@@ -24,7 +21,7 @@ export function importProblem(record: unknown): string | null {
   try {
     const { nodes } = readGraph(workflow);
     if (nodes.some(({ id, kind }) => kind === "approval" && id === currentNodeId)) return null;
-    return `${JSON.stringify(currentNodeId) ?? "nothing"}, where it waits, is no approval`;
+    return `${JSON.stringify(currentNodeId) ?? "nothing"}, the current node, is not an approval`;
   } catch (error) {
     return (error as Error).message;
   }
@@ -77,7 +74,7 @@ function importedState(graph: Graph, state: Fields): ImportedState {
   };
 }
 
-/** What had come to a deferred node: the outputs that lead to it. */
+/** Outputs that had reached a deferred node. */
 function deferredIn({ edges }: Graph, state: Fields, nodeId: string): ImportedState["deferred"] {
   const sources = edges.filter(
     ({ source, target }) => target === nodeId && Object.hasOwn(state, source),

@@ -10,7 +10,7 @@ export type RunView = {
   state: Record<string, unknown>;
   /** The approval that waits, else the start node; null when nothing is left to do. */
   currentNodeId: string | null;
-  /** Whether an approval was reached; it is asked for as soon as what is in flight has ended. */
+  /** Whether an approval was reached. Its question follows when the running nodes have ended. */
   waitingForInput: boolean;
 };
 
@@ -78,7 +78,7 @@ export type RunRecord = {
   question?: number | null;
 };
 
-/** What is known of a thread that runs a graph: what `thread --json` and the HTTP API show of it, and more is taken. */
+/** A thread that runs a graph: the fields of `thread --json` and the HTTP API that are read here. */
 export type GraphThread = {
   status: string;
   steps: ThreadInput["steps"];
@@ -86,10 +86,7 @@ export type GraphThread = {
   result?: { summary: string } | null;
 };
 
-/**
- * A run as a fold of its thread: what it shows is never anything else than what the thread has recorded. `logs` are
- * the lines that were read of its events.
- */
+/** Folds a thread into a run. `logs` are the log lines of its events. */
 export function runResult({
   document,
   logs,
@@ -116,7 +113,7 @@ export function runResult({
   };
 }
 
-/** A thread whose question is recorded waits a moment later: its worker still says that it runs. */
+/** Between the record of a question and the wait, the worker still reports `running`. */
 const isAsking = ({ status, steps }: GraphThread): boolean =>
   status === "waiting" || (status === "running" && steps.at(-1)?.role === WAIT);
 
@@ -137,7 +134,7 @@ function statusOf({ status }: GraphThread, isReached: boolean): RunStatus {
   }
 }
 
-/** Why a run has failed, when that was no part of it that could log it: its worker was lost, or could not begin. */
+/** Log line for a failure that the run could not log: its worker was lost or did not start. */
 function missingLog(
   { createdAt, result, status, steps }: GraphThread,
   logs: readonly WorkflowLogEntry[],

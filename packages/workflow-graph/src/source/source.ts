@@ -14,7 +14,7 @@ import type { GraphDocument } from "../document/schema.ts";
 /** Where in a text each node of a graph begins, by its id. */
 type NodePositions = Record<string, Position>;
 
-/** A valid graph, and what its author may have meant otherwise, each as `file:line:column: …`. */
+/** A valid graph, and warnings as `file:line:column: …`. */
 export type CheckedGraph = {
   document: GraphDocument;
   warnings: string[];
@@ -67,10 +67,9 @@ export type GraphSource = {
 };
 
 /**
- * Agent graphs as sources of bundles: `.json`, `.yaml` and `.yml` files that hold an object with `nodes` and
- * `connections`. The bundle has the built-in tools and the providers that its nodes use. `warn` gets each
- * warning of the check, with file, line and column. Without `isChecked` only a graph is refused whose nodes no
- * step could be named after: what else is wrong, a run of it shows.
+ * Builds bundles from agent graphs: `.json`, `.yaml` and `.yml` files that hold an object with `nodes` and `connections`. The
+ * bundle has the built-in tools and the providers that its nodes use. `warn` gets each warning with file, line and column.
+ * Without `isChecked`, only node ids that are not valid step names are refused.
  */
 export function graphSource(
   warn: (warning: string) => void,
@@ -88,7 +87,7 @@ export function graphSource(
   };
 }
 
-/** Whether a text is an agent graph, right or wrong, or what is drawn elsewhere; one that can't be read is none. */
+/** Whether a text is an agent graph, valid or not, or a graph of another program. False for an unreadable text. */
 export function isGraph(text: string, file: string): boolean {
   try {
     const { document } = readDocument(text, file);

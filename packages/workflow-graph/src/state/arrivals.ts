@@ -1,6 +1,6 @@
 import type { Review } from "./review.ts";
 
-/** What reached a node: the output of a run of another one, and by which handle. */
+/** An output of another node that reached a node, and its handle. */
 export type Arrival = {
   from: string;
   handle: string | null;
@@ -15,17 +15,17 @@ export type Arrival = {
   isDeferred: boolean;
 };
 
-/** What has reached nodes that have not started, by node and in the order in which it arrived. */
+/** Arrivals at nodes that have not started, by node, in order. */
 export class Arrivals {
   readonly #byNode = new Map<string, Arrival[]>();
   #seq = 0;
 
-  /** How many nodes something has reached. */
+  /** Number of nodes with an arrival. */
   get size(): number {
     return this.#byNode.size;
   }
 
-  /** The ids of the nodes that something has reached. */
+  /** Ids of the nodes with an arrival. */
   ids(): IterableIterator<string> {
     return this.#byNode.keys();
   }
@@ -38,7 +38,7 @@ export class Arrivals {
     return this.#byNode.get(id) ?? [];
   }
 
-  /** Adds what has come to a node, unless it has come by another connection already. */
+  /** Adds an arrival, unless the same run reached the node by another connection. */
   add(id: string, given: Omit<Arrival, "seq">): void {
     const known = this.#byNode.get(id);
     // One run follows all of its connections at once, so its arrival would be among the last.
@@ -57,7 +57,7 @@ export class Arrivals {
     else this.#byNode.delete(id);
   }
 
-  /** The nodes with their arrivals, the one that was reached first at the top. */
+  /** Nodes with their arrivals, in the order of the first arrival. */
   inOrder(isWanted: (arrivals: readonly Arrival[]) => boolean): [string, readonly Arrival[]][] {
     const firstOf = ([, [first]]: [string, readonly Arrival[]]): number => first?.seq ?? 0;
     return [...this.#byNode]
@@ -65,7 +65,7 @@ export class Arrivals {
       .toSorted((one, other) => firstOf(one) - firstOf(other));
   }
 
-  /** The nodes that are reached when their turn comes, in the order in which it does. */
+  /** Nodes with deferred arrivals, in the order of their turn. */
   get deferred(): string[] {
     const all = [...this.#byNode].flatMap(([id, arrivals]) =>
       arrivals.filter(({ isDeferred }) => isDeferred).map(({ seq }) => ({ id, seq })),
@@ -82,7 +82,7 @@ export const textOf = (value: unknown): string =>
       ? ""
       : JSON.stringify(value);
 
-/** One that came by several paths is there once. */
+/** Reviews of all arrivals, without duplicates. */
 export const reviewsOf = (arrivals: readonly Arrival[]): Review[] => [
   ...new Set(arrivals.flatMap(({ reviews }) => reviews)),
 ];

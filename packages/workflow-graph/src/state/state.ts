@@ -15,7 +15,7 @@ export type NodeRun = {
   reviews: readonly Review[];
 };
 
-/** What the meta of a node's committed step has. */
+/** Meta of a node's step. */
 export type NodeMeta = {
   nodeType: string;
   name: string;
@@ -28,19 +28,19 @@ export type NodeMeta = {
   [spending: string]: unknown;
 };
 
-/** What the meta of an approval's `__wait__` step has. */
+/** Meta of an approval's `__wait__` step. */
 export type ApprovalMeta = {
   for: "approval";
   nodeId: string;
   run: number;
-  /** What reached the approval, and is passed on. */
+  /** Input of the approval, which it passes on. */
   input: unknown;
   schema?: JsonSchema & { required?: unknown };
   imported?: ImportedState;
   [more: string]: unknown;
 };
 
-/** What a run of another program was when its record was imported, beside the approval that waited. */
+/** State of an imported run beside the waiting approval. */
 export type ImportedState = {
   outputs: Record<string, unknown>;
   previousOutput: unknown;
@@ -49,7 +49,7 @@ export type ImportedState = {
   deferred: { nodeId: string; from: string; input: unknown }[];
 };
 
-/** What a step brought about. */
+/** Changes by a step. */
 export type Progress = {
   started: readonly NodeRun[];
   reached: readonly NodeRun[];
@@ -59,23 +59,23 @@ export type Progress = {
 const keyOf = (id: string, run: number): string => `${run} ${id}`;
 
 /**
- * The state of a run: a fold of the thread's steps, and nothing else. The same function folds a log and takes a
- * step that was just committed, so a run that is resumed is where it was.
+ * State of a run: a fold of the thread's steps. The same function folds a log and applies a new step, so a resumed run
+ * continues at the same state.
  *
- * - **G1** Of what is at work, `running` has the runs that began and have no step; a resume begins them again.
- * - **G2** A node starts when nothing else at work can still reach it in its round, and takes all that has reached
- *   it; when all that is left waits for each other, the node that was reached first.
- * - **G3** Nothing starts while an approval waits. What is reached then is deferred.
- * - **G4** What starts follows from the order of the steps alone: not from time, and not from the limit.
+ * - **G1** `running` has the node runs without a step. A resume starts them again.
+ * - **G2** A node starts when no active node can still reach it in its round. It takes all of its arrivals. When all nodes
+ *   wait for each other, the node that was reached first starts.
+ * - **G3** No node starts while an approval waits. Nodes reached then are deferred.
+ * - **G4** The order of the steps alone decides which nodes start, neither time nor the concurrency limit.
  */
 export class GraphState {
   /** By their node and number. */
   readonly running = new Map<string, NodeRun>();
   /** The approval that waits, or will as soon as all that is running has ended. */
   current: NodeRun | null = null;
-  /** Those that wait for their turn. */
+  /** Approvals that wait for their turn. */
   queued: NodeRun[] = [];
-  /** What the nodes gave that store an output, by id, the last one last. */
+  /** Stored outputs by node id, the newest last. */
   readonly outputs = new Map<string, unknown>();
   readonly reviews = new Map<string, Review>();
   previousOutput: unknown;
@@ -111,7 +111,7 @@ export class GraphState {
     return texts.at(-1) ?? "";
   }
 
-  /** The approvals that are at work, the one that waits first. */
+  /** Active approvals, the waiting one first. */
   get approvals(): NodeRun[] {
     return this.current ? [this.current, ...this.queued] : this.queued;
   }
@@ -125,7 +125,7 @@ export class GraphState {
   apply({ role, content, meta }: RoleOutput): Progress {
     const isAnswerToStep = this.#isAskedByStep && role === INPUT;
     this.#isAskedByStep = isStepQuestion({ role, content, meta });
-    // What a node has asked while it worked changes nothing: its step comes afterwards.
+    // A question of a running node does not change the state: its step comes later.
     if (isAnswerToStep || this.#isAskedByStep) {
       return { started: [], reached: [], current: this.current };
     }
@@ -272,7 +272,7 @@ export class GraphState {
     return { started, reached, current: this.current };
   }
 
-  /** Starts all nodes that nothing can reach any more, by what is at work before any of them does. */
+  /** Starts all nodes that no active node can reach, judged before any of them starts. */
   #startFree(isAllowed: (node: GraphNode) => boolean): NodeRun[] {
     const isReady = (arrivals: readonly Arrival[]) => arrivals.some((one) => !one.isDeferred);
     const free = this.#waiting(isReady).filter(({ node }) => isAllowed(node) && this.#isFree(node));
@@ -283,7 +283,7 @@ export class GraphState {
     });
   }
 
-  /** Starts one node, the one that was reached first: what was deferred is taken up one by one. */
+  /** Starts the node that was reached first. Deferred nodes start one by one. */
   #startFirst(isAllowed: (node: GraphNode) => boolean): NodeRun[] {
     const found = this.#waiting(() => true).find(({ node }) => isAllowed(node));
     if (!found) return [];
@@ -291,7 +291,7 @@ export class GraphState {
     return [this.#start(node, node.join === "each" ? arrivals.slice(0, 1) : arrivals)];
   }
 
-  /** Nodes that something has reached, the one that was reached first at the top. */
+  /** Reached nodes in the order of their first arrival. */
   #waiting(
     isWanted: (arrivals: readonly Arrival[]) => boolean,
   ): { node: GraphNode; arrivals: readonly Arrival[] }[] {

@@ -5,7 +5,7 @@ import { Chance, digest } from "./chance.ts";
 type Node = GraphDocument["nodes"][number];
 type Connection = GraphDocument["connections"][number];
 
-/** The most characters that a node of a generated graph may give, and what a run with more ends with. */
+/** Longest output of a node of a generated graph, and the error of a longer one. */
 export const longestText = 4000;
 export const tooLong = "a text has grown too long";
 
@@ -32,7 +32,7 @@ export function generatedGraph(seed: number): GraphDocument {
     connect(chance.below(at), at);
     if (chance.is(0.5)) connect(chance.below(at), at);
     if (chance.is(0.2)) connect(chance.below(at), at);
-    // What leads back is decided each time, so a loop ends some time.
+    // Back connections come from decisions, so loops end.
     const decides = nodes[at]?.type === "if" || nodes[at]?.type === "approval";
     if (decides && chance.is(0.4)) connect(at, chance.below(at + 1));
   }
@@ -74,13 +74,13 @@ function handlesOf({ data, type }: Node): (string | undefined)[] {
   return [...conditions.map((_, index) => `condition-${index}`), "false"];
 }
 
-/** What an agent of a generated graph answers: it follows from what it is asked. */
+/** Answer of an agent of a generated graph, a function of its prompt. */
 export const answerTo = (nodeId: string, prompt: string): string => {
   const hash = digest(`${nodeId} ${prompt}`);
   return `${nodeId}:${hash.toString(36)} ${["yes", "no ", "maybe", "x"][hash % 4]}`;
 };
 
-/** How an approval of a generated graph is answered: it follows from what is asked. */
+/** Answer to an approval of a generated graph, a function of the question. */
 export const decisionOn = (nodeId: string, input: unknown): string => {
   const hash = digest(`${nodeId} ${String(input)}`);
   const decision = hash % 5 < 2 ? "reject" : "approve";

@@ -3,9 +3,8 @@ import type { GraphDocument } from "../../src/entry/index.ts";
 import { answerTo } from "./graphs.ts";
 
 /*
- * A direct, slow reading of how a graph is executed, which shares no code with the interpreter. It reads the
- * steps of a thread and expects each to be one that may come there: of a node that was started, with what had
- * reached it, and the output that follows.
+ * A direct, slow model of the execution of graphs without code of the interpreter. It reads the steps of a thread and
+ * expects each to be allowed: of a started node, with its arrivals and the output that they determine.
  */
 
 type Node = GraphDocument["nodes"][number];
@@ -33,7 +32,7 @@ export class Oracle {
   tokens: Token[] = [];
   running: Running[] = [];
   waiting: Running[] = [];
-  /** Whether the first of `waiting` is the one that is asked about. */
+  /** Whether the first of `waiting` is being asked. */
   isPaused = false;
   readonly #loops = new Map<string, Set<string>>();
   /** Whether something was started only because all others waited for each other. */
@@ -177,7 +176,7 @@ export class Oracle {
     if (this.waiting.length > 0) this.#ask(this.waiting.length - 1);
   }
 
-  /** The approval at this position is asked about: it stands before those that were queued earlier. */
+  /** Asks the approval at this position and moves it to the front of the queue. */
   #ask(index: number): void {
     const [one] = this.waiting.splice(index, 1);
     if (one) this.waiting.unshift(one);

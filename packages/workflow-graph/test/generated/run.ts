@@ -10,7 +10,7 @@ type Thread = ReturnType<WorkflowFn>;
 export type Outcome = {
   steps: Step[];
   end: "completed" | "rounds";
-  /** How often the run was taken up again: after a kill, an agent's failure, or an answer to no one. */
+  /** Number of resumes: after a kill, an agent's failure, or an answer without a question. */
   resumed: number;
   oracle: Oracle;
 };
@@ -64,7 +64,7 @@ async function drive(
       const { done, value } = await thread.next(sent);
       if (done) return "completed";
       sent = undefined;
-      // Killed before the step was durable: what the agent did is lost.
+      // Killed before the step was durable: the agent's work is lost.
       if (kills && value.role !== "__wait__" && chance.is(0.05)) return "again";
       commit(value);
       // Texts that a loop joins with themselves double with each round.
@@ -92,7 +92,7 @@ type Steps = readonly RoleOutput[];
 
 const nodeSteps = (steps: Steps): Steps => steps.filter(({ role }) => !role.startsWith("__"));
 
-/** Each node's runs: from what, with what. */
+/** Runs of each node with their sources and inputs. */
 export const runsIn = (steps: Steps): string[] =>
   nodeSteps(steps)
     .map(({ meta, role }) => JSON.stringify([role, meta.run, meta.arrivals, meta.output]))
