@@ -4,14 +4,14 @@ import { WorkflowError } from "../contract/error.ts";
 
 const longestName = 200;
 
-/** Who gave an answer, as a client of the control socket may say. */
+/** Schema of the sender of an answer in a request to the control socket. */
 export const answeredBy = z.strictObject({
   kind: z.enum(answererKinds),
   name: z.string().min(1).max(longestName).optional(),
 });
 
 /**
- * Who is recorded as the sender of an answer: `api` where the sender does not say.
+ * Sender of an answer as it is recorded; `api` when the request does not name one.
  * @throws WorkflowError `BAD_REQUEST` (usage)
  */
 export function answererOf({ by }: { by?: unknown }): AnsweredBy {

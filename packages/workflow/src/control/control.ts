@@ -45,17 +45,17 @@ export const engineOptions: ReadonlySet<string> = new Set([
 /** When a committed step is acknowledged: after `fdatasync`, or as soon as the system has it. */
 export type Durability = "step" | "os";
 
-/** What the process that drives a thread gives it and no log may hold. `secrets` are variables of `env`. */
+/** Environment of a thread. It must not be logged. `secrets` are names of variables in `env`. */
 export type Surroundings = {
   env: Record<string, string>;
   secrets?: readonly string[];
   durability?: Durability;
 };
 
-/** What replaces parts of a step. `by` is who gives the answer that the step is then, `api` without it. */
+/** Replacement of parts of a step. `by` is the sender when the step is an answer, `api` by default. */
 export type StepEdit = { content?: string; meta?: Record<string, unknown>; by?: AnsweredBy };
 
-/** Which steps a fork takes from where, and what it puts after them. */
+/** Source and copied steps of a fork, and the changes after them. */
 export type ForkRequest = {
   hash: string;
   threadId: string;
@@ -65,14 +65,14 @@ export type ForkRequest = {
   edit?: StepEdit;
   /** An `__input__` step to put after the kept ones. */
   input?: InputRequest;
-  /** Whether the step that follows takes nothing of what the source has recorded of it. */
+  /** Whether the next step ignores the source's records of it. */
   anew?: boolean | undefined;
 };
 
 /** Starts a thread; `threadId` is the caller's, so that asking twice starts one. */
 export type StartRequest = Surroundings & {
   threadId: string;
-  /** Whether the id is one that a thread of another version may have: it was not just made. */
+  /** Whether the id was given and not generated: a thread of another version may have it. */
   isGiven?: boolean;
   workflow: string;
   /** With `fork`: the source's prompt and maxRounds when absent. Without: empty, and the bundle's own. */
@@ -88,10 +88,10 @@ export type StartRequest = Surroundings & {
 export type ResumeRequest = Surroundings;
 
 /**
- * An answer to a waiting thread. `content` is the text as given; without a `value` the question's schema decides what
- * the text is, and without one only exact JSON is more than text. A
- * `meta.token` must be that of the question; an answer whose `meta.requestId` was taken before gets the
- * same reply and does nothing more. `by` is who gave it, `api` without it; a `by` in `meta` counts for nothing.
+ * An answer to a waiting thread. `content` is the text as given. Without a `value` the text is read by the question's schema;
+ * without a schema, exact JSON is read as JSON and anything else is a text. `meta.token` must be the question's. An answer
+ * with a `meta.requestId` that was accepted before gets the same reply and has no further effect. `by` is the sender, `api`
+ * by default; a `by` in `meta` is ignored.
  */
 export type InputRequest = {
   content: string;
@@ -103,13 +103,13 @@ export type InputRequest = {
 /** `question` is the number of the `__wait__` step that the answer is to: it answers no other one. */
 export type AnswerRequest = Surroundings & { input: InputRequest; question?: number };
 
-/** What the threads of a folder have beneath the environment that they are woken with, or why they can't have it. */
+/** Variables from a folder's `.env` file for woken threads, or why the file can't be read. */
 export type FolderEnv = { env: Record<string, string> } | { error: ErrorRecord };
 
 /** Wakes the threads that are due, of the folders that are named or of none. */
 export type WakeRequest = Surroundings & { folders: Record<string, FolderEnv> };
 
-/** The threads that this request has woken; those that could not be; whether more are due. */
+/** Woken threads, threads that could not be woken, and whether more are due. */
 export type WokenHere = {
   woken: string[];
   failed: { threadId: string; error: ErrorRecord }[];
@@ -153,7 +153,7 @@ export type LiveThread = {
   waitedMs: number;
   /** Until when it sleeps, in milliseconds since the epoch. */
   sleepingUntil?: number;
-  /** Of one that runs: it pauses when the step at work has ended. */
+  /** Set while a running thread waits for the end of its step to pause. */
   pausing?: true;
 };
 

@@ -45,11 +45,7 @@ export function readBlob(path: string, id: string): Uint8Array | null {
   const bytes = readOwnFile(path, mostBytes);
   if (bytes === null || blobIdOf(bytes) === id) return bytes;
   const hint = "restore the file from a backup, or delete it: what it was kept for can't be done";
-  throw WorkflowError.failed(
-    "BLOB_DAMAGED",
-    `${path}: bytes differ from the stored value`,
-    hint,
-  );
+  throw WorkflowError.failed("BLOB_DAMAGED", `${path}: bytes differ from the stored value`, hint);
 }
 
 function isWhole(path: string, id: string): boolean {

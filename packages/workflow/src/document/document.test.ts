@@ -41,7 +41,7 @@ describe("JSON", () => {
     }
   });
 
-  test("of 500 levels is read, and brackets in texts are no levels", () => {
+  test("of 500 levels is read, and brackets in texts do not count as levels", () => {
     const text = `${"[".repeat(500)}"${"[".repeat(1000)}"${"]".repeat(500)}`;
     expect(JSON.stringify(readDocument(text, "f.json").document)).toBe(text);
   });
@@ -103,7 +103,7 @@ describe("the position of a place", () => {
     expect(Object.values(positionOf(["steps", 1, "id"]))).toEqual(object);
   });
 
-  test("leads through an alias to what it stands for", () => {
+  test("leads through an alias to its anchor", () => {
     const { positionOf } = readDocument("a: &x\n  b: 1\nc: *x\n", "f.yaml");
     expect(positionOf(["c", "b"])).toEqual({ line: 2, column: 6 });
   });

@@ -13,9 +13,8 @@ export type Position = { line: number; column: number };
 export type ReadDocument = { document: unknown; positionOf: (path: DocumentPath) => Position };
 
 /**
- * Reads a document. `file` is named in messages, and is YAML when its name ends in `.yaml` or `.yml`, else JSON.
- * What is in the document is not checked. `positionOf` gives, for a path that the document does not have, the
- * position of what it would be in.
+ * Parses a document: YAML when `file` ends in `.yaml` or `.yml`, else JSON. Its content is not checked. For a path that
+ * does not exist, `positionOf` returns the position of the nearest existing parent.
  *
  * @throws WorkflowError `code`, as `file:line:column: message`.
  */
@@ -38,7 +37,7 @@ export function readDocument(text: string, file: string, code = "DOCUMENT_INVALI
   }
 }
 
-/** What is wrong with a part of a document. */
+/** Fault of a part of a document. */
 export type DocumentProblem = { path: DocumentPath; message: string };
 
 /** Problems as `file:line:column: message`, in the order of the text. */

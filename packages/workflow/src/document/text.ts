@@ -6,7 +6,7 @@ export type DocumentPath = readonly (string | number)[];
 /** A text's value, and where in the text (an offset) each part of it begins. */
 export type Read = { value: unknown; offsetOf: (path: DocumentPath) => number };
 
-/** A text that has no value: what is wrong, and where; `first` is where it began, for what stands twice. */
+/** Syntax error with its offset. For a duplicate, `first` is the offset of the first occurrence. */
 export class Unreadable extends Error {
   constructor(
     readonly offset: number,

@@ -15,7 +15,7 @@ import { placeIn } from "../worker/worker.ts";
 /** Workflows publish on one channel of the process, and it is recorded once. */
 let isRecording = false;
 
-/** What drives the threads of a store in this process, a part for each bundle. */
+/** Drives the threads of a store in this process, with one driver per bundle. */
 export class Drivers {
   readonly #store: ThreadStore;
   readonly #onChange: () => void;

@@ -13,12 +13,12 @@ export type Following = {
   store: ThreadStore;
   threads: StoredThreads;
   drivers: Drivers;
-  /** Rings at every change of what is driven. */
+  /** Rings at every change of a driven thread. */
   bell: Bell;
   closed: AbortSignal;
 };
 
-/** An expired lease is no change of a store. */
+/** Poll interval: stores do not report expired leases as changes. */
 const lookEveryMs = 300;
 const mostOftenMs = 20;
 
@@ -137,7 +137,7 @@ type OnChange = (
   change: Awaited<ReturnType<ReturnType<ThreadStore["watch"]>["next"]>>["value"],
 ) => void;
 
-/** Rings the bell for what changes in the store, until `stop` is aborted. */
+/** Rings the bell at every change of the store until `stop` is aborted. */
 function watch(
   store: ThreadStore,
   bell: Bell,

@@ -209,7 +209,7 @@ export class StoredThreads {
     return text.of(facts.start, facts.end);
   }
 
-  /** The events of copied steps: of the thread that a fork was made of, or of the one that that was made of. */
+  /** Events of copied steps, from the source of a fork or the source's source. */
   async #eventsOfCopied(data: StoredLines, forkFrom: ForkFrom): Promise<CopiedEvents> {
     const wanted: Map<string, EventRecord[]> = copiedAttempts(data, forkFrom);
     const seen = new Set<string>();
@@ -227,7 +227,7 @@ export class StoredThreads {
   }
 }
 
-/** What a store notes of a thread beside its log. */
+/** Notes of a store on a thread beside its log. */
 export const notedIn = (info: ThreadInfo | null): Noted => ({
   movedTo: info?.movedTo ?? null,
   paused: info?.paused ?? false,

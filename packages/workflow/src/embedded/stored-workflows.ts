@@ -170,7 +170,7 @@ export class StoredWorkflows {
     if (there && hashOf(there.code) === hash && sha256(there.code) !== sha256(bytes)) {
       throw hashCollision(hash);
     }
-    // What lies beside a bundle is the first's.
+    // Files beside a bundle are written once, with the first registration.
     const first = there && sha256(there.code) === sha256(bytes) ? there : null;
     await this.#store.putBundle({
       ...{ hash, code: bytes, descriptor: first?.descriptor ?? descriptorYaml(descriptor) },

@@ -10,7 +10,7 @@ export type RoleMeta = Record<string, Record<string, unknown>>;
 /** The content and meta that a role returns for its step. */
 export type RoleResult<Meta> = { content: string; meta: Meta };
 
-/** What precedes a thread's first step: the prompt and who the thread is. */
+/** Prompt and identity of a thread, before its first step. */
 export type StartStep = {
   role: START;
   content: string;
@@ -24,15 +24,14 @@ export type RoleStep<M extends RoleMeta> = {
 }[keyof M & string];
 
 /**
- * What a role and a moderator see: the whole thread. They read it and don't change it.
+ * The whole thread, for roles and moderators. Read-only.
  *
- * `steps` are the roles' steps. A role that asked with `waitFor` is there once it is answered,
- * under its own name; the `__wait__` and `__input__` steps that brought the answer stand in
- * `allSteps`, which is the log as it is. A role also sees its own name as `role`, and as `key` an idempotency key,
- * which is the same after a resume, in a retry and in a fork. The rest is what
- * `run` was given: see `WorkflowOptions`; `options` holds what else the starter gave, and `forkFrom`.
- * `attempt` is the one that was opened for this role, when the role uses it as its own (`usesAttempt`); a
- * role that runs several agents concurrently opens one for each in `attempts`. `questions` is what it asks by while it works.
+ * `steps` has the roles' steps. A role that asked with `waitFor` appears once it is answered, under its own name; its
+ * `__wait__` and `__input__` steps are in `allSteps`, which is the unmodified log. `role` is the name of the current role, and
+ * `key` its idempotency key, which is the same after a resume, in a retry and in a fork. The other fields are the input of
+ * `run`: see `WorkflowOptions`; `options` has further options of the start, and `forkFrom`. `attempt` is opened for a role that
+ * uses it as its own (`usesAttempt`); a role that runs agents concurrently opens one for each in `attempts`. Through
+ * `questions` a role asks while it works.
  */
 export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   threadId: string;

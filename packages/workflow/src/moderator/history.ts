@@ -128,7 +128,7 @@ export class ContextHistory {
 
 const asking = Symbol("waitFor");
 
-/** The meta of a role that asked: the answer's value, and what else its `__input__` step holds. */
+/** Meta of a role that asked: the answer's value and the other fields of its `__input__` step. */
 export type WaitResult<T = unknown> = {
   value: T;
   for?: string;
@@ -137,13 +137,13 @@ export type WaitResult<T = unknown> = {
 };
 
 /**
- * What a role returns to ask for an answer from outside; the answer then is the role's step.
+ * Result of a role that asks for an answer. The answer becomes the role's step.
  *
  *     const approval: Role<WaitResult<{ approved: boolean }>> = async () =>
  *       waitFor("approval", { content: "Ship it?", schema: { type: "object" } });
  *
- * The thread waits, its worker may exit. In `ctx.steps` the answered role has the answer's text as
- * content and `meta.value`, its JSON value, or the text when it is no JSON.
+ * While the thread waits its worker may exit. In `ctx.steps` the answered role has the answer's text as `content` and its
+ * value as `meta.value`: parsed JSON, or the text when it is not JSON.
  */
 export function waitFor<T = unknown>(
   what: string,
@@ -153,7 +153,7 @@ export function waitFor<T = unknown>(
   return asked as RoleResult<WaitResult<T>>;
 }
 
-/** What a role returns for a question: the content and the meta of its `__wait__` step. */
+/** Result of a role that asks: content and meta of its `__wait__` step. */
 export const waitResult = ({
   content,
   meta,

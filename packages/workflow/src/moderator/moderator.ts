@@ -23,7 +23,7 @@ import { ContextHistory, waitOf, waitResult } from "./history.ts";
  * @param definition without a `summary` it is the last step's content, in at most 200 characters.
  * @param clock `now` gives the time of the new steps in `ctx.steps`, in milliseconds since the epoch.
  * @throws WorkflowError from the running thread: `UNKNOWN_ROLE`, `BAD_ROLE_RESULT`, and `CONTEXT_CHANGED`
- *   when a role adds to or takes from `ctx.steps`. What a role throws is passed on.
+ *   when a role adds to or takes from `ctx.steps`. Errors of roles are passed on.
  */
 export function createRoleModerator<M extends RoleMeta>(
   definition: {
@@ -76,7 +76,7 @@ export function createRoleModerator<M extends RoleMeta>(
   return Object.assign(workflow, { [opensAttempts]: true, [answersFromFixture]: true });
 }
 
-/** A role that gives what a fixture has recorded, also of one that asked. */
+/** A role that returns the recorded result of a fixture, also of a role that asked. */
 const answered =
   (recorded: RecordedAnswers, name: string, n: number): Role<RoleMeta[string]> =>
   async () => {
@@ -114,7 +114,7 @@ function roleNamed<M extends RoleMeta>(
   );
 }
 
-/** Judges the shape; what meta holds is checked, as every step's, before it is written. */
+/** Checks the shape of a result. The values of meta are checked before the step is written. */
 function resultOf(role: string, result: unknown): RoleResult<RoleMeta[string]> {
   const { content, meta } = (result ?? {}) as Partial<RoleResult<unknown>>;
   const sound = typeof content === "string" && typeof meta === "object" && meta !== null;

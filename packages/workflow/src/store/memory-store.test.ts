@@ -16,7 +16,7 @@ function memoryUnderTest(): StoreUnderTest {
       stores.add(store);
       return store;
     },
-    // Nothing runs on in a store that is not called any more.
+    // A store without calls has no background work.
     die: async (store) => {
       stores.delete(store);
     },

@@ -92,7 +92,7 @@ export class Memory {
     return thread;
   }
 
-  /** Claims a thread, whoever holds it. */
+  /** Claims a thread, also when it is held. */
   claim(thread: StoredThread, by: ThreadStore, { owner, leaseMs }: ClaimOptions): Claim {
     thread.holder?.lost.abort();
     this.fence += 1;

@@ -17,7 +17,7 @@ import {
 
 const shortMs = 2_000;
 
-/** What every store keeps of claims and of what is written by them. */
+/** Rules of claims and their writes. */
 export const claimRules = {
   async "of twenty claims at once one holds the thread"(trial: Trial) {
     const ref = trial.ref();

@@ -5,7 +5,7 @@ import { storeContract } from "./store-contract.ts";
 import type { StoreUnderTest } from "./store-trial.ts";
 import { type Claim, FencedError, type ThreadStore } from "./store.ts";
 
-/** What a store under test does otherwise than the memory store. */
+/** Deviations of a store under test from the memory store. */
 type Changes = {
   store?: (store: ThreadStore, memory: Memory) => Partial<ThreadStore>;
   claim?: (claim: Claim, memory: Memory) => Partial<Claim>;
@@ -322,7 +322,7 @@ const broken: [string, Changes][] = [
 /** The name of the first rule that a store breaks; null when it keeps them all. */
 async function brokenRule(changes: Changes): Promise<string | null> {
   for (const { name, check } of storeContract()) {
-    // Where a change would be waited for in vain.
+    // The rule fails here when the change is never reported.
     const late = new Promise<never>((_, reject) => {
       setTimeout(() => reject(new Error("it waits")), 2000).unref();
     });

@@ -12,7 +12,7 @@ import {
   type Trial,
 } from "./store-trial.ts";
 
-/** What a worker does with a thread that asks once and ends. */
+/** Acts of a worker on a thread that asks once and ends. */
 const script: Act[] = [
   { do: "create" },
   { do: "claim" },
@@ -38,7 +38,7 @@ const script: Act[] = [
   { do: "release" },
 ];
 
-/** What every store keeps when its processes crash, and when its medium is damaged. */
+/** Rules for crashed processes and damaged media. */
 export const faultRules = {
   async "a holder that dies between any two calls leaves what was acknowledged"(trial: Trial) {
     const { deathsEvery = 1 } = trial.under;

@@ -25,7 +25,7 @@ export type Act =
   | { do: "renew" }
   | { do: "release" };
 
-/** What a store must have of a thread, when every call was acknowledged. */
+/** Expected content of a thread after acknowledged calls. */
 export class ThreadModel {
   readonly data: string[] = [];
   readonly journal: string[] = [];
@@ -36,8 +36,8 @@ export class ThreadModel {
   paused = false;
 
   /**
-   * Compares it with what a store reads. Of the events and values `some` may be missing behind a crash: the model forgets
-   * those. While a claim holds it is `unknown` which are there already.
+   * Compares the model with a store. After a crash `some` events and values may be missing: the model forgets them. While a
+   * claim holds, it is `unknown` which of them are stored.
    */
   async check(
     store: ThreadStore,
@@ -65,7 +65,7 @@ export class ThreadModel {
   }
 }
 
-/** A session on one thread: its holder, and the model of what the store has acknowledged. */
+/** A session on one thread: its holder and the model of acknowledged writes. */
 export class Session {
   readonly ref: ThreadRef;
   readonly model = new ThreadModel();

@@ -13,7 +13,7 @@ const actsPerSeed = 60;
 /** A holder: a process, its store, and the claims that it has made, over or not. */
 type Holder = { store: ThreadStore; claims: Map<string, Claim> };
 
-/** What the model knows of a thread: the records, and who holds it. */
+/** Model of a thread: records and holder. */
 type Known = {
   model: ThreadModel;
   claim: Claim | null;
@@ -158,7 +158,7 @@ class RandomSession {
       if (holds) model.events.push(event(act.seq));
     } else if (act.do === "value") {
       const at = claim.keepValue(act.json);
-      // A holder may not know yet that another has taken the thread over: what it keeps is lost.
+      // A holder may not know yet that it was fenced. Its writes are lost.
       if (!holds) assert.ok(at === null || !claim.lost.aborted);
       else if (at !== null) model.values.set(at, act.json);
     } else if (act.do === "blob") {

@@ -35,7 +35,7 @@ export type StoreUnderTest = {
   close: () => Promise<void>;
 };
 
-/** A record and what it makes of its thread. */
+/** A record and the thread's state after it. */
 export type Written = { record: string; state: ThreadState };
 
 export const leaseMs = 60_000;
@@ -78,7 +78,7 @@ export function recordOf(bytes: number): string {
   return record.replace('"content":""', () => `"content":"${content}"`);
 }
 
-/** Stores over one medium, and what the rules do with them. */
+/** Stores over one medium, with helpers for the rules. */
 export class Trial {
   /** Removes a thread through a store; through the store of its holder where the first can't fence that. */
   async remove(ref: ThreadRef, store: ThreadStore, holder: ThreadStore): Promise<boolean> {

@@ -6,7 +6,7 @@ import { end, event, otherHash, question, refused, step, type Trial } from "./st
 
 const idsOf = (rows: readonly ThreadInfo[]): string[] => rows.map(({ threadId }) => threadId);
 
-/** What every store keeps of the work that is there, and of its changes. */
+/** Rules of runnable threads and of changes. */
 export const watchRules = {
   async "threads that a worker may drive are listed, the longest due first"(trial: Trial) {
     const { store } = trial;
@@ -195,7 +195,7 @@ class Watched {
     }
   }
 
-  /** The next change of this kind, of those that no call has returned or passed. */
+  /** Next change of this kind that no call has returned or skipped. */
   async next(is: (change: StoreChange) => boolean): Promise<StoreChange> {
     for (;;) {
       for (; this.#used < this.seen.length; this.#used += 1) {

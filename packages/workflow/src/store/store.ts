@@ -18,9 +18,9 @@ import type { ThreadRef } from "../record/thread.ts";
  *    field; `read` returns records with it. The data log and the journal have a chain each; events have no checksums.
  * S4 A write that fails with an error other than a refusal may have happened. The claim is over then: its holder claims
  *    the thread again and reads what is there.
- * S5 Nothing follows the record that ends a thread, except events and what they name: `append` and `journal` throw
+ * S5 Nothing follows the record that ends a thread, except events and their values: `append` and `journal` throw
  *    `WorkflowError` `THREAD_ENDED`, and the claim still holds. An ended thread can be claimed for its events.
- * S6 A store that finds what it has damaged throws a `WorkflowError` that names the place. It never skips a record.
+ * S6 A store that finds damage throws a `WorkflowError` that names the place. It never skips a record.
  *
  * Texts are JSON without line breaks. Times are milliseconds since the epoch. A store keeps copies of the bytes that it is
  * given. A ref with another hash than its thread's names no thread. Every method may throw the `WorkflowError` of its medium
@@ -32,7 +32,7 @@ export interface ThreadStore {
 
   // Bundles: immutable files, named by the hash of their code
 
-  /** Stores a bundle. Its files replace those that are there; types and a map that it does not have stay. */
+  /** Stores a bundle. Its files replace existing ones; existing types and map stay when the bundle has none. */
   putBundle(bundle: StoredBundle): Promise<void>;
   /** A bundle with all its files; null when the store has none with this hash. The caller checks the hash. */
   readBundle(hash: string): Promise<StoredBundle | null>;
@@ -94,17 +94,17 @@ export interface ThreadStore {
   listBlobs(ref: ThreadRef): Promise<string[]>;
 
   /**
-   * Claims a thread for `owner`. Null when another claim holds it, of the same owner too: one that was not released and whose
-   * lease has not expired. A store may reserve all threads of a bundle for the process that holds one of them.
-   * With `takeOver` that claim is fenced instead; a store that can't fence a live holder returns null all the same.
-   * What a crashed holder left half-written at the end of a log is cut off and reported as `cut`.
+   * Claims a thread for `owner`. Null when another claim holds it, also of the same owner: a claim holds until its release or
+   * the expiry of its lease. A store may reserve all threads of a bundle for the process that holds one of them. `takeOver`
+   * fences the other claim; a store that can't fence a live holder still returns null. A torn write of a crashed holder at
+   * the end of a log is cut off and reported as `cut`.
    * @throws WorkflowError `THREAD_NOT_FOUND`; `LOG_CORRUPT`; `THREAD_MOVED`
    */
   claim(ref: ThreadRef, options: ClaimOptions): Promise<Claim | null>;
   /**
    * Threads that a worker may drive at this time, longest due first: neither ended, nor paused, nor claimed, and running, or
-   * waiting with a `dueAt` that has come. A running thread is due since its last record. `hashes` limits them to these bundles,
-   * `onlyDue` to those that wait. A hint, not a reservation: claim decides.
+   * waiting with a `dueAt` in the past. A running thread is due since its last record. `hashes` limits the result to these
+   * bundles, `onlyDue` to waiting threads. A hint, not a reservation: claim decides.
    */
   runnable(options: RunnableOptions): Promise<ThreadInfo[]>;
   /** Keeps a thread that could not be driven out of `runnable` until a time, or until its next record. */
@@ -135,7 +135,7 @@ export interface Claim {
   readonly end: EndRecord | null;
   /** The last head of the journal that one of them names. */
   readonly journalHead: JournalHead | null;
-  /** What was cut off the end of a log because its writer crashed; null when nothing was. */
+  /** Torn write of a crashed writer that was cut off the end of a log; null when there was none. */
   readonly cut: Cut | null;
   /** The highest `seq` of an event in the debug log when the thread was claimed; 0 when it has none. */
   readonly lastSeq: number;
@@ -144,7 +144,7 @@ export interface Claim {
   /** Extends the lease. Returns false when the claim is over. A store without leases only says whether it holds. */
   renew(): Promise<boolean>;
   /**
-   * Appends a record, without its checksum, and what it makes of the thread. A record is refused whole.
+   * Appends a record, without its checksum, and the thread's state after it. A record is refused whole.
    * @throws FencedError; WorkflowError `RECORD_TOO_LARGE`, after which the claim still holds
    */
   append(record: string, state: ThreadState): Promise<Appended>;
@@ -171,7 +171,7 @@ export interface Claim {
   release(): Promise<void>;
 }
 
-/** A bundle's files. `code` is what the hash names; the others are kept beside it. */
+/** Files of a bundle. `hash` is the hash of `code`. */
 export type StoredBundle = {
   hash: string;
   code: Uint8Array;
@@ -203,20 +203,20 @@ export type ThreadInfo = ThreadRef & {
   records: number;
   state: ThreadState;
   paused: boolean;
-  /** Who holds it, as far as this store can tell; null when it is not claimed. */
+  /** Holder of the claim, as far as this store can tell; null when unclaimed. */
   owner: string | null;
   /** The name of the host that it goes on on; null while it is here. A moved thread is read and copied only. */
   movedTo: string | null;
 };
 
-/** What a thread begins with: its start record, the steps that a fork copies, and what it takes along of its source. */
+/** A new thread: start record, steps copied by a fork, and journal entries and blobs taken from its source. */
 export type NewThread = ThreadRef & {
   name: string;
   createdAt: number;
   /** Records without checksums; the first is the start record. */
   records: readonly string[];
   journal?: readonly string[];
-  /** Blobs to copy from another thread of the store. Those that it does not have are left out. */
+  /** Blobs to copy from another thread of the store. Missing ones are left out. */
   blobsFrom?: { ref: ThreadRef; ids: readonly string[] };
   state: ThreadState;
 };
@@ -252,7 +252,7 @@ export type RunnableOptions = {
 /** `paused`: the thread is to stop at its next yield. */
 export type Appended = { paused: boolean };
 
-/** So many bytes at the end of a log were no whole record. `keptIn` names where they were put aside, where they were. */
+/** An incomplete record at the end of a log, in bytes. `keptIn` is the path of the saved bytes, null when not saved. */
 export type Cut = { log: LogName; bytes: number; keptIn: string | null };
 
 /** A change that a store tells its subscribers. */

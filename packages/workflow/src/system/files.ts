@@ -63,7 +63,7 @@ export const files: Files = {
 /** Bun drops a change that comes up to two milliseconds behind another of the same file (oven-sh/bun: PathWatcher). */
 const dropsWithinMs = 4;
 
-/** Each change is reported again a moment later, for what Bun has dropped behind it. */
+/** Reports each change again a moment later, because Bun drops an event that follows another within 2 ms. */
 function watchFile(path: string, onChange: (name: string) => void, onError: () => void) {
   const again = new Map<string, ReturnType<typeof setTimeout>>();
   const watcher = watch(path, { persistent: false }, (_event, given) => {

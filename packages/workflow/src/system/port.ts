@@ -1,22 +1,22 @@
 import { constants } from "node:fs";
 
 /*
- * Everything through which the product touches the world: files, locks, sockets, clocks, chance, processes and
- * the modules of bundles. What drives, records and observes threads reaches them here and nowhere else, so
- * that a simulator can put a disk, a scheduler and faults of its own in their place.
+ * The operating system: files, locks, sockets, clocks, random numbers, processes and module loading. Engine, log and host
+ * use it only through this interface, so a simulator can replace it with a disk, a scheduler and faults of its own.
  *
- * S1 errors are the system's: they have a `code` such as `ENOSPC`. S2 what has no `Promise` in its type is done on
- * return. S3 no function needs its `this`.
+ * S1 Errors are the system's: they have a `code` such as `ENOSPC`.
+ * S2 A function without a `Promise` in its type is done on return.
+ * S3 No function needs its `this`.
  */
 
 /** The flags of open(2). */
 export const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
   constants;
 
-/** The variables of an environment by their names; one that is undefined is not there. */
+/** Environment variables by name. Undefined means unset. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What is used of stat(2). */
+/** Fields of stat(2). */
 export type FileStat = {
   readonly size: number;
   readonly nlink: number;
@@ -24,9 +24,9 @@ export type FileStat = {
   readonly uid: number;
   readonly mode: number;
   readonly mtimeMs: number;
-  /** When the name, owner, mode or content changed last: no program can set it. */
+  /** Time of the last change of name, owner, mode or content. Programs can't set it. */
   readonly ctimeMs: number;
-  /** When the file was made; 0 where the system does not know. */
+  /** Creation time; 0 when the system does not record it. */
   readonly birthtimeMs: number;
   isFile(): boolean;
   isDirectory(): boolean;
@@ -34,59 +34,59 @@ export type FileStat = {
   isSymbolicLink(): boolean;
 };
 
-/** The file system. Writes are where the system keeps them until they are synced, and names until their folder is. */
+/** The file system. A write is durable after a sync of the file, a name after a sync of its folder. */
 export type Files = {
-  /** Opens a file, or a folder for reading; one that is created has the mode 0600. */
+  /** Opens a file, or a folder for reading. Creates files with mode 0600. */
   open(path: string, flags: number): number;
-  /** Closes it, and with it drops its lock. */
+  /** Closes the file and releases its lock. */
   close(fd: number): void;
-  /** Reads into a buffer from `from` on, at a position of the file; gives how many bytes, 0 at its end. */
+  /** Reads at a position of the file into `buffer`, from index `from`. Returns the number of bytes, 0 at the end. */
   read(fd: number, buffer: Uint8Array, from: number, position: number): number;
-  /** Writes the bytes from `from` on, or some of them, at the end of the file; gives how many. */
+  /** Appends bytes from index `from`, perhaps only some of them. Returns their number. */
   write(fd: number, bytes: Uint8Array, from: number): number;
   truncate(fd: number, size: number): void;
   sync(fd: number): void;
-  /** Syncs the bytes and what is needed to read them: fdatasync(2). */
+  /** Syncs the bytes and the metadata needed to read them: fdatasync(2). */
   syncData(fd: number): void;
-  /** As `syncData`, on another thread of the system's. */
+  /** Like `syncData`, on another system thread. */
   syncDataLater(fd: number): Promise<void>;
-  /** Takes flock(2)'s exclusive lock of an open file, without waiting; false when somebody has it. */
+  /** Takes the exclusive flock(2) lock of an open file without waiting. Returns false when it is held. */
   lock(fd: number): boolean;
   statOpen(fd: number): FileStat;
-  /** What a path leads to; null when it leads nowhere. */
+  /** Follows symbolic links. Null when the path does not exist. */
   stat(path: string): FileStat | null;
-  /** What is at a path, a symbolic link itself; null when nothing is. */
+  /** Does not follow a symbolic link. Null when the path does not exist. */
   statLink(path: string): FileStat | null;
-  /** Whether a path leads to something; false also when that can't be found out. */
+  /** Whether a path exists. False on errors. */
   exists(path: string): boolean;
   /** The names in a folder, in no order. */
   list(folder: string): string[];
   rename(from: string, to: string): void;
-  /** Removes a file; one that is not there is removed. */
+  /** Removes a file. A missing file is not an error. */
   remove(path: string): void;
   /** Removes an empty folder. */
   removeFolder(folder: string): void;
-  /** Removes a folder with all that is in it; one that is not there is removed. */
+  /** Removes a folder and its content. A missing folder is not an error. */
   removeTree(folder: string): void;
-  /** Makes a folder, and those above it, mode 0700; gives the first that was missing, undefined when none was. */
+  /** Creates a folder and its parents, mode 0700. Returns the first created one, undefined when all existed. */
   makeFolder(folder: string): string | undefined;
-  /** Makes what was created, renamed or removed in a folder survive a loss of power. */
+  /** Makes creations, renames and removals in a folder durable. */
   syncFolder(folder: string): void;
-  /** Calls back when a file changes, or what is in a folder, then with its name where the system gives one. */
+  /** Calls back when a file or the content of a folder changes, with the entry's name where the system reports it. */
   watch(path: string, onChange: (name: string) => void, onError: () => void): { close(): void };
 };
 
 export type Clock = {
-  /** Milliseconds since the epoch. Somebody may set it. */
+  /** Wall clock, in milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds that have passed since some moment. Nobody sets it. */
+  /** Monotonic clock, in milliseconds. */
   elapsed(): number;
-  /** Acts once, after so many milliseconds, unless the function that it returns is called before. */
+  /** Runs `act` after a timeout. Returns a cancel function. */
   after(ms: number, act: () => void): () => void;
   sleep(ms: number): Promise<void>;
   /** Blocks the whole process. */
   sleepSync(ms: number): void;
-  /** Resolves when timers, sockets and signals have had their turn. */
+  /** Resolves after one turn of the event loop. */
   turn(): Promise<void>;
 };
 
@@ -94,8 +94,8 @@ export type SocketRequest = { method: string; path: string; body?: string };
 export type SocketResponse = { status: number; body: string };
 
 /**
- * What came of a request: its response; nobody listens, and it had no effect; who listens did not answer in time;
- * or the connection was lost, and nobody knows.
+ * Outcome of a request: a response; no listener (the request had no effect); no response in time; or a lost connection
+ * (effect unknown).
  */
 export type SocketOutcome =
   | { kind: "response"; response: SocketResponse }
@@ -121,38 +121,38 @@ export type Child = {
   readonly signalCode: string | number | null;
 };
 
-/** What a worker begins in: its folder, its environment, and an open file for what it prints. */
+/** Working folder, environment and open output file of a new worker. */
 export type WorkerSurroundings = { folder: string; env: Record<string, string>; output: number };
 
-/** A process with what it was started as. */
+/** A process with its arguments and environment. */
 export type FoundProcess = {
   identity: ProcessIdentity;
   argv: string[];
   env: Record<string, string>;
 };
 
-/** What a program that has ended has put out. */
+/** Exit code and output of a program. */
 export type RunEnd = { exitCode: number; output: string; error: string };
 
 export type Processes = {
-  /** This one's. */
+  /** Pid of this process. */
   readonly pid: number;
-  /** What systemd or D-Bus names this machine; empty where neither does. */
+  /** Machine id of systemd or D-Bus; empty without one. */
   machineId(): string;
-  /** The processes that were started with one of these values of a variable; none where that can't be seen. */
+  /** Processes that were started with one of these values of a variable; empty where environments are unreadable. */
   withVariable(name: string, values: ReadonlySet<string>): FoundProcess[];
   /**
-   * Whether this process, an ancestor of it or the first process of its PID namespace was started with a variable, or an
-   * ancestor has one of these pids. What can't be seen is left out.
+   * Whether this process, an ancestor or the first process of its PID namespace was started with a variable, or an ancestor
+   * has one of these pids. Unreadable processes are skipped.
    */
   comesFrom(name: string, pids: ReadonlySet<number>): boolean;
-  /** Sends a signal to a process that is still the same. */
+  /** Sends a signal to a process unless its pid was reused. */
   signal(identity: ProcessIdentity, signal: "SIGTERM" | "SIGKILL"): void;
-  /** Who the process with this pid is; null when there is none. */
+  /** Identity of the process with this pid; null when there is none. */
   identify(pid: number): ProcessIdentity | null;
-  /** Starts the worker's program as a process and a group of its own. */
+  /** Starts the worker program in its own process group. */
   startWorker(args: readonly string[], surroundings: WorkerSurroundings): Child;
-  /** Runs a program to its end, in this process's environment; null when there is none of this name. */
+  /** Runs a program to its end in this process's environment; null when the program is not found. */
   run(
     argv: readonly string[],
     input: string,
@@ -161,7 +161,7 @@ export type Processes = {
   ): Promise<RunEnd | null>;
   /** Kills a process and the group that it leads. */
   kill(pid: number): void;
-  /** Acts when this process is asked to end. */
+  /** Runs `act` when this process gets a termination signal. */
   onStop(act: () => void): void;
   /** Ends this process. */
   exit(code: number): never;
@@ -169,13 +169,13 @@ export type Processes = {
 
 export type Column = string | number | null;
 
-/** A file of SQLite's: what it holds can be made again, and is never the truth. */
+/** An SQLite file. It is a cache: its content can be rebuilt from the logs. */
 export type Database = {
   /** Executes statements without values. */
   run(statements: string): void;
-  /** Executes one statement and gives its rows, as they are read. */
+  /** Executes one statement and yields its rows as they are read. */
   rows<Row>(statement: string, ...values: Column[]): Iterable<Row>;
-  /** Makes all changes of a function at once, or none of them. */
+  /** Runs a function in a transaction. */
   atOnce(change: () => void): void;
   close(): void;
 };
@@ -185,10 +185,10 @@ export type System = {
   readonly clock: Clock;
   readonly sockets: Sockets;
   readonly processes: Processes;
-  /** A number from 0 on and below 1. Two processes never draw the same sequence. */
+  /** Random number in [0, 1). The sequences of two processes differ. */
   random(): number;
-  /** Loads the module of a file: its top level runs. */
+  /** Imports a module file. */
   load(path: string): Promise<object>;
-  /** Opens a database, which is made if it is not there; null where there are none. */
+  /** Opens or creates a database; null where SQLite is not available. */
   openDatabase(path: string): Promise<Database | null>;
 };

@@ -1,4 +1,4 @@
-/** What this package runs in processes of its own, each by the file that it begins with. */
+/** Entry files of the programs that this package runs as processes. */
 const sources = {
   worker: "../worker/main.ts",
   "inspect-child": "../bundle/inspect-child.ts",

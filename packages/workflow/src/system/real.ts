@@ -185,7 +185,7 @@ const processes: Processes = {
 };
 
 // proc_pid_stat(5): the start time is field 22; the command in field 2 may hold spaces and brackets.
-/** Whether a process has ended, and only its parent has not asked how: in a container there may be nobody who does. */
+/** Whether a process is a zombie. In a container without an init process zombies may stay. */
 const isDead = (state: string): boolean => state.startsWith("Z") || state.startsWith("X");
 
 const readText = (path: string): string => readFileSync(path, "utf8");
@@ -206,7 +206,7 @@ function identifyByProc(id: number): ProcessIdentity | null {
   }
 }
 
-// proc(5): what can't be read is another user's, or gone; that of a zombie is empty.
+// proc(5): unreadable means another user's process or an ended one; a zombie's file is empty.
 function findByProc(id: number, having: string): FoundProcess | null {
   try {
     const environ = readText(`/proc/${id}/environ`);
@@ -268,7 +268,7 @@ function identifyByPs(id: number): ProcessIdentity | null {
 const drawn = new Uint32Array(1);
 const random = (): number => (crypto.getRandomValues(drawn)[0] as number) / 2 ** 32;
 
-/** How long one process waits for what another one writes, in milliseconds. */
+/** How long a process waits for the write lock of another one, in milliseconds. */
 const databaseBusyMs = 1_000;
 
 async function openDatabase(path: string): Promise<Database> {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { AnsweredBy } from "../contract/contract.ts";
 
-/** Who gives an answer at a terminal: the user, by the login name where one is found. */
+/** The user at the terminal, as the sender of an answer. */
 export function terminalUser(): AnsweredBy {
   const name = loginName();
   return { kind: "terminal", ...(name !== undefined && { name }) };
