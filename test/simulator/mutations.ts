@@ -21,7 +21,7 @@ export const mutations: readonly Mutation[] = [
     file: "packages/workflow/src/record/fold.ts",
     edits: [
       [
-        '    if (length !== null) this.#break(start + length, "what follows the record is no newline");\n    else if (!isBeginning) this.#break(start, "what follows the last record is none");\n',
+        '    if (length !== null) this.#break(start + length, "missing newline after the record");\n    else if (!isBeginning) this.#break(start, "the bytes after the last record are not a record");\n',
         "    void isBeginning;\n",
       ],
     ],

@@ -4,7 +4,7 @@ import { addUsage } from "../contract/usage.ts";
 import type { Attempt } from "./attempt.ts";
 import { addCost, type Call, type Spent, spendingOf, sumByModel } from "./spending.ts";
 
-/** What a thread's journal says of its attempts, and of the calls of models. */
+/** Attempts and model calls recorded in a thread's journal. */
 export type JournalFacts = {
   attempts: ReadonlyMap<
     string,
@@ -18,25 +18,25 @@ export type JournalFacts = {
     }
   >;
   calls: ReadonlyMap<string, PaidCall>;
-  /** When the worker began that has made the journal; null when there is none. */
+  /** Start time of the worker that created the journal; null without a journal. */
   since: number | null;
 };
 
-/** An attempt, and what its figures are computed from. */
+/** An attempt with the sources of its usage and cost. */
 export class AttemptEntry {
   readonly attempt: Attempt;
   lastAt: number;
-  /** When the journal has recorded something of it last. */
+  /** Time of its last record in the journal. */
   recordedAt: number | null = null;
-  /** Whether another thread has paid a part of what it spent. */
+  /** Whether another thread paid for a part of it. */
   isForeign = false;
-  /** What the committed step records as spent. */
+  /** Spending recorded in the committed step. */
   committed: { models: Record<string, Spent>; model: string | null } | null = null;
-  /** Whether the next text begins a turn of its own: a model was called again. */
+  /** Whether the next text starts a new turn, because a model was called again. */
   isNewTurn = false;
   #reported: AttemptEntry["committed"] = null;
   readonly #calls = new Map<string, Call & { at: number | null }>();
-  /** Calls that were reported all together, when they were over. */
+  /** Sums of calls, reported after the calls. */
   readonly #sums: Call[] = [];
   /** Whether its calls are in the journal. */
   #isRecorded = false;
@@ -101,13 +101,13 @@ export class AttemptEntry {
     this.count();
   }
 
-  /** Computes what was spent. A step's own word counts more than its events, which are not synced. */
+  /** Computes usage and cost. A step's record outranks its events, which are not synced. */
   count(): void {
     const { attempt } = this;
-    // Of a copied step its own word counts alone: its events are of the thread that has paid.
+    // Only the record of a copied step counts: its events belong to the thread that paid.
     const isReported = !this.#isRecorded && !attempt.saved;
     const committed = this.committed ?? (isReported ? this.#reported : null);
-    // Who reports each call may also report their sum.
+    // Agents that report each call may also report the sum.
     const isEach = this.#calls.size > 0 || this.#isRecorded;
     const calls = isEach ? [...this.#calls.values()] : this.#sums;
     const models = committed?.models ?? sumByModel(calls);

@@ -46,7 +46,7 @@ export class AttemptLog {
     this.#saved = saved;
   }
 
-  /** All attempts, in the order in which they ended; those that have not ended come last, as they began. */
+  /** All attempts in the order of their ends, then open attempts in the order of their starts. */
   get attempts(): readonly Attempt[] {
     if (this.#open.size === 0) return this.#ended;
     return [...this.#ended, ...Array.from(this.#open, ({ attempt }) => attempt)];
@@ -97,8 +97,8 @@ export class AttemptLog {
   }
 
   /**
-   * Takes what the thread's journal says of attempts and of what they have paid, once all of its records and events were
-   * taken: of a call that is in the journal only that counts, and it is of the attempt that has taken it over last.
+   * Takes the thread's journal, after all of its records and events. For a call in the journal only the journal counts. The
+   * call belongs to the attempt that took it over last.
    */
   journal({ attempts, calls, since }: JournalFacts): void {
     if (since === null) return;
@@ -123,7 +123,7 @@ export class AttemptLog {
     for (const entry of this.#entries.values()) entry.count();
   }
 
-  /** Has an attempt that the journal alone knows, and those that it is within. */
+  /** Adds an attempt that only the journal has, and its parents. */
   #known(id: string, attempts: JournalFacts["attempts"]): void {
     if (this.#entries.has(id)) return;
     this.#entry(id, attemptTime(id));
@@ -131,7 +131,7 @@ export class AttemptLog {
     if (parent !== null) this.#known(parent, attempts);
   }
 
-  /** What an attempt spent, and those that it is within, was not paid by this thread alone. */
+  /** Marks an attempt and its parents as partly paid by another thread. */
   #foreign(id: string): void {
     for (let entry = this.#entries.get(id); entry && !entry.isForeign; ) {
       entry.isForeign = true;
@@ -140,13 +140,13 @@ export class AttemptLog {
   }
 
   /**
-   * The thread is not driven any more: what has not ended will not. With an end record it was cancelled, or
-   * failed if the record names it; without, it was lost.
+   * Closes the log of a thread without a worker. With an end record, open attempts become cancelled, or failed if the record
+   * names them; without one they become lost.
    */
   close(end: Ending | null): void {
     const record = isRecord(end?.meta.error) ? end.meta.error : {};
     const { attempt: failed, role, kept } = record;
-    // The end record is synced, and what events reported may be missing.
+    // The end record is synced, while events may be missing.
     if (typeof failed === "string") {
       const entry = this.#entry(failed, attemptTime(failed));
       entry.report(kept);
@@ -160,7 +160,7 @@ export class AttemptLog {
     }
   }
 
-  /** The failed attempts before one that has no record yet. */
+  /** Failed attempts before an attempt without a record. */
   #triesBefore({ after }: EventPayloads["attempt_start"]): Retry[] {
     const before = this.find(after?.attempt ?? "");
     if (!after || !before) return [];
@@ -187,7 +187,7 @@ export class AttemptLog {
     const askedAt = this.#askedAt.get(attempt.attempt) ?? -1;
     if ((status === "lost" && this.#waits(entry)) || (isLeft && askedAt >= entry.lastAt))
       status = "parked";
-    // What failed and was caught is committed too; it has failed all the same.
+    // A failure that the workflow caught is committed, and stays a failure.
     const isFirst = attempt.endedAt === null;
     if (isFirst || attempt.status === "lost" || attempt.status === "cancelled")
       attempt.status = status;
@@ -195,12 +195,12 @@ export class AttemptLog {
     attempt.error = event?.payload.error ?? attempt.error;
     for (const turn of attempt.turns) if (turn.kind === "tool") stop(turn, at);
     entry.count();
-    // The engine's own attempt at a step of a workflow that opens its attempts itself.
+    // The engine's attempt is empty when the workflow opens its own.
     const isEmpty = status === "skipped" && attempt.role === null;
     if (isFirst && !isEmpty) this.#ended.push(attempt);
   }
 
-  /** An attempt waits for an answer from then on. Its events may have been taken already. */
+  /** Notes that an attempt waits for an answer. Its events may have been taken already. */
   #asked(id: string, at: number): void {
     this.#askedAt.set(id, at);
     const entry = this.#entries.get(id);
@@ -221,7 +221,7 @@ export class AttemptLog {
     return stoppedAtQuestion(attempt.attempt, lastAt, { all, questions: this.#questions });
   }
 
-  // Events may be missing; what was recorded after the question is not.
+  // Events may be missing, but records after the question are not.
   #park({ attempt, recordedAt }: AttemptEntry): void {
     const askedAt = this.#askedAt.get(attempt.attempt);
     if (askedAt === undefined || recordedAt === null) return;
@@ -244,8 +244,8 @@ type Handlers = {
 };
 
 /**
- * What each event does to its attempt; false when it has no place there but among the notes. A tool that
- * a model has asked for reports its own start and end too: they are one turn.
+ * Applies each type of event to its attempt; false puts the event among the notes. A tool call of a model and the start and
+ * end that the tool reports are one turn.
  */
 const handlers: Handlers = {
   attempt_start({ attempt }, { role, path = [], title = null, parent = null }, at) {

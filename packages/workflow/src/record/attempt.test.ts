@@ -12,7 +12,7 @@ const tree = (made: readonly Made[]): string[] => {
   );
 };
 
-test("what an attempt has called stands below it, by when it began", () => {
+test("calls of an attempt are below it, in the order of their starts", () => {
   expect(
     tree([
       { attempt: "checker", parent: "writer", at: 4 },
@@ -24,7 +24,7 @@ test("what an attempt has called stands below it, by when it began", () => {
   ).toEqual(["lead", "  reader", "  writer", "    checker", "coder"]);
 });
 
-test("what has a step of its own keeps its place, and so does what nobody is known to have called", () => {
+test("an attempt with its own step keeps its place, and so does one without a known caller", () => {
   const made = [
     { attempt: "item", parent: "loop", step: 1 },
     { attempt: "lost", parent: "gone" },
@@ -33,7 +33,7 @@ test("what has a step of its own keeps its place, and so does what nobody is kno
   expect(tree(made)).toEqual(["item", "lost", "loop"]);
 });
 
-test("what a strange log has within itself is there once", () => {
+test("an attempt that contains itself in a foreign log is listed once", () => {
   const made = [
     { attempt: "a", parent: "b" },
     { attempt: "b", parent: "a" },

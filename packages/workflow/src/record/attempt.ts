@@ -16,13 +16,13 @@ export type AttemptTurn =
       status: "running" | "done" | "failed";
       /** Whether the step went on although the tool failed. */
       continued?: true;
-      /** What the tool reported while it ran. */
+      /** Messages of the tool while it ran. */
       messages: string[];
       at: number;
       endedAt: number | null;
     };
 
-/** What an error consists of: what was thrown, the chain of its causes, and the parts of one that has several. */
+/** An error in a flattened tree: the thrown error, its chain of causes, and the parts of an aggregate error. */
 export type ErrorPart = {
   relation: "thrown" | "cause" | "part";
   /** How many errors with parts it is within. */
@@ -43,19 +43,18 @@ export function errorParts(
   ];
 }
 
-/** What was tried again: a call of a model, or the step itself, then with the attempt that had failed. */
+/** A retry of a model call, or of the step itself, then with the failed attempt. */
 export type Retry = { at: number; delayMs: number | null; error: string; attempt?: string };
 
 /**
- * One execution of a role, as log and events record it. Times are in milliseconds since the epoch.
+ * One execution of a role, folded from log and events. Times are in milliseconds since the epoch.
  *
- * `attempt` is its id; a record of an older log, which names none, is an attempt of its own, `step-<n>`.
- * `step` is the number, from 1, of the step that it committed. It is `lost` when its process was, before it
- * ended. `usage`, `cost` and `models` are what the committed step records, else what its calls reported;
- * `unknown` counts the calls that broke off before all of their tokens were reported. `paid`, by model, is what this thread
- * has paid of that where another thread has paid a part of it; else null. `input` and `output`
- * are the payloads of its `step_start` and `step_done`; `notes` all events that are nothing else here.
- * `saved`: a fork has copied it, and another thread has paid for it. `version` counts its changes.
+ * `attempt` is its id; a record of an older log without an id is an attempt `step-<n>`. `step` is the number, from 1, of the
+ * step that it committed. Its status is `lost` when its process was lost before it ended. `usage`, `cost` and `models` come
+ * from the committed step, else from its calls; `unknown` counts calls that were cut off before all of their tokens were
+ * reported. `paid`, by model, is the share of this thread when another thread paid for a part, else null. `input` and `output`
+ * are the payloads of its `step_start` and `step_done`; `notes` has all events without a field of their own. `saved` means that
+ * a fork copied it and another thread paid for it. `version` counts its changes.
  */
 export type Attempt = {
   readonly attempt: string;
@@ -76,7 +75,7 @@ export type Attempt = {
   /** The last model that was called. */
   model: string | null;
   models: Record<string, Spent>;
-  /** Whether these are what the step, or the role at its end, has recorded: its children's are included. */
+  /** Whether `models` come from the record of the step or of the role. They include its children then. */
   recorded: boolean;
   unknown: number;
   paid: Record<string, Spent> | null;
@@ -93,8 +92,8 @@ export type Attempt = {
 };
 
 /**
- * Attempts as people read them: what one has called, and what committed no step of its own, comes after it, the first that
- * began first. `depth` is how many attempts it is within.
+ * Sorts attempts for display: attempts without their own step follow their caller, in the order of their starts. `depth` is
+ * the number of parents.
  */
 export function nestedAttempts<T>(
   all: readonly T[],
@@ -113,7 +112,7 @@ export function nestedAttempts<T>(
     const start = (each: T) => attemptOf(each).startedAt ?? 0;
     for (const each of within.toSorted((a, b) => start(a) - start(b))) add(each, depth + 1);
   };
-  // The second time for what a log that something else has written has within itself.
+  // Twice, because a foreign log may have an attempt that contains itself.
   for (const one of [...(called.get(null) ?? []), ...all]) add(one, 0);
   return [...nested.values()];
 }

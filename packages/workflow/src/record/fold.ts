@@ -82,7 +82,7 @@ export abstract class ChainFold<Entry> {
   takeRest(bytes: Buffer, start: number): Line | null {
     if (this.broken || bytes.length === 0) return null;
     const length = this.#wholeLength(bytes);
-    // A NUL in place of the newline, and nothing after it: a write that was lost, and no bit that was flipped.
+    // A single NUL in place of the newline is a lost write, not a flipped bit.
     const isUnended =
       length === bytes.length || (length === bytes.length - 1 && bytes[length] === 0);
     if (length !== null && isUnended) {
@@ -90,8 +90,8 @@ export abstract class ChainFold<Entry> {
       return { value: valueOf(record), bytes: record, start, position: start + length };
     }
     const isBeginning = beginsRecord(bytes, this.sum) && !endsSealed(bytes);
-    if (length !== null) this.#break(start + length, "what follows the record is no newline");
-    else if (!isBeginning) this.#break(start, "what follows the last record is none");
+    if (length !== null) this.#break(start + length, "missing newline after the record");
+    else if (!isBeginning) this.#break(start, "the bytes after the last record are not a record");
     return null;
   }
 
@@ -110,7 +110,7 @@ export abstract class ChainFold<Entry> {
   }
 
   #record(value: unknown): Entry {
-    // The sum is the log's own: a bundle, and whoever is shown a step, gets what was recorded.
+    // The sum belongs to the log: bundles and readers get the record without it.
     if ((value as { sum?: unknown }).sum !== undefined) delete (value as { sum?: unknown }).sum;
     this.lines += 1;
     return this.record(value);

@@ -26,15 +26,15 @@ export type JournalRecord = { at: number } & (
   | { kind: "journal"; hash: string; threadId: string }
   /** A worker begins to write: attempts that are open before this record are lost. */
   | { kind: "worker"; steps: number }
-  /** An attempt that has something to do with what is recorded. */
+  /** An attempt that other records refer to. */
   | { kind: "attempt"; attempt: string; role: string | null; parent?: string; step: number }
-  /** An attempt has come to its end, and failed. */
+  /** An attempt failed. */
   | { kind: "failed"; attempt: string }
-  /** What an execution of a step has recorded; `taken` are calls of models that its attempt has taken over. */
+  /** An entry of a step's execution; `taken` are model calls that its attempt took over. */
   | { kind: "entry"; key: string; entry: unknown; attempt?: string; taken?: readonly string[] }
   /** A call of a model begins. */
   | { kind: "call"; call: string; model: string; attempt?: string; stepID?: string }
-  /** What a call has used so far. */
+  /** Usage of a call so far. */
   | {
       kind: "usage";
       call: string;
@@ -82,7 +82,7 @@ export type JournalAttempt = {
   isForeign: boolean;
 };
 
-/** The one fold from a journal's records to what they say. It is incremental. */
+/** Folds the records of a journal incrementally. */
 export class JournalFold extends ChainFold<JournalRecord> {
   readonly calls = new Map<string, PaidCall>();
   readonly attempts = new Map<string, JournalAttempt>();
@@ -115,7 +115,7 @@ export class JournalFold extends ChainFold<JournalRecord> {
     return record;
   }
 
-  /** An attempt and those that it is within. */
+  /** An attempt and its parents. */
   chainOf(attempt: string | null): string[] {
     const chain: string[] = [];
     for (let id: string | null = attempt; id !== null && !chain.includes(id); ) {
@@ -231,7 +231,7 @@ type RecordOf<Kind extends JournalRecord["kind"]> = Extract<JournalRecord, { kin
 
 const breakAt = (offset: number, line: number, reason: string): Break => ({ line, offset, reason });
 
-/** The error that a journal is broken: what it has can't be told from what was never done. */
+/** Error for a broken journal: finished and never started calls can't be distinguished. */
 export function journalCorrupt(
   path: string,
   { line, reason }: Break,

@@ -38,7 +38,7 @@ export function lineOffsets(bytes: Uint8Array): number[] {
   return offsets;
 }
 
-/** The values of lines; null when one of them is no JSON in UTF-8. */
+/** Parsed lines; null when one of them is not JSON in UTF-8. */
 function valuesOf(bytes: Buffer, offsets: readonly number[]): unknown[] | null {
   if (!isUtf8(bytes)) return null;
   try {

@@ -4,7 +4,7 @@ import { payloadJson } from "./payload.ts";
 
 const long = "y".repeat(11_000);
 
-/** A payload as it is recorded, and what was kept: each value at the place that it has in the list. */
+/** A recorded payload and the kept values, by their index in the list. */
 function recorded(payload: unknown, mask: Mask = noMask): { payload: unknown; kept: string[] } {
   const kept: string[] = [];
   const json = payloadJson(payload, mask, (value) => kept.push(value) - 1);
@@ -29,14 +29,14 @@ describe("of a payload", () => {
     });
   });
 
-  test("that is small nothing is cut, nor of one that is no object a part", () => {
+  test("that is small, or is not an object, nothing is cut", () => {
     const small = { outputs: null, n: 1, none: undefined };
     expect(recorded(small)).toEqual({ payload: { outputs: null, n: 1 }, kept: [] });
     expect(recorded(long)).toEqual({ payload: cutAt(0), kept: [`"${long}"`] });
     expect(recorded(undefined)).toEqual({ payload: null, kept: [] });
   });
 
-  test("what a child workflow has published is truncated value by value", () => {
+  test("events of a child workflow are truncated value by value", () => {
     const event = { type: "step_start", runID: "r", payload: { resolvedInputs: { long, n: 1 } } };
     const nested = { ...event, type: "tool_message", payload: { data: event } };
     const shown = { resolvedInputs: { long: cutAt(0), n: 1 } };
@@ -58,7 +58,7 @@ describe("of a payload", () => {
     expect(recorded(payload).payload).toEqual({ outputs: { a: text, b: text }, c: text });
   });
 
-  test("the values are those that its own toJSON returns", () => {
+  test("the values come from its toJSON", () => {
     const own = { toJSON: () => ({ long, n: 1 }) };
     expect(recorded(own).payload).toEqual({ long: cutAt(0), n: 1 });
     expect(recorded({ outputs: own }).payload).toMatchObject({ outputs: { length: 11_017 } });
@@ -71,7 +71,7 @@ describe("of a payload", () => {
     });
   });
 
-  test("what its publisher has cut stays as it is", () => {
+  test("a value that its publisher cut stays", () => {
     const cut = { _truncated: true, type: "string", length: 90_000, preview: '"ab...' };
     expect(recorded({ outputs: cut, long, resolvedInputs: { cut } })).toEqual({
       payload: { outputs: cut, long: cutAt(0), resolvedInputs: { cut } },

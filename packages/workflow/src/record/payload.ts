@@ -8,8 +8,8 @@ export type Keep = (json: string) => number | null;
 const cut = '"_truncated":true';
 
 /**
- * The JSON of an event's payload, without secrets. Each value that is longer than 10 KB is truncated on its own,
- * and so is each of those that {@link listNames} list; what is cut is given to `keep` first. Never throws.
+ * JSON of an event's payload with secrets masked. Each value of more than 10 KB is truncated, also each element of the lists
+ * in {@link listNames}. `keep` gets the whole value first. Never throws.
  */
 export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
   try {
@@ -18,7 +18,7 @@ export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
     if (json !== null && json.length <= longestShown) return maskedJson(json, mask);
     return cutJson(json !== null && ownJson(payload) ? JSON.parse(json) : payload, mask, keep);
   } catch {
-    // What has no JSON (a cycle, a BigInt) is shown by its type alone.
+    // A value without JSON (a cycle, a BigInt) is replaced by its type.
     return `{${cut}}`;
   }
 }
@@ -79,7 +79,7 @@ function maskedJson(json: string, mask: Mask): string {
   );
 }
 
-// Who publishes a cut value may have cut through a secret.
+// A publisher may have cut a value in the middle of a secret.
 function withoutBegun(value: Record<string, unknown>, mask: Mask): Record<string, unknown> {
   const { preview } = value;
   if (typeof preview !== "string") return value;

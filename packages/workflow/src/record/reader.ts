@@ -33,8 +33,7 @@ export function positionOf(cursor: string | undefined): Position {
 }
 
 /**
- * The lines of a log, with their positions in bytes. What stands behind the last newline is not a line yet; a log that is not
- * there has none.
+ * Lines of a log with their byte positions. Bytes after the last newline are not a line yet. A missing log has no lines.
  */
 export type Lines = {
   /** Names the log in messages. */
@@ -43,7 +42,7 @@ export type Lines = {
   forward(from?: number, holding?: readonly string[], onRead?: () => void): Iterable<Line>;
   /** The lines, the last one first. */
   backward(): Iterable<Line>;
-  /** What stands behind the last line, which ends at this position. */
+  /** Bytes after the last line, which ends at this position. */
   rest(from: number): Buffer;
   /** The position behind the last line. */
   end(): number;
@@ -54,12 +53,12 @@ export type Lines = {
 };
 
 /**
- * What a reading knew of a log where it has stopped: the number of lines before, and the last of them with its checksum,
- * which is one over all. So another reading can go on there without counting them.
+ * State of a reader at a position: the number of lines before it, and start and chained checksum of the last line. Another
+ * reader can continue there without counting lines.
  */
 export type Mark = { data: number; lines: number; lastStart: number; sum: Sum };
 
-/** What a thread's logs hold, with the position behind it. Steps are counted from 1. */
+/** An item of a thread's logs with the position after it. Steps are counted from 1. */
 export type LogItem = { position: Position } & (
   | { kind: "start"; start: StartRecord }
   | { kind: "step"; number: number; step: Step }
@@ -68,14 +67,14 @@ export type LogItem = { position: Position } & (
 );
 
 /**
- * Reads a thread's log and its events as one stream that can be left and continued at any item's position,
- * also by another process: what comes behind a position is what was not given before it.
+ * Reads a thread's log and its events as one stream. A reader, also in another process, can continue at the position of any
+ * item without a gap or a repetition.
  *
- * Each event comes before the step that it led to: it is written to the debug log before that step is written to
- * the log, and carries its number. Nothing is held open between two reads.
+ * An event comes before the step that it belongs to: it carries the step's number and is written to the debug log before the
+ * step is written to the log. No file stays open between two reads.
  */
 export class LogReader {
-  /** What the log shows of the thread's status up to the position. */
+  /** Status of the thread up to the position. */
   readonly facts: LogFold;
   readonly #data: Lines;
   readonly #info: Lines | null;
@@ -83,8 +82,7 @@ export class LogReader {
   #lastStart: number;
 
   /**
-   * Reads from a position on; without `info` the log alone. With the mark of a reading that has stopped there nothing that
-   * comes before is read, unless it is not the same any more.
+   * Reads from a position; without `info` only the log. With a valid mark of that position, the lines before it are not read.
    * @throws WorkflowError `BAD_POSITION` (usage) when no line ends at `from`.
    */
   constructor({
@@ -110,7 +108,7 @@ export class LogReader {
     if (last) this.facts.skip(lines.count, last);
   }
 
-  /** What a mark holds, if the log is still the one that it was made of. */
+  /** Content of a mark; null when the log has changed since. */
   #marked({ data }: Position, mark?: Mark): { count: number; lastStart: number } | null {
     if (!mark || mark.data !== data || !this.#data.endsAt(data)) return null;
     const [last] = this.#data.forward(mark.lastStart);
@@ -119,14 +117,14 @@ export class LogReader {
     return { count: mark.lines, lastStart: mark.lastStart };
   }
 
-  /** What another reading needs to go on here; null in a log without checksums, or before its first line. */
+  /** Mark of the current position; null in a log without checksums or before its first line. */
   get mark(): Mark | null {
     const { broken, lines, sum } = this.facts;
     if (broken || lines === 0 || sum === null) return null;
     return { data: this.#position.data, lines, lastStart: this.#lastStart, sum };
   }
 
-  /** Behind the last item that was given. */
+  /** Position after the last item. */
   get position(): Position {
     return this.#position;
   }
@@ -215,7 +213,7 @@ export class LogReader {
   }
 }
 
-/** The lines of a debug log, with one that was looked at and not taken yet. */
+/** Lines of a debug log with one line of lookahead. */
 class Lookahead {
   readonly #file: Lines;
   #position: number;
@@ -228,7 +226,7 @@ class Lookahead {
     this.#position = position;
   }
 
-  /** The line that comes next, of those that were there at the last {@link refresh}. */
+  /** Next line, among the lines at the last {@link refresh}. */
   peek(): Line | null {
     while (!this.#next) {
       if (!this.#lines && !this.#mayHaveGrown) return null;

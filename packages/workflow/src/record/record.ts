@@ -27,14 +27,14 @@ export type StartRecord = {
   startedIn?: StartedIn;
 };
 
-/** What a thread was started in: a mark of the storage root that no copy has, and the names of environment variables. */
+/** Where a thread was started: a mark of the storage root that copies of the root lack, and names of its environment variables. */
 export type StartedIn = { root: string; env: string[] };
 
 export type EndReason = "returned" | "maxRounds" | "killed" | "failed";
 
 /**
- * Why a thread failed, beside the message: what was thrown, the step (from 1) that was to be made, the attempt that
- * failed and its role where they are known, a `WorkflowError`'s hint, and what the error brought to be kept.
+ * Why a thread failed, beside the message: the thrown error, the number of the step (from 1), the failed attempt and its role
+ * where known, the hint of a `WorkflowError`, and values that the error carried.
  */
 export type FailureRecord = Omit<AttemptError, "message"> & {
   step: number;
@@ -58,12 +58,12 @@ export type EndRecord = {
 /** Where a log is broken, other than at its very end. `line` counts from 1, `offset` in bytes. */
 export type Break = { line: number; offset: number; reason: string };
 
-/** What a log shows of its thread's status. `last` is its last step. */
+/** Status of a thread from its log. `last` is its last step. */
 export type LogFacts = { broken: Break | null; end: EndRecord | null; last: Step | null };
 
-/** Why a value is no start record, or null when it is one. */
+/** Why a value is not a start record; null when it is. */
 export function violationOfStart(value: unknown): string | null {
-  if (!isRecord(value)) return "the start record is no object";
+  if (!isRecord(value)) return "the start record is not an object";
   const { parameters, forkFrom } = value;
   for (const key of ["name", "hash", "threadId"]) {
     if (typeof value[key] !== "string") return `the start record has no ${key}`;
@@ -78,13 +78,13 @@ export function violationOfStart(value: unknown): string | null {
   if (!isRecord(parameters.options) || !Number.isInteger(parameters.options.maxRounds)) {
     return "the start record has no maxRounds";
   }
-  if (forkFrom !== undefined && !isRecord(forkFrom)) return "forkFrom is no object";
+  if (forkFrom !== undefined && !isRecord(forkFrom)) return "forkFrom is not an object";
   return null;
 }
 
-/** Why a value is no step or end record, or null when it is one. */
+/** Why a value is not a step or end record; null when it is. */
 export function violationOfRecord(value: unknown): string | null {
-  if (!isRecord(value)) return "the record is no object";
+  if (!isRecord(value)) return "the record is not an object";
   if (typeof value.role !== "string") return "the record has no role";
   if (typeof value.content !== "string") return "the record has no content";
   if (!isRecord(value.meta)) return "the record has no meta";

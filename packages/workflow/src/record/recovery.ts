@@ -1,6 +1,6 @@
 /*
- * Which interrupted threads are resumed unasked: only what went on when its worker was lost, here, a short while ago, and with
- * all that it was started with. Everything else is a person's to decide. Pure.
+ * Decides which interrupted threads may be resumed automatically: threads that were running when their worker was lost, in
+ * this storage root, recently, and whose environment is complete. All others are left to a person. Pure functions.
  */
 import { isDevName } from "../contract/names.ts";
 import type { Step } from "../contract/contract.ts";
@@ -10,25 +10,25 @@ import type { StartRecord } from "./record.ts";
 /** An interrupted thread, by its log, and whether it is paused. */
 export type Interrupted = { start: StartRecord; steps: readonly Step[]; paused: boolean };
 
-/** What is known of it beside. */
+/** Facts about an interrupted thread from outside its log. */
 export type RecoveryFacts = {
   descriptor: object;
   /** Whether it has moved between hosts. */
   hasMoved: boolean;
   /** Whether its log was put back from a copy. */
   isRestored: boolean;
-  /** How often it was resumed unasked since its last step. */
+  /** Automatic resumes since its last step. */
   tries: number;
 };
 
-/** Where it would be resumed: the mark of the storage root, null where it has none, and what threads are given there. */
+/** Place of a resume: the mark of the storage root, null without one, and the environment of threads. */
 export type RecoveryPlace = {
   now: number;
   root: string | null;
   env: Readonly<Record<string, string>>;
 };
 
-/** How often a thread is resumed unasked without a new step. */
+/** Limit of automatic resumes without a new step. */
 export const mostTries = 3;
 const longestMs = 24 * 60 * 60 * 1000;
 

@@ -4,7 +4,7 @@ import { timesAt } from "./times.ts";
 import type { LogFacts, StartRecord } from "./record.ts";
 import type { ThreadRef, ThreadRow, ThreadStatus } from "./thread.ts";
 
-/** What a row has of a thread's log. `steps` is their number. */
+/** Fields of a row from a thread's log. `steps` is the number of steps. */
 export type RowFacts = Pick<LogFacts, "end" | "last"> & {
   start: StartRecord;
   steps: number;

@@ -8,13 +8,13 @@ import {
   type Usage,
 } from "../contract/usage.ts";
 
-/** What was spent; `cost` is in US dollars, null when a price is not known. */
+/** Usage and cost. `cost` is in US dollars, null when a price is unknown. */
 export type Spent = { usage: Usage; cost: number | null };
 
 /** One call of a model. It is `open` while it goes on, and `broken` when it broke off before its tokens were counted. */
 export type Call = Spent & { model: string; state: "open" | "whole" | "broken" };
 
-/** What calls spent, by the model that was called. */
+/** Usage and cost of calls, by model. */
 export function sumByModel(calls: readonly Call[]): Record<string, Spent> {
   const models = new Map<string, Spent>();
   for (const { model, usage, cost } of calls) {
@@ -31,7 +31,7 @@ export function addCost(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : Math.round((a + b) * 1e12) / 1e12;
 }
 
-/** What a step's meta records as spent: `usage`, `cost`, `model`, and `models` when it called several. */
+/** Spending in a step's meta: `usage`, `cost`, `model`, and `models` when it called several. */
 export function spendingOf(
   meta: Record<string, unknown>,
 ): { models: Record<string, Spent>; model: string | null } | null {

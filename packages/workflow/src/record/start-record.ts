@@ -1,7 +1,7 @@
 import type { ForkRequest, StartRequest } from "../control/control.ts";
 import type { StartedIn, StartRecord } from "./record.ts";
 
-/** What the start record of a thread has beside what was asked for. */
+/** Fields of a start record that do not come from the request. */
 export type StartFacts = {
   /** That of the thread which it is a fork of. */
   source?: StartRecord;
@@ -14,7 +14,7 @@ export type StartFacts = {
   startedIn?: StartedIn;
 };
 
-/** The start record of a new thread. Of the same request and facts it is the same, whoever makes it. */
+/** Start record of a new thread. The same request and facts give the same record in every process. */
 export function startRecord(
   hash: string,
   { workflow: name, threadId, fork, ...given }: StartRequest,

@@ -47,7 +47,7 @@ describe("a thread's status", () => {
     }
   });
 
-  test("is what its live worker says", () => {
+  test("comes from its live worker", () => {
     expect(statusOf(open, live("paused"))).toEqual({ status: "paused", pid: 7 });
     expect(statusOf(asking, live("running"))).toEqual({ status: "running", pid: 7 });
     const waiting = { status: "waiting", question: asking.last, pid: 7 } as const;

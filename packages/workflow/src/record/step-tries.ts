@@ -32,7 +32,7 @@ export function recordedFailure(meta: Record<string, unknown>): AttemptError | n
   return { name: textOr(name, "Error"), message, ...(typeof code === "string" && { code }) };
 }
 
-/** What an end record has of the error that an attempt failed by. */
+/** Error of a failed attempt in an end record. */
 export function failureIn(record: Record<string, unknown>, message = ""): AttemptError | null {
   if (typeof record.name !== "string") return null;
   const { step: _, attempt: __, role: ___, hint: ____, kept: _____, ...error } = record;

@@ -33,12 +33,12 @@ export const sumText = (sum: Sum): string => apply(padStart, apply(toString, sum
 /** How the text of a record with this sum ends. */
 export const tailOf = (sum: Sum): string => `${field}${sumText(sum)}"}`;
 
-/** A record's JSON text without its closing brace, for what is added at its end. */
+/** JSON of a record without its closing brace, so that fields can be appended. */
 export const openEnd = (json: string): string => apply(slice, json, [0, -1]);
 
 /**
- * Whether bytes end as a record with a sum does, but for one byte. They are then no beginning of a record, which a
- * crash leaves, but a whole one that has changed.
+ * Whether bytes end like a sealed record with one changed byte. Such bytes are a damaged record and not a torn write of a
+ * crash.
  */
 export function endsSealed(bytes: Buffer): boolean {
   const form = Buffer.from(tailOf(0n));
@@ -52,7 +52,7 @@ const probe = encode("probe");
 const probeSum = xxh64(probe);
 
 /**
- * What closes a record that is given without its closing brace.
+ * Returns the sum field and the closing brace for a record without its closing brace.
  * @throws WorkflowError `BUILT_IN_REPLACED` when a bundle has replaced what the hash itself uses.
  */
 export function seal(body: Uint8Array, previous: Sum): { tail: string; sum: Sum } {
@@ -78,7 +78,7 @@ export function sumIn(value: unknown): Sum | null {
   return typeof sum === "string" && pattern.test(sum) ? BigInt(`0x${sum}`) : null;
 }
 
-/** The sum of a line, without its newline, when it is the one that comes after `previous`; else null. */
+/** Sum of a line without its newline, when it continues `previous`; else null. */
 export function nextSum(line: Buffer, previous: Sum): Sum | null {
   return lastSum(line, [0, line.length + 1], previous);
 }
@@ -104,10 +104,7 @@ export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum
 export const bodyOf = (line: Buffer, hasSum: boolean): Buffer =>
   line.subarray(0, hasSum ? -tailLength : -1);
 
-/**
- * How long the record is that some bytes begin with, when its sum is the one that comes after `previous`; null
- * when they begin with none that is whole.
- */
+/** Length of the sealed record at the start of some bytes, when its sum continues `previous`; null when there is none. */
 export function wholeLength(bytes: Buffer, previous: Sum): number | null {
   for (let at = bytes.indexOf(field); at >= 0; at = bytes.indexOf(field, at + 1)) {
     const length = at + tailLength;

@@ -25,9 +25,8 @@ export const statuses: readonly Status[] = [
 ];
 
 /**
- * What a thread that has ended returned: its summary, or the message of its failure. With the `reason` it returned
- * nothing: it was stopped, for it had as many steps as it may have. `value` is the JSON value that a workflow returned
- * beside the summary; absent when it returned none.
+ * Result of an ended thread: its summary or the message of its failure. `value` is the JSON value that the workflow returned,
+ * absent without one. `reason` is set when the thread was stopped at its limit of steps.
  */
 export type ThreadResult = {
   returnCode: number;
@@ -39,15 +38,15 @@ export type ThreadResult = {
 /** Why a thread failed, with the message. */
 export type ThreadFailure = FailureRecord & Pick<AttemptError, "message">;
 
-/** Why a thread failed; null for one that did not, or returned another code than 0. */
+/** Failure of a thread; null when it did not fail, or failed by a return code other than 0. */
 export const failureOf = (state: ThreadStatus): ThreadFailure | null =>
   state.status === "failed" && state.error
     ? { message: state.result.summary, ...state.error }
     : null;
 
 /**
- * The status of a thread, with what exists in it alone. `pid` is the worker that drives the thread, `pausing` that it is
- * to pause when the step at work has ended, `movedTo` the host that it goes on on.
+ * Status of a thread with the fields of that status. `pid` is its worker, `pausing` says that it pauses at the end of its
+ * step, `movedTo` is the host that it moved to.
  */
 export type ThreadStatus =
   | { status: "running"; pid: number; pausing?: true }
@@ -82,15 +81,15 @@ export type ThreadView = ThreadStatus &
 /** Which thread a fork was made of, and how many of its steps it keeps. */
 export type ForkFrom = { threadId: string; steps: number };
 
-/** What a start record says of that; null for no fork. */
+/** Source of a fork in a start record; null for other threads. */
 export const forkFromIn = ({ forkFrom }: StartRecord): ForkFrom | null =>
   forkFrom ? { threadId: forkFrom.threadId, steps: forkFrom.steps } : null;
 
-/** A thread as `thread --json` and the HTTP API show it: what its status lacks is null. */
+/** A thread in `thread --json` and the HTTP API. Fields that its status lacks are null. */
 export type ThreadJson = Omit<ThreadView, keyof ThreadStatus> & {
   status: Status;
   result: ThreadResult | null;
-  /** Only of one that failed by an error. */
+  /** Only when the thread failed by an error. */
   error?: ThreadFailure;
   pid: number | null;
 };
@@ -147,22 +146,22 @@ export type LiveRow = ThreadTimes & {
   elapsedMs: number;
   /** Until when it sleeps, in milliseconds since the epoch. */
   sleepingUntil?: number;
-  /** Of one that runs: it pauses when the step at work has ended. */
+  /** Set while a running thread waits for the end of its step to pause. */
   pausing?: true;
 };
 
-/** What a live worker reports of a thread that it drives. */
+/** Report of a live worker on a thread. */
 export type LiveFacts = { status: LiveStatus; pid: number; pausing?: true };
 
-/** What is noted of a thread beside its log: the host that it has moved to, and that a person has paused it. */
+/** Notes on a thread beside its log: the host that it moved to, and whether a person paused it. */
 export type Noted = { movedTo: string | null; paused: boolean };
 
 const nothingNoted: Noted = { movedTo: null, paused: false };
 
 /**
- * The status of a thread: its log decides first, then whether it has moved to another host, then what its live worker
- * reports (null when no worker answers for it), then whether it is paused. It is never stored. A paused thread that asks is
- * `waiting`: it can be answered, and pauses then. One that sleeps is `paused`: it does not wake.
+ * Computes the status of a thread. Its log decides first, then a move to another host, then the report of its live worker
+ * (null without one), then a pause. The status is never stored. A paused thread with a question is `waiting`: it can be
+ * answered and pauses then. A paused sleeping thread is `paused`: it does not wake.
  */
 export function statusOf(
   { broken, end, last }: LogFacts,

@@ -20,7 +20,7 @@ test("time before a step is worked, and time before an answer is waited", () => 
   expect(timesAt({ status: "completed", ...answered }, 9 * hour)).toEqual(times);
 });
 
-test("a thread that runs works on, one that waits waits on, and any other one stands still", () => {
+test("a running thread adds to workedMs, a waiting one to waitedMs, and others to neither", () => {
   const worked = known(0, [["a", 100]]);
   expect(timesAt({ status: "running", ...worked }, 150)).toEqual({ workedMs: 150, waitedMs: 0 });
   expect(timesAt({ status: "paused", ...worked }, 150)).toEqual({ workedMs: 100, waitedMs: 0 });

@@ -34,7 +34,7 @@ export function waitedIn(
   return waited.ms;
 }
 
-/** What is known of a thread up to its last record, which is of `updatedAt`. */
+/** Times of a thread up to its last record at `updatedAt`. */
 type Known = { status: string; createdAt: number; updatedAt: number; waitedMs: number };
 
 /** The times of a thread at a moment. */

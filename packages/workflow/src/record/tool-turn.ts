@@ -38,7 +38,7 @@ export function endTool(
   at: number,
 ): boolean {
   const turn = running(attempt, name);
-  // What a model has asked for ends with the result that it gets.
+  // A tool call of a model ends with the result that the model gets.
   if (turn?.id === "") finish(turn, output, isError, at);
   else if (turn) turn.output = output;
   return turn !== undefined;

@@ -14,7 +14,7 @@ export function beginsRecord(bytes: Buffer, previous: Sum | null): boolean {
   const found = scan(bytes, previous === null);
   if (found === "beginning") return true;
   if (found === null || found === "whole" || previous === null) return false;
-  // What stands before the sum decides all of it.
+  // The bytes before the sum determine the sum.
   const tail = Buffer.from(tailOf(xxh64(bytes.subarray(0, found.sumAt), previous)));
   const rest = bytes.subarray(found.sumAt);
   return rest.length < tail.length && tail.subarray(0, rest.length).equals(rest);

@@ -29,7 +29,7 @@ export function headlessView({ hash, threadId }: ThreadRef, broken: Break): Thre
   };
 }
 
-/** A whole thread at a moment, by its log, what drives it, and what is noted of it. */
+/** View of a whole thread from its log, its worker and the notes on it. */
 export function viewOf(
   { hash, threadId }: ThreadRef,
   { start, steps, broken, end }: Omit<LogFacts, "last"> & { start: StartRecord; steps: Step[] },

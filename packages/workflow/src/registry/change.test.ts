@@ -45,7 +45,7 @@ test("a change that changes nothing writes the same text, synced, and keeps the 
   const { ino } = statSync(registryPath(root));
   expect((await add("one", B)).unchanged).toBe(true);
   expect(texts()).toEqual(before);
-  // Another file: what an earlier change failed to sync is not built on.
+  // Another file: bytes that an earlier change failed to sync are not reused.
   expect(statSync(registryPath(root)).ino).not.toBe(ino);
 });
 

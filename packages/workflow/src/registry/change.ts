@@ -9,16 +9,15 @@ import { backupPath } from "../disk/paths.ts";
 import type { SyntaxViolation } from "./parse.ts";
 import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";
 
-// Many changes at once take their turns: only one that nobody gets past is given up.
+// Concurrent changes take turns. Give up only when the lock makes no progress.
 const stuckMs = 10_000;
 
 /**
- * Reads the registry, gives it to `change` and writes what comes back, all under the registry's lock:
- * of changes at once none is lost. Nothing is written when `change` throws or gives the same registry
- * back. The text before the change is kept as `workflow.yaml.bak`.
+ * Reads the registry, passes it to `change` and writes the result, under the registry's lock, so that no concurrent change is
+ * lost. Nothing is written when `change` throws or returns the same registry. The previous text is kept as
+ * `workflow.yaml.bak`.
  *
- * A file that a newer version wrote is read by all commands and changed by none; comments in a file
- * that was edited by hand are not kept.
+ * The file of a newer version is readable but can't be changed. Comments in a hand-edited file are lost.
  * @throws WorkflowError `REGISTRY_LOCKED` after 10 seconds without any change, those of {@link findOwn}, those
  * `REGISTRY_FULL` (more than 16 MiB), of the disk, and what `change` throws.
  */
@@ -31,7 +30,7 @@ export async function changeRegistry<Change extends { registry: Registry }>(
     const { registry, text: before } = findOwn(root);
     const changed = await change(registry);
     if (changed.registry === registry) {
-      // What is there may be what an earlier change failed to sync.
+      // The file may have bytes that an earlier change failed to sync.
       if (before !== null) writeFileAtomic(path, before);
       return changed;
     }
@@ -44,7 +43,7 @@ export async function changeRegistry<Change extends { registry: Registry }>(
         "remove workflows that you no longer need",
       );
     }
-    // From the first change on: a registry that is missing is then one that was lost.
+    // With a backup from the first change on, a missing registry is recognized as lost.
     writeFileAtomic(backupPath(root), before ?? serialiseRegistry(registry));
     writeFileAtomic(path, text);
     return changed;
@@ -76,7 +75,7 @@ function changedError(root: Root, { line, column, reason }: SyntaxViolation): Wo
   );
 }
 
-/** Does something while no one else changes the registry. Makes the storage root when it is missing. */
+/** Runs `act` under the registry's lock. Creates a missing storage root. */
 export async function withRegistryLock<T>(root: Root, act: () => Promise<T>): Promise<T> {
   createRoot(root);
   const lock = await waitForLock(registryLockPath(root), untilStuck(root));
@@ -103,7 +102,7 @@ function untilStuck(root: Root): () => void {
   };
 }
 
-/** What differs whenever the registry was written. */
+/** Fingerprint of the registry file: it differs after every write. */
 function versionOf(root: Root): string {
   const found = system.files.stat(registryPath(root));
   return found ? `${found.ino} ${found.mtimeMs}` : "";

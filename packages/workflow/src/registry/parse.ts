@@ -13,7 +13,7 @@ import {
   type Workflow,
 } from "./registry.ts";
 
-/** What is wrong in a registry, and where, counted from 1. */
+/** Syntax error of a registry with line and column, counted from 1. */
 export class SyntaxViolation extends Error {
   constructor(
     readonly line: number,

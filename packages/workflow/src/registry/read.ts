@@ -17,7 +17,7 @@ export async function readRegistry(root: Root): Promise<Registry> {
   return findRegistry(root).registry;
 }
 
-/** {@link readRegistry} with the text, for who will write it again. */
+/** Like {@link readRegistry}, with the text for a later write. */
 export function findRegistry(root: Root): Found {
   const bytes = readOwnFile(registryPath(root), maxRegistryBytes);
   if (!bytes) {

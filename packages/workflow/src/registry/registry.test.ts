@@ -85,7 +85,7 @@ const registry: fc.Arbitrary<Registry> = fc
       ),
   );
 
-test("what is written is read again, in its order", () => {
+test("a written registry is read again, in its order", () => {
   fc.assert(
     fc.property(registry, (wanted) => {
       const parsed = parseRegistry(serialiseRegistry(wanted));

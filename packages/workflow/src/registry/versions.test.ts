@@ -175,7 +175,7 @@ test("a name in the form of a hash is refused, unless it is there already", () =
   expect(register(there, "0VM5YZ9TWRC8J", B, 2).unchanged).toBe(false);
 });
 
-test("a version is registered only on top of the one that is expected, and the same one always", () => {
+test("a version is registered only on top of the expected one, and the same version always", () => {
   const at = (registry: Registry, hash: string, expected: string | null) => () =>
     current(register(registry, "w", hash, 9, expected).registry);
   expect(at(added(A), B, A.toLowerCase())()).toBe(B);

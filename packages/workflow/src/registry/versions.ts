@@ -4,12 +4,11 @@ import { checkRegisteredName, isDevName, isHash, isHashPrefix } from "../contrac
 import { entryOf, isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
 
 /**
- * The registry with this bundle as the name's current version. The version that was current goes into
- * the history; one that stood in the history comes out of it and counts as registered now. A name
- * whose current version it is already stays `unchanged`. Within a name every registration is later than all before it, also when
- * two fall into one millisecond and when the clock was set back. A name of `dev` has no history: a version
- * for each time that a file was saved is kept by the threads that need it.
- * @param expected the version that must be current, null for none: so that of two writers at once one is refused
+ * Registers a bundle as the name's current version. The previous version goes to the history; a version from the history
+ * moves out of it and counts as registered now. `unchanged` when it is already the current version. Timestamps within a name
+ * always increase, also within a millisecond and after the clock was set back. A name of `dev` has no history: the threads
+ * that need an older version keep it.
+ * @param expected the version that must be current, null for none, so that one of two concurrent writers is refused
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (another name differs by case only), `VERSION_CONFLICT`.
  */
 export function register(
@@ -41,11 +40,11 @@ export function register(
 }
 
 /**
- * The registry with the versions that another host has of a name. What was current there is current here; what is here
- * stays in the history.
+ * Takes the versions of a name from another host. Its current version becomes current here; local versions stay in the
+ * history.
  *
- * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`; `VERSION_CONFLICT` when the version that is current here is none of theirs
- * and `force` is false; `HASH_COLLISION` when one hash names other bytes there.
+ * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`; `VERSION_CONFLICT` when the other host lacks the local current version and
+ * `force` is false; `HASH_COLLISION` when a hash names other bytes there.
  */
 export function takeVersions(
   registry: Registry,
@@ -126,8 +125,8 @@ export function checkNewName(registry: Registry, name: string): void {
 }
 
 /**
- * The registry with the name's pointer moved: to the version registered before the current one, or to
- * the one that `version` (a hash, or its unique prefix) names. No version and no timestamp changes.
+ * Moves the name's pointer to the version registered before the current one, or to `version` (a hash or a unique prefix).
+ * Versions and timestamps do not change.
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage),
  * `NOTHING_TO_ROLL_BACK` (failed) at the first version.
  */
@@ -218,15 +217,15 @@ function casePair(registry: Registry, name: string): string | undefined {
   return [...registry.keys()].find((other) => other.toLowerCase() === folded);
 }
 
-/** What is run: a bundle, and the name that its threads have. */
+/** A resolved workflow: the hash of its bundle and the name for its threads. */
 export type Resolved = { name: string; hash: string };
 
 /**
- * What a text means: a registered name, `name@hash` for one of its versions, or a hash; a hash may be
- * any unique prefix of it, in any case, of at least 4 digits when it stands alone. A name goes
- * before a hash. A bundle that no name points to has its hash as its name.
+ * Resolves a workflow: a registered name, `name@hash` for one of its versions, or a hash. A hash may be a unique prefix, in
+ * any case, of at least 4 digits when it stands alone. A name takes precedence over a hash. A bundle without a name has its
+ * hash as its name.
  *
- * `stored` gives the hashes of the bundles that are there, and is asked only for a lone hash; `root` is where they are.
+ * `stored` returns the hashes of the bundles in `root`. It is called only for a hash without a name.
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage).
  */
 export function resolve(
