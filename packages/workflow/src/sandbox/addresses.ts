@@ -92,5 +92,5 @@ function isGlobal(address: ipaddr.IPv6): boolean {
   return address.match(global) && !((flags & 0xfdff) === 0 && marker === 0x5efe);
 }
 
-/** What a sandboxed step may connect to besides public addresses: `host:port` of the user's list and the model's address. */
+/** Allowed non-public addresses of a sandboxed step: `host:port` of the user's list and the model's address. */
 export type EgressPolicy = { allow: readonly string[] };

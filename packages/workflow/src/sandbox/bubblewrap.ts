@@ -67,9 +67,9 @@ const readOnlyHost = [
   ...["--dev-bind", "/dev", "/dev", "--dev-bind", "/proc", "/proc"],
 ];
 
-/** The programs and libraries of the system. Those that are links stay links. */
+/** System folders with programs and libraries. Links stay links. */
 const systemFolders = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix/store"];
-/** What programs read of /etc to find names, hosts, keys of authorities and the time: nothing with a credential. */
+/** Files of /etc for names, hosts, certificate authorities and time zones. None holds a credential. */
 const systemFiles =
   "alternatives ca-certificates ca-certificates.conf crypto-policies gai.conf group host.conf hosts ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types nsswitch.conf os-release passwd pki protocols resolv.conf services ssl timezone".split(
     " ",
@@ -94,7 +94,7 @@ function systemArguments(): string[] {
   return [...folders, ...files];
 }
 
-/** What a bubblewrap sandbox shows. Later entries lie over earlier ones. */
+/** Mounts of a bubblewrap sandbox. Later entries cover earlier ones. */
 export type BubblewrapView = {
   /** The folders that may be written, by their handles. */
   writable: readonly Handle[];
@@ -104,7 +104,7 @@ export type BubblewrapView = {
   env: Readonly<Record<string, string>>;
   unsetEnv: readonly string[];
   cwd: string;
-  /** Whether the last descriptor, after those that are returned, is a file with a seccomp filter. */
+  /** Whether a seccomp filter follows as the last descriptor, after the returned ones. */
   hasFilter: boolean;
   /** The most that fits into /tmp, and into /dev/shm, in bytes. */
   temporaryBytes: number;
@@ -114,15 +114,14 @@ export type BubblewrapView = {
 const usualDescriptor = 3;
 
 /**
- * Returns the command line before the program, and the descriptors that its process must get from
- * `firstDescriptor` on.
+ * Returns the command line before the program, and the descriptors that the process needs, from `firstDescriptor` on.
  *
- * bubblewrap makes missing mount points, and follows links on the way to them. A process in another sandbox may put such a
- * link into a folder that both can write, and have a file made anywhere. So bubblewrap runs in another bubblewrap, to which
- * everything but the writable folders is read-only.
+ * bubblewrap creates missing mount points and follows links on the way. A process in another sandbox could plant such a link
+ * in a shared writable folder and have a file created anywhere. So bubblewrap runs in an outer bubblewrap in which only the
+ * writable folders are writable.
  *
- * bubblewrap dies with its parent, and all in it with it, but only once it is set up; until then a signal to its process
- * group is what ends it. So it stays in the group that it is started in, and gets no session of its own.
+ * bubblewrap dies with its parent only once it is set up. Until then a signal to its process group must end it, so it stays
+ * in the group and session of its starter.
  */
 export function bubblewrapArguments(
   { hasUserNamespace, path }: Bubblewrap,

@@ -48,8 +48,8 @@ const engineVariables =
   /^(HOME|PATH|TMPDIR|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR|XDG_CONFIG_HOME|XDG_DATA_HOME|(DOCKER|CONTAINERS?|STORAGE)_\w+)$/;
 
 /**
- * Finds a container engine that has an image, and what runs our launcher in it: this process's Bun, or a Node or Bun of the
- * image. Without the launcher nothing would compare the folders, place the login or relay to the proxy.
+ * Finds a container engine that has an image, and a runtime for the launcher in it: this process's Bun, or a Node or Bun of
+ * the image. The launcher compares the folders, places the login and relays to the proxy.
  */
 export async function findContainer(
   { engine: name, image, limits }: Wanted,
@@ -92,7 +92,7 @@ export async function findContainer(
 }
 
 const profilePlaces = ["/etc/containers/seccomp.json", "/usr/share/containers/seccomp.json"];
-/** What makes namespaces, mounts in one, or uses the keyrings of the kernel. docker refuses them, podman does not. */
+/** System calls for namespaces, mounts and kernel keyrings. docker blocks them, podman does not. */
 const refusedCalls = new Set(
   "add_key clone clone3 fsconfig fsmount fsopen fspick keyctl mount mount_setattr move_mount open_tree pivot_root request_key setns umount umount2 unshare".split(
     " ",
@@ -145,14 +145,14 @@ export function narrowed(profile: Profile): string {
 
 const allow = "SCMP_ACT_ALLOW";
 
-/** Files in the folder of a start: what covers a folder and a file, and the filter of system calls. */
+/** Files in the folder of a start: an empty folder and file as covers, and the seccomp filter. */
 export const startFiles = {
   emptyFolder: "empty",
   emptyFile: "nothing",
   seccomp: "seccomp.json",
 } as const;
 
-/** What a container shows. Each folder is bound by its path: the launcher compares what came of it. */
+/** Mounts of a container. Folders are bound by path, and the launcher checks that they are the same folders. */
 export type ContainerView = {
   name: string;
   shown: readonly Shown[];

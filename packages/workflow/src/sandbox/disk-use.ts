@@ -2,15 +2,15 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from
 import { readdir } from "node:fs/promises";
 import { Turns } from "./turns.ts";
 
-/** What has been counted of a step's files. */
+/** Disk use of a step. */
 export type DiskUse = { bytes: number; files: number; levels: number };
 
 /**
- * Counts the files below folders that a hostile program writes at the same time: their allocated blocks, their number, and
- * how deeply folders are nested. Ends early when `isEnough` returns true. Never throws: what vanishes is not counted.
+ * Counts allocated bytes, files and nesting below folders while a hostile program writes to them. Ends early when `isEnough`
+ * returns true. Never throws: vanished files are not counted.
  *
- * No path that the program could have changed is followed. Each folder is opened from its parent's handle, without
- * following a link; so neither a folder that is swapped for a link nor a path longer than the system allows leads astray.
+ * Each folder is opened from its parent's handle without following links, so swapped folders and paths beyond the system's
+ * length limit can't mislead it.
  */
 export async function countFiles(
   folders: readonly string[],
@@ -19,7 +19,7 @@ export async function countFiles(
   const use: DiskUse = { bytes: 0, files: 0, levels: 0 };
   const turns = new Turns(restMs);
   const linked = new Set<string>();
-  /** The handles from a folder down to the one that is read, with the names of its folders that are still to be read. */
+  /** Open handles from the top folder to the current one, each with the names of its unread subfolders. */
   const open: { handle: number; folders: string[] }[] = [];
   const enter = async (handle: number): Promise<void> => {
     const level = { handle, folders: [] as string[] };

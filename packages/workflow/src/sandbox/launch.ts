@@ -26,7 +26,7 @@ import {
   type Unwanted,
 } from "./view.ts";
 
-/** What a command in a sandbox gets. All paths in `command`, `cwd` and `to` are those inside. */
+/** A command for a sandbox. Paths in `command`, `cwd` and `to` are paths inside. */
 export type SandboxRequest = {
   command: readonly string[];
   cwd: string;
@@ -42,23 +42,23 @@ export type SandboxRequest = {
   code: readonly string[];
   /** Programs of the host that are found by name, whatever folder they are in. An image has its own. */
   commands?: readonly { name: string; path: string }[];
-  /** What lies in the folders and must not be seen, by paths without links. */
+  /** Hidden paths within the folders, without links. */
   hidden: readonly string[];
   /** Files that the launcher puts in a place inside before the command starts. */
   files?: readonly { content: string; to: string }[];
-  /** What may be reached; null for no network. */
+  /** Allowed addresses; null for no network. */
   network: EgressPolicy | null;
   onRefused?: (target: string, reason: string) => void;
 };
 
-/** What holds a command: bubblewrap or a container. `name` is that of the container, unique for each start. */
+/** Sandbox of a command: bubblewrap or a container, whose `name` is unique for each start. */
 export type Wall = { bubblewrap: Bubblewrap } | { container: Container; name: string };
 
 /** A command line that starts a command in a sandbox. The command's further arguments go behind `argv`. */
 export type SandboxedCommand = {
   argv: string[];
   env: Record<string, string>;
-  /** Opens the descriptors that the process gets from number 3 on: for each start anew. They are closed by `end`. */
+  /** Opens the descriptors of the process, from number 3 on, for one start. `end` closes them. */
   descriptors(): number[];
   /**
    * Closes what the start needed, and ends the network. To be called when the process has ended. Returns the files that the
@@ -67,7 +67,7 @@ export type SandboxedCommand = {
   end(): Promise<string[]>;
 };
 
-/** The folder inside with what the launcher needs, and that with links to programs. */
+/** Folders inside for the launcher's files and for links to programs. */
 const launchFolder = "/workspace/launch";
 const programFolder = "/workspace/bin";
 
@@ -81,7 +81,7 @@ const temporaryBytes = 1024 ** 3;
 /** Variables with which every copy of Bun behaves as Bun, a standalone binary too, and reads no settings of the user. */
 export const bunEnv = { BUN_BE_BUN: "1", HOME: launchFolder };
 
-/** What runs JavaScript in a sandbox. It needs the variables of {@link bunEnv}. */
+/** Command that runs JavaScript in a sandbox. It needs the variables of {@link bunEnv}. */
 export const runtimeIn = (container: Container | null): readonly string[] =>
   (container?.runtime ?? ownRuntime).argv;
 

@@ -27,7 +27,7 @@ describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
   beforeEach(() => void (bin = mkdtempSync(join(tmpdir(), "uncaged-bin-"))));
   afterEach(() => rmSync(bin, { recursive: true, force: true }));
 
-  /** A service manager that starts what it is told to start; `rest` is what its script does besides. */
+  /** A service manager that starts the given command; `rest` is further code of its script. */
   function withManager(rest: string): Record<string, string> {
     const manager = `#!/bin/sh\n${rest}\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n`;
     writeFileSync(join(bin, "systemd-run"), manager, { mode: 0o755 });
@@ -59,7 +59,7 @@ describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
     expect(argv).not.toContain("--expand-environment=no");
   });
 
-  test("is no scope of a manager that accepts limits and does not have them", async () => {
+  test("is not used with a manager that accepts limits without applying them", async () => {
     const { argv, env, hold } = await limitCommand(limits, withManager(""));
     expect(argv).not.toContain(join(bin, "systemd-run"));
     expect(env).toEqual({});

@@ -120,7 +120,7 @@ async function groupScope(
 const showGroup =
   'cd "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)" && cat memory.max memory.swap.max cpu.max pids.max';
 
-/** Whether the files of a control group, one line each, have limits that are no higher than these. */
+/** Whether the limits in the files of a control group, one line each, are at most these. */
 export function holdsIn(files: string, { cpus, memory, processes }: StepLimits): boolean {
   const [most = "", swap = "", cpu = "", tasks = ""] = files.split("\n");
   const [quota = "", period = ""] = cpu.split(" ");

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 
-/** The folders of system programs. `PATH` may name one that a step can write to. */
+/** Folders of system programs. `PATH` is not used: it may name a folder that a step can write to. */
 const folders = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
 
 /** Settings of ssh, which refuses them when they seem to be another user's, as in a user namespace. */
@@ -13,10 +13,10 @@ export type OwnProcesses = (argv: readonly string[], graceMs: number) => string[
 let found: Promise<OwnProcesses | null> | null = null;
 
 /**
- * Returns how a command is started in a PID namespace of its own, with bubblewrap. Whatever the command has left, in
- * whatever session, gets SIGTERM when it has ended, and SIGKILL after the grace period. The exit code is the command's, 128
- * and the signal where one killed it. Bubblewrap writes the pid that leads the command's process group as JSON to descriptor
- * 3 (`child-pid`). Null where bubblewrap or the namespaces are missing. The result is found once in a process.
+ * Returns a launcher that runs a command in its own PID namespace with bubblewrap. When the command has ended, all processes
+ * that it left, in any session, get SIGTERM, and SIGKILL after the grace period. The exit code is the command's, or 128 plus
+ * the signal that killed it. Bubblewrap writes the pid of the command's process group as JSON to descriptor 3 (`child-pid`).
+ * Null when bubblewrap or namespaces are missing. The result is cached.
  */
 export function ownProcesses(): Promise<OwnProcesses | null> {
   found ??= find();
@@ -25,8 +25,8 @@ export function ownProcesses(): Promise<OwnProcesses | null> {
 
 const shell = "/bin/sh";
 const pollsPerSecond = 20;
-// The first process of the namespace: what it signals is in there alone. What it would print itself is no output of the
-// command's.
+// The first process of the namespace: it can signal only processes inside. Its own output is discarded, because it is not
+// the command's.
 const script = `[ "$$" = 1 ] || exit 125
 left=$1
 shift

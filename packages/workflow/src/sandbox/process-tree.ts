@@ -44,7 +44,7 @@ export async function readTree(pid: number): Promise<Process[]> {
   const root = readProcess(pid);
   if (root === null) return [];
   const tree = new Map([[pid, root]]);
-  // A number may have been given anew during the reading, so a descendant can seem to be its own ancestor.
+  // A pid may be reused during the reading, so a descendant can seem to be its own ancestor.
   for (const { pid: parent } of tree.values()) {
     for (const one of children.get(parent) ?? []) if (!tree.has(one.pid)) tree.set(one.pid, one);
   }

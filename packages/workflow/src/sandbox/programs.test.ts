@@ -7,14 +7,14 @@ import { programOf } from "./programs.ts";
 const home = realpathSync(mkdtempSync(join(tmpdir(), "programs-")));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-// The program that ~/.local/bin/agent is a link to, and what must be shown of its parts.
+// The target of the link ~/.local/bin/agent, and its parts that must be visible.
 test.each([
   [".local/share/agent/versions/1.0/agent", [".local/share/agent/versions/1.0"]],
   [".local/lib/agent/1.0/agent", [".local/lib/agent/1.0"]],
   // Data of its user may lie beside these.
   [".local/share/agent/agent", []],
   ["notes/share/agent/1.0/agent", []],
-])("what a program at %s needs", (path, parts) => {
+])("the parts of a program at %s", (path, parts) => {
   const program = join(home, path);
   const bin = mkdtempSync(join(home, "bin-"));
   mkdirSync(dirname(program), { recursive: true });

@@ -75,8 +75,8 @@ function prefixOf(path: string): string[] {
 }
 
 /**
- * The directory of a version that an installer has put below ~/.local, as share/agent/versions/1.0: the parts of a program
- * lie beside it. What lies directly in share/agent may be data of its user, so that is not shown.
+ * Folder of an installed version below ~/.local, such as share/agent/versions/1.0, which has the parts of a program. Files
+ * directly in share/agent may be the user's data and stay hidden.
  */
 function versionOf(path: string): string[] {
   const folder = dirname(path);

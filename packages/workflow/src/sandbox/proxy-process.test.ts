@@ -119,7 +119,7 @@ async function pour(into: Socket): Promise<void> {
   for (let i = 0; i < megabytes; i++) if (!into.write(chunk)) await once(into, "drain");
 }
 
-/** What a proxy has had in memory at most, in megabytes. */
+/** Peak memory of a proxy, in megabytes. */
 function peakOf(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;

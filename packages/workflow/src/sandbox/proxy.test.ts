@@ -25,7 +25,7 @@ import { openEgressProxy } from "./proxy.ts";
 useEgress();
 
 describe("a tunnel", () => {
-  test("carries bytes both ways, also those that came with the request", async () => {
+  test("carries bytes both ways, also bytes sent along with the request", async () => {
     const target = await tcp((socket) => socket.write("banner "));
     const { path } = await opened([`localhost:${target.port}`]);
     const one = await client(path, `${connectTo(`localhost:${target.port}`)}GET /1`);
@@ -177,7 +177,7 @@ test("an error in onRefused ends that connection only", async () => {
 });
 
 describe("programs use it", () => {
-  /** The proxy at a port, as what runs inside a sandbox shows it. */
+  /** Makes the proxy available at a port, like inside a sandbox. */
   async function relayed(path: string): Promise<string> {
     const port = await listening(
       createServer({ allowHalfOpen: true }, (one) => {

@@ -27,7 +27,7 @@ export type EgressProxy = { close(): Promise<void> };
 /** How many connections a proxy serves at once, and after how much silence it ends one. */
 export type EgressLimits = { connections: number; idleMs: number; startTimer: StartTimer };
 
-/** Acts after a time, anew after each `refresh`. */
+/** Runs `act` after a timeout. `refresh` restarts the timeout. */
 export type StartTimer = (act: () => void, ms: number) => Disposable & { refresh(): void };
 
 /** A model may think for ten minutes before it answers. */
@@ -180,7 +180,7 @@ export async function openEgressProxy(
   server.on("clientError", (_, client) => {
     const request = requests.get(client);
     if (!request) refuse(client, 400, "invalid request");
-    // What comes after a whole request is not read, whatever it is.
+    // Bytes after a complete request are not read.
     else if (!request.complete) client.destroy();
   });
   await listen(server, path);
@@ -221,7 +221,7 @@ function endTogether(one: Duplex, other: Duplex): void {
   });
 }
 
-/** The target of `http://host/path`, and what to ask it for: as written, without the user's name. */
+/** Target and path of `http://host/path`, as written, without credentials. */
 function absoluteOf(url: string): { to: Endpoint | null; path: string } {
   const [, authority = "", rest = ""] = /^http:\/\/([^/?#]*)([^#]*)/i.exec(url) ?? [];
   const host = authority.slice(authority.lastIndexOf("@") + 1);
@@ -229,7 +229,7 @@ function absoluteOf(url: string): { to: Endpoint | null; path: string } {
   return { to, path: rest.startsWith("/") ? rest : `/${rest}` };
 }
 
-/** What concerns one connection only; the host and the length are set anew. */
+/** Hop-by-hop headers, and host and length, which are set again. */
 const ofConnection = new Set(
   `connection content-length expect host keep-alive proxy-authenticate proxy-authorization
   proxy-connection te trailer transfer-encoding upgrade`.split(/\s+/),

@@ -75,7 +75,7 @@ describe("a target is refused", () => {
   });
 });
 
-/** Public by its range, and nobody's yet: a connection to it fails or stays silent. */
+/** An unassigned public address: connections to it fail or time out. */
 const unassigned = "3000::1";
 
 describe("a name", () => {

@@ -76,7 +76,7 @@ function refused(target: Endpoint, reason: string): Unreached {
   return { status: 403, problem: `${textOf(target)}: refused: ${reason}; ${hint}`, reason };
 }
 
-/** The addresses of a host; none when it is unknown. What listens on `localhost` may do so at either address. */
+/** Addresses of a host; empty when unknown. A server on `localhost` may listen on either address. */
 async function addressesOf(host: string, network: Network, signal: AbortSignal): Promise<string[]> {
   if (loopbackNames.has(host)) return ["127.0.0.1", "::1"];
   if (isIP(host) !== 0) return [host];

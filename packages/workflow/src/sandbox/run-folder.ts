@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Environment } from "../system/port.ts";
 
 /**
- * The folder of a thread in the user's cache: what its sandboxed commands write for each other, and the homes in which
- * agents keep their sessions. It is not part of the storage root, for what a command writes may be a secret.
+ * Folder of a thread in the user's cache: files that its sandboxed commands share, and homes with the sessions of agents. It
+ * is outside of the storage root because commands may write secrets.
  */
 export const runFolder = (env: Environment, threadId: string): string =>
   join(runsFolder(env), threadId);
@@ -25,7 +25,7 @@ export function runFolders(env: Environment): string[] {
   }
 }
 
-/** Removes the folder of a thread. What a process that is about to end still writes there, the next recovery removes. */
+/** Removes the folder of a thread. The next recovery removes files that an ending process writes later. */
 export function removeRunFolder(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true });

@@ -32,7 +32,7 @@ export function clusterFolders(env: Environment): string[] {
   return existsSync(notes) ? readdirSync(notes).map((name) => join(notes, name)) : [];
 }
 
-/** What is private in a home directory: entries that begin with a dot, and those with one of `names` in any case. */
+/** Private entries of a home folder: names that begin with a dot, and `names` in any case. */
 export function privateIn(home: string, names: readonly string[] = []): string[] {
   const blocked = names.map((name) => name.toLowerCase());
   const isPrivate = (name: string) => name.startsWith(".") || blocked.includes(name.toLowerCase());

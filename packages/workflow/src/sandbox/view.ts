@@ -11,10 +11,10 @@ export type Covered = { to: string; identity: string; isFolder: boolean };
 /** Files that make git execute programs and that a repository does not have: a process inside may make one. */
 export type Unwanted = { git: Handle; names: string[] };
 
-/** What is laid over the folders that a sandbox shows. */
+/** Mounts over the visible folders of a sandbox. */
 export type Overlay = { shown: Shown[]; covered: Covered[]; unwanted: Unwanted[] };
 
-/** What the host or its user obeys in a folder. It stays readable and can't be changed. */
+/** Files that the host or its user obeys. They are mounted read-only. */
 const obeyed = [
   "uncaged.json",
   "uncaged.plans.yaml",
@@ -28,10 +28,10 @@ const obeyed = [
   ".husky",
 ] as const;
 
-/** What git executes or obeys in its folder. */
+/** Entries of a git folder that git executes or obeys. */
 const obeyedByGit = ["hooks", "config", "config.worktree", "commondir", "info"] as const;
 
-/** What a folder has that is a project of its own, with settings that the host obeys. */
+/** Entries that mark a project with settings that the host obeys. */
 const projectMarks = new Set([".git", ".uncaged", "uncaged.json", "uncaged.plans.yaml"]);
 
 const deepest = 3;
@@ -39,9 +39,9 @@ const mostFolders = 20_000;
 const passedOver = new Set(["node_modules", ".git", ".cache", "target", "dist", "vendor"]);
 
 /**
- * What covers and protects the parts of a folder that a sandbox must not see or change: the paths in `hidden`, the storage
- * roots of other projects, and in a writable folder the settings and the git hooks of the host. The directories on the way
- * to them become mount points, so a process inside can't move them away.
+ * Covers and protects the parts of a folder that a sandbox must not see or change: the paths in `hidden`, storage roots of
+ * other projects, and, in a writable folder, settings and git hooks of the host. The folders on the way become mount points,
+ * so a process inside can't move them away.
  */
 export function overlayOf(folder: Shown, hidden: readonly string[]): Overlay {
   const overlay: Overlay = { shown: [], covered: [], unwanted: [] };
@@ -147,7 +147,7 @@ function entriesOf(top: Handle, way: readonly string[]): string[] {
   return folder?.isFolder ? folder.entries().map(({ name }) => name) : [];
 }
 
-/** The unwanted files that a repository does not have. @throws WorkflowError for one that no sound repository has */
+/** Unwanted files that a repository lacks. @throws WorkflowError for a file that a sound repository never has */
 function missingIn(git: Handle, way: readonly string[]): string[] {
   const names = git.isFolder ? git.names() : [];
   if (!names.includes("HEAD")) return [];
@@ -169,7 +169,7 @@ export function removeUnwanted(unwanted: readonly Unwanted[]): string[] {
   });
 }
 
-/** The ways to what is covered or protected in the upper levels of a folder: `.git`, `.uncaged`, and Unix sockets. */
+/** Paths of covered or protected entries in the upper levels of a folder: `.git`, `.uncaged` and Unix sockets. */
 function foldersIn(top: Handle): string[][] {
   const found: string[][] = [];
   const open: string[][] = [[]];
@@ -195,7 +195,7 @@ const tooMany = ({ path }: Handle): WorkflowError =>
   WorkflowError.failed(
     "TOO_MANY_FOLDERS",
     `${path}: more than ${mostFolders} folders in its upper levels`,
-    "remove those that are not needed, or choose a folder below it",
+    "remove unneeded ones or choose a folder below it",
   );
 
 /** The sockets in a git folder: that of its file system monitor. */
@@ -205,7 +205,7 @@ function socketsOfGit(parent: Handle, way: readonly string[]): string[][] {
   return entries.filter((entry) => entry.isSocket()).map(({ name }) => [...way, name]);
 }
 
-/** Paths without those that are inside another one. */
+/** Removes paths inside of other ones. */
 export function outermost(paths: readonly string[]): string[] {
   const own = [...new Set(paths)];
   return own.filter((path) => !own.some((other) => other !== path && isInside(path, other)));

@@ -38,12 +38,12 @@ const mostLevels = 200;
 const reserve = 512 * 1024 ** 2;
 
 /**
- * Watches a step from outside and ends it with SIGKILL when it exceeds a limit. All descendants of its process count: as
- * the first process of its PID namespace inherits orphans, none can leave. Does nothing where there is no `/proc`.
+ * Watches a step from outside and ends it with SIGKILL when it exceeds a limit. All descendants of its process count; the
+ * first process of its PID namespace inherits orphans, so none can escape. Does nothing without `/proc`.
  *
- * Memory is what can't be given back (anonymous, swapped and shared pages, each counted once, and files in memory that
- * are open), so mapped files don't count. Files are those below `folders`, and deleted ones that are still open on a disk
- * of the step. A step that leaves less than 512 MiB of a disk free, or half of what was free, is ended too.
+ * Memory counts anonymous, swapped and shared pages once each, and open files in memory, but not mapped files. Files are
+ * counted below `folders`, with deleted files that are still open on a disk of the step. A step is also ended when it leaves
+ * less than 512 MiB of a disk free, or less than half of the space that was free at its start.
  */
 export function watchLimits(step: WatchedStep): { stop(): void } {
   if (!isWatched()) return { stop: () => undefined };
