@@ -69,7 +69,7 @@ describe("a project", () => {
     const file = write("uncaged.json", {});
     expect(await found()).toEqual({
       ...{ folder, file, root: join(folder, ".uncaged"), host: null },
-      ...{ env: [join(folder, ".env")], workflows: {} },
+      ...{ env: [join(folder, ".env")], workflows: {}, limits: {} },
     });
   });
 
