@@ -51,9 +51,7 @@ async function rootWith(limits: object) {
   const begin = (n = 0): Promise<ThreadRef> =>
     host.start({ workflow: `version-${n % versions}`, prompt: `claude ${n}`, env, cwd: folder });
   const spentBy = async (refs: readonly ThreadRef[]): Promise<number> => {
-    const ledgers = await Promise.all(
-      refs.map(async (ref) => ledgerOf(await host.attempts(ref))),
-    );
+    const ledgers = await Promise.all(refs.map(async (ref) => ledgerOf(await host.attempts(ref))));
     return ledgers.reduce((sum, { total }) => sum + total.cost, 0);
   };
   const counted = (): number => {
@@ -89,7 +87,7 @@ test("twenty threads of three processes stop at the limit, and go on when it is 
   for (const view of stopped) {
     if (view.status === "completed") continue;
     expect(questionOf(view)).toMatchObject({
-      ...{ for: "budget", limit: "costPerDay", amount: 0.2, expiresAt: nextDay() },
+      ...{ for: "limits", limit: "costPerDay", amount: 0.2, expiresAt: nextDay() },
     });
   }
   limit({ costPerDay: 10 });

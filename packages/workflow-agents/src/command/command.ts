@@ -212,7 +212,10 @@ async function reserveBudget(
   first.release();
   const budget = remaining?.() ?? null;
   const cost = Math.max(budget ?? 0, least.cost);
-  const { release } = await reserve({ ...least, cost }, { waits: false, atRoot: least.cost, signal });
+  const { release } = await reserve(
+    { ...least, cost },
+    { waits: false, atRoot: least.cost, signal },
+  );
   return { budget: budget === null ? null : String(budget), release };
 }
 

@@ -174,7 +174,8 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
             await root.wait(next, signal);
             continue;
           }
-          if (atRoot !== undefined || hold.amount >= next.most) return { outputTokens: output, release };
+          if (atRoot !== undefined || hold.amount >= next.most)
+            return { outputTokens: output, release };
           const left = outputWithin({ maxCost: hold.amount }, noTally, most, output);
           mine.reserved.delete(tally);
           tally = most(left);

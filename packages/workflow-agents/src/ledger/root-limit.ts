@@ -34,7 +34,8 @@ export class RootLimit {
    */
   async reserve(next: RootCall, { waits, signal }: RootWaiting): Promise<RootHold | null> {
     const spending = this.#spending;
-    if (!this.isLimited || spending === null) return { amount: next.most, release: () => undefined };
+    if (!this.isLimited || spending === null)
+      return { amount: next.most, release: () => undefined };
     const { call, least, most } = next;
     const release = (): void => void spending.release(call).catch(() => undefined);
     for (let ms = firstPollMs; ; ms = Math.min(2 * ms, longestPollMs)) {
@@ -59,7 +60,12 @@ export class RootLimit {
       const text = textOf(reply, { model, least });
       if (this.#ctx.questions) return await this.#ask(reply, text);
       if (!hasSaid) {
-        publish("tool_message", { name: model, level: "warn", message: `waiting: ${text}`, data: null });
+        publish("tool_message", {
+          name: model,
+          level: "warn",
+          message: `waiting: ${text}`,
+          data: null,
+        });
       }
       hasSaid = true;
       await delay(longestPollMs, signal);
@@ -71,7 +77,7 @@ export class RootLimit {
     let n = 0;
     const idOf = (nth: number): string => `${threadId}:limits:${nth}`;
     while (questions?.answered(idOf(n))) n += 1;
-    await questions?.ask(idOf(n), "budget", {
+    await questions?.ask(idOf(n), "limits", {
       content: `${text}; answer again once the limit is raised`,
       ...{ limit, amount, stepID: role, attempt: attempts?.outermost ?? undefined },
       ...{ schema: { enum: ["again"] }, expiresAt: until, onTimeout: "again", token: idOf(n) },

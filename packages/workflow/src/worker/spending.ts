@@ -1,10 +1,9 @@
 import { dirname } from "node:path";
-import type { EventRecord } from "../contract/event.ts";
-import { knownEvent } from "../contract/event.ts";
+import { type EventRecord, knownEvent } from "../contract/event.ts";
 import type { CallToPay, RootLimits, RootReservation, RootSpending } from "../contract/spending.ts";
 import { noUsage, readUsage, totalTokens } from "../contract/usage.ts";
 import { configPath, type Root } from "../disk/paths.ts";
-import { SpendingBook } from "../disk/spending.ts";
+import type { SpendingBook } from "../disk/spending.ts";
 import { readRootLimits, stricter } from "../project/limits.ts";
 import { projectAt } from "../project/project.ts";
 import type { Environment } from "../system/port.ts";
