@@ -1,5 +1,5 @@
 import { isRecord } from "../contract/show.ts";
-import { codeIn, messageOf } from "../contract/error.ts";
+import { codeIn, errorName, messageOf } from "../contract/error.ts";
 import { withoutPasswords } from "../contract/url.ts";
 import type { AttemptError } from "../contract/event.ts";
 
@@ -78,9 +78,8 @@ function partsOf({ errors }: Record<string, unknown>): unknown[] {
 export function nameOf(thrown: unknown): string {
   try {
     if (!isRecord(thrown)) return typeof thrown;
-    const { name } = thrown;
-    const isNamed = thrown instanceof Error || (typeof name === "string" && name !== "");
-    return isNamed ? String(name).slice(0, 200) : "object";
+    const name = errorName(thrown) ?? (thrown instanceof Error ? String(thrown.name) : "object");
+    return name.slice(0, 200);
   } catch {
     return "unknown";
   }
