@@ -206,7 +206,10 @@ const badModel = (message: string): LLMError =>
 async function docsOf(call: Call): Promise<string> {
   const { docs } = call.inputs;
   if (!Array.isArray(docs) || docs.length === 0) return "";
-  const ids = docs as (number | string)[];
+  const isId = (id: unknown): id is number | string =>
+    typeof id === "number" || typeof id === "string";
+  const ids = docs.filter(isId);
+  if (ids.length < docs.length) throw badField(call, "one of its docs is no number and no text");
   const found: unknown = await ask(call, "doc", (adapter) => adapter.get(ids));
   const known = new Map(
     (Array.isArray(found) ? found : []).filter(isPlain).map((doc) => [String(doc.id), doc]),

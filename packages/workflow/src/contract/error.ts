@@ -129,7 +129,12 @@ export function codeIn(thrown: object): string | undefined {
   return typeof code === "number" && Number.isFinite(code) ? String(code) : undefined;
 }
 
-const plainNames: ReadonlySet<unknown> = new Set(["Error", "TypeError", "RangeError", "SyntaxError"]);
+const plainNames: ReadonlySet<unknown> = new Set([
+  "Error",
+  "TypeError",
+  "RangeError",
+  "SyntaxError",
+]);
 
 /**
  * Returns the name of a thrown object; undefined when it has none. An error of a class that sets no name has the name of its
