@@ -78,8 +78,9 @@ function partsOf({ errors }: Record<string, unknown>): unknown[] {
 export function nameOf(thrown: unknown): string {
   try {
     if (!isRecord(thrown)) return typeof thrown;
-    const name = errorName(thrown) ?? (thrown instanceof Error ? String(thrown.name) : "object");
-    return name.slice(0, 200);
+    const { name } = thrown;
+    const known = errorName(thrown) ?? (thrown instanceof Error ? String(name) : "object");
+    return known.slice(0, 200);
   } catch {
     return "unknown";
   }
