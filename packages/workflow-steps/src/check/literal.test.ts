@@ -55,6 +55,11 @@ test("code and the text of files may hold another language's placeholders, but n
     }).map(({ message }) => message);
   const shell = { argv: ["sh", "-c", "for f in *; do echo ${f} ${goal} {{name}}; done"] };
   expect(call(shell).join()).not.toContain("stays");
+  const whole = call({ argv: ["echo", "${goal}", "of ${$x}", "${other}"] });
+  expect(whole.filter((one) => one.includes("stays"))).toEqual([
+    "Tool_runCommand: input.argv[1]: ${goal} stays as it is; write =goal",
+    'Tool_runCommand: input.argv[2]: ${$x} stays as it is; write ="of " + $x',
+  ]);
   expect(call({ argv: ["echo", "{{goal}}"] })).toContain(
     "Tool_runCommand: input.argv[1]: {{goal}} stays as it is; write =goal",
   );

@@ -33,14 +33,18 @@ export function literalAdvice(
     return `the space before = makes this plain text; write =${shortened(source.trim())}`;
   }
   const isCode = field.some((part) => codeInputs.has(String(part).toLowerCase()));
+  // Shells and JavaScript write ${x} too, and shells name their variables in capitals.
+  const isDollarMeant = (whole: string, head: string, name: string | null) =>
+    isCode
+      ? name !== null && (whole === text || head.startsWith("$"))
+      : name !== null || /^[a-z]/.test(head);
   const found = Array.from(text.matchAll(placeholder)).flatMap((match) => {
     const { braces, dollar } = match.groups ?? {};
     const inner = braces ?? dollar ?? "";
     const [head = ""] = /^[^.[]+/.exec(inner) ?? [];
     const name = nameOf(head);
-    // Shells and JavaScript write ${x}, and shells name their variables in capitals.
-    const isMeant = braces === undefined ? !isCode && (name ?? /^[a-z]/.test(head)) : !isCode;
-    if (!isMeant && !(braces !== undefined && name !== null)) return [];
+    if (braces !== undefined ? isCode && name === null : !isDollarMeant(match[0], head, name))
+      return [];
     const expression = `${name ?? head}${inner.slice(head.length)}`;
     return [{ at: match.index, placeholder: match[0], expression }];
   });
