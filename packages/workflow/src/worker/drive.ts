@@ -46,7 +46,7 @@ export type ThreadPlace = {
 export const rootPlace = (root: Root, hash: string): ThreadPlace => ({
   shared: sharedIn(root),
   worktrees: (threadId) => worktreesDir(root, threadId),
-  stacks: new StackMapper(root, hash),
+  stacks: StackMapper.of(root, hash),
 });
 
 /**
