@@ -226,7 +226,8 @@ export class DiskStore implements ThreadStore {
     await this.#claims.get(threadId)?.claim.fenced();
     if (!this.#locks.take(hash)) throw held(threadId);
     try {
-      removeThreadFiles(this.#root, hash, checkThreadId(threadId));
+      checkThreadId(threadId);
+      await withThreadId(this.#root, threadId, () => removeThreadFiles(this.#root, hash, threadId));
       this.#unsynced.delete(threadId);
       return true;
     } catch (error) {
