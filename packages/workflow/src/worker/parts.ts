@@ -27,6 +27,8 @@ export type ThreadsParts = {
     oldEntries: (start: StartRecord) => Promise<readonly OldEntries[]>;
     /** What a new thread is started in; undefined where that can't be told. */
     startedIn: (env: Readonly<Record<string, string>>) => Promise<StartedIn | undefined>;
+    /** @throws WorkflowError `NOT_RECOVERED` when the log of a thread that is not claimed was restored from a copy */
+    checkUnrestored: (ref: ThreadRef) => void;
     /** Counts that a thread is resumed unasked. @throws WorkflowError `NOT_RECOVERED` when it must not be */
     recover: (
       thread: Interrupted,

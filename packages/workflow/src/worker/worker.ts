@@ -7,7 +7,7 @@ import { noteLeft, threadWithId } from "../disk/threads.ts";
 import { CopiedCommits } from "../disk/worktrees.ts";
 import { startedInRoot } from "../disk/identity.ts";
 import { takeLock } from "../disk/lock.ts";
-import { noteRecovery } from "../disk/recovery.ts";
+import { checkUnrestored, noteRecovery } from "../disk/recovery.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { markVariable } from "../system/worker-env.ts";
@@ -149,6 +149,7 @@ export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
   },
   oldEntries: (start) => oldJournals(root, start, async (threadId) => threadWithId(root, threadId)),
   startedIn: (env) => startedInRoot(root, env),
+  checkUnrestored: (ref) => checkUnrestored(root, ref),
   recover: async (thread, env, descriptor) => noteRecovery(root, thread, env, descriptor),
   leave: (ref, to, isPaused) => noteLeft(root, ref, to, isPaused),
 });
