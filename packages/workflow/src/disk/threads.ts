@@ -102,7 +102,10 @@ export async function withThreadId<T>(
  * Moves all that is kept of a thread to the trash. It is durable on return.
  * @throws WorkflowError `THREAD_NOT_FOUND` and those of the disk.
  */
-export function removeThreadFiles(root: Root, hash: string, threadId: string): void {
+export const removeThreadFiles = (root: Root, hash: string, threadId: string): Promise<void> =>
+  withThreadId(root, threadId, () => toTrash(root, hash, threadId));
+
+function toTrash(root: Root, hash: string, threadId: string): void {
   const isThere = system.files.exists(dataPath(root, hash, threadId));
   // Whoever has removed it may have ended before that was durable.
   if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));

@@ -151,10 +151,9 @@ export class Threads {
       if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
       place.checkUnrestored({ hash, threadId });
       await this.#driveAgain(bundle, threadId, request, async (claim) => {
-        const { start, steps, thread } = claim;
-        if (steps.at(-1)?.role === WAIT) throw waiting(threadId, steps.at(-1) ?? null);
-        const facts = { start, steps, paused: thread.paused };
-        await place.recover(facts, request.env, bundle.descriptor);
+        const last = claim.steps.at(-1) ?? null;
+        if (last?.role === WAIT) throw waiting(threadId, last);
+        await place.recover(claim, request.env, bundle.descriptor);
         return request;
       });
     });

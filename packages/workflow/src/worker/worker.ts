@@ -150,7 +150,9 @@ export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
   oldEntries: (start) => oldJournals(root, start, async (threadId) => threadWithId(root, threadId)),
   startedIn: (env) => startedInRoot(root, env),
   checkUnrestored: (ref) => checkUnrestored(root, ref),
-  recover: async (thread, env, descriptor) => noteRecovery(root, thread, env, descriptor),
+  async recover({ start, steps, thread }, env, descriptor) {
+    noteRecovery(root, { start, steps, paused: thread.paused }, env, descriptor);
+  },
   leave: (ref, to, isPaused) => noteLeft(root, ref, to, isPaused),
 });
 
