@@ -4,7 +4,9 @@ import { treeOf } from "./about.tsx";
 
 const relative = (threadId: string, parent: string | null): Relative => ({
   threadId,
-  workflow: "w",
+  hash: "h",
+  workedMs: 0,
+  waitedMs: 0,
   hash: "h",
   status: "completed",
   steps: 3,
