@@ -4,7 +4,7 @@ import { treeOf } from "./about.tsx";
 
 const relative = (threadId: string, parent: string | null): Relative => ({
   threadId,
-  hash: "h",
+  workflow: "w",
   workedMs: 0,
   waitedMs: 0,
   hash: "h",
