@@ -8,7 +8,7 @@ import { noteLeft, threadWithId } from "../disk/threads.ts";
 import { CopiedCommits } from "../disk/worktrees.ts";
 import { startedInRoot } from "../disk/identity.ts";
 import { takeLock } from "../disk/lock.ts";
-import { noteRecovery } from "../disk/recovery.ts";
+import { checkUnrestored, noteRecovery } from "../disk/recovery.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { markVariable } from "../system/worker-env.ts";
@@ -152,7 +152,10 @@ export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
   },
   oldEntries: (start) => oldJournals(root, start, async (threadId) => threadWithId(root, threadId)),
   startedIn: (env) => startedInRoot(root, env),
-  recover: async (thread, env, descriptor) => noteRecovery(root, thread, env, descriptor),
+  checkUnrestored: (ref) => checkUnrestored(root, ref),
+  async recover({ start, steps, thread }, env, descriptor) {
+    noteRecovery(root, { start, steps, paused: thread.paused }, env, descriptor);
+  },
   leave: (ref, to, isPaused) => noteLeft(root, ref, to, isPaused),
 });
 
