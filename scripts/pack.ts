@@ -3,6 +3,7 @@ import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build, buildCommand, buildProcesses } from "./build.ts";
+import { nameJavaScript } from "./declarations.ts";
 import { consoleLicencesFile, licencesOf, licencesOfConsole, notices } from "./licences.ts";
 import { bundledExportsOf, entryPointsOf, exportsOf, type Published } from "./published.ts";
 import { makeStandalone } from "./standalone.ts";
@@ -36,10 +37,7 @@ function run(command: string[], cwd: string): string {
   throw new Error(`${command.join(" ")}\n${stdout.toString()}${stderr.toString()}`);
 }
 
-/**
- * Runs the compiler on a package's entry points. The declarations' imports name `.js`, which every module
- * resolution takes.
- */
+/** Runs the compiler on a package's entry points. */
 function compile(name: Published, dist: string, emit: object): void {
   const folder = join(top, "packages", name);
   const settings = join(out, "tsconfig.json");
@@ -55,10 +53,7 @@ function compile(name: Published, dist: string, emit: object): void {
   const text = JSON.stringify({ extends: "../tsconfig.json", compilerOptions, files, include: [] });
   writeFileSync(settings, text);
   run([join(top, "node_modules/.bin/tsc"), "-p", settings], top);
-  for (const path of new Bun.Glob("**/*.d.ts").scanSync({ cwd: dist, absolute: true })) {
-    const declarations = readFileSync(path, "utf8");
-    writeFileSync(path, declarations.replace(/(["'])(\.{1,2}\/[^"'\n]+)\.ts\1/g, "$1$2.js$1"));
-  }
+  nameJavaScript(dist);
 }
 
 const declarations = { emitDeclarationOnly: true };
@@ -234,14 +229,46 @@ async function packAll(): Promise<Packed> {
 }
 
 /**
+ * Writes an archive of the packages that a project of the standalone binary installs: tarballs whose dependencies on each
+ * other are peer dependencies, so that any package manager takes the project's own.
+ */
+async function archiveOf(path: string, staged: readonly string[]): Promise<void> {
+  const archive: Record<string, Uint8Array> = {};
+  for (const folder of staged) {
+    const { dependencies, ...manifest } = readManifest(folder);
+    const [ours, others] = [true, false].map((isOurs) =>
+      Object.fromEntries(
+        Object.entries(dependencies).filter(([name]) => name.startsWith("@uncaged/") === isOurs),
+      ),
+    );
+    const text = JSON.stringify({ ...manifest, dependencies: others, peerDependencies: ours });
+    const files: Record<string, Uint8Array | string> = {};
+    for (const file of new Bun.Glob("**/*").scanSync({ cwd: folder })) {
+      files[join("package", file)] = new Uint8Array(readFileSync(join(folder, file)));
+    }
+    files["package/package.json"] = text;
+    const tarball = new Bun.Archive(files, { compress: "gzip" });
+    archive[`${manifest.name}.tgz`] = await tarball.bytes();
+  }
+  await Bun.Archive.write(path, archive);
+}
+
+/**
  * Makes the standalone binary from the packages that {@link pack} has staged, for this machine or another platform.
  * Gives its path; what it brings along is named beside it.
  */
 export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<string> {
   const folder = join(out, target?.replace(/^bun-/, "standalone-") ?? "standalone");
   const staged = (source: string) => ({ staged: join(out, basename(source)), source });
+  const archive = join(out, "packages.tar");
+  const installed = [core, agents, steps, graph, join(top, "packages/evals")];
+  await archiveOf(
+    archive,
+    installed.map((source) => staged(source).staged),
+  );
   const parts = {
     packages: [core, agents, steps, graph, plan].map(staged),
+    archive,
     lent: ["zod"],
     console: join(out, basename(cli), "dist/console"),
   };
