@@ -207,6 +207,16 @@ export type Packed = Record<
   string
 >;
 
+/** The command that installs tarballs in a folder. They depend on each other, and no registry has them. */
+export function installCommand(tarballs: readonly string[], folder: string): string {
+  const words = tarballs.map((path) => shellWord(`./${relative(folder, path)}`));
+  return ["npm install", ...words].join(" ");
+}
+
+/** A text as a shell takes it for one word. */
+const shellWord = (text: string): string =>
+  /^[\w./+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
 let packed: Promise<Packed> | null = null;
 
 /** Packs the packages, once for each process. */
@@ -287,7 +297,5 @@ if (import.meta.main) {
   for (const target of targets) made.push(await packStandalone(target));
   const shown = (path: string) => relative(process.cwd(), path);
   for (const path of made) console.log(shown(path));
-  // They depend on each other, and no registry has them.
-  const install = tarballs.map((path) => `./${shown(path)}`).join(" ");
-  console.error(`install them together: npm install ${install}`);
+  console.error(`install them together: ${installCommand(tarballs, process.cwd())}`);
 }

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pack, packStandalone } from "../scripts/pack.ts";
+import { installCommand, pack, packStandalone } from "../scripts/pack.ts";
 import { isWhole, some } from "../packages/workflow/test/fixtures/cases.ts";
 import { LocalRegistry } from "./local-registry.ts";
 import { top } from "./source.ts";
@@ -67,12 +67,16 @@ function newRegistry(tarballs: readonly string[] = []): LocalRegistry {
   return registry;
 }
 
-/** Installs our packages into a folder, and returns the command. */
-async function installed(name: string, packages: readonly string[], registry: LocalRegistry) {
+/** Installs our packages into a folder by a command, and returns the program. */
+async function installed(
+  name: string,
+  commandIn: (folder: string) => string,
+  registry: LocalRegistry,
+) {
   const home = join(folder, name);
   mkdirSync(home);
   writeFileSync(join(home, "package.json"), "{}");
-  expect(await perform(["npm", "install", ...packages], home, registry)).toEqual(passes);
+  expect(await perform(["sh", "-c", commandIn(home)], home, registry)).toEqual(passes);
   return join(home, "node_modules/.bin/uncaged-workflow");
 }
 
@@ -81,10 +85,13 @@ beforeAll(async () => {
   const tarballs = Object.values(await pack());
   const others = newRegistry();
   programs.checkout = { program: checkout, registry: others };
-  programs.tarballs = { program: await installed("tarballs", tarballs, others), registry: others };
+  programs.tarballs = {
+    program: await installed("tarballs", (home) => installCommand(tarballs, home), others),
+    registry: others,
+  };
   if (!isWhole) return;
   const registry = newRegistry(tarballs);
-  const program = await installed("published", ["uncaged-workflow"], registry);
+  const program = await installed("published", () => "npm install uncaged-workflow", registry);
   programs.registry = { program, registry };
   programs.binary = { program: await packStandalone(), registry: others };
 });

@@ -202,6 +202,8 @@ function contentsOf(
       ...(!isTested && { test: testScript }),
     },
     devDependencies: withoutListed(needed, there),
+    // npm asks before it runs install scripts.
+    ...(!isTested && { allowScripts: { bun: true } }),
     ...(listsThere && { uncaged: fields }),
   };
   const project = read(projectFile);
