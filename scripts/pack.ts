@@ -257,8 +257,8 @@ async function archiveOf(path: string, staged: readonly string[]): Promise<void>
       files[join("package", file)] = new Uint8Array(readFileSync(join(folder, file)));
     }
     files["package/package.json"] = text;
-    const tarball = new Bun.Archive(files, { compress: "gzip" });
-    archive[`${manifest.name}.tgz`] = await tarball.bytes();
+    const packedFiles = new Bun.Archive(files, { compress: "gzip" });
+    archive[`${manifest.name}.tgz`] = await packedFiles.bytes();
   }
   await Bun.Archive.write(path, archive);
 }

@@ -37,16 +37,13 @@ export class LocalRegistry {
     const { version } = this.#manifestOf("bun-types");
     const typesOfBun = { name: "@types/bun", version, dependencies: { "bun-types": version } };
     const reference = '/// <reference types="bun-types" />\n';
-    this.#add(typesOfBun, (folder) => writeFileSync(join(folder, "index.d.ts"), reference));
+    this.#add(typesOfBun, (own) => writeFileSync(join(own, "index.d.ts"), reference));
     this.#add({ ...this.#manifestOf("@types/node"), version: "24.0.0" });
     // Its install script has moved the binary to where it is run.
     const bun = { ...this.#manifestOf("bun"), bin: { bun: "bin/bun.exe" } };
-    this.#add({ ...bun, scripts: {}, optionalDependencies: {} }, (folder) => {
-      mkdirSync(join(folder, "bin"));
-      symlinkSync(
-        join(this.#foldersOf("bun")[0] ?? "", "bin/bun.exe"),
-        join(folder, "bin/bun.exe"),
-      );
+    this.#add({ ...bun, scripts: {}, optionalDependencies: {} }, (own) => {
+      mkdirSync(join(own, "bin"));
+      symlinkSync(join(this.#foldersOf("bun")[0] ?? "", "bin/bun.exe"), join(own, "bin/bun.exe"));
     });
     this.#server = Bun.serve({ port: 0, fetch: (request) => this.#answer(request) });
   }

@@ -1,8 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import cli from "../../package.json" with { type: "json" };
-import { ownFile } from "../session/own-command.ts";
 
 export const corePackage = "@uncaged/workflow";
 const commandPackage = "uncaged-workflow";
