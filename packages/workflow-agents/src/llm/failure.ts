@@ -20,7 +20,8 @@ export function failureIn(value: unknown): HttpFailure {
   const body = Array.isArray(value) ? (value as unknown[])[0] : value;
   const around = isObject(body) ? body : {};
   const error: Fields = isObject(around.error) ? around.error : {};
-  const said = [body, around.error, error.message, around.message, around.detail].map(textIn);
+  const given = [around.error, error.message, around.message, around.detail].map(textIn);
+  const said = [wordIn(body).trim(), ...given];
   const message = said.find((one) => one !== "") ?? "";
   const raw = isObject(error.metadata) ? error.metadata.raw : undefined;
   const inner = raw === undefined ? "" : failureIn(jsonIn(raw) ?? raw).message;
