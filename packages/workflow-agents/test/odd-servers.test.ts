@@ -301,7 +301,7 @@ test.each([
 test("what came in place of an answer is shown", async () => {
   const json = { base_resp: { status_code: 1004, status_msg: "login fail" } };
   const { code, error } = await played(chat, [{ json }]);
-  expect([code, String((error as Error).message)]).toEqual([
+  expect([code, (error as Error).message]).toEqual([
     "LLM_BAD_ANSWER",
     expect.stringContaining("login fail"),
   ]);

@@ -149,7 +149,7 @@ function assistantOf(
   return {
     role: "assistant",
     content: text || null,
-    ...(refused.has("reasoning_content") && { reasoning_content: String(reasoning?.text ?? "") }),
+    ...(refused.has("reasoning_content") && { reasoning_content: wordIn(reasoning?.text) }),
     ...(refused.has("reasoning_details") &&
       reasoning?.details !== undefined && { reasoning_details: reasoning.details }),
     ...(calls.length > 0 && {
