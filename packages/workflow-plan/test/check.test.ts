@@ -275,3 +275,12 @@ test("the layout of a plan has no two steps over each other, and each edge runs 
     }
   }
 });
+
+test("a step may have a name that every object has", () => {
+  const after = { ...step("constructor"), depends_on: ["a"] };
+  const at = placed([step("a"), after]).map(({ id, position }) => [id, position?.x]);
+  expect(at).toEqual([
+    ["a", 0],
+    ["constructor", 312],
+  ]);
+});

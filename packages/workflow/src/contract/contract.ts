@@ -1,6 +1,7 @@
 import type { Attempts } from "./attempt.ts";
 import type { Journal } from "./journal.ts";
 import type { SharedValues } from "./shared-values.ts";
+import type { RootSpending } from "./spending.ts";
 
 /**
  * What each yield produces: one role's output. `attempt` is the id of the attempt that it is the result
@@ -75,6 +76,8 @@ export type WorkflowOptions = {
   /** Answers each role in place of its execution: see {@link answersFromFixture}. */
   recorded?: RecordedAnswers;
   shared?: SharedValues;
+  /** What the threads of the storage root spend under its limits. */
+  spending?: RootSpending;
   pause?: Pause;
   [option: string]: unknown;
 };
