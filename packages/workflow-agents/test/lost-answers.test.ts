@@ -166,7 +166,7 @@ describe("what Claude Code spends", () => {
 
   test("is said at the start not to count toward a limit where its price is not known", async () => {
     const script = init("claude-next") + init("claude-next") + result("ok");
-    const more = { remaining: () => 1, withCost: (one: RoleRun["spent"][number]) => one };
+    const more = { limitsCost: true, withCost: (one: RoleRun["spent"][number]) => one };
     const { notes } = await play(script, claudeCode(), "claude", "s", more);
     expect(notes).toEqual([expect.stringContaining("the price of model claude-next is not known")]);
     expect((await play(script, claudeCode(), "claude")).notes).toEqual([]);
