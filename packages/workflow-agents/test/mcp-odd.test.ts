@@ -27,6 +27,8 @@ describe("a server by stdio that answers with", () => {
     "no version",
     "several lines",
     "a log line before it",
+    "logs in JSON",
+    "a byte order mark",
     "null for its other fields",
     "a text in place of a list",
     "content of an unknown type",
@@ -44,6 +46,13 @@ describe("a server by stdio that answers with", () => {
       expect(content).toContain("noon");
       expect(is_error).toBe(false);
     }
+  });
+
+  test("structured content alone keeps its digits", async () => {
+    const args = [join(import.meta.dir, "mcp/odd.ts"), "long digits"];
+    const registry = toolRegistry([mcpTools({ name: "m", command: process.execPath, args })]);
+    const { content, is_error } = await registry.run("m__now", {}, context());
+    expect([content, is_error]).toEqual(['{"noon":12345678901234567890}', false]);
   });
 
   test("tools that can't be used leaves them out, and says so", async () => {
@@ -155,6 +164,8 @@ describe("a server by HTTP", () => {
         : null;
     const { call, stop } = serverOf(reply);
     expect((await call()).content).toBe("noon");
+    body = `\ufeff{"result": {"structuredContent": {"at": 12345678901234567890}}}`;
+    expect((await call()).content).toBe('{"at":12345678901234567890}');
     body = "";
     expect(await call()).toEqual({ content: "its answer is empty", is_error: true });
     await stop();

@@ -111,6 +111,8 @@ export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "br
   const text = onceOf(json.trim()) || "{}";
   try {
     const input = parseExact(text, (digits) => digits);
+    // Some servers write the JSON as a text of JSON.
+    if (typeof input === "string" && isObjectText(input)) return argumentsOf(input);
     if (!isObject(input)) return { input: {}, broken: "its arguments are JSON, but no object" };
     return longIntegers(text).length > 0 ? { input, exact: text } : { input };
   } catch {

@@ -1,4 +1,5 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
+import { parseExact, rawInteger } from "../content/exact.ts";
 import { kindOf, wordIn } from "../content/sent.ts";
 import { type Fields, isObject, oneLine } from "../run/error.ts";
 import { type Asked, resultIn } from "./reader.ts";
@@ -22,6 +23,7 @@ export class Exchange {
   readonly #waiting = new Map<Id, Asked>();
   readonly #note: (problem: string) => void;
   #unclaimed: Fields[] = [];
+  readonly #cursors = new Map<string, Set<unknown>>();
   #newest = -1;
   #part = "";
 
@@ -37,7 +39,15 @@ export class Exchange {
     if (method === "notifications/cancelled") this.forget(given.requestId as Id);
     if (typeof method !== "string" || !isId(id)) return;
     if (typeof id === "number") this.#newest = Math.max(this.#newest, id);
-    this.#waiting.set(id, { method, params: given, note: this.#note });
+    const cursors = this.#cursorsOf(method, given.cursor);
+    this.#waiting.set(id, { method, params: given, cursors, note: this.#note });
+  }
+
+  /** The cursors of a list that was asked for so far; a request without one begins the list anew. */
+  #cursorsOf(method: string, cursor: unknown): Set<unknown> {
+    const cursors = (cursor !== undefined && this.#cursors.get(method)) || new Set();
+    this.#cursors.set(method, cursors.add(cursor));
+    return cursors;
   }
 
   /** Drops a request that nobody waits for any more. */
@@ -85,7 +95,7 @@ export class Exchange {
     { own, code = unreadable }: { own?: Id; code?: number } = {},
   ): JSONRPCMessage[] {
     const error = { code, message: problem };
-    if (own === undefined) return this.messages({ error });
+    if (own === undefined) return this.messages({ jsonrpc: "2.0", error });
     if (!this.#waiting.delete(own)) return [];
     return [{ jsonrpc: "2.0", id: own, error }, ...this.#claimed()];
   }
@@ -93,6 +103,10 @@ export class Exchange {
   #message(value: unknown, own: Id | undefined): JSONRPCMessage[] {
     if (!isObject(value)) {
       this.#note(`sent ${kindOf(value)}, which is not a message`);
+      return [];
+    }
+    if (own === undefined && !this.#isMessage(value)) {
+      this.#stray(JSON.stringify(value));
       return [];
     }
     const { method } = value;
@@ -106,6 +120,13 @@ export class Exchange {
       this.#unclaimed.push(value);
     }
     return [];
+  }
+
+  /** Whether an object is a message at all: programs log in JSON too. */
+  #isMessage({ jsonrpc, id, method, result, error }: Fields): boolean {
+    if (jsonrpc !== undefined) return true;
+    if (result !== undefined || error !== undefined) return this.#requestOf(id, undefined) !== null;
+    return typeof method === "string" && /^ping$|\//.test(method);
   }
 
   #requestOf(id: unknown, own: Id | undefined): Id | null {
@@ -194,9 +215,10 @@ function metaIn({ progressToken, ...others }: Fields): Fields {
   return isId(progressToken) ? { ...others, progressToken } : others;
 }
 
-function parsed(text: string): unknown {
+/** The JSON of a message, with all digits of its integers; undefined for what is not JSON. */
+export function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExact(text.replace(/^\ufeff/, ""), rawInteger);
   } catch {
     return undefined;
   }
