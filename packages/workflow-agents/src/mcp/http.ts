@@ -81,12 +81,10 @@ function jsonOf(
 ): Response {
   const read = () => {
     if (text === null) return exchange.failed(tooLong, { own });
-    try {
-      return exchange.messages(JSON.parse(text), own);
-    } catch {
-      const problem = text.trim() === "" ? "is empty" : "is not JSON";
-      return exchange.failed(`its answer ${problem}`, { own });
-    }
+    const value = exchange.parsed(text);
+    if (value !== undefined) return exchange.messages(value, own);
+    const problem = text.trim() === "" ? "is empty" : "is not JSON";
+    return exchange.failed(`its answer ${problem}`, { own });
   };
   const headers = new Headers(response.headers);
   headers.set("content-type", "application/json");
