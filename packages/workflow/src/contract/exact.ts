@@ -102,9 +102,9 @@ export function losslessJson(text: string): { value: unknown } | null {
   }
 }
 
-function isHeld(token: string): boolean {
-  const number = Number(token);
-  if (/[eE]/.test(token) || !Number.isInteger(number)) return Number.isFinite(number);
+function isHeld(text: string): boolean {
+  const number = Number(text);
+  if (/[eE]/.test(text) || !Number.isInteger(number)) return Number.isFinite(number);
   return Number.isSafeInteger(number);
 }
 
