@@ -60,7 +60,9 @@ describe("a server by stdio that answers with", () => {
 
 test("tools may have names that every object inherits, and those that are missing are refused", async () => {
   const names = ["constructor", "prototype", "toString", "hasOwnProperty", "__proto__"];
-  const properties = JSON.parse('{"__proto__":{"type":"integer"},"constructor":{"type":"integer"}}');
+  const properties = JSON.parse(
+    '{"__proto__":{"type":"integer"},"constructor":{"type":"integer"}}',
+  );
   const server = Bun.serve({
     ...{ hostname: "127.0.0.1", port: 0 },
     async fetch(request) {
@@ -73,7 +75,10 @@ test("tools may have names that every object inherits, and those that are missin
       };
       if (id === undefined) return new Response(null, { status: 202 });
       const inputSchema = { type: "object", properties };
-      const said = { type: "text", text: `${params?.name} ${/"arguments":(\{[^}]*\})/.exec(text)?.[1]}` };
+      const said = {
+        type: "text",
+        text: `${params?.name} ${/"arguments":(\{[^}]*\})/.exec(text)?.[1]}`,
+      };
       const results: Record<string, object> = {
         initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} } },
         "tools/list": { tools: names.map((name) => ({ name, inputSchema })) },

@@ -1,5 +1,11 @@
 import { createHash } from "node:crypto";
-import { DiskStore, readBundle, refusals, type Root, type StoredBundle } from "@uncaged/workflow/store";
+import {
+  DiskStore,
+  readBundle,
+  refusals,
+  type Root,
+  type StoredBundle,
+} from "@uncaged/workflow/store";
 import { WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { frame, numbered } from "../client/frame.ts";
