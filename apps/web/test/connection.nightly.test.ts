@@ -123,7 +123,7 @@ test("without a shared worker a hidden tab has no stream, so that the ninth is a
       (least) => Number(document.querySelector("dd")?.textContent) > least,
       stepCount,
     );
-    expect([...streams.values()].reduce((sum, open) => sum + open)).toBe(1);
+    expect([...streams.values()].reduce((sum, count) => sum + count)).toBe(1);
     await setHidden(page, true);
     await until(() => streams.get(page) === 0);
   }

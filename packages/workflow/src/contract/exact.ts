@@ -85,13 +85,13 @@ export function losslessJson(text: string): { value: unknown } | null {
   let depth = 0;
   let keys = 0;
   // JSON.parse calls itself for each level.
-  for (const [token, colon] of text.matchAll(
+  for (const [part, colon] of text.matchAll(
     /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[[\]{}]|-?[0-9][0-9.eE+-]*/g,
   )) {
-    if (token === "[" || token === "{") depth += 1;
-    else if (token === "]" || token === "}") depth -= 1;
+    if (part === "[" || part === "{") depth += 1;
+    else if (part === "]" || part === "}") depth -= 1;
     else if (colon !== undefined) keys += 1;
-    else if (!token.startsWith('"') && !isHeld(token)) return null;
+    else if (!part.startsWith('"') && !isHeld(part)) return null;
     if (depth > maxJsonDepth) return null;
   }
   try {
