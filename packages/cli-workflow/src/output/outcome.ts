@@ -92,6 +92,9 @@ export function hintOf(state: ThreadStatus): string | null {
 function answerHint(threadId: string, { meta }: Step): string {
   const resume = `uncaged-workflow resume ${threadId}`;
   if (meta.for === "budget") return `raise the limit: ${resume} --input N`;
+  if (meta.for === "limits") {
+    return `raise the limit in uncaged.json, and in config.json of the storage root, then: ${resume} --input again`;
+  }
   if (isApproval({ for: "", ...meta })) {
     return `approve it: ${resume} --approve; or reject it: ${resume} --refuse REASON`;
   }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
+import { SpendingBook } from "../disk/spending.ts";
 import { DiskStore } from "../disk/store.ts";
 import { noteLeft, threadWithId } from "../disk/threads.ts";
 import { CopiedCommits } from "../disk/worktrees.ts";
@@ -17,6 +18,7 @@ import { Orphans } from "./orphans.ts";
 import { ControlServer } from "./server.ts";
 import { oldJournals } from "./old-journal.ts";
 import type { ThreadsParts } from "./parts.ts";
+import { ThreadSpending } from "./spending.ts";
 import { Threads } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
 
@@ -142,6 +144,7 @@ export function runWorker(
 /** What the threads of a bundle have of a storage root beside their store. */
 export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
   ...rootPlace(root, hash),
+  spending: spendingIn(root, hash),
   noteCopied(threadId, steps) {
     const commits = new CopiedCommits();
     for (const step of steps) commits.add(step);
@@ -152,6 +155,11 @@ export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
   recover: async (thread, env, descriptor) => noteRecovery(root, thread, env, descriptor),
   leave: (ref, to, isPaused) => noteLeft(root, ref, to, isPaused),
 });
+
+function spendingIn(root: Root, hash: string): ThreadsParts["place"]["spending"] {
+  const book = new SpendingBook(root, hash);
+  return (thread) => new ThreadSpending(root, book, thread);
+}
 
 /** @throws WorkflowError `BUNDLE_LOAD_FAILED` when the bundle's top level does not end in time. */
 async function inTime(hash: string, loaded: Promise<LoadedBundle>): Promise<LoadedBundle> {
