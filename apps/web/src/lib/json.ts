@@ -1,4 +1,4 @@
-import { roundedIn } from "@uncaged/workflow/interpreter";
+import { roundedIn } from "@uncaged/workflow/records";
 
 type Read<Value> = { value: Value; problem: null } | { value: null; problem: string };
 

@@ -1,4 +1,4 @@
-import { isRounded } from "@uncaged/workflow/interpreter";
+import { isRounded } from "@uncaged/workflow/records";
 import { inexact, isRecord, ownIn, readJson } from "./json.ts";
 
 /** A JSON Schema as data; anything else counts as the empty one. */

@@ -1,6 +1,6 @@
 import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
 import { useState } from "react";
-import { isRounded } from "@uncaged/workflow/interpreter";
+import { isRounded } from "@uncaged/workflow/records";
 import { inexact, isRecord, ownIn, readJson } from "../../lib/json.ts";
 import { isComposing } from "../../lib/kept.ts";
 import { asSchema, type FormField, type Schema } from "../../lib/schema.ts";
