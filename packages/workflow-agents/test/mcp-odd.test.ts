@@ -67,6 +67,53 @@ describe("a server by stdio that answers with", () => {
   });
 });
 
+test("tools may have names that every object inherits, and those that are missing are refused", async () => {
+  const names = ["constructor", "prototype", "toString", "hasOwnProperty", "__proto__"];
+  const properties = JSON.parse(
+    '{"__proto__":{"type":"integer"},"constructor":{"type":"integer"}}',
+  );
+  const server = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    async fetch(request) {
+      if (request.method !== "POST") return new Response("", { status: 405 });
+      const text = await request.text();
+      const { id, method, params } = JSON.parse(text) as {
+        id?: number;
+        method: string;
+        params: { name: string };
+      };
+      if (id === undefined) return new Response(null, { status: 202 });
+      const inputSchema = { type: "object", properties };
+      const said = {
+        type: "text",
+        text: `${params?.name} ${/"arguments":(\{[^}]*\})/.exec(text)?.[1]}`,
+      };
+      const results: Record<string, object> = {
+        initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} } },
+        "tools/list": { tools: names.map((name) => ({ name, inputSchema })) },
+        "tools/call": { content: [said] },
+      };
+      const result = results[method];
+      const error = { code: -32601, message: "not known" };
+      return Response.json({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) });
+    },
+  });
+  const source = mcpTools({ name: "m", url: `http://127.0.0.1:${server.port}/mcp` });
+  const registry = toolRegistry([source]);
+  const definitions = await registry.definitions(context());
+  expect(definitions.map(({ name }) => name)).toEqual(names.map((name) => `m__${name}`));
+  const input = JSON.parse('{"__proto__":1,"constructor":2}') as object;
+  for (const name of names) {
+    const { content, is_error } = await registry.run(`m__${name}`, input, context());
+    expect([content, is_error]).toEqual([`${name} {"__proto__":1,"constructor":2}`, false]);
+  }
+  for (const name of names) {
+    const { content, is_error } = await registry.run(name, {}, context());
+    expect([is_error, content]).toEqual([true, expect.stringContaining(`no tool "${name}"`)]);
+  }
+  await server.stop(true);
+});
+
 describe("a server by HTTP", () => {
   type Reply = (session: string | null, method: string) => Response | null;
   const serverOf = (reply: Reply, session = () => "first") => {

@@ -1,5 +1,5 @@
 import { createParser } from "eventsource-parser";
-import { parseExact, rawInteger } from "../content/exact.ts";
+import { parseExact, rawNumber } from "@uncaged/workflow/interpreter";
 import { isObject } from "../run/error.ts";
 import { StreamFailure } from "./error.ts";
 import { failureIn } from "./failure.ts";
@@ -137,7 +137,7 @@ function isJson(text: string): boolean {
 
 function jsonOf(text: string): unknown {
   try {
-    return parseExact(text.trim(), rawInteger);
+    return parseExact(text.trim(), rawNumber);
   } catch {
     throw new NotJson();
   }

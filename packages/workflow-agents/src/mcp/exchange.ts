@@ -1,5 +1,5 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
-import { parseExact, rawInteger } from "../content/exact.ts";
+import { parseExact, rawNumber, roundedIn } from "@uncaged/workflow/interpreter";
 import { kindOf, wordIn } from "../content/sent.ts";
 import { type Fields, isObject, oneLine } from "../run/error.ts";
 import { type Asked, resultIn } from "./reader.ts";
@@ -22,6 +22,8 @@ const longestPart = 2 ** 20;
 export class Exchange {
   readonly #waiting = new Map<Id, Asked>();
   readonly #note: (problem: string) => void;
+  /** Messages with numbers that parsing has rounded, and the same messages with their digits. */
+  readonly #exact = new WeakMap<Fields, Fields>();
   #unclaimed: Fields[] = [];
   readonly #cursors = new Map<string, Set<unknown>>();
   #newest = -1;
@@ -62,8 +64,9 @@ export class Exchange {
   /** The messages of a line. What is not JSON is a part of a message that was broken into lines, or no message. */
   line(line: string, own?: Id): JSONRPCMessage[] {
     if (line.trim() === "") return [];
-    const whole = parsed(line);
-    const joined = whole === undefined && this.#part !== "" ? parsed(this.#part + line) : undefined;
+    const whole = this.parsed(line);
+    const joined =
+      whole === undefined && this.#part !== "" ? this.parsed(this.#part + line) : undefined;
     const value = whole ?? joined;
     if (value === undefined || (typeof value !== "object" && this.#part !== "")) {
       const isPart = this.#part !== "" || /^\s*[{[]/.test(line);
@@ -82,10 +85,25 @@ export class Exchange {
     this.#note(`put out what is not a message: ${oneLine(text, 200)}`);
   }
 
-  /** The messages of a JSON value; `own` is the request that it was sent in answer to. */
+  /** The value of a text of JSON, undefined when it is not JSON. */
+  parsed(given: string): unknown {
+    const text = given.replace(/^\ufeff/, "");
+    try {
+      const value: unknown = JSON.parse(text);
+      if (!roundedIn(text)) return value;
+      const exact = listOf(parseExact(text, rawNumber));
+      for (const [at, one] of listOf(value).entries()) {
+        if (isObject(one)) this.#exact.set(one, exact[at] as Fields);
+      }
+      return value;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The messages of a value that was {@link parsed}; `own` is the request that it was sent in answer to. */
   messages(value: unknown, own?: Id): JSONRPCMessage[] {
-    const list: unknown[] = Array.isArray(value) ? value.flat(2) : [value];
-    const read = list.flatMap((one) => this.#message(one, own));
+    const read = listOf(value).flatMap((one) => this.#message(one, own));
     return [...read, ...this.#claimed()];
   }
 
@@ -147,8 +165,11 @@ export class Exchange {
     return only && answer ? [this.#answer(only[0], answer)] : [];
   }
 
-  #answer(id: Id, { result, error }: Fields): JSONRPCMessage {
+  #answer(id: Id, given: Fields): JSONRPCMessage {
     const request = this.#waiting.get(id) as Asked;
+    // The bounds of a schema have to stay numbers.
+    const isTool = request.method === "tools/call";
+    const { result, error } = (isTool && this.#exact.get(given)) || given;
     this.#waiting.delete(id);
     const isEmpty = !isObject(result) || Object.keys(result).length === 0;
     if (isSent(error) && (isEmpty || !isSent(result))) {
@@ -170,6 +191,8 @@ export class Exchange {
 // A request that stays open as long as its connection; what comes without an id is not its answer.
 const longLived = new Set(["subscriptions/listen"]);
 const allowsNothing = new Set(["ping", "initialize"]);
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.flat(2) : [value]);
 
 const isId = (id: unknown): id is Id => typeof id === "string" || typeof id === "number";
 
@@ -213,13 +236,4 @@ const isCount = (value: unknown): boolean => typeof value === "number" && Number
 
 function metaIn({ progressToken, ...others }: Fields): Fields {
   return isId(progressToken) ? { ...others, progressToken } : others;
-}
-
-/** The JSON of a message, with all digits of its integers; undefined for what is not JSON. */
-export function parsed(text: string): unknown {
-  try {
-    return parseExact(text.replace(/^\ufeff/, ""), rawInteger);
-  } catch {
-    return undefined;
-  }
 }

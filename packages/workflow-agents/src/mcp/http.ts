@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createParser } from "eventsource-parser";
 import { retryAfterIn } from "../limit/headers.ts";
 import { isObject } from "../run/error.ts";
-import { type Exchange, lostAnswer, parsed } from "./exchange.ts";
+import { type Exchange, lostAnswer } from "./exchange.ts";
 
 const mib = 2 ** 20;
 export const longestMessage = 64 * mib;
@@ -82,7 +82,7 @@ function jsonOf(
 ): Response {
   const read = () => {
     if (text === null) return exchange.failed(tooLong, { own });
-    const value = parsed(text);
+    const value = exchange.parsed(text);
     if (value !== undefined) return exchange.messages(value, own);
     const problem = text.trim() === "" ? "is empty" : "is not JSON";
     return exchange.failed(`its answer ${problem}`, { own });
