@@ -52,8 +52,9 @@ test.each(servers.flatMap(([way, options]) => allModels.map((model) => ({ way, o
     await at.stop();
     expect(error).toBeNull();
     const [result] = events.filter(({ type }) => type === "llm_tool_result");
-    const { got, id } = JSON.parse(String(result?.payload.content)) as Record<string, string>;
+    const content = String(result?.payload.content);
+    const { got } = JSON.parse(content) as Record<string, string>;
     expect(got).toBe('{"$id":9007199254740993,"deep":[{"n":-12345678901234567890}],"plain":7}');
-    expect(id).toBe("9007199254740995");
+    expect(content).toContain('"id":9007199254740995');
   },
 );
