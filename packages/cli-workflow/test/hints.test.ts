@@ -14,10 +14,61 @@ import {
   threads,
   tried,
 } from "./hints/threads.ts";
+import { disk as situationsOfRoots, writeFiles } from "./hints/disk.ts";
 import { registry } from "./hints/registry.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(180_000);
+/** The options of each command, by its name. */
+const commands = new Map<string, Set<string>>();
+beforeAll(async () => {
+  const sink = { write: () => {}, terminal: false, columns: 80 };
+  const { command: program, loadAll } = makeProgram({
+    argv: [],
+    env: {},
+    cwd: () => "/",
+    umask: 0o077,
+    output: { results: sink, notes: sink },
+    interruption: () => new AbortController().signal,
+    openRoot: openLocalHost,
+  });
+  await loadAll();
+  const visit = (command: Command, before: string) => {
+    const name = `${before}${command.name()}`;
+    const flags = command.options.flatMap(({ flags: all }) => all.match(/--[a-z-]+/g) ?? []);
+    commands.set(name, new Set(["--json", "--root", "--host", "--help", ...flags]));
+    for (const each of command.commands) visit(each, `${name} `);
+  };
+  for (const command of program.commands) visit(command, "");
+});
+
+const top = join(import.meta.dir, "../../..");
+
+/** Each call of the command in the texts of the sources: what follows its name, up to the end of the text or clause. */
+async function* calls(): AsyncGenerator<{ file: string; call: string }> {
+  for await (const file of new Bun.Glob("{packages,apps}/*/src/**/*.{ts,tsx}").scan(top)) {
+    if (/\.test\.tsx?$/.test(file)) continue;
+    const source = readFileSync(join(top, file), "utf8");
+    for (const [, call = ""] of source.matchAll(/[:`"'] ?uncaged-workflow ([a-z][^\n`"';|]*)/g))
+      if (!call.startsWith("is ")) yield { file, call: call.split("$(")[0] ?? "" };
+  }
+}
+
+test("each command and option that a hint names is there", async () => {
+  const wrong: string[] = [];
+  let count = 0;
+  for await (const { file, call } of calls()) {
+    count += 1;
+    const words = call.split(/[^a-z-]+/).slice(0, 3);
+    const names = words.map((_, at) => words.slice(0, at + 1).join(" "));
+    const options = commands.get(names.findLast((name) => commands.has(name)) ?? "");
+    const unknown = (call.match(/--[a-z][a-z-]*/g) ?? []).filter((flag) => !options?.has(flag));
+    if (!options || unknown.length > 0) wrong.push(`${file}: ${call}`);
+  }
+  expect(wrong).toEqual([]);
+  expect(count).toBeGreaterThan(100);
+});
+
 let memory: Store;
 let disk: Store;
 
@@ -25,16 +76,19 @@ beforeAll(async () => {
   memory = await playStore({ inMemory: true });
   disk = await playStore();
   for (const store of [memory, disk]) await addBundles(store);
+  writeFiles(disk);
 });
 afterAll(async () => {
   await disk.killWorkers();
   removeFolders();
 });
 
+const newStore = (store: Store) => playStore(store.memory ? { inMemory: true } : undefined);
+
 const every = (storeOf: () => Store, situations: Record<string, Situation>) => {
   for (const [name, situation] of Object.entries(situations))
     test(name, async () =>
-      leadsOn(situation.isNew ? await playStore({ inMemory: true }) : storeOf(), situation),
+      leadsOn(situation.isNew ? await newStore(storeOf()) : storeOf(), situation),
     );
 };
 
@@ -57,6 +111,7 @@ describe("each hint of workflows leads on", () => every(() => memory, registry))
 
 describe("each hint of a storage root leads on", () => {
   everyAttempt(() => disk, statesOfRoots);
+  every(() => disk, situationsOfRoots);
 });
 
 test("each hint was shown in a state, and led on", () => {

@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openLocalHost } from "@uncaged/workflow/host";
+import { openLocalHost, type WorkflowError } from "@uncaged/workflow/host";
+import { checkFixture } from "@uncaged/workflow/internal";
 import { dataPath } from "../../../workflow/src/disk/paths.ts";
 import { openRoot } from "../../../workflow/src/disk/root.ts";
 import { asker, bundleOf } from "../../../workflow/test/fixtures/bundles.ts";
@@ -154,15 +155,25 @@ export const threads: Record<string, Situation> = {
     },
   },
   "nothing runs": {
-    in: async (store) => {
-      await store.run(["kill", "--all"]);
-      return ["ps"];
-    },
+    in: async () => ["ps"],
+    isNew: true,
   },
   "a thread runs": {
     in: async (store) => {
       await running(store);
       return ["ps"];
+    },
+  },
+  "no step workflow": { in: async (store) => ["rerun", await completed(store)] },
+  "no fixture": {
+    in: async (store) => {
+      await completed(store);
+      try {
+        checkFixture({});
+        return "";
+      } catch (error) {
+        return (error as WorkflowError).hint ?? "";
+      }
     },
   },
   "params that do not fit": {
