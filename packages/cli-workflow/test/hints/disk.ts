@@ -17,7 +17,6 @@ import { counter } from "../../../workflow/test/fixtures/bundles.ts";
 import { twinOf } from "../../../workflow/test/fixtures/twin.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 import { startServer } from "../../../server/src/entry/index.ts";
-import { planOf } from "../planned.ts";
 import { ended, playBundle, type Store } from "../program.ts";
 import type { Situation } from "./leads.ts";
 import { addBundles, completed, logOf, states, statesOfRoots } from "./threads.ts";
@@ -225,15 +224,6 @@ export const disk: Record<string, Situation> = {
       writeFileSync(join(store.folder, "wrong/one.json"), "{}");
       return [...evalOf, "--fixtures", "wrong"];
     },
-  },
-  "a plan with a trigger is added": {
-    in: async (store) => {
-      const file = join(store.folder, "plan.json");
-      const trigger = { type: "cron", expression: "0 9 * * *" };
-      writeFileSync(file, JSON.stringify(planOf({ a: [] }, { trigger })));
-      return ["add", "watch", file];
-    },
-    isNew: true,
   },
 };
 

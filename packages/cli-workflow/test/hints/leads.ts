@@ -16,6 +16,8 @@ export type Situation = {
   codes?: number[];
   /** The environment of all its commands. */
   env?: Record<string, string>;
+  /** What its commands read. */
+  stdin?: string;
   /** The folder of all its commands, in that of the store. */
   cwd?: string;
   /** Whether what is tried may succeed, or have no hint. */
@@ -76,7 +78,7 @@ export const all: Site[] = sites().filter(({ text }) => commandsIn(text).length 
 
 /** Which tests show a hint: threads move between clusters and storage roots alone. */
 function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "threads" {
-  if (/workflow-plan|src.plan.|pages.plans/.test(file)) return "plans";
+  if (/workflow-plan|src.plan.|pages.plans/.test(file) || text.includes("plan confirm")) return "plans";
   if (/workflow-agents|record.journal/.test(file)) return "models";
   const isOfCluster = /workflow-restate|cluster.ts|host.move.ts/.test(file);
   return isOfCluster || /--host|pause it first/.test(text) ? "clusters" : "threads";
@@ -109,9 +111,9 @@ type Run = (args: string[]) => Promise<Ended>;
  * ends as the situation says, and does not report the same again.
  */
 export async function leadsOn(store: Store, situation: Situation): Promise<void> {
-  const { env, codes = [], not = {} } = situation;
-  const run: Run = (args) =>
-    store.run(args, { env, ...(situation.cwd && { cwd: `${store.folder}/${situation.cwd}` }) });
+  const { env, stdin, codes = [], not = {} } = situation;
+  const cwd = join(store.folder, situation.cwd ?? "");
+  const run: Run = (args) => store.run(args, { env, cwd, ...(stdin !== undefined && { stdin }) });
   const shown = async (): Promise<string> => {
     const made = await situation.in(store);
     if (typeof made === "string") return made;

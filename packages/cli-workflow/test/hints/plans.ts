@@ -1,5 +1,7 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Database } from "bun:sqlite";
+import type { Reply } from "../../../workflow-agents/test/wire.ts";
 import { ask, create, planOf, type PlanStore, type Started } from "../planned.ts";
 import type { Store } from "../program.ts";
 import type { Situation } from "./leads.ts";
@@ -7,9 +9,13 @@ import type { Situation } from "./leads.ts";
 const cron = { type: "cron", expression: "0 9 * * *" };
 
 /** A plan of a file, which waits for its confirmation. */
-async function plan(store: Store, trigger: object = { type: "manual" }): Promise<string> {
+async function plan(
+  store: Store,
+  trigger: object = { type: "manual" },
+  step = "a",
+): Promise<string> {
   const path = join((store as PlanStore).work, `${crypto.randomUUID()}.json`);
-  writeFileSync(path, JSON.stringify(planOf({ a: [] }, { trigger })));
+  writeFileSync(path, JSON.stringify(planOf({ [step]: [] }, { trigger })));
   const { workflow } = await store.json<{ workflow: { id: string } }>(
     ...[["plan", "new", "--file", path], { cwd: (store as PlanStore).work }] as const,
   );
@@ -43,10 +49,32 @@ async function failed(store: Store): Promise<string> {
 }
 
 async function executing(store: Store): Promise<string> {
-  const id = await plan(store);
-  (store as PlanStore).mark("waiting", ["a"]);
+  const id = await plan(store, { type: "manual" }, "slow");
+  (store as PlanStore).mark("waiting", ["slow"]);
   await store.json<Started>(["plan", "confirm", id]);
   return id;
+}
+
+async function decided(store: Store): Promise<string> {
+  const planner = store as PlanStore;
+  const failure_policy = { on_step_failure: "ask_user", max_retries: 0, retry_delay_ms: 0 };
+  const path = join(planner.work, "asks.json");
+  writeFileSync(path, JSON.stringify(planOf({ a: [] }, { failure_policy })));
+  const words = ["plan", "new", "--file", path];
+  const { workflow } = await store.json<{ workflow: { id: string } }>(words, { cwd: planner.work });
+  planner.mark("broken", ["a"]);
+  await store.run(["plan", "confirm", workflow.id, "--wait"]);
+  planner.mark("broken", []);
+  return workflow.id;
+}
+
+/** A folder with a manager of services that takes every request and does nothing. */
+const manager = { PATH: `${join(import.meta.dir, "manager")}:${process.env.PATH}` };
+
+/** What the model answers next. */
+function reply(store: Store, ...replies: Reply[]): void {
+  const planner = store as PlanStore;
+  planner.replies.splice(0, planner.replies.length, ...replies);
 }
 
 const on = (make: (store: Store) => Promise<string>, ...words: string[]): Situation => ({
@@ -56,21 +84,28 @@ const on = (make: (store: Store) => Promise<string>, ...words: string[]): Situat
 /** Situations of plans. */
 export const plans: Record<string, Situation> = {
   "no plans": { in: async () => ["plan", "list"], fill: { "'what it is to do'": "do it" } },
-  "no secrets": { in: async () => ["plan", "secret", "list"], fill: { NAME: "A_SECRET" } },
+  "no secrets": { in: async () => ["plan", "secret", "list"], fill: { NAME: "A_SECRET" }, stdin: "x" },
   "no such plan": { in: async () => ["plan", "show", "wf_zzzz"] },
   "no such setting": { in: async () => ["plan", "config", "get", "zzzzzzzzzz"] },
   "a plan was made": {
     in: async (store) => {
-      (store as PlanStore).replies.push(create(planOf({ a: [] })), create(planOf({ a: [] })));
+      reply(store, create(planOf({ a: [] })), create(planOf({ a: [] })));
       return ["plan", "new", "do it"];
     },
     fill: { "'what is to change'": "at ten" },
   },
   "the planner asks": {
     in: async (store) => {
-      (store as PlanStore).replies.push(ask("which?"), create(planOf({ a: [] })));
+      reply(store, ask("which?"), create(planOf({ a: [] })));
       return ["plan", "new", "do it"];
     },
+  },
+  "the planner fails": {
+    in: async (store) => {
+      reply(store, create({}), create({}), create({}));
+      return ["plan", "new", "do it"];
+    },
+    first: async (store) => reply(store, create(planOf({ a: [] }))),
   },
   "a plan that is not confirmed": on(plan, "show"),
   "a plan that is not confirmed is run": on(plan, "run"),
@@ -86,5 +121,95 @@ export const plans: Record<string, Situation> = {
   "a plan that has failed": on(failed, "run"),
   "a plan that has failed is shown": on(failed, "show"),
   "a plan with a run that goes on": on(executing, "run"),
-  "no service": { in: async () => ["plan", "service", "start"] },
+  "a plan with a change": {
+    in: async (store) => {
+      const id = await active(store);
+      reply(store, create(planOf({ a: [] }, { trigger: cron, description: "another" })));
+      await store.ok(["plan", "modify", id, "another"]);
+      return ["plan", "show", id];
+    },
+  },
+  "a step that a person decides on": on(decided, "show"),
+  "a plan whose surroundings have changed": {
+    in: async (store) => {
+      const { work } = store as PlanStore;
+      rmSync(join(work, "uncaged.json"), { force: true });
+      const id = await active(store);
+      writeFileSync(join(work, "uncaged.json"), "{}");
+      return ["plan", "run", id];
+    },
+  },
+  "a damaged plan": {
+    in: async (store) => {
+      const id = await plan(store);
+      const database = new Database(join(store.root, "plans/plans.db"));
+      database.run("UPDATE workflows SET trigger_json = 'x' WHERE id = ?", [id]);
+      database.close();
+      return ["plan", "show", id];
+    },
+  },
+  "a plan with a trigger is built": {
+    in: async (store) => {
+      const file = join(store.folder, "watch.json");
+      writeFileSync(file, JSON.stringify(planOf({ a: [] }, { trigger: cron })));
+      return ["build", file, "-o", join(store.folder, "watch.esm.js")];
+    },
+  },
+  "a plan with a trigger is added": {
+    in: async (store) => {
+      const file = join(store.folder, "watch.json");
+      writeFileSync(file, JSON.stringify(planOf({ a: [] }, { trigger: cron })));
+      return ["add", `watch-${crypto.randomUUID().slice(0, 8)}`, file];
+    },
+  },
+  "a variable that is not set": {
+    in: async (store) => {
+      await store.ok(["plan", "config", "set", "telegram.token", "${A_TOKEN}"]);
+      return ["plan", "list"];
+    },
+    stdin: "x",
+  },
+  "no sandbox": {
+    in: async () => ["plan", "sandbox"],
+    env: { UNCAGED_PLAN_SANDBOX_MODE: "bubblewrap", PATH: "/nowhere" },
+  },
+  "a setting that a project can't have": {
+    in: async (store) => {
+      const file = join((store as PlanStore).work, "uncaged.plans.yaml");
+      writeFileSync(file, "agent: { command: mine }\n");
+      return ["plan", "config"];
+    },
+    first: async (store) => rmSync(join((store as PlanStore).work, "uncaged.plans.yaml")),
+    fill: { "<value>": "mine" },
+    cwd: "work",
+  },
+  "no service is installed": {
+    in: async () => ["plan", "service", "start"],
+    env: manager,
+  },
+  "a service was installed": {
+    in: async () => ["plan", "service", "install"],
+    env: manager,
+    not: { "plan service start": "the system's manager starts it: plan-service.test.ts" },
+  },
+  "no manager of services": {
+    in: async () => ["plan", "service", "install"],
+    env: { PATH: "/nowhere" },
+    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+  },
+  "a service runs": {
+    in: async (store) => {
+      const service = store.start(["plan", "service", "run"]);
+      for await (const text of service.stderr)
+        if (new TextDecoder().decode(text).includes("Ctrl-C")) break;
+      return ["plan", "service", "run"];
+    },
+  },
+  "no service runs": {
+    in: async (store) => {
+      rmSync(join(store.folder, "home/.config"), { recursive: true, force: true });
+      return ["plan", "service"];
+    },
+    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+  },
 };
