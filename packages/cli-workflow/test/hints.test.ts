@@ -115,5 +115,31 @@ describe("each hint of a storage root leads on", () => {
 });
 
 test("each hint was shown in a state, and led on", () => {
-  expect(unled("threads", {})).toEqual([]);
+  const goesOn = "serve goes on until it is ended";
+  const isRace = "of what another process does at the same moment";
+  expect(
+    unled("threads", {
+      "nothing was done again; put the file back from a backup and retry the thread, or have the whole step done anew, its tool calls too: uncaged-workflow fork … --at-step N, with fewer steps than it has":
+        "of logs of an earlier version; the fork is run for a broken journal",
+      "a role or a slow disk may block it; to end it and resume its other threads: uncaged-workflow kill --force <thread>":
+        "comes after a minute; doctor names the same command, which is run",
+      "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N":
+        "of a document that fills a descriptor; the fork is run for other workflows",
+      "what was committed is kept; see the status of the thread: uncaged-workflow threads": isRace,
+      "Example:\n  uncaged-workflow run review --prompt 'Look at src' --follow": "help",
+      "end the worker: uncaged-workflow kill --force <thread>, then resume":
+        "of a bundle that replaces what sums are computed with",
+      "see which record of the bundle differs: uncaged-workflow verify":
+        "the check of the bundle reports it before",
+      "start the server again: uncaged-workflow serve": goesOn,
+      "start it again: uncaged-workflow serve": goesOn,
+      "see which worker runs it: uncaged-workflow ps": isRace,
+      "see which: uncaged-workflow ps": isRace,
+      "see how: uncaged-workflow thread …": isRace,
+      "resume it yourself: uncaged-workflow resume …": isRace,
+      "once that is put right: uncaged-workflow gc": "gc tries again itself",
+      "uncaged-workflow add … greet.ts": "an example of the console",
+      "run uncaged-workflow doctor": "of a fault of the disk that has no name",
+    }),
+  ).toEqual([]);
 });

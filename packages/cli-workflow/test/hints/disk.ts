@@ -1,12 +1,10 @@
 import {
-  appendFileSync,
   cpSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
-  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -14,6 +12,7 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import { bundlePath, dueDir } from "../../../workflow/src/disk/paths.ts";
 import { openRoot } from "../../../workflow/src/disk/root.ts";
 import { counter } from "../../../workflow/test/fixtures/bundles.ts";
+import { signalWorkers } from "../../../workflow/test/fixtures/store.ts";
 import { twinOf } from "../../../workflow/test/fixtures/twin.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 import { startServer } from "../../../server/src/entry/index.ts";
@@ -175,29 +174,17 @@ export const disk: Record<string, Situation> = {
       return (await interrupted(store, ["follow", id], "paused;")).split("\n")[0] ?? "";
     },
   },
-  "a log that another process has written to": {
+  "a worker that does not answer": {
     in: async (store) => {
-      const { id, open } = await store.playGated(2);
-      await until(async () => readFileSync(await logOf(store, id), "utf8").includes("planner"));
-      appendFileSync(await logOf(store, id), "x");
-      open();
-      await store.until(id, "corrupt");
-      return ["logs", id];
+      await store.play({ ms: 60_000 });
+      await signalWorkers(rootOf(store), "SIGSTOP");
+      return ["doctor"];
     },
     isNew: true,
   },
-  "a repository that git can't read": {
-    in: async (store) => {
-      const noted = join(store.root, "worktrees", "01KQXKW18CT8G75T53R8F4G7YG");
-      const repository = join(store.folder, "repository");
-      for (const path of [noted, join(repository, "objects")]) mkdirSync(path, { recursive: true });
-      const old = join(noted, "main.json");
-      writeFileSync(old, JSON.stringify({ repository }));
-      for (const path of [old, noted]) utimesSync(path, 0, 0);
-      return ["gc"];
-    },
-    first: async (store) => rmSync(join(store.folder, "repository"), { recursive: true }),
-    isNew: true,
+  "no file to develop": {
+    in: async () => ["dev"],
+    not: { "dev workflow.ts": "it goes on until it is ended: dev.test.ts" },
   },
   "no such eval": {
     in: async (store) => (await asked(store, "/api/evals/none")).hint ?? "",

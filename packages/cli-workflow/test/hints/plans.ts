@@ -1,10 +1,10 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Database } from "bun:sqlite";
-import type { Reply } from "../../../workflow-agents/test/wire.ts";
 import { ask, create, planOf, type PlanStore, type Started } from "../planned.ts";
 import type { Store } from "../program.ts";
 import type { Situation } from "./leads.ts";
+import { reply } from "./models.ts";
 
 const cron = { type: "cron", expression: "0 9 * * *" };
 
@@ -70,12 +70,6 @@ async function decided(store: Store): Promise<string> {
 
 /** A folder with a manager of services that takes every request and does nothing. */
 const manager = { PATH: `${join(import.meta.dir, "manager")}:${process.env.PATH}` };
-
-/** What the model answers next. */
-function reply(store: Store, ...replies: Reply[]): void {
-  const planner = store as PlanStore;
-  planner.replies.splice(0, planner.replies.length, ...replies);
-}
 
 const on = (make: (store: Store) => Promise<string>, ...words: string[]): Situation => ({
   in: async (store) => ["plan", ...words, await make(store)],
@@ -170,18 +164,21 @@ export const plans: Record<string, Situation> = {
     stdin: "x",
   },
   "no sandbox": {
-    in: async () => ["plan", "sandbox"],
+    in: async (store) => ["plan", "confirm", await plan(store)],
     env: { UNCAGED_PLAN_SANDBOX_MODE: "bubblewrap", PATH: "/nowhere" },
   },
   "a setting that a project can't have": {
     in: async (store) => {
-      const file = join((store as PlanStore).work, "uncaged.plans.yaml");
-      writeFileSync(file, "agent: { command: mine }\n");
+      const project = join(store.folder, "project");
+      mkdirSync(project, { recursive: true });
+      writeFileSync(join(project, "uncaged.json"), "{}");
+      writeFileSync(join(project, "uncaged.plans.yaml"), "agent: { command: mine }\n");
       return ["plan", "config"];
     },
-    first: async (store) => rmSync(join((store as PlanStore).work, "uncaged.plans.yaml")),
+    first: async (store) => rmSync(join(store.folder, "project/uncaged.plans.yaml")),
     fill: { "<value>": "mine" },
-    cwd: "work",
+    env: { UNCAGED_WORKFLOW_STORAGE_ROOT: "" },
+    cwd: "project",
   },
   "no service is installed": {
     in: async () => ["plan", "service", "start"],
@@ -204,6 +201,7 @@ export const plans: Record<string, Situation> = {
         if (new TextDecoder().decode(text).includes("Ctrl-C")) break;
       return ["plan", "service", "run"];
     },
+    env: manager,
   },
   "no service runs": {
     in: async (store) => {

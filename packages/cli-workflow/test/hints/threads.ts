@@ -164,7 +164,7 @@ export const threads: Record<string, Situation> = {
       return ["ps"];
     },
   },
-  "no step workflow": { in: async (store) => ["rerun", await completed(store)] },
+  "no step workflow": { in: async (store) => ["rerun", await completed(store), "--from-step", "A_B"] },
   "no fixture": {
     in: async (store) => {
       await completed(store);
