@@ -41,5 +41,12 @@ test("each hint of plans and models was shown in a state, and led on", () => {
       "start it with uncaged-workflow worker": "no command brings it about",
     }),
   ).toEqual([]);
-  expect(unled("models", {})).toEqual([]);
+  expect(
+    unled("models", {
+      "go on with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N":
+        "of an answer that a limit cuts off; the same retry is run for a limit that is passed",
+      "see what it did: uncaged-workflow logs …; then retry, or ask for an answer in the prompt":
+        "of an empty answer of an agent that is a command; the same is run for one that does not fit",
+    }),
+  ).toEqual([]);
 });

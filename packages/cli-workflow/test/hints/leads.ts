@@ -16,6 +16,8 @@ export type Situation = {
   codes?: number[];
   /** The environment of all its commands. */
   env?: Record<string, string>;
+  /** Whether a new thread must succeed, and not only begin. */
+  waits?: boolean;
   /** What its commands read. */
   stdin?: string;
   /** The folder of all its commands, in that of the store. */
@@ -130,6 +132,7 @@ export async function leadsOn(store: Store, situation: Situation): Promise<void>
     const again = commandsIn(now)[nth] ?? "";
     await situation.first?.(store);
     const args = await wordsOf(again, situation, run);
+    if (situation.waits && ["retry", "fork"].includes(args[0] ?? "")) args.push("--wait");
     const { code, stdout, stderr } = await run(args);
     const outcome = { hint: now, ran: args.join(" "), code, stdout, stderr };
     const leads = [0, 6, ...codes].includes(code) || (finds.has(args[0] ?? "") && stdout !== "");

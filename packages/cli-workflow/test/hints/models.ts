@@ -27,7 +27,7 @@ const asked = ["run", "asks", "--prompt", "claude", "--wait"];
 
 /** A thread that has failed after a call of a tool. */
 async function refusedThread(store: Store): Promise<string> {
-  reply(store, mark, refused);
+  reply(store, mark, refused, refused);
   return (await store.run(asked)).stdout.trim();
 }
 
@@ -39,18 +39,23 @@ export const models: Record<string, Situation> = {
       return asked;
     },
     first: async (store) => reply(store, well),
+    fill: { "<name>": "asks" },
+    waits: true,
   },
   "a limit would be passed": {
     in: async () => [...asked, "--max-tokens", "5"],
     first: async (store) => reply(store, well),
     fill: { N: "100000" },
+    waits: true,
   },
   "a turn that is refused": {
     in: async (store) => {
-      reply(store, mark, refused);
-      return asked;
+      const id = await refusedThread(store);
+      reply(store, refused, refused);
+      return ["retry", id, "--wait"];
     },
     first: async (store) => reply(store, well),
+    waits: true,
   },
   "a broken journal": {
     in: async (store) => {
@@ -60,6 +65,6 @@ export const models: Record<string, Situation> = {
       return ["retry", id];
     },
     first: async (store) => reply(store, well),
-    fill: { N: "0" },
+    waits: true,
   },
 };
