@@ -154,14 +154,16 @@ export const disk: Record<string, Situation> = {
   "an answer of a step": {
     in: async (store) => {
       const id = (await states.waiting?.(store)) ?? "";
-      const mark = { UNCAGED_WORKFLOW_WORKER: `${store.root}` };
+      const mark = { UNCAGED_WORKFLOW_WORKER: store.root };
       return (await ended(store.start(["resume", id, "--input", "yes"], { env: mark }))).stderr;
     },
   },
   "a followed thread is left": {
     in: async (store) => {
       const { id } = await store.playGated(2);
-      await until(async () => (await store.json<{ steps: unknown[] }>(["thread", id])).steps.length > 0);
+      await until(
+        async () => (await store.json<{ steps: unknown[] }>(["thread", id])).steps.length > 0,
+      );
       const child = store.start(["follow", id]);
       for await (const _ of child.stdout) child.kill("SIGINT");
       return await child.stderr.text();
@@ -193,7 +195,11 @@ export const disk: Record<string, Situation> = {
   "an import that was not sent": {
     in: async (store) => {
       const body = 'import "nowhere"; export const descriptor = {};';
-      const sent = { method: "POST", body, headers: { "Content-Type": "application/octet-stream" } };
+      const sent = {
+        method: "POST",
+        body,
+        headers: { "Content-Type": "application/octet-stream" },
+      };
       return (await asked(store, "/api/workflows/some?file=some.ts", sent)).hint ?? "";
     },
     fill: { "<file>": "some.ts" },

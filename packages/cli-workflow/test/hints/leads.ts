@@ -56,7 +56,8 @@ const commands = new Set(
   readdirSync(join(import.meta.dir, "../../src/commands")).map((file) => file.replace(/\W.*/, "")),
 );
 const isCommand = (call: string) =>
-  (commands.has(/^[a-z]+/.exec(call)?.[0] ?? "") && !/^serve\S* has /.test(call)) || /--help$/.test(call);
+  (commands.has(/^[a-z]+/.exec(call)?.[0] ?? "") && !/^serve\S* has /.test(call)) ||
+  call.endsWith("--help");
 
 /** The commands that a text names, as they are written; an option that follows one belongs to the same command. */
 export function commandsIn(text: string): string[] {
@@ -80,7 +81,8 @@ export const all: Site[] = sites().filter(({ text }) => commandsIn(text).length 
 
 /** Which tests show a hint: threads move between clusters and storage roots alone. */
 function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "threads" {
-  if (/workflow-plan|src.plan.|pages.plans/.test(file) || text.includes("plan confirm")) return "plans";
+  if (/workflow-plan|src.plan.|pages.plans/.test(file) || text.includes("plan confirm"))
+    return "plans";
   if (/workflow-agents|record.journal/.test(file)) return "models";
   const isOfCluster = /workflow-restate|cluster.ts|host.move.ts/.test(file);
   return isOfCluster || /--host|pause it first/.test(text) ? "clusters" : "threads";
@@ -93,7 +95,9 @@ function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "thread
 export function unled(part: ReturnType<typeof partOf>, without: Record<string, string>): string[] {
   const left = all.filter((site) => partOf(site) === part && !led.has(site));
   const wrong = left.filter(({ text }) => !(text.trim() in without));
-  const stale = Object.keys(without).filter((text) => !left.some((one) => one.text.trim() === text));
+  const stale = Object.keys(without).filter(
+    (text) => !left.some((one) => one.text.trim() === text),
+  );
   return [...wrong.map(({ file, text }) => `${file}: ${text}`), ...stale];
 }
 

@@ -16,9 +16,10 @@ async function plan(
 ): Promise<string> {
   const path = join((store as PlanStore).work, `${crypto.randomUUID()}.json`);
   writeFileSync(path, JSON.stringify(planOf({ [step]: [] }, { trigger })));
-  const { workflow } = await store.json<{ workflow: { id: string } }>(
-    ...[["plan", "new", "--file", path], { cwd: (store as PlanStore).work }] as const,
-  );
+  const words = ["plan", "new", "--file", path];
+  const { workflow } = await store.json<{ workflow: { id: string } }>(words, {
+    cwd: (store as PlanStore).work,
+  });
   return workflow.id;
 }
 
@@ -78,7 +79,11 @@ const on = (make: (store: Store) => Promise<string>, ...words: string[]): Situat
 /** Situations of plans. */
 export const plans: Record<string, Situation> = {
   "no plans": { in: async () => ["plan", "list"], fill: { "'what it is to do'": "do it" } },
-  "no secrets": { in: async () => ["plan", "secret", "list"], fill: { NAME: "A_SECRET" }, stdin: "x" },
+  "no secrets": {
+    in: async () => ["plan", "secret", "list"],
+    fill: { NAME: "A_SECRET" },
+    stdin: "x",
+  },
   "no such plan": { in: async () => ["plan", "show", "wf_zzzz"] },
   "no such setting": { in: async () => ["plan", "config", "get", "zzzzzzzzzz"] },
   "a plan was made": {

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { counter } from "../../../workflow/test/fixtures/bundles.ts";
-import { playBundle, Store } from "../program.ts";
+import { playBundle, type Store } from "../program.ts";
 import type { Situation } from "./leads.ts";
 
 /** A folder of a project in the store's folder. */

@@ -38,9 +38,7 @@ export function sites(): Site[] {
 
 /** The text for an expression; in place of the word ID an id comes. */
 const escaped = (text: string) =>
-  text
-    .replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
-    .replace(/\bID\b/g, "[^\\n]*?");
+  text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\bID\b/g, "[^\\n]*?");
 
 function textsOf(source: ts.SourceFile): Part[][] {
   const constants = new Map<string, Part[]>();

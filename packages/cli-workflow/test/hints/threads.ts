@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalHost, type WorkflowError } from "@uncaged/workflow/host";
 import { checkFixture } from "@uncaged/workflow/internal";
@@ -164,7 +164,9 @@ export const threads: Record<string, Situation> = {
       return ["ps"];
     },
   },
-  "no step workflow": { in: async (store) => ["rerun", await completed(store), "--from-step", "A_B"] },
+  "no step workflow": {
+    in: async (store) => ["rerun", await completed(store), "--from-step", "A_B"],
+  },
   "no fixture": {
     in: async (store) => {
       await completed(store);
