@@ -64,9 +64,10 @@ const codes = { interrupt: "\u0003", end: "\u0004", erase: "\u007f", back: "\b",
 /** A line that is typed at the terminal and not shown; null when it was given up with Ctrl-C or Ctrl-D. */
 async function hiddenLine(prompt: string, notes: Sink): Promise<string | null> {
   const { stdin } = process;
-  notes.write(prompt);
+  // Before the prompt: what is typed at once would be shown.
   stdin.setRawMode(true);
   try {
+    notes.write(prompt);
     let typed = "";
     for await (const chunk of stdin) {
       for (const char of String(chunk)) {
