@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build, buildCommand, buildProcesses } from "./build.ts";
 import { consoleLicencesFile, licencesOf, licencesOfConsole, notices } from "./licences.ts";
+import { inNode } from "./in-node.ts";
 import { bundledExportsOf, entryPointsOf, exportsOf, type Published } from "./published.ts";
 import { makeStandalone } from "./standalone.ts";
 
@@ -91,20 +92,12 @@ const plan = join(top, "packages/workflow-plan");
 const web = join(top, "apps/web");
 const bun = readManifest(core).dependencies.bun;
 
-/** What Node gets of the entry points that only Bun can run: one line, and no stack of its loader. */
-const hostInNode = `const error = new Error(
-  "@uncaged/workflow/host needs Bun: run this program with it (https://bun.com); what workflows import runs in Node too",
-);
-error.stack = \`Error: \${error.message}\`;
-throw error;
-`;
-
 async function packCore(): Promise<string> {
   const onlyBun = (as: string) => as === "./host" || as === "./internal";
   const exports = Object.entries(bundledExportsOf("workflow")).map(
     ([as, { types, default: file }]) =>
       onlyBun(as)
-        ? [as, { types, bun: file, default: "./dist/host-in-node.js" }]
+        ? [as, { types, bun: file, default: file.replace(/\.js$/, "-in-node.js") }]
         : [as, { types, default: file }],
   );
   const staged = stage(core, {
@@ -131,7 +124,11 @@ async function packCore(): Promise<string> {
     ...(await buildProcesses(dist)),
   ];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licencesOf(inputs)));
-  writeFileSync(join(dist, "host-in-node.js"), hostInNode);
+  for (const { as, file } of entryPointsOf("workflow").filter((one) => onlyBun(one.as))) {
+    const entry = readFileSync(join(core, "src", `${file}.ts`), "utf8");
+    const stub = inNode(`@uncaged/workflow${as.slice(1)}`, entry);
+    writeFileSync(join(dist, `${basename(file)}-in-node.js`), stub);
+  }
   compile("workflow", dist, declarations);
   cpSync(join(core, "schema"), join(staged, "schema"), { recursive: true });
   return staged;

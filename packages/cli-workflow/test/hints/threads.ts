@@ -70,6 +70,7 @@ export const states: Record<string, Make> = {
   waiting: played("waiting", { ask: 2 }),
   "waiting for an approval": played("waiting", { ask: 2, schema: approval }),
   "waiting for a decision on a tool call": asked({ for: "tool", call: { tool: "rm", input: {} } }),
+  "waiting for a limit of its storage root": asked({ for: "limits" }),
   "waiting for a limit": asked({ for: "budget", schema: { type: "number" } }),
   sleeping: asked({ for: "sleep", sleep: true, expiresAt: Date.now() + hour }),
   "waiting, and its time is over soon": asked({ for: "leave", expiresAt: Date.now() + hour }),

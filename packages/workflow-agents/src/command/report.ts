@@ -208,14 +208,14 @@ class CommandSpending {
 
   /** Says once that a limit does not hold for a model without a price. */
   checkPrice(model: string, warn: (text: string) => void): void {
-    const { remaining, withCost } = this.#run;
-    if (this.#isChecked || remaining === undefined || remaining() === null) return;
+    const { limitsCost = false, withCost } = this.#run;
+    if (this.#isChecked || !limitsCost) return;
     this.#isChecked = true;
     const one = { model, usage: { ...noUsage, input_tokens: 1, output_tokens: 1 }, cost: null };
     if (withCost?.(one).cost !== null) return;
     const hint = `{"${model}": {"input": 1, "output": 5}}`;
     warn(
-      `the price of model ${model} is not known: only a cost that the command reports counts toward maxCost; set the price in UNCAGED_WORKFLOW_PRICES: ${hint}`,
+      `the price of model ${model} is not known: only a cost that the command reports counts toward the limit; set the price in UNCAGED_WORKFLOW_PRICES: ${hint}`,
     );
   }
 

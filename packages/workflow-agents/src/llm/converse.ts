@@ -196,7 +196,7 @@ async function ask(
   const turn = await turnAt(provider, request, { env, signal }, step);
   const reserved = await reserveCall(provider, request, { env, signal });
   const own = pricedBy(provider);
-  const meter = new Meter(request.model, provider.cacheWrites);
+  const meter = new Meter(request.model, provider.cacheWrites, reserved.call);
   const pay = (one: Omit<Spent, "cost">): Spent => {
     const spent = { ...own, ...one, call: meter.call };
     spend(spent);

@@ -139,7 +139,8 @@ export function parseParamDeclaration(text: string): Declaration {
   if (name.startsWith("$")) {
     throw invalid(text, "the name of a param has no $", 'write "name(TYPE)"');
   }
-  if (!unreadable.has(name)) return declaration;
+  // In an expression a name with _ is one of the run's own.
+  if (!unreadable.has(name) && !name.startsWith("_")) return declaration;
   throw invalid(text, `no expression can read the name ${name}`, "choose another name");
 }
 
@@ -159,6 +160,11 @@ function declarationIn(text: string, hint: string): Declaration {
   if (value === undefined) return { name, type };
   const given = defaultOf(value.trim(), type);
   if (given === null || isOfType(given, type)) return { name, type, default: given };
+  const rounded = roundedIn(value);
+  if (rounded && !isOfType("", type)) {
+    const wanted = "give a smaller number, or declare a STRING";
+    throw invalid(text, `the number ${rounded.text} can't be kept exactly`, wanted);
+  }
   const wanted = "give a default of the type, as JSON";
   throw invalid(text, `its default is not of type ${type}`, wanted);
 }

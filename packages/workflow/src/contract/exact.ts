@@ -5,9 +5,15 @@ export function isRounded(text: string): boolean {
   const number = Number(text);
   if (!Number.isFinite(number)) return true;
   if (Number.isSafeInteger(number) || !/^[-+]?\d+$/.test(text)) return false;
-  const digits = text.replace(/^\+/, "");
-  return String(number) !== digits && BigInt(number) !== BigInt(digits);
+  return significant(text) !== significant(String(number));
 }
+
+/** The digits of an integer without the zeros at their ends. */
+const significant = (text: string): string =>
+  text
+    .replace(/e.*$/, "")
+    .replace(/\D/g, "")
+    .replace(/^0+|0+$/g, "");
 
 /** The first number of a JSON text that parsing would round, and its offset; null when there is none. */
 export function roundedIn(json: string): { text: string; offset: number } | null {

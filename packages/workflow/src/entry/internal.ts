@@ -17,7 +17,8 @@ export { fileDiff, type WorktreeDiff } from "../local/threads/file-diff.ts";
 export { answerHint, endedStatus, goesOn, isMoving, movedError } from "../record/thread.ts";
 export { keptSteps } from "../record/selection.ts";
 export { checkFixture } from "../contract/fixture.ts";
-export { recordedInput } from "../host/fixture.ts";
+export { givenInput, isQuestion, recordedInput } from "../host/fixture.ts";
+export type { TestAnswer } from "../control/test-answer.ts";
 export {
   checkThreadId,
   checkWorkflowName,
@@ -46,6 +47,8 @@ export type { HostIdentity } from "../control/control.ts";
 
 // Bundles
 export { buildBundle } from "../bundle/build.ts";
+export { StackMapper } from "../bundle/stack.ts";
+export { errorOf } from "../engine/failure.ts";
 export { hashOf } from "../bundle/hash.ts";
 export { bundleHash, lockDevelopment } from "../local/workflows.ts";
 export { makeTemporary, temporaryProblem } from "../bundle/child.ts";

@@ -37,6 +37,12 @@ export { noAnswer } from "../contract/wait.ts";
 // Recorded values
 export type { Journal, JournalEntry, PaidCall } from "../contract/journal.ts";
 export type { SharedValues } from "../contract/shared-values.ts";
+export type {
+  CallToPay,
+  RootLimits,
+  RootReservation,
+  RootSpending,
+} from "../contract/spending.ts";
 export { stepKey } from "../contract/key.ts";
 export { answersFromFixture, type Fixture } from "../contract/fixture.ts";
 
