@@ -13,7 +13,7 @@ export { withoutPasswords } from "../contract/url.ts";
 export { checkAnswerer } from "../local/threads/answerer.ts";
 export { newThreadId } from "../local/threads/start.ts";
 export { fileDiff, type WorktreeDiff } from "../local/threads/file-diff.ts";
-export { endedStatus, goesOn, isMoving, movedError } from "../record/thread.ts";
+export { answerHint, endedStatus, goesOn, isMoving, movedError } from "../record/thread.ts";
 export { keptSteps } from "../record/selection.ts";
 export { checkFixture } from "../contract/fixture.ts";
 export { givenInput, isQuestion, recordedInput } from "../host/fixture.ts";

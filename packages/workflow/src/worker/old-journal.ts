@@ -257,7 +257,7 @@ export class OldJournal {
   }
 
   #error(message: string): WorkflowError {
-    const hint = `nothing was done again; put the file back from a backup and retry the thread, or have the whole step done anew, its tool calls too: uncaged-workflow fork ${this.#files.threadId} --at-step N, with fewer steps than it has`;
+    const hint = `nothing was done again; put the file back from a backup and retry the thread, or have the whole step done anew, its tool calls too: uncaged-workflow fork ${this.#files.threadId} --anew`;
     return WorkflowError.failed("LOG_CORRUPT", message, hint);
   }
 }
